@@ -1,0 +1,15 @@
+import { defineConfig } from '@playwright/test';
+
+const rooms = ['contract', 'client', 'service', 'fixtures', 'cli', 'package'];
+
+export default defineConfig({
+  testDir: 'test',
+  outputDir: 'test-results',
+  workers: 2,
+  fullyParallel: true,
+  timeout: 60_000,
+  retries: 0,
+  forbidOnly: !!process.env['CI'],
+  reporter: process.env['CI'] ? [['dot'], ['list']] : [['list']],
+  projects: rooms.map((room) => ({ name: room, testDir: `test/${room}` })),
+});

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+
+/** Every error code of the service with the status that it answers. */
+export const errorStatus = {
+  bad_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  already_exists: 409,
+  pool_in_use: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  internal_error: 500,
+  unavailable: 503,
+  insufficient_storage: 507,
+  capacity_exhausted: 529,
+} as const;
+
+export type ErrorCode = keyof typeof errorStatus;
+
+/** The statuses that every operation may answer. */
+export const commonErrors = [400, 401, 413, 415, 500, 503] as const;
+
+const part = z.object({ code: z.string(), message: z.string() });
+
+/** The body of every error answer. */
+export const errorObject = part.extend({
+  details: z.array(part).optional(),
+  inner_error: part.optional(),
+});
+
+export type ErrorObject = z.output<typeof errorObject>;
+
+/** Thrown wherever an operation can't be carried out; becomes the error answer of its code. */
+export class OperationError extends Error {
+  override name = 'OperationError';
+  readonly code: ErrorCode;
+  readonly details: ErrorObject['details'];
+
+  constructor(code: ErrorCode, message: string, options: { details?: ErrorObject['details']; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+  }
+
+  get status(): number {
+    return errorStatus[this.code];
+  }
+}

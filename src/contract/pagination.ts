@@ -1,0 +1,25 @@
+import { z } from 'zod';
+
+/** The headers of a list answer: exactly `true` or `false`, and the absolute index of the next page's first item. */
+export const pageHeaders = {
+  hasMore: 'X-Has-More',
+  nextOffset: 'X-Next-Offset',
+  limit: 'X-Limit',
+  offset: 'X-Offset',
+} as const;
+
+/** An integer in a query string. */
+export function queryInteger() {
+  return z.coerce.number<number | string>().int();
+}
+
+/** A boolean in a query string, where it reads `true` or `false`. */
+export function queryBoolean() {
+  return z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')]);
+}
+
+/** The query of every offset list. */
+export const pageQuery = z.strictObject({
+  limit: queryInteger().min(1).max(100).default(20).describe('Page size'),
+  offset: queryInteger().min(0).default(0).describe("Index of the page's first item"),
+});
