@@ -12,6 +12,7 @@ export const errorStatus = {
   pool_in_use: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  rate_limited: 429,
   internal_error: 500,
   unavailable: 503,
   insufficient_storage: 507,

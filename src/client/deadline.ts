@@ -1,0 +1,75 @@
+import { EventEmitter, setMaxListeners } from 'node:events';
+
+/**
+ * Ends a call: emits `abort` when the caller's signal aborts, and when the limit has passed.
+ * The limit is enforced between `start` and `pause`; time goes on counting in between.
+ * An emitter, which undici takes in place of an AbortSignal, since a signal for each call cost a fifth of the calls per second.
+ */
+export class Deadline extends EventEmitter {
+  aborted = false;
+  reason: unknown;
+  /** What the attempt before failed with. */
+  lastFailure: unknown;
+  readonly #limit: number;
+  readonly #caller: AbortSignal | undefined;
+  readonly #expired: (lastFailure: unknown) => Error;
+  readonly #callerAborted = () => this.abort(this.#caller?.reason);
+  #end: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `limit` in milliseconds. Throws the reason of a signal that has aborted already. */
+  constructor(limit: number, caller: AbortSignal | undefined, expired: (lastFailure: unknown) => Error) {
+    super();
+    this.#limit = limit;
+    this.#caller = caller;
+    this.#expired = expired;
+    this.#end = performance.now() + limit;
+    if (!caller) return;
+    caller.throwIfAborted();
+    // Many calls may share a signal; Node warns of a leak from the eleventh listener on.
+    setMaxListeners(0, caller);
+    caller.addEventListener('abort', this.#callerAborted, { once: true });
+  }
+
+  /** Milliseconds left. */
+  get remaining(): number {
+    return this.#end - performance.now();
+  }
+
+  start(): void {
+    this.#timer = setTimeout(() => {
+      // `extend` moves the end without touching the timer.
+      if (this.remaining > 0) this.start();
+      else this.abort(this.#expired(this.lastFailure));
+    }, this.remaining);
+  }
+
+  pause(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Grants the whole limit anew, as long as bytes of a body are being sent. */
+  extend(): void {
+    this.#end = performance.now() + this.#limit;
+  }
+
+  abort(reason: unknown): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    this.close();
+    this.emit('abort');
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#caller?.removeEventListener('abort', this.#callerAborted);
+  }
+
+  toSignal(): AbortSignal {
+    const controller = new AbortController();
+    this.once('abort', () => controller.abort(this.reason));
+    if (this.aborted) controller.abort(this.reason);
+    return controller.signal;
+  }
+}

@@ -1,0 +1,182 @@
+import { PassThrough, type Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import type { Dispatcher } from 'undici';
+import type { ErrorObject } from '../contract/errors.ts';
+import { empty, type Operation, type Page, type ResponseKind } from '../contract/operation.ts';
+import { pageHeaders } from '../contract/pagination.ts';
+import type { Deadline } from './deadline.ts';
+import { type ErrorAnswer, type ServiceError, serviceError, transportError } from './errors.ts';
+import type { Call, Settings } from './request.ts';
+
+export type Answer = Dispatcher.ResponseData<unknown>;
+
+/** Turns an answer into the value of a client function. Closes the deadline when nothing more is to come. */
+export type Reader = (answer: Answer, call: Call, deadline: Deadline) => Promise<unknown>;
+
+/** An answer of raw bytes, to be read once: as `stream`, or whole by `bytes()` or `text()`. A stream left unread holds its connection: destroy it. */
+export type Bytes = {
+  status: number;
+  contentType: string | undefined;
+  /** In bytes, where the service said it beforehand. */
+  size: number | undefined;
+  /** Fails with a ConnectionError when the answer breaks off. */
+  stream: Readable;
+  bytes(): Promise<Buffer>;
+  text(): Promise<string>;
+};
+
+export function reader(operation: Operation, { apiKey }: Settings): Reader {
+  const kinds = operation.responses;
+  const usual = Object.values(kinds).find((kind) => kind.kind !== 'empty') ?? empty;
+  return async (answer, call, deadline) => {
+    const status = answer.statusCode;
+    if (status >= 300) throw await readError(answer, call, apiKey);
+    const kind: ResponseKind = status === 204 ? empty : (kinds[status] ?? usual);
+    if (kind.kind === 'octets') return readBytes(answer, call, deadline);
+    const value = kind.kind === 'empty' ? await answer.body.dump() : await readJSON(answer, call, apiKey);
+    deadline.close();
+    if (kind.kind === 'empty') return undefined;
+    return kind.kind === 'list' ? page(value, answer, call) : value;
+  };
+}
+
+async function readJSON(answer: Answer, call: Call, apiKey: string): Promise<unknown> {
+  let text;
+  try {
+    text = await answer.body.text();
+  } catch (error) {
+    throw transportError(error, call, call.timeout);
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalidAnswer(answer, call, `the answer is not JSON but ${JSON.stringify(shortened(redacted(text, apiKey)))}`);
+  }
+}
+
+function page(items: unknown, answer: Answer, call: Call): Page<unknown> {
+  if (!Array.isArray(items)) throw invalidAnswer(answer, call, 'the answer is not a list');
+  const next = Number.parseInt(header(answer, pageHeaders.nextOffset) ?? '', 10);
+  const more = header(answer, pageHeaders.hasMore);
+  if (more === 'true' && Number.isNaN(next) && items.length > 0) {
+    throw invalidAnswer(answer, call, `the answer says ${pageHeaders.hasMore} but has no ${pageHeaders.nextOffset}`);
+  }
+  const nextOffset = next > 0 ? next : 0;
+  return { items, hasMore: more === undefined ? nextOffset > 0 : more === 'true', nextOffset };
+}
+
+function readBytes(answer: Answer, call: Call, deadline: Deadline): Bytes {
+  const { body } = answer;
+  const stream = new PassThrough({ highWaterMark: 64 * 1024 });
+  body.on('error', (error) => stream.destroy(deadline.aborted ? error : transportError(error, call, call.timeout)));
+  // Without a listener an answer that nobody reads yet would end the process when it breaks off.
+  stream.on('error', () => {});
+  stream.on('close', () => {
+    body.destroy();
+    deadline.close();
+  });
+  body.pipe(stream);
+  return {
+    status: answer.statusCode,
+    contentType: header(answer, 'Content-Type'),
+    size: optionalNumber(header(answer, 'Content-Length')),
+    stream,
+    bytes: () => buffer(stream),
+    text: () => text(stream),
+  };
+}
+
+/** Error texts are cut: a gateway's page is no message. */
+const longestMessage = 500;
+const longestErrorBody = 64 * 1024;
+
+async function readError(answer: Answer, call: Call, apiKey: string): Promise<ServiceError> {
+  const text = redacted(await errorText(answer), apiKey);
+  const { code, message, details } = errorObject(text);
+  return serviceError({
+    ...names(answer, call),
+    code,
+    message: message ?? plainMessage(answer, text.trim()),
+    details,
+    retryAfter: retryAfter(answer),
+    shouldRetry: { true: true, false: false }[header(answer, 'x-should-retry') ?? ''],
+  });
+}
+
+function plainMessage(answer: Answer, text: string): string {
+  const location = header(answer, 'Location')?.split('?')[0];
+  if (location !== undefined) return `redirected to ${location}. Set the base URL to where the service is`;
+  return shortened(text) || 'an answer without text. Check that the base URL is that of the service';
+}
+
+/** As much of the text as arrives: the status alone is worth an error. */
+async function errorText({ body }: Answer): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > longestErrorBody) break;
+    }
+  } catch {}
+  return Buffer.concat(chunks).toString();
+}
+
+/** The error object, as far as the text is one: machines behind the service leave out the code. */
+function errorObject(text: string): Partial<ErrorObject> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return {};
+  }
+  const { code, message, details } = (value ?? {}) as Record<string, unknown>;
+  if (typeof message !== 'string') return {};
+  return {
+    message,
+    ...(typeof code === 'string' && { code }),
+    ...(Array.isArray(details) && { details: details as ErrorObject['details'] }),
+  };
+}
+
+/** In milliseconds, from the first header that makes sense of: float milliseconds, seconds, a date. */
+function retryAfter(answer: Answer): number | undefined {
+  const milliseconds = optionalNumber(header(answer, 'retry-after-ms'));
+  if (milliseconds !== undefined) return Math.max(0, milliseconds);
+  const value = header(answer, 'Retry-After');
+  const seconds = optionalNumber(value);
+  if (seconds !== undefined) return Math.max(0, seconds * 1000);
+  const date = Date.parse(value ?? '');
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+}
+
+function invalidAnswer(answer: Answer, call: Call, message: string): ServiceError {
+  return serviceError({
+    ...names(answer, call),
+    code: 'invalid_answer',
+    message: `${message}. Check that the base URL is that of the service`,
+  });
+}
+
+function names(answer: Answer, { method, url }: Call): Omit<ErrorAnswer, 'message'> {
+  return { status: answer.statusCode, method, url, requestId: header(answer, 'x-request-id') };
+}
+
+function header(answer: Answer, name: string): string | undefined {
+  const value = answer.headers[name.toLowerCase()];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+function optionalNumber(text: string | undefined): number | undefined {
+  return text === undefined || text.trim() === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
+}
+
+function shortened(text: string): string {
+  return text.length > longestMessage ? `${text.slice(0, longestMessage)}…` : text;
+}
+
+/** A peer may echo the request. */
+function redacted(text: string, apiKey: string): string {
+  return text.replaceAll(apiKey, '[API key]');
+}

@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { commonErrors, errorObject, errorStatus } from './errors.ts';
+import { type Octets, type Operation, operationsOf, type OperationTree, pathParameterNames, type ResponseKind } from './operation.ts';
+import { pageHeaders } from './pagination.ts';
+
+type Schema = z.core.JSONSchema.BaseSchema;
+type Content = { [mediaType: string]: { schema?: Schema } };
+
+export type OpenAPIParameter = {
+  name: string;
+  in: 'path' | 'query';
+  required: boolean;
+  description?: string;
+  style?: 'deepObject' | 'form';
+  explode?: boolean;
+  schema: Schema;
+};
+
+export type OpenAPIResponse = {
+  description: string;
+  headers?: { [name: string]: { description: string; schema: Schema } };
+  content?: Content;
+};
+
+export type OpenAPIOperation = {
+  operationId: string;
+  summary: string;
+  tags: string[];
+  parameters: OpenAPIParameter[];
+  requestBody?: { required: boolean; content: Content };
+  responses: { [status: string]: OpenAPIResponse };
+};
+
+export type OpenAPIDocument = {
+  openapi: '3.1.0';
+  info: { title: string; version: string };
+  security: { [scheme: string]: string[] }[];
+  paths: { [path: string]: { [method: string]: OpenAPIOperation } };
+  components: {
+    securitySchemes: { [name: string]: { type: 'http'; scheme: 'bearer' } };
+    schemas: { [name: string]: Schema };
+  };
+};
+
+/** The OpenAPI 3.1 document of a contract. An operation's id is its dotted name, its tag the part before the last dot. */
+export function openapi(contract: OperationTree, info: { title: string; version: string }): OpenAPIDocument {
+  const paths: OpenAPIDocument['paths'] = {};
+  for (const [name, operation] of operationsOf(contract)) {
+    (paths[operation.path] ??= {})[operation.method.toLowerCase()] = describeOperation(name, operation);
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: info.title, version: info.version },
+    security: [{ bearer: [] }],
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+      schemas: { Error: jsonSchema(errorObject, 'output') },
+    },
+  };
+}
+
+function describeOperation(name: string, operation: Operation): OpenAPIOperation {
+  const { summary, path, query, body } = operation;
+  return {
+    operationId: name,
+    summary,
+    tags: [name.slice(0, Math.max(0, name.lastIndexOf('.')))],
+    parameters: [...pathParameterNames(path).map(pathParameter), ...(query ? queryParameters(query) : [])],
+    ...(body && { requestBody: requestBody(body) }),
+    responses: { ...successes(operation), ...failures(operation) },
+  };
+}
+
+function pathParameter(name: string): OpenAPIParameter {
+  return { name, in: 'path', required: true, schema: { type: 'string' } };
+}
+
+function queryParameters(query: z.ZodObject): OpenAPIParameter[] {
+  const { properties = {}, required = [] } = jsonSchema(query, 'input');
+  return Object.entries(properties).map(([name, schema]) => queryParameter(name, required.includes(name), schema as Schema));
+}
+
+function queryParameter(name: string, required: boolean, { description, ...schema }: Schema): OpenAPIParameter {
+  return { name, in: 'query', required, description, ...serialization(schema), schema };
+}
+
+/** Lists are comma-joined in one parameter, objects bracketed: `tags[team]=a`. */
+function serialization({ type }: Schema): Pick<OpenAPIParameter, 'style' | 'explode'> {
+  if (type === 'object') return { style: 'deepObject', explode: true };
+  if (type === 'array') return { style: 'form', explode: false };
+  return {};
+}
+
+function requestBody(body: z.ZodType | Octets): NonNullable<OpenAPIOperation['requestBody']> {
+  if (!(body instanceof z.ZodType)) return { required: true, content: { [body.mediaType]: {} } };
+  return { required: !body.safeParse(undefined).success, content: jsonContent(jsonSchema(body, 'input')) };
+}
+
+function successes({ responses }: Operation): OpenAPIOperation['responses'] {
+  return Object.fromEntries(Object.entries(responses).map(([status, kind]) => [status, success(kind)]));
+}
+
+function success(kind: ResponseKind): OpenAPIResponse {
+  if (kind.kind === 'empty') return { description: 'Success, without a body' };
+  if (kind.kind === 'octets') return { description: 'Raw bytes', content: { [kind.mediaType]: {} } };
+  if (kind.kind === 'json') return { description: 'Success', content: jsonContent(jsonSchema(kind.schema, 'output')) };
+  const schema: Schema = { type: 'array', items: jsonSchema(kind.item, 'output') };
+  return { description: 'One page of the list', headers: pagingHeaders, content: jsonContent(schema) };
+}
+
+const pagingHeaders: NonNullable<OpenAPIResponse['headers']> = {
+  [pageHeaders.hasMore]: { description: 'Whether there is a further page', schema: { type: 'boolean' } },
+  [pageHeaders.nextOffset]: {
+    description: "Index of the next page's first item, 0 on the last page",
+    schema: { type: 'integer', minimum: 0 },
+  },
+  [pageHeaders.limit]: { description: 'The page size', schema: { type: 'integer', minimum: 1 } },
+  [pageHeaders.offset]: { description: "Index of the page's first item", schema: { type: 'integer', minimum: 0 } },
+};
+
+function failures({ errors }: Operation): OpenAPIOperation['responses'] {
+  return Object.fromEntries([...commonErrors, ...errors].map((status) => [status, failure(status)]));
+}
+
+function failure(status: number): OpenAPIResponse {
+  const codes = Object.entries(errorStatus).flatMap(([code, itsStatus]) => (itsStatus === status ? [code] : []));
+  return { description: codes.join(', '), content: jsonContent({ $ref: '#/components/schemas/Error' }) };
+}
+
+function jsonContent(schema: Schema): Content {
+  return { 'application/json': { schema } };
+}
+
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Schema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io });
+  return rest;
+}
