@@ -1,0 +1,47 @@
+/** The commands of the Chrome DevTools Protocol that the service itself sends, with what it uses of them. */
+export type Commands = {
+  'Browser.getVersion': { params: object; result: object };
+  'Browser.grantPermissions': { params: { permissions: string[]; origin: string; browserContextId: string }; result: object };
+  'Browser.setDownloadBehavior': { params: { behavior: 'allow'; downloadPath: string }; result: object };
+  'Emulation.setFocusEmulationEnabled': { params: { enabled: boolean }; result: object };
+  'Fetch.enable': { params: { patterns: { urlPattern: string }[] }; result: object };
+  'Fetch.fulfillRequest': { params: { requestId: string; responseCode: number; responseHeaders: Header[]; body: string }; result: object };
+  'Input.dispatchKeyEvent': { params: KeyEvent; result: object };
+  'Input.dispatchMouseEvent': { params: { type: 'mouseMoved'; x: number; y: number; modifiers: number }; result: object };
+  'Input.insertText': { params: { text: string }; result: object };
+  'Page.navigate': { params: { url: string }; result: { errorText?: string } };
+  'Runtime.evaluate': {
+    params: { expression: string; awaitPromise: boolean; returnByValue: boolean; userGesture: boolean };
+    result: { result: { value?: unknown }; exceptionDetails?: { text: string; exception?: { description?: string } } };
+  };
+  'Target.attachToTarget': { params: { targetId: string; flatten: true }; result: { sessionId: string } };
+  'Target.createBrowserContext': { params: object; result: { browserContextId: string } };
+  'Target.createTarget': {
+    params: { url: string; browserContextId?: string; background?: boolean };
+    result: { targetId: string };
+  };
+  'Target.disposeBrowserContext': { params: { browserContextId: string }; result: object };
+  'Target.setDiscoverTargets': { params: { discover: true; filter: { type?: string; exclude?: boolean }[] }; result: object };
+};
+
+/** The events that the service itself listens to. */
+export type CdpEvent =
+  | { method: 'Fetch.requestPaused'; params: { requestId: string }; sessionId: string }
+  | { method: 'Target.detachedFromTarget'; params: { sessionId: string } }
+  | { method: 'Target.targetCreated'; params: { targetInfo: TargetInfo } }
+  | { method: 'Target.targetDestroyed'; params: { targetId: string } };
+
+export type TargetInfo = { targetId: string; type: string; browserContextId?: string };
+
+export type KeyEvent = {
+  type: 'keyDown' | 'rawKeyDown' | 'keyUp';
+  key: string;
+  code: string;
+  windowsVirtualKeyCode: number;
+  modifiers: number;
+  location: number;
+  text?: string;
+  unmodifiedText?: string;
+};
+
+type Header = { name: string; value: string };

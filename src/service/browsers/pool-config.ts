@@ -1,0 +1,60 @@
+import type { PoolCreate, PoolUpdate } from '../../contract/browser-pools.ts';
+import type { ProfileSelector, Surroundings } from './session-settings.ts';
+import { invalidField, requestedProfile, sessionSettings } from './session-settings.ts';
+
+/** Under what configuration a pool's browsers are made, as it is stored and shown. */
+export type PoolConfig = PoolCreate;
+
+/** The configuration of a new pool. Throws `bad_request` for what cannot be honoured. */
+export function newPoolConfig(body: PoolCreate, surroundings: Surroundings): PoolConfig {
+  const config = withoutEmpty({ ...body, refresh_on_profile_update: body.refresh_on_profile_update ?? body.profile !== undefined });
+  return checked(config, surroundings);
+}
+
+/** The configuration after an update; fields that are not in the patch stay. Throws `bad_request` for what cannot be honoured. */
+export function updatedPoolConfig(config: PoolConfig, patch: PoolUpdate, surroundings: Surroundings): PoolConfig {
+  const { discard_all_idle: _, name, profile, ...fields } = patch;
+  const updated: PoolConfig = { ...config, ...fields, ...(name && { name }) };
+  if (profile && clears(profile)) {
+    updated.refresh_on_profile_update = false;
+    delete updated.profile;
+  } else if (profile) {
+    const changed = profileId(profile, surroundings) !== currentProfileId(config, surroundings);
+    updated.refresh_on_profile_update = patch.refresh_on_profile_update ?? (changed || config.refresh_on_profile_update);
+    updated.profile = profile;
+  }
+  return checked(withoutEmpty(updated), surroundings);
+}
+
+/** The id of the profile that the configuration names, unless it is gone. */
+export function currentProfileId(config: PoolConfig, surroundings: Surroundings): string | undefined {
+  try {
+    return config.profile && profileId(config.profile, surroundings);
+  } catch {
+    return undefined;
+  }
+}
+
+function checked(config: PoolConfig, surroundings: Surroundings): PoolConfig {
+  sessionSettings(config, surroundings);
+  if (config.refresh_on_profile_update && !config.profile) {
+    throw invalidField('refresh_on_profile_update', 'needs a profile');
+  }
+  return config;
+}
+
+/** The empty string clears these fields, and a pool never saves its profile. */
+function withoutEmpty(config: PoolConfig): PoolConfig {
+  const { start_url, proxy_id, profile, ...rest } = config;
+  const { save_changes: _, ...selector } = profile ?? {};
+  return { ...rest, ...(profile && { profile: selector }), ...(start_url && { start_url }), ...(proxy_id && { proxy_id }) };
+}
+
+/** `{ id: '' }` and `{ name: '' }`; `{}` does not, it is an error. */
+function clears({ id, name }: ProfileSelector): boolean {
+  return !id && !name && (id === '' || name === '');
+}
+
+function profileId(selector: ProfileSelector, { resolveProfile }: Surroundings): string {
+  return requestedProfile(selector, resolveProfile).id;
+}

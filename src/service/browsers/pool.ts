@@ -1,0 +1,282 @@
+import { OperationError } from '../../contract/errors.ts';
+import type { Clock } from '../clock.ts';
+import type { Lease } from './acquire-queue.ts';
+import { AcquireQueue } from './acquire-queue.ts';
+import type { PoolConfig } from './pool-config.ts';
+import type { Session } from './session.ts';
+import type { Sessions } from './sessions.ts';
+
+/** What a pool gets from the service. */
+export type PoolSurroundings = {
+  clock: Clock;
+  sessions: Sessions;
+  createSession(config: PoolConfig, signal: AbortSignal): Promise<Session>;
+  /** Called whenever a browser may have to be launched: calls `launch` of the pools that ask for it. */
+  fill(): void;
+};
+
+const firstPauseMs = 500;
+const longestPauseMs = 10_000;
+const toleratedFailures = 2;
+const startPageMs = 1000;
+
+/**
+ * Browsers kept ready under one configuration. Each has one holder at most, waiters are served in the order of their coming, and
+ * leased, idle and starting ones together never exceed the size (save leased ones after the size has shrunk).
+ * A browser that was told to end counts no longer: its Chromium is killed at once, and the next need not wait for its directories to go.
+ */
+export class Pool {
+  readonly id: string;
+  /** In ms since the epoch. */
+  readonly createdAt: number;
+  readonly #surroundings: PoolSurroundings;
+  readonly #queue: AcquireQueue;
+  readonly #leased = new Map<string, Session>();
+  readonly #starting = new Set<AbortController>();
+  #config: PoolConfig;
+  #idle: Session[] = [];
+  #failures = 0;
+  #failure: unknown;
+  #cancelPause: (() => void) | undefined;
+  #closed: OperationError | undefined;
+
+  constructor(stored: { id: string; config: PoolConfig; createdAt: number }, surroundings: PoolSurroundings) {
+    this.id = stored.id;
+    this.createdAt = stored.createdAt;
+    this.#config = stored.config;
+    this.#surroundings = surroundings;
+    this.#queue = new AcquireQueue(surroundings.clock);
+  }
+
+  get name(): string | undefined {
+    return this.#config.name;
+  }
+
+  get config(): PoolConfig {
+    return this.#config;
+  }
+
+  get availableCount(): number {
+    return this.#idle.filter((session) => session.alive).length;
+  }
+
+  get acquiredCount(): number {
+    return [...this.#leased.values()].filter((session) => session.alive).length;
+  }
+
+  get startingCount(): number {
+    return this.#starting.size;
+  }
+
+  /** Whether a browser is missing and may be launched now. */
+  get lacksBrowser(): boolean {
+    return !this.#closed && !this.#cancelPause && this.#occupied < this.#config.size;
+  }
+
+  /** Since when, in ms since the epoch, a waiter waits whom no launch under way will serve; Infinity when there is none. */
+  get waitingSince(): number {
+    return this.#queue.at(this.#starting.size)?.since ?? Infinity;
+  }
+
+  /**
+   * Leases a browser: at once when one is idle, else within `timeoutMs`; `undefined` when none came or `signal` aborted.
+   * The caller who cannot pass the browser on, because whoever asked for it hung up meanwhile, gives it back by `takeBack`.
+   * Throws `conflict` when the name is taken, `unavailable` when browsers fail to launch, `not_found` when the pool is deleted.
+   */
+  async acquire({ timeoutMs, signal, ...lease }: Lease & { timeoutMs: number; signal: AbortSignal }): Promise<Session | undefined> {
+    if (this.#closed) throw this.#closed;
+    if (signal.aborted) return undefined;
+    if (this.#isNameTaken(lease.name)) throw nameTaken(lease.name);
+    const session = await this.#queue.wait(lease, { timeoutMs, signal, atTimeout: () => this.#launchFailure() }, (waiter) => {
+      this.#serve();
+      if (timeoutMs <= 0) waiter.settle(this.#launchFailure());
+    });
+    if (session && lease.startUrl) await this.#openStartPage(session, lease.startUrl);
+    if (!session || !signal.aborted) return session;
+    this.takeBack(session);
+    return undefined;
+  }
+
+  /** Ends a lease that nobody learnt of. The browser is replaced, for it might have been used after all. */
+  takeBack(session: Session): void {
+    if (this.#leased.get(session.id) === session) this.release(session.id, false);
+  }
+
+  /**
+   * Gives a leased browser back; throws `not_found` when it isn't leased from this pool. With `reuse` it is the next one to be leased,
+   * as it is, under a new token; without, or when the pool has shrunk, it is replaced.
+   */
+  release(sessionId: string, reuse: boolean): void {
+    const session = this.#leased.get(sessionId);
+    if (!session) throw new OperationError('not_found', `no browser ${sessionId} is leased from the pool ${this.#title}`);
+    this.#leased.delete(sessionId);
+    if (reuse && session.alive && this.#occupied < this.#config.size) {
+      session.pool = undefined;
+      session.name = undefined;
+      session.tags = undefined;
+      session.watchIdle(undefined);
+      session.rotateToken();
+      this.#idle.unshift(session);
+    } else {
+      void session.end();
+    }
+    this.#serve();
+  }
+
+  /** Destroys all idle browsers; they are replaced. */
+  async flush(): Promise<void> {
+    const flushed = this.#idle.splice(0);
+    this.#surroundings.fill();
+    await endAll(flushed);
+  }
+
+  /** Browsers are made under `config` from now on; idle ones stay unless there are too many, or all are to be discarded. */
+  async update(config: PoolConfig, discardAllIdle: boolean): Promise<void> {
+    this.#config = config;
+    this.#endPause();
+    for (const session of this.#leased.values()) session.pool = this.#reference;
+    const surplus = discardAllIdle ? this.#idle.splice(0) : [];
+    for (const launch of [...this.#starting].toReversed()) {
+      if (discardAllIdle || this.#occupied > config.size) this.#abort(launch);
+    }
+    while (this.#idle.length > 0 && this.#occupied > config.size) surplus.push(this.#idle.pop()!);
+    this.#surroundings.fill();
+    await endAll(surplus);
+  }
+
+  /** Ends all browsers; the pool is out of use before this returns. Throws `pool_in_use` at once when some are leased, unless forced. */
+  delete(force: boolean): Promise<void> {
+    const leased = this.acquiredCount;
+    if (leased > 0 && !force) {
+      const message = `${leased} of the browsers of the pool ${this.#title} are leased: release them first, or delete with force`;
+      throw new OperationError('pool_in_use', message);
+    }
+    return this.#shut(new OperationError('not_found', `the pool ${this.#title} was deleted`));
+  }
+
+  /** Ends all browsers, as the service ends. */
+  async close(): Promise<void> {
+    await this.#shut(new OperationError('unavailable', 'the service is shutting down'));
+  }
+
+  /** Launches one browser; never rejects. */
+  async launch(): Promise<void> {
+    const launch = new AbortController();
+    this.#starting.add(launch);
+    try {
+      const session = await this.#surroundings.createSession(this.#config, launch.signal);
+      if (session.settings.startUrl) await this.#openStartPage(session, session.settings.startUrl);
+      if (launch.signal.aborted) return await session.end();
+      this.#starting.delete(launch);
+      this.#endPause();
+      this.#idle.push(session);
+      void session.ended.then(() => this.#drop(session));
+    } catch (error) {
+      this.#starting.delete(launch);
+      if (!launch.signal.aborted) this.#pause(error);
+    }
+    this.#serve();
+  }
+
+  get #occupied(): number {
+    return this.#leased.size + this.#idle.length + this.#starting.size;
+  }
+
+  get #title(): string {
+    return this.name ?? this.id;
+  }
+
+  get #reference(): { id: string; name?: string } {
+    return { id: this.id, ...(this.name && { name: this.name }) };
+  }
+
+  /** Hands idle browsers to waiters, and has missing ones launched. */
+  #serve(): void {
+    for (let waiter = this.#queue.first; waiter && this.#idle.length > 0; waiter = this.#queue.first) {
+      if (this.#isNameTaken(waiter.lease.name)) {
+        waiter.settle(nameTaken(waiter.lease.name));
+        continue;
+      }
+      const session = this.#idle.shift()!;
+      // A dead one is not put back: it ends by itself.
+      if (!session.alive) continue;
+      this.#leased.set(session.id, session);
+      session.pool = this.#reference;
+      session.name = waiter.lease.name;
+      session.tags = waiter.lease.tags;
+      session.watchIdle(this.#config.timeout_seconds);
+      waiter.settle(session);
+    }
+    this.#surroundings.fill();
+  }
+
+  #drop(session: Session): void {
+    this.#idle = this.#idle.filter((other) => other !== session);
+    this.#leased.delete(session.id);
+    this.#surroundings.fill();
+  }
+
+  #abort(launch: AbortController): void {
+    this.#starting.delete(launch);
+    launch.abort();
+  }
+
+  /** Waits longer after each launch that failed. */
+  #pause(error: unknown): void {
+    this.#failure = error;
+    if (this.#closed || this.#cancelPause) return;
+    const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, longestPauseMs);
+    this.#failures += 1;
+    this.#cancelPause = this.#surroundings.clock.after(pauseMs, () => {
+      this.#cancelPause = undefined;
+      this.#surroundings.fill();
+    });
+    const failure = this.#launchFailure();
+    if (failure && this.#failures > toleratedFailures) this.#queue.failAll(failure);
+  }
+
+  #endPause(): void {
+    this.#cancelPause?.();
+    this.#cancelPause = undefined;
+    this.#failures = 0;
+  }
+
+  /** Why no browser comes, when launching fails and no leased one can come back. */
+  #launchFailure(): OperationError | undefined {
+    if (this.#failures === 0 || this.#leased.size > 0) return undefined;
+    const reason = this.#failure instanceof Error ? this.#failure.message : String(this.#failure);
+    return new OperationError('unavailable', `the pool ${this.#title} cannot launch browsers: ${reason}`, { cause: this.#failure });
+  }
+
+  /** Best effort, and no reason to keep the caller waiting. */
+  async #openStartPage(session: Session, url: string): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const proceed = () => {
+        cancel();
+        resolve();
+      };
+      const cancel = this.#surroundings.clock.after(startPageMs, resolve);
+      session.openPage(url).then(proceed, proceed);
+    });
+  }
+
+  #isNameTaken(name: string | undefined): boolean {
+    return name !== undefined && this.#surroundings.sessions.list().some((session) => session.alive && session.name === name);
+  }
+
+  async #shut(reason: OperationError): Promise<void> {
+    this.#closed = reason;
+    this.#endPause();
+    this.#queue.failAll(reason);
+    for (const launch of this.#starting) this.#abort(launch);
+    await endAll([...this.#idle.splice(0), ...this.#leased.values()]);
+  }
+}
+
+async function endAll(sessions: Session[]): Promise<void> {
+  await Promise.all(sessions.map((session) => session.end()));
+}
+
+function nameTaken(name: string | undefined): OperationError {
+  return new OperationError('conflict', `a browser session named ${name} exists already: choose another name, or end it first`);
+}

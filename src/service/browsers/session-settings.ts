@@ -1,0 +1,94 @@
+import type { BrowserCreate } from '../../contract/browsers.ts';
+import { OperationError } from '../../contract/errors.ts';
+import type { Profile } from '../../contract/profiles.ts';
+import type { SessionSettings } from './session.ts';
+
+export type ProfileSelector = NonNullable<BrowserCreate['profile']>;
+
+/** Finds a profile by id or name; throws `not_found`. */
+export type ResolveProfile = (selector: ProfileSelector) => Profile;
+
+/** What a service can do, as far as the settings of a session depend on it. */
+export type Surroundings = { hasDisplay: boolean; resolveProfile: ResolveProfile };
+
+/** What single sessions and pools say alike about how a browser is made. */
+type Request = Pick<BrowserCreate, 'headless' | 'stealth' | 'kiosk_mode' | 'timeout_seconds' | 'viewport' | 'profile' | 'start_url'> &
+  Unsupported;
+
+/** Fields that the service knows and cannot honour. */
+type Unsupported = {
+  gpu?: boolean;
+  extensions?: readonly unknown[];
+  proxy_id?: string | null;
+  chrome_policy?: Record<string, unknown>;
+  telemetry?: BrowserCreate['telemetry'];
+};
+
+/**
+ * The settings of a session from the body of `POST /browsers` or the configuration of a pool.
+ * Throws `bad_request`, naming the field in `details`, for what cannot be honoured and for a profile that doesn't exist.
+ */
+export function sessionSettings(request: Request, { hasDisplay, resolveProfile }: Surroundings): SessionSettings {
+  refuseUnsupported(request);
+  const headless = request.headless ?? !hasDisplay;
+  if (!headless && !hasDisplay) {
+    throw invalidField('headless', 'false needs a display, and the service has none: set DISPLAY for it, or ask for a headless browser');
+  }
+  const profile = request.profile && requestedProfile(request.profile, resolveProfile);
+  return {
+    headless,
+    stealth: request.stealth,
+    kioskMode: request.kiosk_mode,
+    timeoutSeconds: request.timeout_seconds,
+    viewport: request.viewport ? { refresh_rate: refreshRate(request.viewport), ...request.viewport } : defaultViewport,
+    ...(profile && { profile }),
+    ...(request.start_url && { startUrl: request.start_url }),
+  };
+}
+
+/** Throws `bad_request` with the field in `details` where a request asks for what the service cannot honour. */
+export function refuseUnsupported(request: Unsupported): void {
+  const asked = {
+    gpu: request.gpu === true,
+    extensions: (request.extensions?.length ?? 0) > 0,
+    proxy_id: !!request.proxy_id,
+    chrome_policy: Object.keys(request.chrome_policy ?? {}).length > 0,
+    telemetry: asksForTelemetry(request.telemetry),
+  };
+  const fields = Object.entries(asked).flatMap(([field, isAsked]) => (isAsked ? [field] : []));
+  if (fields.length === 0) return;
+  throw new OperationError('bad_request', `this service does not support ${fields.join(', ')}: leave it out`, {
+    details: fields.map((field) => ({ code: 'invalid_input', message: `${field}: not supported by this service` })),
+  });
+}
+
+/** The profile that a request names. Throws `bad_request` for a selector without id and name and for a profile that doesn't exist. */
+export function requestedProfile(selector: ProfileSelector, resolveProfile: ResolveProfile): Profile {
+  if (!selector.id && !selector.name) throw invalidField('profile', 'must have an id or a name');
+  try {
+    return resolveProfile(selector);
+  } catch (error) {
+    if (error instanceof OperationError && error.code === 'not_found') throw invalidField('profile', error.message);
+    throw error;
+  }
+}
+
+export function invalidField(field: string, problem: string): OperationError {
+  const message = `${field}: ${problem}`;
+  return new OperationError('bad_request', message, { details: [{ code: 'invalid_input', message }] });
+}
+
+const defaultViewport = { width: 1920, height: 1080, refresh_rate: 25 };
+
+/** The bigger, the slower. In Hz. */
+function refreshRate({ width, height }: { width: number; height: number }): number {
+  const pixels = width * height;
+  if (pixels > 1920 * 1200) return 10;
+  return pixels > 1280 * 800 ? 25 : 60;
+}
+
+/** Telemetry is on when it is enabled, and when a category is while nothing is said of the whole. */
+function asksForTelemetry(telemetry: BrowserCreate['telemetry']): boolean {
+  if (telemetry?.enabled !== undefined) return telemetry.enabled;
+  return Object.values(telemetry?.browser ?? {}).some((category) => category?.enabled !== false);
+}

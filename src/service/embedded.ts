@@ -1,0 +1,36 @@
+import { setTimeout } from 'node:timers/promises';
+import { addUser, DataDirectoryInUseError } from './data-directory.ts';
+import { runServiceProcess } from './service-process.ts';
+import { Users } from './users.ts';
+
+/** The entry point of the embedded service's own process: `embedded.js <data directory> <pid of its first user>`. */
+
+const [dataDirectory, userPid] = process.argv.slice(2);
+if (!dataDirectory || !Number(userPid)) throw new Error('usage: embedded.js <data directory> <pid of its first user>');
+void runOrJoin(dataDirectory, Number(userPid));
+
+/** Another service may hold the directory, and may be about to end: whichever comes first, joining it or taking its place. */
+async function runOrJoin(dataDirectory: string, userPid: number): Promise<void> {
+  const deadline = Date.now() + 25_000;
+  for (;;) {
+    try {
+      return await run(dataDirectory, userPid);
+    } catch (error) {
+      if (!(error instanceof DataDirectoryInUseError)) throw error;
+      if (error.record && (await addUser(error.record, userPid))) {
+        process.stdout.write(`listening on ${error.record.url}\n`);
+        return;
+      }
+      if (Date.now() > deadline) throw new Error(`${error.message}. It does not answer`, { cause: error });
+    }
+    await setTimeout(100);
+  }
+}
+
+async function run(dataDirectory: string, userPid: number): Promise<void> {
+  const users = new Users();
+  users.add(userPid);
+  const executable = process.env['PLAYWRIGHT_POOL_CHROMIUM']?.trim();
+  const end = await runServiceProcess({ dataDirectory, chromium: executable ? { executable } : {}, addUser: (pid) => users.add(pid) });
+  users.watch(end);
+}

@@ -1,0 +1,26 @@
+import type { Browser } from '../../contract/browsers.ts';
+import type { Session } from '../browsers/session.ts';
+import type { Clock } from '../clock.ts';
+
+/** A session as the wire shows it. `host` is how the caller reaches the service. */
+export function browserAnswer(session: Session, host: string, clock: Clock): Browser {
+  const { settings, endedAt } = session;
+  return {
+    session_id: session.id,
+    created_at: new Date(session.createdAt).toISOString(),
+    cdp_ws_url: `ws://${host}/browser/cdp?jwt=${session.token}`,
+    webdriver_ws_url: `ws://${host}/browser/webdriver/session?jwt=${session.token}`,
+    headless: settings.headless,
+    stealth: settings.stealth,
+    kiosk_mode: settings.kioskMode,
+    timeout_seconds: settings.timeoutSeconds,
+    viewport: settings.viewport,
+    ...(session.name && { name: session.name }),
+    ...(session.tags && { tags: session.tags }),
+    ...(settings.profile && { profile: settings.profile }),
+    ...(session.pool && { pool: session.pool }),
+    ...(settings.startUrl && { start_url: settings.startUrl }),
+    usage: { uptime_ms: (endedAt ?? clock.now()) - session.createdAt },
+    ...(endedAt !== undefined && { deleted_at: new Date(endedAt).toISOString() }),
+  };
+}

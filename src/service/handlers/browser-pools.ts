@@ -1,0 +1,46 @@
+import { longestPollSeconds, type browserPools } from '../../contract/browser-pools.ts';
+import type { Pools } from '../browsers/pools.ts';
+import { refuseUnsupported } from '../browsers/session-settings.ts';
+import type { Clock } from '../clock.ts';
+import type { HandlerTree } from '../http/handler.ts';
+import { browserAnswer } from './browser-answer.ts';
+import { handOver } from './hand-over.ts';
+import { pageOf } from './page.ts';
+
+export function browserPoolHandlers({ pools, clock }: { pools: Pools; clock: Clock }): HandlerTree<typeof browserPools> {
+  return {
+    create: ({ body }) => pools.describe(pools.create(body)),
+
+    list({ query }) {
+      const text = query.query?.toLowerCase();
+      const found = pools
+        .list()
+        .filter(({ name }) => query.name === undefined || name === query.name)
+        .filter(({ id, name }) => text === undefined || id.includes(text) || name?.toLowerCase().includes(text));
+      const { items, ...page } = pageOf(found, query);
+      return { items: items.map((pool) => pools.describe(pool)), ...page };
+    },
+
+    retrieve: ({ params }) => pools.describe(pools.find(params.id_or_name)),
+    update: async ({ params, body }) => pools.describe(await pools.update(params.id_or_name, body)),
+    delete: ({ params, body }) => pools.delete(params.id_or_name, body),
+
+    async acquire({ params, body, signal, host }) {
+      const pool = pools.find(params.id_or_name);
+      refuseUnsupported({ telemetry: body.telemetry });
+      const session = await pool.acquire({
+        timeoutMs: Math.min(body.acquire_timeout_seconds ?? longestPollSeconds, longestPollSeconds) * 1000,
+        signal,
+        ...(body.name && { name: body.name }),
+        ...(body.tags && { tags: body.tags }),
+        ...(body.start_url && { startUrl: body.start_url }),
+      });
+      if (!session) return undefined;
+      await handOver(signal, () => pool.takeBack(session));
+      return { ...browserAnswer(session, host, clock), timeout_seconds: pool.config.timeout_seconds };
+    },
+
+    release: ({ params, body }) => pools.find(params.id_or_name).release(body.session_id, body.reuse),
+    flush: ({ params }) => pools.find(params.id_or_name).flush(),
+  };
+}

@@ -1,0 +1,128 @@
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocket, WebSocketServer } from 'ws';
+import type { ErrorObject } from '../../contract/errors.ts';
+import type { Clock } from '../clock.ts';
+
+/** What the proxy needs of a browser session. */
+export type ProxiedSession = {
+  readonly alive: boolean;
+  /** Chromium's own CDP address. */
+  readonly wsEndpoint: string;
+  /** Restarts the idle countdown. */
+  touch(): void;
+  /** Begins to inspect the frames of one client's connection, and counts those of the client as activity. */
+  inspect(connection: { toClient(frame: string): void; toBrowser(frame: string): void; close(): void }): {
+    fromClient(frame: Buffer): Buffer | undefined;
+    fromBrowser(frame: Buffer): Buffer | undefined;
+    closed(): void;
+  };
+};
+
+const largestMessage = 256 * 1024 * 1024;
+const connectTimeoutMs = 5000;
+/** How much may wait to be written to one side before the other side is read no further. */
+const highWaterMark = 8 * 1024 * 1024;
+/** Shorter than the shortest idle timeout, so that a client that merely listens stays active. */
+const pingIntervalMs = 4000;
+
+const socketOptions = { perMessageDeflate: false, maxPayload: largestMessage, skipUTF8Validation: true, closeTimeout: 2000 };
+
+/** Carries CDP between clients of `cdp_ws_url` and Chromium. */
+export class CdpProxy {
+  readonly #byToken: (token: string) => ProxiedSession | undefined;
+  readonly #clock: Clock;
+  readonly #server = new WebSocketServer({ noServer: true, clientTracking: true, ...socketOptions });
+
+  constructor(options: { byToken: (token: string) => ProxiedSession | undefined; clock: Clock }) {
+    this.#byToken = options.byToken;
+    this.#clock = options.clock;
+  }
+
+  /** Handles an HTTP upgrade. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => socket.destroy());
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://service');
+    if (pathname === '/browser/webdriver/session')
+      return refuse(socket, 501, 'not_implemented', 'WebDriver is not offered; use cdp_ws_url');
+    if (pathname !== '/browser/cdp') return refuse(socket, 404, 'not_found', 'There is no WebSocket here');
+    const session = this.#byToken(searchParams.get('jwt') ?? '');
+    if (!session)
+      return refuse(socket, 401, 'unauthorized', 'The token is not known: the session ended, or the URL was replaced by a newer one');
+    if (!session.alive) return refuse(socket, 404, 'not_found', 'The session has ended');
+
+    // Chromium first: a client that is let in can use its socket at once, and nothing has to be queued.
+    const upstream = new WebSocket(session.wsEndpoint, { handshakeTimeout: connectTimeoutMs, ...socketOptions });
+    const notReady = () => refuse(socket, 503, 'unavailable', 'The browser does not answer');
+    upstream.once('error', notReady);
+    upstream.once('open', () => {
+      upstream.off('error', notReady);
+      if (socket.destroyed) return upstream.close();
+      this.#server.handleUpgrade(request, socket, head, (client) => this.#connect(client, upstream, session));
+    });
+    socket.once('close', () => upstream.terminate());
+  }
+
+  /** Drops every connection. */
+  close(): void {
+    for (const client of this.#server.clients) client.terminate();
+  }
+
+  #connect(client: WebSocket, upstream: WebSocket, session: ProxiedSession): void {
+    const end = (code: number, reason: string) => {
+      if (client.isPaused) client.resume();
+      client.close(code, reason);
+      upstream.close();
+    };
+    const inspection = session.inspect({
+      toClient: (frame) => client.send(frame),
+      toBrowser: (frame) => upstream.send(frame),
+      close: () => end(1001, 'The session has ended'),
+    });
+
+    client.on('message', (data: Buffer) => {
+      const frame = inspection.fromClient(data);
+      if (frame) pass(frame, client, upstream);
+    });
+    upstream.on('message', (data: Buffer) => {
+      const frame = inspection.fromBrowser(data);
+      if (frame) pass(frame, upstream, client);
+    });
+
+    client.on('pong', () => session.touch());
+    let cancelPing: () => void;
+    const pingLater = () => {
+      cancelPing = this.#clock.after(pingIntervalMs, () => {
+        client.ping();
+        pingLater();
+      });
+    };
+    pingLater();
+
+    client.on('error', () => client.terminate());
+    upstream.on('error', () => end(1011, 'The connection to the browser failed'));
+    upstream.on('close', () => end(1001, 'The browser has closed'));
+    client.on('close', () => {
+      cancelPing();
+      inspection.closed();
+      if (upstream.isPaused) upstream.resume();
+      upstream.close();
+    });
+  }
+}
+
+/** Passes a frame on, and reads no further from where it came while too much waits to be written. */
+function pass(frame: Buffer, from: WebSocket, to: WebSocket): void {
+  if (to.readyState !== WebSocket.OPEN) return;
+  to.send(frame, { binary: false }, () => {
+    if (from.isPaused && to.bufferedAmount < highWaterMark) from.resume();
+  });
+  
+}
+
+function refuse(socket: Duplex, status: number, code: string, message: string): void {
+  const body = JSON.stringify({ code, message } satisfies ErrorObject);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,41 @@
+import type { z } from 'zod';
+import type { ErrorObject } from '../../contract/errors.ts';
+import { OperationError } from '../../contract/errors.ts';
+
+/** What the client learns of a failure: the error itself, or that there was one which is not its business. */
+export function toOperationError(error: unknown): OperationError {
+  if (error instanceof OperationError) return error;
+  return new OperationError('internal_error', "The service failed; its log, under this answer's x-request-id, says why", { cause: error });
+}
+
+export function errorBody(error: OperationError): ErrorObject {
+  return { code: error.code, message: error.message, ...(error.details && { details: error.details }) };
+}
+
+/** Conflicts say that repeating won't help: the public client would repeat them otherwise. */
+export function errorHeaders(error: OperationError): Record<string, string> {
+  return error.status === 409 ? { 'x-should-retry': 'false' } : {};
+}
+
+/** A `bad_request` whose details name each wrong field. */
+export function invalidInput(issues: z.core.$ZodIssue[], whole: string): OperationError {
+  const messages = fieldMessages(issues, whole, []).slice(0, 20);
+  return new OperationError('bad_request', `Invalid request: ${messages.slice(0, 3).join('; ')}`, {
+    details: messages.map((message) => ({ code: 'invalid_input', message })),
+  });
+}
+
+function fieldMessages(issues: z.core.$ZodIssue[], whole: string, parents: PropertyKey[]): string[] {
+  return issues.flatMap((issue) => {
+    const path = [...parents, ...issue.path];
+    // The last alternative is the ordinary one, before it stand special values such as the empty string.
+    if (issue.code === 'invalid_union') return fieldMessages(issue.errors.at(-1) ?? [], whole, path);
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${fieldName([...path, key], whole)}: unknown field`);
+    if (issue.code === 'invalid_key') return fieldMessages(issue.issues, whole, path);
+    return [`${fieldName(path, whole)}: ${issue.message}`];
+  });
+}
+
+function fieldName(path: PropertyKey[], whole: string): string {
+  return path.length === 0 ? whole : path.map((key) => String(key).slice(0, 128)).join('.');
+}

@@ -1,0 +1,105 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable, Transform } from 'node:stream';
+import type { z } from 'zod';
+import type { Octets, Operation } from '../../contract/operation.ts';
+import { OperationError } from '../../contract/errors.ts';
+import { invalidInput } from './error-answer.ts';
+
+/** The largest JSON body in bytes where nothing else is said. */
+const largestJson = 8 * 1024 * 1024;
+
+/** The query as the operation's schema understands it: arrays are comma-joined, objects bracketed (`tags[team]=a`), an empty value is none. */
+export function readQuery(operation: Operation, search: URLSearchParams): unknown {
+  const schema = operation.query;
+  if (!schema) return undefined;
+  const values = new Map<string, unknown>();
+  for (const [key, value] of search) {
+    const [, name, property] = /^(\w+)\[(.*)\]$/s.exec(key) ?? [];
+    if (name !== undefined) {
+      const known = values.get(name);
+      values.set(name, Object.fromEntries([...(known instanceof Object ? Object.entries(known) : []), [property, value]]));
+    } else if (value !== '') {
+      const all = search.getAll(key);
+      values.set(key, isArray(schema.shape[key]) ? all.flatMap((item) => item.split(',')) : all.length > 1 ? all : value);
+    }
+  }
+  return validate(schema, Object.fromEntries(values), 'query');
+}
+
+/** The body: a stream of raw bytes, or the validated JSON. `limit` in bytes. */
+export async function readBody(operation: Operation, incoming: IncomingMessage, limit: number | undefined): Promise<unknown> {
+  if (operation.body === undefined) return undefined;
+  if (isOctets(operation.body)) return limit === undefined ? incoming : limited(incoming, limit);
+  return readJson(incoming, operation.body, limit);
+}
+
+/** A JSON body that fits the schema; `undefined` must fit it where the body may be absent. */
+export async function readJson<S extends z.ZodType>(incoming: IncomingMessage, schema: S, limit = largestJson): Promise<z.output<S>> {
+  const text = await readText(incoming, limit);
+  return validate(schema, text === '' ? undefined : parseJson(text), 'body');
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new OperationError('bad_request', 'The body is not valid JSON', { cause: error });
+  }
+}
+
+async function readText(incoming: IncomingMessage, limit: number): Promise<string> {
+  const length = Number(incoming.headers['content-length'] ?? 0);
+  if (length === 0 && incoming.headers['transfer-encoding'] === undefined) return '';
+  const mediaType = incoming.headers['content-type']?.split(';')[0]!.trim().toLowerCase();
+  if (mediaType && mediaType !== 'application/json' && !mediaType.endsWith('+json')) {
+    throw new OperationError('unsupported_media_type', `The body must be application/json, not ${mediaType}`);
+  }
+  if (length > limit) throw tooLarge(limit);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // The connection must outlive a body that is refused: the answer goes through it.
+  for await (const chunk of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limit) throw tooLarge(limit);
+    chunks.push(chunk);
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+  } catch (error) {
+    throw new OperationError('bad_request', 'The body is not UTF-8 text', { cause: error });
+  }
+}
+
+function limited(incoming: IncomingMessage, limit: number): Readable {
+  if (Number(incoming.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  let size = 0;
+  const counter = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      size += chunk.length;
+      done(size > limit ? tooLarge(limit) : null, chunk);
+    },
+  });
+  incoming.once('error', (error) => counter.destroy(error));
+  return incoming.pipe(counter);
+}
+
+function tooLarge(limit: number): OperationError {
+  return new OperationError('payload_too_large', `The body is larger than ${limit} bytes`);
+}
+
+function validate<S extends z.ZodType>(schema: S, value: unknown, whole: string): z.output<S> {
+  const result = schema.safeParse(value);
+  if (!result.success) throw invalidInput(result.error.issues, whole);
+  return result.data;
+}
+
+function isOctets(body: z.ZodType | Octets): body is Octets {
+  return 'kind' in body && body.kind === 'octets';
+}
+
+function isArray(schema: Wrapped | undefined): boolean {
+  return schema?.def.innerType ? isArray(schema.def.innerType) : schema?.def.type === 'array';
+}
+
+/** A schema that may be another one made optional or given a default. */
+type Wrapped = { def: { type: string; innerType?: Wrapped } };

@@ -1,0 +1,41 @@
+import { removeServiceRecord, writeServiceRecord } from './data-directory.ts';
+import { startService, type ServiceOptions } from './service.ts';
+
+/**
+ * Runs a service as this process: announces it on stdout and in the data directory, so that others can join it,
+ * and ends it and the process on SIGTERM, SIGINT and SIGHUP. Returns what ends both otherwise.
+ */
+export async function runServiceProcess(
+  options: ServiceOptions & { dataDirectory: string; addUser: (pid: number) => boolean },
+): Promise<() => void> {
+  const { addUser, ...serviceOptions } = options;
+  const service = await startService(serviceOptions, addUser);
+  await writeServiceRecord(options.dataDirectory, { pid: process.pid, url: service.url, apiKey: service.apiKey });
+
+  let ending = false;
+  const end = () => {
+    if (ending) return;
+    ending = true;
+    void removeServiceRecord(options.dataDirectory)
+      .then(() => service.close())
+      .then(
+        () => process.exit(0),
+        (error: unknown) => {
+          console.error('The service did not end cleanly:', error);
+          process.exit(1);
+        },
+      );
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      // Whoever asks twice doesn't want to wait for browsers.
+      if (ending) process.exit(130);
+      end();
+    });
+  }
+
+  // Whoever started the process may have stopped reading after the first line.
+  process.stdout.on('error', () => {});
+  process.stdout.write(`listening on ${service.url}\n`);
+  return end;
+}

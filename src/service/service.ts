@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { contract } from '../contract/contract.ts';
+import type { ChromiumSettings } from './browsers/chromium.ts';
+import { Pools } from './browsers/pools.ts';
+import { Sessions } from './browsers/sessions.ts';
+import { systemClock, type Clock } from './clock.ts';
+import { DataDirectoryInUseError, readServiceRecord, writePrivateFile } from './data-directory.ts';
+import { browserPoolHandlers } from './handlers/browser-pools.ts';
+import { browserHandlers } from './handlers/browsers.ts';
+import { computerHandlers } from './handlers/computer.ts';
+import { fileHandlers } from './handlers/files.ts';
+import { HeldSessions } from './handlers/held-sessions.ts';
+import { profileHandlers } from './handlers/profiles.ts';
+import { createApp } from './http/app.ts';
+import { CdpProxy } from './http/cdp-proxy.ts';
+import { listen } from './http/server.ts';
+import { ApiKeyStore } from './store/api-keys.ts';
+import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './store/database.ts';
+import { PoolStore } from './store/pools.ts';
+import { ProfileStore } from './store/profiles.ts';
+
+export type ServiceOptions = {
+  /** Where pools, profiles and the API key are kept; one service at a time. Without it they are gone when the service ends. */
+  dataDirectory?: string;
+  /** The port on the loopback address; 0, the default, is any free one. */
+  port?: number;
+  /** The key that clients must send. Default: the one in the file `api-key` of the data directory, which is made when it is missing. */
+  apiKey?: string;
+  /** Which Chromium to run (default: Playwright's own, else the system's), and whether in its sandbox. */
+  chromium?: ChromiumSettings;
+  /** What tells the time; tests move it. */
+  clock?: Clock;
+  /** The largest request body in bytes. Default: 8 MiB for JSON, no limit for files. */
+  bodyLimit?: number;
+};
+
+/** A running service. */
+export type Service = {
+  readonly url: string;
+  readonly apiKey: string;
+  /** Ends all browsers and the service, within 10 seconds. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+};
+
+const closeTimeoutMs = 10_000;
+
+/**
+ * Starts a browser automation service on the loopback address. `addUser` is for one that other processes join: it registers them, and
+ * is false when the service is about to end. Rejects with `DataDirectoryInUseError` when another service holds the data directory.
+ */
+export async function startService(options: ServiceOptions = {}, addUser?: (pid: number) => boolean): Promise<Service> {
+  const { dataDirectory, clock = systemClock } = options;
+  const directory = dataDirectory ?? (await mkdtemp(join(tmpdir(), 'playwright-pool-')));
+  const database = await openStore(dataDirectory);
+  try {
+    const sessionsDirectory = join(directory, 'sessions');
+    await rm(sessionsDirectory, { recursive: true, force: true, maxRetries: 3 });
+    await mkdir(sessionsDirectory, { mode: 0o700 });
+
+    const apiKey = options.apiKey ?? (await storedKey(dataDirectory));
+    const apiKeys = new ApiKeyStore(database, clock);
+    apiKeys.setOwn(apiKey);
+    const profiles = new ProfileStore(database, clock);
+    const sessions = new Sessions({ clock, directory: sessionsDirectory, chromium: options.chromium ?? {} });
+    const resolveProfile = profiles.resolve.bind(profiles);
+    const pools = new Pools({ clock, sessions, store: new PoolStore(database), resolveProfile });
+
+    const held = new HeldSessions(sessions);
+    const surroundings = { hasDisplay: sessions.hasDisplay, resolveProfile };
+    const app = createApp({
+      contract,
+      handlers: {
+        browsers: {
+          ...browserHandlers({ sessions: held, profiles, surroundings, clock }),
+          fs: fileHandlers(held),
+          computer: computerHandlers(held),
+        },
+        browserPools: browserPoolHandlers({ pools, clock }),
+        profiles: profileHandlers(profiles),
+      },
+      accepts: (token) => apiKeys.accepts(token),
+      openapi,
+      ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
+      ...(addUser && { addUser }),
+    });
+    const proxy = new CdpProxy({ byToken: (token) => sessions.byToken(token), clock });
+    const endBrowsers = async () => {
+      await pools.close();
+      await sessions.close();
+    };
+    const server = await listen({ fetch: app.fetch, port: options.port ?? 0, upgrade: (...upgrade) => proxy.upgrade(...upgrade) }).catch(
+      async (error: unknown) => {
+        await endBrowsers();
+        throw error;
+      },
+    );
+
+    const end = async () => {
+      server.stop();
+      await endBrowsers();
+      proxy.close();
+      await server.drain();
+      closeDatabase(database);
+      await rm(dataDirectory === undefined ? directory : sessionsDirectory, { recursive: true, force: true, maxRetries: 3 });
+    };
+    let ended: Promise<void> | undefined;
+    const close = () => (ended ??= within(closeTimeoutMs, end()));
+    return { url: server.url, apiKey, close, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    closeDatabase(database);
+    if (dataDirectory === undefined) await rm(directory, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function openStore(dataDirectory: string | undefined): Promise<Database> {
+  if (dataDirectory === undefined) return openDatabase();
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  try {
+    return await openDatabase(join(dataDirectory, 'service.db'));
+  } catch (error) {
+    if (!(error instanceof DatabaseInUseError)) throw error;
+    throw new DataDirectoryInUseError(dataDirectory, await readServiceRecord(dataDirectory));
+  }
+}
+
+async function storedKey(dataDirectory: string | undefined): Promise<string> {
+  if (dataDirectory === undefined) return newKey();
+  const file = join(dataDirectory, 'api-key');
+  const stored = existsSync(file) ? (await readFile(file, 'utf8')).trim() : '';
+  if (stored !== '') return stored;
+  const key = newKey();
+  await writePrivateFile(file, `${key}\n`);
+  return key;
+}
+
+function newKey(): string {
+  return `pwp_${randomBytes(32).toString('base64url')}`;
+}
+
+async function openapi(): Promise<unknown> {
+  const { openapi } = await import('../contract/openapi.ts');
+  const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
+  return openapi(contract, { title: 'playwright-pool', version });
+}
+
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`The service did not end within ${ms / 1000} s`)), ms);
+  });
+  try {
+    await Promise.race([work, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,103 @@
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
+import Libsql from 'libsql';
+
+export type Database = Libsql.Database;
+
+/** Another process holds the database, or another service in this one. */
+export class DatabaseInUseError extends Error {
+  override name = 'DatabaseInUseError';
+}
+
+/** Each brings the database from the version of its index to the next one. Released entries never change. */
+const migrations = [
+  `
+  CREATE TABLE pools (
+    id TEXT PRIMARY KEY,
+    name TEXT UNIQUE,
+    config TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE profiles (
+    id TEXT PRIMARY KEY,
+    name TEXT UNIQUE,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    last_used_at INTEGER
+  ) STRICT;
+  CREATE TABLE api_keys (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    masked_key TEXT NOT NULL,
+    salt TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    deleted_at INTEGER
+  ) STRICT;
+  `,
+];
+
+/**
+ * Opens a service's database and brings it to the newest version; in memory where no file is named.
+ * It is held exclusively until it is closed or the process is gone, however it went: a second opener gets `DatabaseInUseError`.
+ */
+export async function openDatabase(file?: string): Promise<Database> {
+  // Never opened otherwise: closing a file gives up all locks that this process has on it.
+  if (file !== undefined && !existsSync(file)) await writeFile(file, '', { mode: 0o600, flag: 'a' });
+  // Two first openers can refuse each other, each holding the shared lock: the random pause lets one of them win.
+  for (let attempt = 1; ; attempt += 1) {
+    const database = new Libsql(file ?? ':memory:');
+    try {
+      database.pragma('locking_mode = EXCLUSIVE');
+      database.pragma('journal_mode = WAL');
+      database.pragma('synchronous = NORMAL');
+      database.pragma('foreign_keys = ON');
+      database.exec('BEGIN EXCLUSIVE; COMMIT');
+      migrate(database, file);
+      return database;
+    } catch (error) {
+      closeDatabase(database);
+      if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY')) throw error;
+      if (attempt === 5) throw new DatabaseInUseError(`The database ${file} is in use by another service`);
+      await setTimeout(10 + Math.random() * 40);
+    }
+  }
+}
+
+/**
+ * Closes a database and lets others open it. `close` alone would leave the locks until the statements are collected as garbage:
+ * they go with the exclusive mode, which ends with the next access after the write-ahead log was left.
+ */
+export function closeDatabase(database: Database): void {
+  for (const statement of [
+    'PRAGMA journal_mode = DELETE',
+    'PRAGMA locking_mode = NORMAL',
+    'BEGIN',
+    'SELECT 1 FROM sqlite_schema',
+    'COMMIT',
+  ]) {
+    try {
+      database.exec(statement);
+    } catch {
+      // Another service holds the database, and there is no lock to give up.
+    }
+  }
+  database.close();
+}
+
+function migrate(database: Database, file: string | undefined): void {
+  const [{ user_version: version }] = database.pragma('user_version') as [{ user_version: number }];
+  if (version > migrations.length) {
+    throw new Error(
+      `The database ${file} has version ${version}, and this release of playwright-pool knows versions up to ${migrations.length}: use a newer release, or another data directory`,
+    );
+  }
+  for (let next = version; next < migrations.length; next += 1) {
+    database.transaction(() => {
+      database.exec(migrations[next]!);
+      database.exec(`PRAGMA user_version = ${next + 1}`);
+    })();
+  }
+}

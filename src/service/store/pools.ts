@@ -1,0 +1,39 @@
+import type { PoolCreate } from '../../contract/browser-pools.ts';
+import type { Database } from './database.ts';
+
+/** `createdAt` in ms since the epoch. */
+type StoredPool = { id: string; name?: string; config: PoolCreate; createdAt: number };
+
+type Row = { id: string; name: string | null; config: string; created_at: number };
+
+/** The stored pools: what they are, not which browsers they hold. */
+export class PoolStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  list(): StoredPool[] {
+    const rows = this.#database.prepare('SELECT * FROM pools ORDER BY created_at, id').all() as Row[];
+    return rows.map(toStoredPool);
+  }
+
+  insert({ id, name, config, createdAt }: StoredPool): void {
+    this.#database
+      .prepare('INSERT INTO pools (id, name, config, created_at) VALUES (?, ?, ?, ?)')
+      .run(id, name ?? null, JSON.stringify(config), createdAt);
+  }
+
+  update({ id, name, config }: StoredPool): void {
+    this.#database.prepare('UPDATE pools SET name = ?, config = ? WHERE id = ?').run(name ?? null, JSON.stringify(config), id);
+  }
+
+  delete(id: string): void {
+    this.#database.prepare('DELETE FROM pools WHERE id = ?').run(id);
+  }
+}
+
+function toStoredPool({ id, name, config, created_at: createdAt }: Row): StoredPool {
+  return { id, ...(name !== null && { name }), config: JSON.parse(config) as PoolCreate, createdAt };
+}

@@ -1,0 +1,100 @@
+import type { Page } from '../../contract/operation.ts';
+import type { Profile } from '../../contract/profiles.ts';
+import { OperationError } from '../../contract/errors.ts';
+import type { Clock } from '../clock.ts';
+import { newId } from '../id.ts';
+import type { Database } from './database.ts';
+
+type Row = { id: string; name: string | null; created_at: number; updated_at: number; last_used_at: number | null };
+
+/** The stored profiles. */
+export class ProfileStore {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  /** Throws `conflict` when the name is taken. */
+  create(name: string | undefined): Profile {
+    const id = newId();
+    const now = this.#clock.now();
+    this.#unlessTaken(name, () =>
+      this.#database.prepare('INSERT INTO profiles (id, name, created_at, updated_at) VALUES (?, ?, ?, ?)').run(id, name ?? null, now, now),
+    );
+    return this.get(id);
+  }
+
+  /** An id wins over a name. Throws `not_found`. */
+  get(idOrName: string): Profile {
+    const profile = this.#select('id', idOrName) ?? this.#select('name', idOrName);
+    if (!profile) throw new OperationError('not_found', `No profile has the id or name ${idOrName}`);
+    return profile;
+  }
+
+  /** By its id, or else by its name. Throws `not_found`. */
+  resolve({ id, name }: { id?: string; name?: string }): Profile {
+    const profile = id ? this.#select('id', id) : this.#select('name', name ?? '');
+    if (!profile) throw new OperationError('not_found', `No profile has the ${id ? `id ${id}` : `name ${name}`}: create it first`);
+    return profile;
+  }
+
+  /** Newest first. `query` is part of a name or id, `name` an exact name. */
+  list({ limit, offset, query, name }: { limit: number; offset: number; query?: string; name?: string }): Page<Profile> {
+    const rows = this.#database
+      .prepare(
+        `SELECT * FROM profiles
+         WHERE (:name IS NULL OR name = :name)
+           AND (:query IS NULL OR instr(lower(ifnull(name, '')), lower(:query)) > 0 OR instr(id, :query) > 0)
+         ORDER BY created_at DESC, id DESC LIMIT :count OFFSET :offset`,
+      )
+      .all({ name: name ?? null, query: query ?? null, count: limit + 1, offset }) as Row[];
+    const hasMore = rows.length > limit;
+    return { items: rows.slice(0, limit).map(toProfile), hasMore, nextOffset: hasMore ? offset + limit : 0 };
+  }
+
+  /** Throws `not_found`, and `conflict` when the new name is taken. */
+  rename(idOrName: string, name: string): Profile {
+    const { id } = this.get(idOrName);
+    this.#unlessTaken(name, () =>
+      this.#database.prepare('UPDATE profiles SET name = ?, updated_at = ? WHERE id = ?').run(name, this.#clock.now(), id),
+    );
+    return this.get(id);
+  }
+
+  /** Notes that a browser was started with the profile. */
+  used(id: string): void {
+    this.#database.prepare('UPDATE profiles SET last_used_at = ? WHERE id = ?').run(this.#clock.now(), id);
+  }
+
+  /** Throws `not_found`. */
+  delete(idOrName: string): void {
+    this.#database.prepare('DELETE FROM profiles WHERE id = ?').run(this.get(idOrName).id);
+  }
+
+  #select(column: 'id' | 'name', value: string): Profile | undefined {
+    const row = this.#database.prepare(`SELECT * FROM profiles WHERE ${column} = ?`).get(value) as Row | undefined;
+    return row && toProfile(row);
+  }
+
+  #unlessTaken(name: string | undefined, write: () => void): void {
+    try {
+      write();
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CONSTRAINT'))) throw error;
+      throw new OperationError('conflict', `A profile named ${name} exists already`, { cause: error });
+    }
+  }
+}
+
+function toProfile(row: Row): Profile {
+  return {
+    id: row.id,
+    name: row.name,
+    created_at: new Date(row.created_at).toISOString(),
+    updated_at: new Date(row.updated_at).toISOString(),
+    ...(row.last_used_at !== null && { last_used_at: new Date(row.last_used_at).toISOString() }),
+  };
+}
