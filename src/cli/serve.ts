@@ -1,0 +1,51 @@
+import { resolve } from 'node:path';
+import { Command, InvalidArgumentError, Option } from 'commander';
+
+type ServeOptions = { port: number; dataDir?: string; chromium?: string; sandbox: boolean };
+
+const examples = `
+Examples:
+  $ playwright-pool serve
+  $ playwright-pool serve --port 8080 --data-dir /var/lib/playwright-pool
+  $ PLAYWRIGHT_POOL_API_KEY=secret playwright-pool serve --port 8080
+
+The first line on stdout is "listening on http://127.0.0.1:<port>". The API key is PLAYWRIGHT_POOL_API_KEY, else the one in
+the file "api-key" of the data directory, which is made when it is missing. Test projects on this machine that share the data
+directory use the service by themselves. SIGTERM and SIGINT end it with all its browsers.`;
+
+export function serveCommand(env: NodeJS.ProcessEnv): Command {
+  return new Command('serve')
+    .description('Run the browser automation service on this machine')
+    .option('--port <number>', 'port on 127.0.0.1; 0 is any free one', parsePort, 0)
+    .option(
+      '--data-dir <directory>',
+      "where profiles, pools and the API key are kept (default: the project's directory in the user's cache)",
+    )
+    .addOption(new Option('--chromium <file>', 'the Chromium to run').env('PLAYWRIGHT_POOL_CHROMIUM'))
+    .option('--no-sandbox', "run Chromium without its sandbox, where the system doesn't allow one")
+    .addHelpText('after', examples)
+    .action((options: ServeOptions) => serve(options, env));
+}
+
+async function serve({ port, dataDir, chromium, sandbox }: ServeOptions, env: NodeJS.ProcessEnv): Promise<void> {
+  const { dataDirectoryFor } = await import('../service/data-directory.ts');
+  const { runServiceProcess } = await import('../service/service-process.ts');
+  const apiKey = env['PLAYWRIGHT_POOL_API_KEY']?.trim();
+  try {
+    await runServiceProcess({
+      port,
+      dataDirectory: dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(dataDir),
+      ...(apiKey && { apiKey }),
+      chromium: { ...(chromium && { executable: chromium }), ...(!sandbox && { sandbox }) },
+      addUser: () => true,
+    });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    throw new Error(`port ${port} is in use: choose another with --port, or leave it out for any free one`, { cause: error });
+  }
+}
+
+function parsePort(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('It must be a number from 0 to 65535.');
+  return Number(text);
+}
