@@ -1,0 +1,30 @@
+import { defineConfig } from '@playwright/test';
+import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+import { savedLogin } from './tests/saved-login.ts';
+
+export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+  testDir: 'tests',
+  outputDir: 'test-results',
+  workers: 2,
+  fullyParallel: true,
+  retries: 0,
+  forbidOnly: !!process.env['CI'],
+  reporter: [['list'], ['playwright-pool/reporter']],
+  webServer: {
+    command: 'node server.mjs',
+    wait: { stdout: /to-do application on (?<todo_url>\S+)/ },
+  },
+  use: {
+    // Known once the server runs, which is before the workers read this file.
+    baseURL: process.env['TODO_URL'],
+    pool: { name: 'todo', size: 2 },
+    lease: 'worker',
+    release: 'recycle',
+    permissions: ['clipboard-write'],
+    trace: 'retain-on-failure',
+  },
+  projects: [
+    { name: 'log in', testMatch: 'login.setup.ts' },
+    { name: 'todo', testMatch: '*.spec.ts', dependencies: ['log in'], use: { storageState: savedLogin } },
+  ],
+});

@@ -1,0 +1,192 @@
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { expect } from '@playwright/test';
+import { CallTimeoutError, ConnectionError } from '../../src/client/index.ts';
+import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
+
+const never: ScriptedAnswer = () => {};
+
+test('a call without an answer ends at the call timeout, of the client or of the call', async ({ serve, connect }) => {
+  const server = await serve(never);
+  const started = performance.now();
+  const error = await errorOf(connect(server, { callTimeout: 300 }).browserPools.acquire('ci'));
+  expect(error).toBeInstanceOf(CallTimeoutError);
+  expect(error).toMatchObject({
+    name: 'CallTimeoutError',
+    timeout: 300,
+    method: 'POST',
+    url: `${server.url}/browser_pools/ci/acquire`,
+    message: expect.stringMatching(/^no answer within the call timeout of 300 ms \(POST http/),
+  });
+  expect(await errorOf(connect(server).profiles.retrieve('x', { timeout: 200 }))).toMatchObject({ timeout: 200 });
+  expect(performance.now() - started).toBeLessThan(5000);
+  // A call that timed out is never repeated: its time is up.
+  expect(server.calls).toHaveLength(2);
+});
+
+test('the service sees the connection of a timed out call close', async ({ serve, connect }) => {
+  const closed = Promise.withResolvers<void>();
+  const server = await serve((request) => request.socket.on('close', () => closed.resolve()));
+  await errorOf(connect(server, { callTimeout: 200 }).browserPools.acquire('ci'));
+  await closed.promise;
+});
+
+test('all retries share one deadline, and the timeout tells of the failure before', async ({ serve, connect }) => {
+  const server = await serve(
+    { status: 503, headers: { 'retry-after-ms': '100' }, json: { code: 'unavailable', message: 'starting' } },
+    never,
+  );
+  const started = performance.now();
+  const error = (await errorOf(connect(server, { callTimeout: 600 }).profiles.retrieve('x'))) as CallTimeoutError;
+  expect(error).toMatchObject({ timeout: 600, cause: { status: 503 } });
+  expect(performance.now() - started).toBeGreaterThan(590);
+  expect(performance.now() - started).toBeLessThan(5000);
+});
+
+test('a body may take longer than the call timeout as long as it goes on', async ({ serve, connect }) => {
+  const server = await serve((_, response) => {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write('x'), 100);
+    setTimeout(() => (clearInterval(timer), response.end()), 1500);
+  });
+  const answer = await connect(server, { callTimeout: 1000 }).browsers.fs.readFile('a', { path: '/x' });
+  expect(await answer.text()).toMatch(/^x{5,}$/);
+});
+
+test('a body that stands still is a CallTimeoutError, of JSON and of bytes', async ({ serve, connect }) => {
+  const server = await serve((_, response) => response.writeHead(200, { 'content-length': '10' }).write('["half'));
+  const client = connect(server, { callTimeout: 300, maxRetries: 0 });
+  const message = expect.stringContaining('no more of the answer within the call timeout of 300 ms');
+  expect(await errorOf(client.profiles.retrieve('x'))).toMatchObject({ name: 'CallTimeoutError', message });
+  const answer = await client.browsers.fs.readFile('a', { path: '/x' });
+  expect(await errorOf(answer.bytes())).toMatchObject({ name: 'CallTimeoutError', message });
+});
+
+test('an upload may take longer than the call timeout as long as it goes on, and not stand still', async ({ serve, connect }) => {
+  const server = await serve({ status: 201 });
+  const client = connect(server, { callTimeout: 500 });
+  async function* slow() {
+    for (let part = 0; part < 6; part++) {
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      yield Buffer.from('x');
+    }
+  }
+  await client.browsers.fs.writeFile('a', slow(), { path: '/x' });
+  expect(server.calls[0]!.body).toBe('xxxxxx');
+
+  const stalled = new Readable({ read: () => {} });
+  stalled.push('x');
+  await expect(client.browsers.fs.writeFile('a', stalled, { path: '/x' })).rejects.toThrow(CallTimeoutError);
+  expect(stalled.destroyed).toBe(true);
+});
+
+test('an abort rejects with the reason of the signal, whatever that is', async ({ serve, connect }) => {
+  const server = await serve(never);
+  const { browserPools } = connect(server);
+  for (const reason of [new Error('enough'), 'a text', undefined]) {
+    const controller = new AbortController();
+    const acquiring = errorOf(browserPools.acquire('ci', {}, { signal: controller.signal }));
+    await once(server.server, 'request');
+    controller.abort(reason);
+    expect(await acquiring).toBe(controller.signal.reason);
+  }
+});
+
+test('a signal that has aborted already sends nothing', async ({ serve, connect }) => {
+  const server = await serve({ json: {} });
+  const signal = AbortSignal.abort(new Error('too late'));
+  await expect(connect(server).profiles.retrieve('x', { signal })).rejects.toThrow('too late');
+  expect(server.calls).toEqual([]);
+});
+
+test('an abort ends a retry pause at once', async ({ serve, connect }) => {
+  const server = await serve({ status: 503, headers: { 'retry-after': '30' } });
+  const controller = new AbortController();
+  const started = performance.now();
+  const calling = errorOf(connect(server).profiles.retrieve('x', { signal: controller.signal }));
+  await once(server.server, 'request');
+  setTimeout(() => controller.abort(new Error('enough')), 200);
+  expect(await calling).toMatchObject({ message: 'enough' });
+  expect(performance.now() - started).toBeLessThan(5000);
+  expect(server.calls).toHaveLength(1);
+});
+
+test('an abort ends the reading of a body, and the service sees it', async ({ serve, connect }) => {
+  const closed = Promise.withResolvers<void>();
+  const server = await serve((_, response) => {
+    response.on('close', () => closed.resolve());
+    response.writeHead(200).write('x');
+  });
+  const controller = new AbortController();
+  const { stream } = await connect(server).browsers.fs.readFile('a', { path: '/x' }, { signal: controller.signal });
+  const reading = errorOf(stream.forEach(() => controller.abort(new Error('enough'))));
+  expect(await reading).toMatchObject({ message: 'enough' });
+  await closed.promise;
+});
+
+test('an abort ends the sending of a body, and destroys its stream', async ({ serve, connect }) => {
+  const server = await serve((request) => request.resume());
+  const controller = new AbortController();
+  const body = new Readable({ read: () => {} });
+  body.push('x');
+  const sending = errorOf(connect(server).browsers.fs.writeFile('a', body, { path: '/x' }, { signal: controller.signal }));
+  await once(server.server, 'request');
+  controller.abort(new Error('enough'));
+  expect(await sending).toMatchObject({ message: 'enough' });
+  expect(body.destroyed).toBe(true);
+});
+
+test('one signal serves many calls without a warning, and keeps none of them', async ({ serve, connect }) => {
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+  process.on('warning', warned);
+  const server = await serve({ json: {} });
+  const client = connect(server);
+  const { signal } = new AbortController();
+  let listeners = 0;
+  signal.addEventListener = (
+    (add) =>
+    (...args: Parameters<typeof add>) => (listeners++, add.apply(signal, args))
+  )(signal.addEventListener);
+  signal.removeEventListener = (
+    (remove) =>
+    (...args: Parameters<typeof remove>) => (listeners--, remove.apply(signal, args))
+  )(signal.removeEventListener);
+  await Promise.all(Array.from({ length: 40 }, () => client.profiles.retrieve('x', { signal })));
+  const { stream } = await client.browsers.fs.readFile('a', { path: '/x' }, { signal });
+  expect(listeners).toBe(1);
+  await once(stream.resume(), 'close');
+  await errorOf(client.profiles.retrieve('', { signal }));
+  expect(listeners).toBe(0);
+  process.off('warning', warned);
+  expect(warnings).toEqual([]);
+});
+
+test('64 waiting acquires do not hold up other calls', async ({ serve, connect }) => {
+  const server = await serve((request, response) => {
+    if (request.method === 'GET') response.end('{}');
+  });
+  const client = connect(server);
+  const acquires = Array.from({ length: 64 }, () => errorOf(client.browserPools.acquire('ci')));
+  await expect.poll(() => server.calls.length).toBe(64);
+  await client.profiles.retrieve('x');
+  await client.close();
+  for (const error of await Promise.all(acquires)) expect(error).toBeInstanceOf(ConnectionError);
+});
+
+test('close ends running calls, may be repeated, and no call works after it', async ({ serve, connect }) => {
+  const server = await serve((request, response) => {
+    if (request.url!.includes('read_file')) response.writeHead(200).write('x');
+  });
+  const client = connect(server);
+  const answer = await client.browsers.fs.readFile('a', { path: '/x' });
+  const reading = errorOf(answer.text());
+  const waiting = errorOf(client.profiles.retrieve('x'));
+  await once(server.server, 'request');
+  await client.close();
+  await client[Symbol.asyncDispose]();
+  for (const error of [await reading, await waiting, await errorOf(client.profiles.retrieve('x'))]) {
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ message: expect.stringContaining('The client was closed') });
+  }
+});

@@ -1,0 +1,196 @@
+import { createServer } from 'node:net';
+import { inspect } from 'node:util';
+import { expect } from '@playwright/test';
+import {
+  CallTimeoutError,
+  ConflictError,
+  ConnectionError,
+  NotFoundError,
+  RateLimitError,
+  ServiceError,
+  UnauthorizedError,
+} from '../../src/client/index.ts';
+import { apiKey, errorOf, type ScriptedAnswer, test } from './recording-server.ts';
+
+test('an error answer names status, code, message, method, URL and request, and carries them as fields', async ({ serve, connect }) => {
+  const server = await serve({
+    status: 409,
+    headers: { 'x-request-id': 'abc' },
+    json: { code: 'pool_in_use', message: 'a browser is leased', details: [{ code: 'leased', message: 's1' }] },
+  });
+  const error = await errorOf(connect(server).browserPools.release('ci', { session_id: 's1' }));
+  expect(error).toBeInstanceOf(ConflictError);
+  expect(error).toBeInstanceOf(ServiceError);
+  expect(error).toMatchObject({
+    name: 'ConflictError',
+    message: `409 pool_in_use: a browser is leased (POST ${server.url}/browser_pools/ci/release, request abc)`,
+    status: 409,
+    code: 'pool_in_use',
+    details: [{ code: 'leased', message: 's1' }],
+    requestId: 'abc',
+    method: 'POST',
+    url: `${server.url}/browser_pools/ci/release`,
+  });
+});
+
+test('each status has its class', async ({ serve, connect }) => {
+  const classes = new Map([
+    [400, ServiceError],
+    [401, UnauthorizedError],
+    [403, ServiceError],
+    [404, NotFoundError],
+    [409, ConflictError],
+    [429, RateLimitError],
+    [500, ServiceError],
+    [507, ServiceError],
+    [529, ServiceError],
+  ]);
+  const server = await serve(...Array.from(classes.keys(), (status) => ({ status, json: { code: 'c', message: 'm' } })));
+  const client = connect(server, { maxRetries: 0 });
+  for (const [status, type] of classes) {
+    const error = await errorOf(client.profiles.retrieve('x'));
+    expect(error).toMatchObject({ status, name: type.name, code: 'c', details: [], requestId: undefined });
+    expect(error).toBeInstanceOf(type);
+  }
+});
+
+test('an unknown key and too many calls say what to do next', async ({ serve, connect }) => {
+  const server = await serve(
+    { status: 401, json: { code: 'unauthorized', message: 'unknown key' } },
+    { status: 429, json: { code: 'rate_limited', message: 'too many sessions' } },
+  );
+  const client = connect(server, { maxRetries: 0 });
+  await expect(client.profiles.retrieve('x')).rejects.toThrow(/Check that the API key belongs to this service/);
+  await expect(client.profiles.retrieve('x')).rejects.toThrow(/use fewer workers/);
+});
+
+test('an error that is no error object becomes the message, shortened', async ({ serve, connect }) => {
+  const server = await serve(
+    { status: 502, text: ' <h1>Bad Gateway</h1>\n' },
+    { status: 400, text: 'x'.repeat(200_000) },
+    { status: 400, json: { message: 'no code here' } },
+    { status: 400, json: null },
+    { status: 400, json: { code: 'c', message: 5 } },
+    { status: 404, text: '' },
+    { status: 301, headers: { location: 'https://example.com/browsers?token=t' } },
+  );
+  const client = connect(server, { maxRetries: 0 });
+  const messages = [];
+  for (let index = 0; index < 7; index++) {
+    const error = (await errorOf(client.profiles.retrieve('x'))) as ServiceError;
+    messages.push(error.message.replace(` (GET ${server.url}/profiles/x)`, ''));
+    expect(error.code).toBeUndefined();
+  }
+  expect(messages).toEqual([
+    '502: <h1>Bad Gateway</h1>',
+    `400: ${'x'.repeat(500)}…`,
+    '400: no code here',
+    '400: null',
+    '400: {"code":"c","message":5}',
+    '404: an answer without text. Check that the base URL is that of the service',
+    '301: redirected to https://example.com/browsers. Set the base URL to where the service is',
+  ]);
+});
+
+test('an error answer that breaks off still tells its status', async ({ serve, connect }) => {
+  const server = await serve((_, response) => {
+    response.writeHead(503, { 'content-length': '1000' }).write('half of it', () => response.destroy());
+  });
+  const error = await errorOf(connect(server, { maxRetries: 0 }).profiles.retrieve('x'));
+  expect(error).toMatchObject({ status: 503, message: expect.stringContaining('503: half of it') });
+});
+
+test('a success that is no JSON, or no list, is an invalid answer', async ({ serve, connect }) => {
+  const server = await serve({ text: '<!doctype html>' }, { text: '{"a":' }, { text: '' }, { json: { items: [] } });
+  const client = connect(server);
+  for (const shown of ['"<!doctype html>"', '"{\\"a\\":"', '""']) {
+    const error = await errorOf(client.profiles.retrieve('x'));
+    expect(error).toBeInstanceOf(ServiceError);
+    expect(error).toMatchObject({ status: 200, code: 'invalid_answer', message: expect.stringContaining(`is not JSON but ${shown}`) });
+  }
+  const error = await errorOf(client.profiles.list().pages()[Symbol.asyncIterator]().next());
+  expect(error).toMatchObject({ code: 'invalid_answer', message: expect.stringContaining('is not a list') });
+  expect(server.calls).toHaveLength(4);
+});
+
+test('an answer that breaks off is a ConnectionError', async ({ serve, connect }) => {
+  const server = await serve((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+    response.write('{"id":', () => response.destroy());
+  });
+  const error = await errorOf(connect(server, { maxRetries: 0 }).profiles.retrieve('x'));
+  expect(error).toBeInstanceOf(ConnectionError);
+  expect(error).toMatchObject({ method: 'GET', url: `${server.url}/profiles/x`, message: expect.stringContaining('still running') });
+});
+
+test('a service that is not there is a ConnectionError that says what to check', async ({ connect }) => {
+  const port = await unusedPort();
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const url = `http://${host}:${port}`;
+    const error = (await errorOf(connect({ url }, { maxRetries: 0 }).profiles.retrieve('x'))) as ConnectionError;
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ name: 'ConnectionError', code: 'ECONNREFUSED', method: 'GET', url: `${url}/profiles/x` });
+    expect(error.message).toMatch(
+      /ECONNREFUSED.*\(GET http:.*\/profiles\/x\)\. Check that the service is running and that the base URL is right$/,
+    );
+    expect(error.cause).toBeInstanceOf(Error);
+  }
+});
+
+test('a host that has no address is a ConnectionError at once', async ({ connect }) => {
+  const error = await errorOf(connect({ url: 'http://no-such-host.invalid' }).profiles.retrieve('x'));
+  expect(error).toBeInstanceOf(ConnectionError);
+  // Without a name server the system says "try again" for every name.
+  expect((error as ConnectionError).code).toMatch(/^(ENOTFOUND|EAI_AGAIN)$/);
+});
+
+test('a peer that speaks no HTTP is a ConnectionError', async ({ connect }) => {
+  await using echo = await echoServer();
+  const error = await errorOf(connect(echo, { maxRetries: 0 }).profiles.retrieve('x'));
+  expect(error).toBeInstanceOf(ConnectionError);
+});
+
+test('no error and no inspection shows the API key, nor the query of a URL', async ({ serve, connect }) => {
+  const echoed = JSON.stringify({ message: `bad header: Bearer ${apiKey}`, code: apiKey, details: [{ code: 'c', message: apiKey }] });
+  const answers: ScriptedAnswer[] = [
+    { status: 401, text: echoed },
+    { status: 400, text: `Bearer ${apiKey}` },
+    { status: 200, text: `Bearer ${apiKey}` },
+    (_, response) => response.destroy(),
+    () => {},
+  ];
+  const server = await serve(...answers);
+  const client = connect(server, { maxRetries: 0, callTimeout: 300 });
+  await using echo = await echoServer();
+  const unreachable = connect({ url: `http://127.0.0.1:${await unusedPort()}` }, { maxRetries: 0 });
+  const calls = [
+    ...answers.map(() => () => client.browsers.fs.fileInfo('x', { path: '/hidden-query' })),
+    () => connect(echo, { maxRetries: 0 }).profiles.retrieve('x'),
+    () => unreachable.profiles.retrieve('x'),
+    () => client.profiles.retrieve('x', { headers: { 'x-bad': '\n' } }),
+  ];
+  for (const call of calls) {
+    const error = await errorOf(call());
+    const shown = inspect(error, { depth: 20, showHidden: true, getters: true }) + String(error) + JSON.stringify(error);
+    expect(shown).not.toContain(apiKey);
+    expect(shown).not.toContain('hidden-query');
+  }
+  expect(await errorOf(client.profiles.retrieve('x'))).toBeInstanceOf(CallTimeoutError);
+  expect(inspect(client, { depth: 20, showHidden: true })).not.toContain(apiKey);
+});
+
+async function unusedPort(): Promise<number> {
+  await using server = await echoServer();
+  return Number(new URL(server.url).port);
+}
+
+/** Sends back what it gets. */
+async function echoServer(): Promise<{ url: string } & AsyncDisposable> {
+  const server = createServer((socket) => socket.on('error', () => {}).pipe(socket));
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' && address?.port}`,
+    [Symbol.asyncDispose]: () => new Promise((closed) => server.close(() => closed())),
+  };
+}

@@ -1,0 +1,83 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { test as base } from '@playwright/test';
+import { type Client, type ClientOptions, createClient } from '../../src/client/index.ts';
+
+export const apiKey = 'sk_test_0123456789abcdef';
+
+export type RecordedCall = { method: string; url: string; headers: IncomingHttpHeaders; body: string };
+
+/** What the server answers: a whole answer, or a function that does as it likes (the body is then its own to read). */
+export type ScriptedAnswer =
+  | { status?: number; headers?: Record<string, string>; json?: unknown; text?: string }
+  | ((request: IncomingMessage, response: ServerResponse) => unknown);
+
+export type RecordingServer = { url: string; server: Server; calls: RecordedCall[]; connections: number };
+
+type Fixtures = {
+  /** Starts a server that gives these answers in turn, the last one for ever. */
+  serve: (...answers: ScriptedAnswer[]) => Promise<RecordingServer>;
+  /** A client of the server, closed at the end of the test. */
+  connect: (server: { url: string }, options?: Partial<ClientOptions>) => Client;
+};
+
+export const test = base.extend<Fixtures>({
+  serve: async ({}, use) => {
+    const servers: Server[] = [];
+    await use(async (...answers) => {
+      const server = createServer();
+      servers.push(server);
+      await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+      const recording: RecordingServer = {
+        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+        server,
+        calls: [],
+        connections: 0,
+      };
+      server.on('connection', () => recording.connections++);
+      server.on('request', (request, response) => void give(answers, recording, request, response));
+      return recording;
+    });
+    for (const server of servers) {
+      server.closeAllConnections();
+      server.close();
+    }
+  },
+  connect: async ({}, use) => {
+    const clients: Client[] = [];
+    await use((server, options) => {
+      const client = createClient({ baseURL: server.url, apiKey, ...options });
+      clients.push(client);
+      return client;
+    });
+    for (const client of clients) await client.close();
+  },
+});
+
+async function give(
+  answers: ScriptedAnswer[],
+  { calls }: RecordingServer,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const answer = answers[Math.min(calls.length, answers.length - 1)]!;
+  const call = { method: request.method!, url: request.url!, headers: request.headers, body: '' };
+  calls.push(call);
+  request.on('error', () => {});
+  if (typeof answer === 'function') return void answer(request, response);
+  call.body = (await buffer(request)).toString();
+  const { status = 200, headers, json, text } = answer;
+  if (json !== undefined) response.setHeader('content-type', 'application/json');
+  response.writeHead(status, headers).end(json === undefined ? text : JSON.stringify(json));
+}
+
+/** The error that a promise rejects with. */
+export async function errorOf(promise: PromiseLike<unknown>): Promise<unknown> {
+  return promise.then(
+    () => {
+      throw new Error('expected a rejection');
+    },
+    (error: unknown) => error,
+  );
+}

@@ -1,0 +1,185 @@
+import { expect } from '@playwright/test';
+import * as fc from 'fast-check';
+import packageJson from '../../package.json' with { type: 'json' };
+import { createClient, UnauthorizedError } from '../../src/client/index.ts';
+import { pathSegment, queryString } from '../../src/client/request.ts';
+import { apiKey, errorOf, test } from './recording-server.ts';
+
+test('a call carries the API key, the product name and what it accepts', async ({ serve, connect }) => {
+  const server = await serve({ json: {} });
+  await connect(server).browsers.retrieve('abc');
+  expect(server.calls).toMatchObject([{ method: 'GET', url: '/browsers/abc', body: '' }]);
+  const { headers } = server.calls[0]!;
+  expect(headers).toMatchObject({
+    authorization: `Bearer ${apiKey}`,
+    accept: 'application/json',
+    'user-agent': `playwright-pool/${packageJson.version}`,
+  });
+  expect(headers).not.toHaveProperty('content-type');
+  expect(headers).not.toHaveProperty('x-kernel-project-id');
+});
+
+test('a project, a user agent and further headers are sent where they are given', async ({ serve, connect }) => {
+  const server = await serve({ json: {} });
+  const client = connect(server, { projectId: 'p1', userAgent: 'mine/1' });
+  await client.browsers.retrieve('abc', {}, { headers: { 'X-Trace': 't1', Accept: 'application/vnd.x+json' } });
+  expect(server.calls[0]!.headers).toMatchObject({
+    'x-kernel-project-id': 'p1',
+    'user-agent': 'mine/1',
+    'x-trace': 't1',
+    accept: 'application/vnd.x+json',
+  });
+});
+
+test('a base URL may have a path and a slash at its end', async ({ serve, connect }) => {
+  const server = await serve({ json: {} });
+  for (const path of ['/prefix/v1/', '/prefix/v1', '/']) {
+    await connect({ url: server.url + path }).profiles.retrieve('x');
+  }
+  expect(server.calls.map(({ url }) => url)).toEqual(['/prefix/v1/profiles/x', '/prefix/v1/profiles/x', '/profiles/x']);
+});
+
+test('arguments are path parameters, then the body, then the query, then the options', async ({ serve, connect }) => {
+  const server = await serve({ status: 201 });
+  await connect(server).browsers.fs.writeFile('id1', 'text', { path: '/a b', mode: '600' }, { headers: { 'x-last': '1' } });
+  expect(server.calls).toMatchObject([
+    {
+      method: 'PUT',
+      url: '/browsers/id1/fs/write_file?path=%2Fa%20b&mode=600',
+      body: 'text',
+      headers: { 'content-type': 'application/octet-stream', 'content-length': '4', 'x-last': '1' },
+    },
+  ]);
+});
+
+test('JSON bodies are sent as JSON, an optional one that is absent as an empty object', async ({ serve, connect }) => {
+  const server = await serve({ status: 204 });
+  const { browserPools } = connect(server);
+  await browserPools.acquire('ci', { acquire_timeout_seconds: 3 });
+  await browserPools.acquire('ci');
+  await browserPools.delete('ci', { force: true });
+  expect(server.calls.map(({ method, body }) => [method, body])).toEqual([
+    ['POST', '{"acquire_timeout_seconds":3}'],
+    ['POST', '{}'],
+    ['DELETE', '{"force":true}'],
+  ]);
+  for (const { headers } of server.calls) expect(headers['content-type']).toBe('application/json');
+});
+
+test('an operation without a body sends none', async ({ serve, connect }) => {
+  const server = await serve({ status: 204 });
+  await connect(server).browserPools.flush('ci');
+  expect(server.calls).toMatchObject([{ url: '/browser_pools/ci/flush', body: '', headers: { 'content-length': '0', accept: '*/*' } }]);
+  expect(server.calls[0]!.headers).not.toHaveProperty('content-type');
+});
+
+test('queries: objects are bracketed, null is empty, undefined and absent ones are left out', async ({ serve, connect }) => {
+  const server = await serve({ json: [] });
+  const { browsers } = connect(server);
+  for await (const _ of browsers.list({ tags: { team: 'a b', 'x/y': '1&2' }, status: undefined, limit: 5 })) break;
+  for await (const _ of browsers.list()) break;
+  expect(server.calls.map(({ url }) => url)).toEqual(['/browsers?tags%5Bteam%5D=a%20b&tags%5Bx%2Fy%5D=1%262&limit=5', '/browsers']);
+  expect(queryString({ a: ['x', 'y z'], b: null, c: undefined, d: true, e: 0, f: '' })).toBe('?a=x%2Cy%20z&b=&d=true&e=0&f=');
+  expect(queryString(undefined)).toBe('');
+});
+
+test('path parameters keep what a segment may hold and encode the rest', () => {
+  expect(pathSegment("aZ09-._~!$&'()*+,;=:@", 'id')).toBe("aZ09-._~!$&'()*+,;=:@");
+  expect(pathSegment('a/b?c#d%e f"ü\u0000', 'id')).toBe('a%2Fb%3Fc%23d%25e%20f%22%C3%BC%00');
+  expect(pathSegment('...', 'id')).toBe('...');
+});
+
+test('a path parameter that would change the path is refused, and nothing is sent', async ({ serve, connect }) => {
+  const server = await serve({ json: {} });
+  const { profiles } = connect(server);
+  for (const name of ['', '.', '..', undefined as unknown as string, 5 as unknown as string]) {
+    await expect(profiles.retrieve(name)).rejects.toThrow(TypeError);
+    await expect(profiles.retrieve(name)).rejects.toThrow(/^id_or_name must be a string other than '', '\.' and '\.\.'/);
+  }
+  expect(server.calls).toEqual([]);
+});
+
+test('any name and any query arrive as they were given', async ({ serve, connect }) => {
+  const server = await serve({ json: [] });
+  const client = connect(server);
+  const text = fc.string({ unit: 'binary' });
+  const name = text.filter((value) => !['', '.', '..'].includes(value));
+  await fc.assert(
+    fc.asyncProperty(
+      name,
+      text,
+      fc.dictionary(
+        text.filter((key) => key !== ''),
+        text,
+      ),
+      async (id, path, tags) => {
+        await client.browsers.fs.listFiles(id, { path });
+        const { pathname, searchParams } = new URL(server.calls.pop()!.url, server.url);
+        expect(decodeURIComponent(pathname.split('/')[2]!)).toBe(id);
+        expect(pathname.split('/').slice(3)).toEqual(['fs', 'list_files']);
+        expect(searchParams.get('path')).toBe(path);
+
+        for await (const _ of client.browsers.list({ tags })) break;
+        const received = Array.from(new URL(server.calls.pop()!.url, server.url).searchParams);
+        expect(received).toEqual(Object.entries(tags).map(([key, value]) => [`tags[${key}]`, value]));
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test('a base URL that is none is refused at once', () => {
+  for (const baseURL of ['', 'example.com', 'ftp://x', 'http://', 'http://x/?a=1', 'http://x/#y', undefined as unknown as string]) {
+    expect(() => createClient({ baseURL, apiKey }), baseURL).toThrow(TypeError);
+    expect(() => createClient({ baseURL, apiKey })).toThrow(/baseURL must be an http or https URL/);
+  }
+  expect(() => createClient({ baseURL: 'http://me:hidden@x/', apiKey })).toThrow(/without credentials/);
+  expect(() => createClient({ baseURL: 'http://me:hidden@x/', apiKey })).not.toThrow(/hidden/);
+});
+
+test('an API key that no header can carry is refused at once, without showing it', () => {
+  for (const key of ['', ' ', 'key with spaces', 'secret\n', 'schlüssel', undefined as unknown as string]) {
+    const create = () => createClient({ baseURL: 'http://127.0.0.1:1', apiKey: key });
+    expect(create, key).toThrow(TypeError);
+    expect(create).toThrow(/^apiKey must be the API key of the service: visible ASCII characters, without spaces or line breaks$/);
+  }
+});
+
+test('limits that make no sense are refused', async () => {
+  const options = { baseURL: 'http://127.0.0.1:1', apiKey };
+  for (const callTimeout of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
+    expect(() => createClient({ ...options, callTimeout })).toThrow(/^callTimeout must be between 1 and 2147483647 milliseconds, not /);
+  }
+  for (const maxRetries of [-1, 1.5, Number.NaN]) {
+    expect(() => createClient({ ...options, maxRetries })).toThrow(/^maxRetries must be an integer of 0 or more, not /);
+  }
+  await using client = createClient(options);
+  await expect(client.profiles.retrieve('x', { timeout: 0 })).rejects.toThrow(/^timeout must be between/);
+  await expect(client.profiles.retrieve('x', { maxRetries: -1 })).rejects.toThrow(/^maxRetries must be/);
+});
+
+test('a header value that cannot be sent is a TypeError', async ({ serve, connect }) => {
+  const server = await serve({ json: {} });
+  const error = await errorOf(connect(server).profiles.retrieve('x', { headers: { 'x-bad': 'a\nb' } }));
+  expect(error).toBeInstanceOf(TypeError);
+  expect(server.calls).toEqual([]);
+});
+
+test('a body that is no bytes is a TypeError', async ({ serve, connect }) => {
+  const server = await serve({ status: 201 });
+  for (const body of [undefined, 5, {}, null] as unknown as string[]) {
+    await expect(connect(server).browsers.fs.writeFile('a', body, { path: '/x' })).rejects.toThrow(
+      /^the body must be a Uint8Array, a string/,
+    );
+  }
+  expect(server.calls).toEqual([]);
+});
+
+test('the client is plain objects, and functions work detached from it', async ({ serve, connect }) => {
+  const server = await serve({ status: 401, json: { code: 'unauthorized', message: 'no' } });
+  const client = connect(server);
+  expect(Object.keys(client)).toEqual(['browsers', 'browserPools', 'profiles', 'close']);
+  expect(Object.keys(client.browsers.computer)).toContain('moveMouse');
+  const { retrieve } = client.profiles;
+  await expect(retrieve('x')).rejects.toThrow(UnauthorizedError);
+});

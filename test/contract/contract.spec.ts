@@ -1,0 +1,103 @@
+import { expect, test } from '@playwright/test';
+import { z } from 'zod';
+import { contract } from '../../src/contract/contract.ts';
+import { commonErrors, errorStatus, OperationError } from '../../src/contract/errors.ts';
+import { operationsOf, pathParameterNames } from '../../src/contract/operation.ts';
+import { pageQuery } from '../../src/contract/pagination.ts';
+
+const operations = Array.from(operationsOf(contract));
+const statuses = new Set<number>(Object.values(errorStatus));
+
+test('names, and methods with paths, are unique', () => {
+  const names = operations.map(([name]) => name);
+  const routes = operations.map(([, { method, path }]) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`);
+  expect(new Set(names).size).toBe(names.length);
+  expect(new Set(routes).size).toBe(routes.length);
+});
+
+test('paths are absolute, without a slash at the end, and hold parameters as whole segments', () => {
+  for (const [name, { path }] of operations) expect(path, name).toMatch(/^(\/([a-z_]+|\{[a-z_]+\}))+$/);
+});
+
+test('path parameters and queries do not collide', () => {
+  for (const [name, { path, query }] of operations) {
+    const names = [...pathParameterNames(path), ...Object.keys(query?.shape ?? {})];
+    expect(new Set(names).size, name).toBe(names.length);
+  }
+});
+
+test('every error status has a code, and is listed once', () => {
+  for (const status of commonErrors) expect(statuses).toContain(status);
+  for (const [name, { errors }] of operations) {
+    for (const status of errors) expect(statuses, name).toContain(status);
+    const all = [...commonErrors, ...errors];
+    expect(new Set(all).size, name).toBe(all.length);
+  }
+});
+
+test('operations on a named resource document its absence', () => {
+  for (const [name, { path, errors }] of operations) if (path.includes('{')) expect(errors, name).toContain(404);
+});
+
+test('every operation has a success, and only GET has neither body nor effect', () => {
+  for (const [name, { method, responses, body }] of operations) {
+    const successes = Object.keys(responses).map(Number);
+    expect(successes.length, name).toBeGreaterThan(0);
+    for (const status of successes) expect(status).toBeLessThan(300);
+    if (method === 'GET') expect(body, name).toBeUndefined();
+  }
+});
+
+test('every list takes a page size and an offset', () => {
+  for (const [name, { responses, query }] of operations) {
+    if (!Object.values(responses).some((response) => response.kind === 'list')) continue;
+    expect(Object.keys(query?.shape ?? {}), name).toEqual(expect.arrayContaining(Object.keys(pageQuery.shape)));
+  }
+});
+
+test('unknown fields of bodies and queries are refused', () => {
+  for (const [name, { body, query }] of operations) {
+    for (const schema of [body, query]) {
+      if (!(schema instanceof z.ZodType)) continue;
+      const { error } = schema.safeParse({ no_such_field: 1 });
+      expect(error?.issues.map(({ code }) => code) ?? [], name).toContain('unrecognized_keys');
+    }
+  }
+});
+
+test('queries accept what a URL holds: numbers and booleans as text', () => {
+  expect(contract.browsers.list.query.parse({ limit: '5', offset: '10', include_deleted: 'true' })).toMatchObject({
+    limit: 5,
+    offset: 10,
+    include_deleted: true,
+  });
+  for (const bad of ['', 'x', '1.5', '0', '101']) expect(contract.browsers.list.query.safeParse({ limit: bad }).success, bad).toBe(false);
+  expect(contract.browsers.list.query.safeParse({ include_deleted: 'yes' }).success).toBe(false);
+});
+
+test('defaults and bounds are those of the interface', () => {
+  expect(contract.browsers.create.body.parse(undefined)).toMatchObject({ timeout_seconds: 60, stealth: false, kiosk_mode: false });
+  expect(contract.browserPools.create.body.parse({ size: 1 })).toMatchObject({ timeout_seconds: 600, fill_rate_per_minute: 25 });
+  for (const timeout_seconds of [9, 259_201, 10.5]) {
+    expect(contract.browsers.create.body.safeParse({ timeout_seconds }).success, String(timeout_seconds)).toBe(false);
+  }
+  for (const size of [0, -1, 1.5]) expect(contract.browserPools.create.body.safeParse({ size }).success, String(size)).toBe(false);
+  expect(contract.browserPools.release.body.parse({ session_id: 'x' })).toEqual({ session_id: 'x', reuse: true });
+  expect(contract.browsers.fs.writeFile.query.parse({ path: '/x' })).toEqual({ path: '/x', mode: '644' });
+  for (const mode of ['9z9', '64', '00644', '']) {
+    expect(contract.browsers.fs.writeFile.query.safeParse({ path: '/x', mode }).success, mode).toBe(false);
+  }
+  for (const path of ['x', '', './x', '/a\0b']) expect(contract.browsers.fs.readFile.query.safeParse({ path }).success, path).toBe(false);
+  expect(contract.browsers.create.body.safeParse({ viewport: { width: 0, height: 1 } }).success).toBe(false);
+});
+
+test('answers may have fields that the contract does not know', () => {
+  const answer = { id: 'p1', name: null, created_at: '2026-01-01T00:00:00Z', invented_later: 1 };
+  expect(contract.profiles.retrieve.responses[200].schema.parse(answer)).toEqual(answer);
+});
+
+test('an operation error knows the status of its code', () => {
+  const error = new OperationError('pool_in_use', 'a browser is leased', { details: [{ code: 'leased', message: 's1' }] });
+  expect(error).toMatchObject({ name: 'OperationError', status: 409, code: 'pool_in_use', message: 'a browser is leased' });
+  expect(error.details).toEqual([{ code: 'leased', message: 's1' }]);
+});

@@ -1,0 +1,147 @@
+import { expect, test } from '@playwright/test';
+import { z } from 'zod';
+import { contract } from '../../src/contract/contract.ts';
+import { commonErrors, errorStatus } from '../../src/contract/errors.ts';
+import { octets, operation, operationsOf } from '../../src/contract/operation.ts';
+import { openapi, type OpenAPIOperation, type OpenAPIParameter } from '../../src/contract/openapi.ts';
+
+const document = openapi(contract, { title: 'playwright-pool', version: '1.2.3' });
+const operations = Array.from(operationsOf(contract));
+const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, description]) => ({ path, method, description })),
+);
+
+function describedAs(operationId: string): OpenAPIOperation {
+  return described.find(({ description }) => description.operationId === operationId)!.description;
+}
+
+function parameter(operationId: string, name: string): OpenAPIParameter | undefined {
+  return describedAs(operationId).parameters.find((parameter) => parameter.name === name);
+}
+
+test('the document names version, title and the bearer scheme that every operation needs', () => {
+  expect(document).toMatchObject({
+    openapi: '3.1.0',
+    info: { title: 'playwright-pool', version: '1.2.3' },
+    security: [{ bearer: [] }],
+    components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+  });
+});
+
+test('every operation of the contract is described once, under its dotted name', () => {
+  const expected = operations.map(([name, { method, path, summary }]) => `${name}: ${method.toLowerCase()} ${path}, ${summary}`);
+  const actual = described.map(
+    ({ path, method, description: { operationId, summary } }) => `${operationId}: ${method} ${path}, ${summary}`,
+  );
+  expect(actual.toSorted()).toEqual(expected.toSorted());
+});
+
+test('the document survives JSON', () => {
+  expect(JSON.parse(JSON.stringify(document))).toEqual(document);
+});
+
+test('every reference leads somewhere', () => {
+  const references = JSON.stringify(document).match(/"\$ref":"[^"]*"/g) ?? [];
+  expect(new Set(references)).toEqual(new Set(['"$ref":"#/components/schemas/Error"']));
+  expect(document.components.schemas).toHaveProperty('Error');
+});
+
+test('parameters are unique, and those of the path are exactly those in its braces', () => {
+  for (const { path, description } of described) {
+    const names = description.parameters.map((parameter) => parameter.name);
+    expect(new Set(names).size, description.operationId).toBe(names.length);
+    const inPath = description.parameters.filter((parameter) => parameter.in === 'path');
+    expect(
+      inPath.map(({ name }) => name),
+      description.operationId,
+    ).toEqual(Array.from(path.matchAll(/\{(\w+)\}/g), (match) => match[1]));
+    expect(inPath.every(({ required }) => required)).toBe(true);
+  }
+});
+
+test('every answer has a description, every body a media type, and no body goes with 204', () => {
+  for (const { description } of described) {
+    expect(Object.keys(description.responses).some((status) => status.startsWith('2'))).toBe(true);
+    for (const [status, response] of Object.entries(description.responses)) {
+      expect(status).toMatch(/^[2-5]\d\d$/);
+      expect(response.description, `${description.operationId} ${status}`).not.toBe('');
+      if (status === '204') expect(response).not.toHaveProperty('content');
+    }
+    if (description.requestBody) expect(Object.keys(description.requestBody.content)).toHaveLength(1);
+  }
+});
+
+test('every schema is one that can be read back', () => {
+  for (const schema of schemasOf(document)) expect(() => z.fromJSONSchema(schema)).not.toThrow();
+});
+
+test('every operation has its own errors and those common to all, each with the error object and the codes of the status', () => {
+  for (const [name, { errors }] of operations) {
+    const { responses } = describedAs(name);
+    const statuses = Object.keys(responses).filter((status) => Number(status) >= 400);
+    expect(statuses.toSorted(), name).toEqual(Array.from(new Set([...commonErrors, ...errors].map(String))).toSorted());
+    for (const status of statuses) {
+      expect(responses[status]!.content).toEqual({ 'application/json': { schema: { $ref: '#/components/schemas/Error' } } });
+      for (const code of responses[status]!.description.split(', ')) expect(errorStatus).toHaveProperty(code, Number(status));
+    }
+  }
+});
+
+test('the queries of lists have their defaults and bounds, and tags are bracketed', () => {
+  expect(parameter('browsers.list', 'limit')).toMatchObject({
+    in: 'query',
+    required: false,
+    schema: { minimum: 1, maximum: 100, default: 20 },
+  });
+  expect(parameter('browsers.list', 'status')).toMatchObject({ schema: { enum: ['active', 'deleted', 'all'], default: 'active' } });
+  expect(parameter('browsers.list', 'tags')).toMatchObject({ style: 'deepObject', explode: true, schema: { type: 'object' } });
+  expect(parameter('browsers.fs.writeFile', 'path')).toMatchObject({ required: true, schema: { type: 'string' } });
+  expect(parameter('browsers.fs.writeFile', 'mode')).toMatchObject({
+    required: false,
+    schema: { default: '644', pattern: '^[0-7]{3,4}$' },
+  });
+});
+
+test('a list in a query is comma-joined', () => {
+  const tree = {
+    list: operation({
+      method: 'GET',
+      path: '/x',
+      summary: 'x',
+      query: z.strictObject({ exclude: z.array(z.string()) }),
+      responses: { 200: octets() },
+      errors: [],
+    }),
+  };
+  const { parameters } = openapi(tree, { title: 'x', version: '1' }).paths['/x']!['get']!;
+  expect(parameters).toMatchObject([{ name: 'exclude', required: true, style: 'form', explode: false }]);
+});
+
+test('list answers carry the paging headers', () => {
+  const answer = describedAs('profiles.list').responses['200']!;
+  expect(Object.keys(answer.headers!)).toEqual(['X-Has-More', 'X-Next-Offset', 'X-Limit', 'X-Offset']);
+  expect(answer.content).toMatchObject({ 'application/json': { schema: { type: 'array', items: { type: 'object' } } } });
+});
+
+test('request bodies are described as the caller may send them, answers as they arrive', () => {
+  expect(describedAs('browserPools.acquire').requestBody!.required).toBe(false);
+  expect(describedAs('browserPools.release').requestBody!.required).toBe(true);
+  expect(describedAs('browserPools.release').requestBody!.content['application/json']!.schema).toMatchObject({
+    required: ['session_id'],
+    additionalProperties: false,
+  });
+  expect(describedAs('browsers.retrieve').responses['200']!.content!['application/json']!.schema!.required).toContain('session_id');
+});
+
+test('raw bytes have a media type and no schema', () => {
+  expect(describedAs('browsers.fs.writeFile').requestBody).toEqual({ required: true, content: { 'application/octet-stream': {} } });
+  expect(describedAs('browsers.fs.readFile').responses['200']!.content).toEqual({ 'application/octet-stream': {} });
+});
+
+function* schemasOf(value: unknown): Generator<Parameters<typeof z.fromJSONSchema>[0]> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, item] of Object.entries(value)) {
+    if (key === 'schema' && !('$ref' in item)) yield item;
+    else yield* schemasOf(item);
+  }
+}

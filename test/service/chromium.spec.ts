@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+import { chromium, expect, test } from '@playwright/test';
+import { launchChromium } from '../../src/service/browsers/chromium.ts';
+import { findChromium } from '../../src/service/browsers/find-chromium.ts';
+import { chromiumSwitches } from '../../src/service/browsers/switches.ts';
+import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+
+const viewport = { width: 1000, height: 500 };
+
+async function script(file: string, text: string): Promise<string> {
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, `#!/bin/sh\n${text}\n`);
+  await chmod(file, 0o755);
+  return file;
+}
+
+test.describe('switches', () => {
+  for (const headless of [true, false]) {
+    test(`those of a ${headless ? 'headless' : 'headful'} browser are Playwright's own`, async ({}, testInfo) => {
+      const output = testInfo.outputPath('switches');
+      const executablePath = await script(testInfo.outputPath('chromium'), `printf '%s\\n' "$@" > '${output}'`);
+      await expect(chromium.launch({ executablePath, headless })).rejects.toThrow();
+      const itsOwn = (await readFile(output, 'utf8')).trim().split('\n');
+      // These two are given to every Chromium of ours too, by launchChromium.
+      const switches = itsOwn.filter((name) => !name.startsWith('--user-data-dir=') && name !== '--remote-debugging-pipe');
+      expect(chromiumSwitches({ headless, sandbox: false }).sort()).toEqual(switches.sort());
+    });
+  }
+
+  test('only a browser without sandbox is started with --no-sandbox', () => {
+    expect(chromiumSwitches({ headless: true, sandbox: true })).not.toContain('--no-sandbox');
+  });
+});
+
+test.describe('finding Chromium', () => {
+  async function installed(directory: string, build: string, file: string, complete = true): Promise<string> {
+    const executable = await script(path.join(directory, build, file), 'exit');
+    if (complete) await writeFile(path.join(directory, build, 'INSTALLATION_COMPLETE'), '');
+    return executable;
+  }
+
+  test("Playwright's newest complete headless shell comes first, then its Chromium, then those in PATH", async ({}, testInfo) => {
+    const browsers = testInfo.outputPath('browsers');
+    const commands = testInfo.outputPath('commands');
+    const environment = { PLAYWRIGHT_BROWSERS_PATH: browsers, PATH: commands };
+    const find = (headless: boolean) => findChromium(headless, undefined, environment);
+
+    const inPath = await script(path.join(commands, 'chromium'), 'exit');
+    expect(await find(true)).toBe(inPath);
+    const shellInPath = await script(path.join(commands, 'chromium-headless-shell'), 'exit');
+    expect(await find(true)).toBe(shellInPath);
+    expect(await find(false)).toBe(inPath);
+    const full = await installed(browsers, 'chromium-1300', 'chrome-linux64/chrome');
+    expect(await find(false)).toBe(full);
+    await installed(browsers, 'chromium_headless_shell-999', 'chrome-linux/headless_shell');
+    const newest = await installed(browsers, 'chromium_headless_shell-1200', 'chrome-headless-shell-linux64/chrome-headless-shell');
+    await installed(browsers, 'chromium_headless_shell-1201', 'chrome-headless-shell-linux64/chrome-headless-shell', false);
+    expect(await find(true)).toBe(newest);
+  });
+
+  test('a given executable is used, by its path or its name in PATH; a missing one is an error', async ({}, testInfo) => {
+    const executable = await script(testInfo.outputPath('my-chromium'), 'exit');
+    expect(await findChromium(true, executable, {})).toBe(executable);
+    expect(await findChromium(true, 'my-chromium', { PATH: testInfo.outputDir })).toBe(executable);
+    const missing = findChromium(true, '/nowhere/chromium', {});
+    await expect(missing).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('/nowhere/chromium') });
+  });
+
+  test('without any the error says how to install one', async ({}, testInfo) => {
+    const environment = { PLAYWRIGHT_BROWSERS_PATH: testInfo.outputDir, PATH: testInfo.outputDir };
+    const message = expect.stringContaining('npx playwright install --with-deps chromium-headless-shell');
+    await expect(findChromium(true, undefined, environment)).rejects.toMatchObject({ code: 'unavailable', message });
+  });
+});
+
+test.describe('launching', () => {
+  test('a Chromium that ends at once is an error with its last words and an advice', async ({}, testInfo) => {
+    const words = 'chromium: error while loading shared libraries: libnss3.so: cannot open shared object file';
+    const executable = await script(testInfo.outputPath('chromium'), `echo '${words}' >&2; exit 127`);
+    const launched = launchChromium({ executable, userDataDirectory: testInfo.outputDir, headless: true, viewport, environment: process.env });
+    await expect(launched).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(words) });
+    await expect(launched).rejects.toThrow('npx playwright install-deps chromium');
+  });
+
+  test('a file that is no program is an error', async ({}, testInfo) => {
+    const executable = testInfo.outputPath('chromium');
+    await writeFile(executable, '\0');
+    const launched = launchChromium({ executable, userDataDirectory: testInfo.outputDir, headless: true, viewport, environment: process.env });
+    await expect(launched).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(executable) });
+  });
+
+  test('an abort kills a Chromium that is not ready', async ({}, testInfo) => {
+    const executable = await script(testInfo.outputPath('chromium'), 'sh -c "sleep 1000; exit" "$@" & wait');
+    const abort = new AbortController();
+    const userDataDirectory = testInfo.outputPath('user-data');
+    const options = { executable, userDataDirectory, headless: true, viewport, environment: process.env };
+    const launched = launchChromium({ ...options, signal: abort.signal });
+    await expect.poll(() => processesWith(userDataDirectory)).toHaveLength(2);
+    abort.abort(new Error('not needed any more'));
+    await expect(launched).rejects.toThrow('not needed any more');
+    await expectNoProcessWith(userDataDirectory);
+  });
+
+  for (const command of ['chromium-headless-shell', 'chromium']) {
+    test(`${command} starts without a page, with its window's size and none of our secrets, and is gone when killed`, async ({}, testInfo) => {
+      const executable = await findChromium(true, command, process.env).catch(() => '');
+      test.skip(executable === '', `${command} is not installed`);
+      const userDataDirectory = testInfo.outputPath('user-data');
+      const environment = { ...process.env, PLAYWRIGHT_POOL_API_KEY: 'secret-key' };
+      const launched = await launchChromium({ executable, userDataDirectory, headless: true, viewport, environment });
+      try {
+        const browser = await chromium.connectOverCDP(launched.wsEndpoint);
+        const [context] = browser.contexts();
+        expect(context?.pages()).toEqual([]);
+        const page = await context!.newPage();
+        expect(await page.evaluate(() => [window.outerWidth, window.outerHeight])).toEqual([viewport.width, viewport.height]);
+        await browser.close();
+        const processes = processesWith(userDataDirectory);
+        expect(processes.length).toBeGreaterThan(0);
+        for (const pid of processes) expect(await readFile(`/proc/${pid}/environ`, 'utf8')).not.toContain('secret-key');
+      } finally {
+        await launched.kill();
+      }
+      await expectNoProcessWith(userDataDirectory);
+      await launched.kill();
+    });
+
+    test(`${command} ends when the process that started it is killed with SIGKILL`, async ({}, testInfo) => {
+      const executable = await findChromium(true, command, process.env).catch(() => '');
+      test.skip(executable === '', `${command} is not installed`);
+      const userDataDirectory = testInfo.outputPath('user-data');
+      const module = pathToFileURL(path.resolve('dist/src/service/browsers/chromium.js')).href;
+      const options = { executable, userDataDirectory, headless: true, viewport };
+      const program = `
+        import { launchChromium } from ${JSON.stringify(module)};
+        const { cdp } = await launchChromium({ ...${JSON.stringify(options)}, environment: process.env });
+        await cdp.send('Target.createTarget', { url: 'data:text/html,<script>for (;;);</script>' });
+        console.log('ready');
+      `;
+      const starter = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const exited = once(starter, 'exit');
+      await once(createInterface(starter.stdout), 'line');
+      // The starter's own command line names the directory too.
+      expect(processesWith(userDataDirectory).length).toBeGreaterThan(1);
+      starter.kill('SIGKILL');
+      await exited;
+      await expectNoProcessWith(userDataDirectory);
+    });
+  }
+});

@@ -1,0 +1,142 @@
+import { expect } from '@playwright/test';
+import { findChromium } from '../../src/service/browsers/find-chromium.ts';
+import type { Session } from '../../src/service/browsers/session.ts';
+import { page, settings, test as base } from '../support/browser-sessions.ts';
+
+/** Writes down what a page would notice of another one in front. */
+const watchful = `
+  <textarea>copied by the page</textarea>
+  <script>
+    window.noticed = [];
+    for (const name of ['focus', 'blur', 'visibilitychange', 'pagehide']) {
+      window.addEventListener(name, () => noticed.push(name), true);
+      document.addEventListener(name, () => noticed.push(name), true);
+    }
+  </script>`;
+
+const test = base.extend<{ command: string; skipped: void }>({
+  command: ['', { option: true }],
+  chromiumSettings: async ({ command }, use) => {
+    const executable = await findChromium(true, command, process.env).catch(() => undefined);
+    test.skip(executable === undefined, `${command} is not installed`);
+    await use({ executable: executable! });
+  },
+});
+
+for (const command of ['chromium-headless-shell', 'chromium']) {
+  test.describe(command, () => {
+    test.use({ command });
+
+    test('the clipboard is empty at first, and holds what was written', async ({ session }) => {
+      expect(await session.clipboard.read()).toBe('');
+      for (const text of ['one', 'grüße 😀\nline two\ttab "quoted" \u2028 \0', '', 'x'.repeat(1_000_000)]) {
+        await session.clipboard.write(text);
+        expect(await session.clipboard.read()).toBe(text);
+      }
+      await Promise.all(['a', 'b', 'c'].map((text) => session.clipboard.write(text)));
+      expect(await session.clipboard.read()).toBe('c');
+    });
+
+    test('it is the clipboard of the pages, by keys, by command and by script', async ({ session, site, connect }) => {
+      const url = await site(page('<textarea>from the page</textarea>'));
+      const browser = await connect(session);
+      const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+      const ours = await context.newPage();
+      await ours.goto(url);
+      const field = ours.locator('textarea');
+
+      await field.selectText();
+      await ours.keyboard.press('ControlOrMeta+c');
+      expect(await session.clipboard.read()).toBe('from the page');
+      await field.fill('by command');
+      await field.selectText();
+      await ours.evaluate(() => document.execCommand('copy'));
+      expect(await session.clipboard.read()).toBe('by command');
+      await ours.evaluate(() => navigator.clipboard.writeText('by script'));
+      expect(await session.clipboard.read()).toBe('by script');
+
+      await session.clipboard.write('from outside');
+      await field.fill('');
+      await ours.keyboard.press('ControlOrMeta+v');
+      await expect(field).toHaveValue('from outside');
+      expect(await ours.evaluate(() => navigator.clipboard.readText())).toBe('from outside');
+    });
+
+    test('a copied picture is no text', async ({ session, site, connect }) => {
+      const browser = await connect(session);
+      const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+      const ours = await context.newPage();
+      await ours.goto(await site(page('<canvas>')));
+      await ours.evaluate(async () => {
+        const picture = await new Promise<Blob | null>((resolve) => document.querySelector('canvas')!.toBlob(resolve));
+        await navigator.clipboard.write([new ClipboardItem({ 'image/png': picture! })]);
+      });
+      expect(await session.clipboard.read()).toBe('');
+    });
+
+    test('pages notice nothing of it, whether their client emulates focus or not', async ({ session, site, connect, connectRaw, addressOf }) => {
+      const url = await site(page(watchful));
+      const browser = await connect(session);
+      const ours = await browser.newPage();
+      await ours.goto(url);
+      await useClipboard(session);
+      expect(await ours.evaluate('noticed')).toEqual([]);
+      await ours.close();
+
+      const raw = await connectRaw(addressOf(session));
+      const { targetId } = await raw.send('Target.createTarget', { url });
+      const { sessionId } = await raw.send('Target.attachToTarget', { targetId, flatten: true });
+      const evaluate = async (expression: string) =>
+        (await raw.send('Runtime.evaluate', { expression, returnByValue: true }, sessionId)).result.value;
+      await expect.poll(() => evaluate('document.readyState')).toBe('complete');
+      const before = await evaluate('({ focus: document.hasFocus(), visible: document.visibilityState })');
+      await evaluate('noticed.length = 0');
+      await session.clipboard.read();
+      const fresh = await session.clipboard.read();
+      expect(fresh).toBe('two');
+      expect(await evaluate('noticed')).toEqual([]);
+      expect(await evaluate('({ focus: document.hasFocus(), visible: document.visibilityState })')).toEqual(before);
+    });
+
+    test('the page in view stays in view', async ({ session, site, connect }) => {
+      const ours = await (await connect(session)).newPage();
+      await ours.goto(await site(page('<input autofocus>')));
+      await useClipboard(session);
+      await session.computer.typeText({ text: 'typed', delay: 0 });
+      await expect(ours.locator('input')).toHaveValue('typed');
+    });
+  });
+}
+
+test('two sessions have two clipboards', async ({ sessions }) => {
+  const [a, b] = await Promise.all([sessions.create(settings), sessions.create(settings)]);
+  await a.clipboard.write('of a');
+  expect(await b.clipboard.read()).toBe('');
+  expect(await a.clipboard.read()).toBe('of a');
+});
+
+test('it works again after its own page crashed', async ({ session, connectRaw }) => {
+  await session.clipboard.write('kept');
+  const direct = await connectRaw(session.wsEndpoint);
+  const { targetInfos } = await direct.send('Target.getTargets');
+  const { sessionId } = await direct.send('Target.attachToTarget', { targetId: targetInfos[0].targetId, flatten: true });
+  const crashed = direct.send('Page.crash', {}, sessionId).catch(() => {});
+  await expect.poll(() => direct.received.some(({ method }) => method === 'Target.targetCrashed' || method === 'Inspector.targetCrashed')).toBe(true);
+  expect(await session.clipboard.read()).toBe('kept');
+  void crashed;
+});
+
+test('the end of the session and an abort of the caller end it', async ({ session }) => {
+  await expect(session.clipboard.read(AbortSignal.abort(new Error('hung up')))).rejects.toThrow('hung up');
+  const read = session.clipboard.read();
+  const refused = expect(read).rejects.toMatchObject({ code: expect.stringMatching(/conflict|unavailable/) });
+  await session.end();
+  await refused;
+});
+
+async function useClipboard(session: Session): Promise<void> {
+  await session.clipboard.write('one');
+  expect(await session.clipboard.read()).toBe('one');
+  await session.clipboard.write('two');
+  expect(await session.clipboard.read()).toBe('two');
+}

@@ -1,0 +1,374 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { expect, test as base } from '@playwright/test';
+import { z } from 'zod';
+import { OperationError } from '../../src/contract/errors.ts';
+import { empty, json, octets, operation } from '../../src/contract/operation.ts';
+import { createApp } from '../../src/service/http/app.ts';
+import type { HandlerTree } from '../../src/service/http/handler.ts';
+import { listen, type HttpServer } from '../../src/service/http/server.ts';
+
+const key = 'the-key';
+
+/** A contract that has one of each kind of request and answer, so that this layer is tested alone. */
+const contract = {
+  echo: operation({
+    method: 'POST',
+    path: '/things/{id}/echo',
+    summary: '',
+    query: z.strictObject({
+      tags: z.record(z.string(), z.string()).optional(),
+      methods: z.array(z.string()).optional(),
+      text: z.string().optional(),
+    }),
+    body: z.strictObject({ a: z.int().default(1) }).prefault({}),
+    responses: { 200: json(z.unknown()) },
+    errors: [],
+  }),
+  get: operation({ method: 'GET', path: '/things/{id}', summary: '', responses: { 200: json(z.unknown()) }, errors: [404, 409] }),
+  put: operation({ method: 'PUT', path: '/things/{id}', summary: '', responses: { 201: empty }, errors: [] }),
+  remove: operation({ method: 'DELETE', path: '/things/{id}', summary: '', responses: { 204: empty }, errors: [] }),
+  poll: operation({ method: 'POST', path: '/poll', summary: '', responses: { 200: json(z.unknown()), 204: empty }, errors: [] }),
+  download: operation({ method: 'GET', path: '/bytes', summary: '', responses: { 200: octets() }, errors: [] }),
+  upload: operation({ method: 'PUT', path: '/bytes', summary: '', body: octets(), responses: { 200: json(z.unknown()) }, errors: [] }),
+};
+
+type Init = { body?: RequestInit['body']; headers?: Record<string, string>; duplex?: 'half' };
+
+/** What the handlers noticed. */
+type Noticed = { aborts: number; polls: number; closedStreams: number; produced: number; finishPoll: (value?: object) => void };
+
+type Fixtures = {
+  server: HttpServer;
+  noticed: Noticed;
+  call: (method: string, path: string, init?: Init) => Promise<Response>;
+  bodyLimit: number | undefined;
+};
+
+const test = base.extend<Fixtures>({
+  bodyLimit: [undefined, { option: true }],
+  noticed: async ({}, use) => use({ aborts: 0, polls: 0, closedStreams: 0, produced: 0, finishPoll: () => {} }),
+  server: async ({ noticed, bodyLimit }, use) => {
+    const app = createApp({
+      contract,
+      handlers: handlersOf(noticed),
+      accepts: (token) => token === key,
+      openapi: async () => ({ openapi: '3.1.0' }),
+      ...(bodyLimit && { bodyLimit }),
+    });
+    const server = await listen({ fetch: app.fetch, port: 0, upgrade: (_, socket) => socket.destroy() });
+    await use(server);
+    server.stop();
+    await server.drain();
+  },
+  call: async ({ server }, use) => {
+    await use((method, path, init) =>
+      fetch(server.url + path, { method, ...init, headers: { authorization: `Bearer ${key}`, ...init?.headers } }),
+    );
+  },
+});
+
+function handlersOf(noticed: Noticed): HandlerTree<typeof contract> {
+  return {
+    echo: ({ params, query, body }) => ({ params, query, body }),
+    get({ params }) {
+      if (params.id === 'missing') throw new OperationError('not_found', 'no such thing');
+      if (params.id === 'taken') throw new OperationError('conflict', 'taken');
+      if (params.id === 'broken') throw new TypeError('secret internals');
+      return params;
+    },
+    put: () => undefined,
+    remove: () => undefined,
+    async poll({ signal }) {
+      noticed.polls += 1;
+      signal.addEventListener('abort', () => (noticed.aborts += 1));
+      return new Promise((resolve) => (noticed.finishPoll = resolve));
+    },
+    download: () => ({ stream: bytes(noticed), size: 64 * 1024 * 1024 }),
+    async upload({ body }) {
+      let size = 0;
+      for await (const chunk of body) size += (chunk as Buffer).length;
+      return { size };
+    },
+  };
+}
+
+async function codeOf(answer: Response): Promise<string> {
+  return ((await answer.json()) as { code: string }).code;
+}
+
+function bytes(noticed: Noticed): Readable {
+  const stream = new Readable({
+    read() {
+      noticed.produced += 64 * 1024;
+      this.push(noticed.produced > 64 * 1024 * 1024 ? null : Buffer.alloc(64 * 1024, noticed.produced / 65536));
+    },
+  });
+  return stream.on('close', () => (noticed.closedStreams += 1));
+}
+
+test('every answer has a request id of its own', async ({ call }) => {
+  const ids = await Promise.all(
+    ['/things/a', '/things/missing', '/nowhere', '/openapi.json'].map(async (path) =>
+      (await call('GET', path)).headers.get('x-request-id'),
+    ),
+  );
+  expect(new Set(ids).size).toBe(4);
+  expect(ids).not.toContain(null);
+});
+
+test('without the right bearer token nothing but the OpenAPI document is shown, not even what exists', async ({ call, server }) => {
+  for (const path of ['/things/a', '/nowhere']) {
+    for (const authorization of ['', 'Bearer', 'Bearer wrong', `Basic ${key}`, `Bearer ${key}x`]) {
+      const answer = await call('GET', path, { headers: { authorization } });
+      expect(answer.status).toBe(401);
+      expect(await answer.json()).toMatchObject({ code: 'unauthorized' });
+    }
+  }
+  expect(await (await fetch(`${server.url}/openapi.json`)).json()).toEqual({ openapi: '3.1.0' });
+  expect((await call('GET', '/things/a', { headers: { authorization: `bearer ${key}` } })).status).toBe(200);
+});
+
+test('a path that is not offered is 404, and a method that is not offered is 405 with those that are', async ({ call }) => {
+  const nowhere = await call('GET', '/things/a/b');
+  expect([nowhere.status, await nowhere.json()]).toEqual([404, { code: 'not_found', message: expect.stringContaining('/things/a/b') }]);
+  const wrong = await call('POST', '/things/a');
+  expect([wrong.status, await codeOf(wrong)]).toEqual([405, 'method_not_allowed']);
+  expect(wrong.headers.get('allow')).toBe('GET, HEAD, PUT, DELETE');
+});
+
+test('empty answers have no body and no content type', async ({ call }) => {
+  for (const [method, status, length] of [
+    ['PUT', 201, '0'],
+    ['DELETE', 204, null],
+  ] as const) {
+    const answer = await call(method, '/things/a');
+    expect([answer.status, await answer.text(), answer.headers.get('content-type'), answer.headers.get('content-length')]).toEqual([
+      status,
+      '',
+      null,
+      length,
+    ]);
+  }
+});
+
+test('a HEAD request is answered as GET, without the body', async ({ call }) => {
+  const json = await call('HEAD', '/things/a');
+  expect([json.status, await json.text(), json.headers.get('content-type')]).toEqual([200, '', 'application/json']);
+  const raw = await call('HEAD', '/bytes');
+  expect([raw.status, await raw.text(), raw.headers.get('content-length')]).toEqual([200, '', String(64 * 1024 * 1024)]);
+});
+
+test('path parameters are decoded one by one, whatever they hold', async ({ call }) => {
+  for (const id of ['a/b', 'a%b', '%2F', 'ä ö', 'a.b', ':id', '*', "it's", 'a;b=c']) {
+    const answer = await call('GET', `/things/${encodeURIComponent(id)}`);
+    expect(await answer.json()).toEqual({ id });
+  }
+  expect((await call('GET', '/things/%zz')).status).toBeLessThan(500);
+});
+
+test('the query holds comma-joined arrays and bracketed objects, and an empty value is none', async ({ call }) => {
+  const path = '/things/a/echo?methods=GET%2CHEAD&methods=PUT&tags%5Bteam%5D=a%20b&tags%5Bx%5D=&tags[k]=%2C&text=';
+  expect(await (await call('POST', path)).json()).toEqual({
+    params: { id: 'a' },
+    query: { methods: ['GET', 'HEAD', 'PUT'], tags: { team: 'a b', x: '', k: ',' } },
+    body: { a: 1 },
+  });
+});
+
+test('a query that does not fit is refused by the name of the parameter', async ({ call }) => {
+  for (const [query, message] of [
+    ['text=a&text=b', /^text: .*array/],
+    ['other=1', 'other: unknown field'],
+    ['methods[a]=1', /^methods: .*array/],
+    ['tags=1', /^tags: .*record/],
+    ['__proto__[x]=1&text=a', '__proto__: unknown field'],
+  ] as const) {
+    const answer = await call('POST', `/things/a/echo?${query}`);
+    expect([query, answer.status, await answer.json()]).toEqual([
+      query,
+      400,
+      {
+        code: 'bad_request',
+        message: expect.any(String),
+        details: [{ code: 'invalid_input', message: typeof message === 'string' ? message : expect.stringMatching(message) }],
+      },
+    ]);
+  }
+});
+
+test('a JSON body is read by its content type, and may be absent where all is optional', async ({ call }) => {
+  const send = (body: string | undefined, type: string | undefined) =>
+    call('POST', '/things/a/echo', {
+      body: body === undefined ? null : Buffer.from(body),
+      headers: type === undefined ? {} : { 'content-type': type },
+    });
+  for (const [body, type] of [
+    [undefined, undefined],
+    ['', 'application/json'],
+    ['{}', undefined],
+    ['{"a":1}', 'application/json; charset=utf-8'],
+    ['{"a":1}', 'application/merge-patch+json'],
+    ['\ufeff{"a":1}', 'application/json'],
+  ] as const) {
+    expect(await (await send(body, type)).json(), `${body} as ${type}`).toMatchObject({ body: { a: 1 } });
+  }
+  for (const [body, type, status, code] of [
+    ['{"a":1}', 'text/plain', 415, 'unsupported_media_type'],
+    ['a=1', 'application/x-www-form-urlencoded', 415, 'unsupported_media_type'],
+    ['{"a":1', 'application/json', 400, 'bad_request'],
+    ['[]', 'application/json', 400, 'bad_request'],
+    ['null', 'application/json', 400, 'bad_request'],
+    ['{"a":"x"}', 'application/json', 400, 'bad_request'],
+    ['{"a":1,"b":2}', 'application/json', 400, 'bad_request'],
+  ] as const) {
+    const answer = await send(body, type);
+    expect([body, answer.status, await codeOf(answer)]).toEqual([body, status, code]);
+  }
+  const invalid = await call('POST', '/things/a/echo', { body: new Uint8Array([0x22, 0xff, 0x22]) });
+  expect([invalid.status, await codeOf(invalid)]).toEqual([400, 'bad_request']);
+});
+
+test('keys that name the prototype pollute nothing', async ({ call }) => {
+  const answer = await call('POST', '/things/a/echo?tags[__proto__]=x&tags[constructor]=y', {
+    body: Buffer.from('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'),
+  });
+  expect(answer.status).toBe(400);
+  expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('polluted');
+});
+
+test('an error without a known cause is a 500 that tells nothing of it, and the log has all', async ({ call }) => {
+  const logged: unknown[][] = [];
+  const original = console.error;
+  console.error = (...parts) => logged.push(parts);
+  const answer = await call('GET', '/things/broken').finally(() => (console.error = original));
+  expect(answer.status).toBe(500);
+  const text = await answer.text();
+  expect(JSON.parse(text)).toEqual({ code: 'internal_error', message: expect.any(String) });
+  expect(text).not.toContain('secret internals');
+  expect(String(logged[0]?.[0])).toContain(answer.headers.get('x-request-id'));
+  expect(logged[0]?.[1]).toBeInstanceOf(TypeError);
+  expect((await call('GET', '/things/a')).status).toBe(200);
+});
+
+test('every conflict says that repeating it is no use', async ({ call }) => {
+  expect((await call('GET', '/things/taken')).headers.get('x-should-retry')).toBe('false');
+  expect((await call('GET', '/things/missing')).headers.get('x-should-retry')).toBeNull();
+});
+
+test('an operation with an empty answer beside another gives it for nothing', async ({ call, noticed }) => {
+  for (const [value, status, text] of [
+    [undefined, 204, ''],
+    [{ a: 1 }, 200, '{"a":1}'],
+  ] as const) {
+    const answer = call('POST', '/poll');
+    await expect.poll(() => noticed.polls).toBe(status === 204 ? 1 : 2);
+    noticed.finishPoll(value);
+    expect([(await answer).status, await (await answer).text()]).toEqual([status, text]);
+  }
+  expect(noticed.aborts).toBe(0);
+});
+
+for (const [how, hangUp] of [
+  ['closes', 'destroy'],
+  ['resets', 'resetAndDestroy'],
+  ['half-closes', 'end'],
+] as const) {
+  test(`the handler learns that its caller ${how} the connection`, async ({ server, noticed }) => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    socket.on('error', () => {}).resume();
+    socket.write(`POST /poll HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`);
+    await expect.poll(() => noticed.polls).toBe(1);
+    expect(noticed.aborts).toBe(0);
+    socket[hangUp]();
+    await expect.poll(() => noticed.aborts).toBe(1);
+    noticed.finishPoll();
+  });
+}
+
+test('a caller that has its answers and closes the connection has not hung up', async ({ server, noticed, call }) => {
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+  const poll = `POST /poll HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`;
+  for (const count of [1, 2, 3]) {
+    socket.write(poll);
+    await expect.poll(() => noticed.polls).toBe(count);
+    noticed.finishPoll({ count });
+    await once(socket, 'data');
+  }
+  socket.destroy();
+  await once(socket, 'close');
+  await call('GET', '/things/a');
+  expect(noticed.aborts).toBe(0);
+});
+
+test('bytes are streamed as fast as they are read, and no faster', async ({ server, noticed }) => {
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+  socket.pause();
+  socket.write(`GET /bytes HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  await expect.poll(() => noticed.produced).toBeGreaterThan(0);
+  let before = -1;
+  await expect.poll(() => before === (before = noticed.produced), { intervals: [200] }).toBe(true);
+  expect(noticed.produced).toBeLessThan(32 * 1024 * 1024);
+  socket.destroy();
+  await expect.poll(() => noticed.closedStreams).toBe(1);
+});
+
+test('a download has its size and arrives whole', async ({ call }) => {
+  const answer = await call('GET', '/bytes');
+  expect([answer.status, answer.headers.get('content-type'), answer.headers.get('content-length')]).toEqual([
+    200,
+    'application/octet-stream',
+    String(64 * 1024 * 1024),
+  ]);
+  expect((await answer.arrayBuffer()).byteLength).toBe(64 * 1024 * 1024);
+});
+
+test('an upload is taken whatever its content type, with and without a known size', async ({ call }) => {
+  const whole = await call('PUT', '/bytes', { body: Buffer.alloc(3_000_000), headers: { 'content-type': 'application/json' } });
+  expect(await whole.json()).toEqual({ size: 3_000_000 });
+  const chunks = Readable.from(Array.from({ length: 30 }, () => Buffer.alloc(100_000)));
+  const streamed = await call('PUT', '/bytes', { body: Readable.toWeb(chunks) as ReadableStream, duplex: 'half' });
+  expect(await streamed.json()).toEqual({ size: 3_000_000 });
+});
+
+test.describe('with a limit on bodies', () => {
+  test.use({ bodyLimit: 1000 });
+
+  for (const [what, path, method] of [
+    ['JSON', '/things/a/echo', 'POST'],
+    ['bytes', '/bytes', 'PUT'],
+  ] as const) {
+    test(`a larger body of ${what} is refused, known size or not, and the connection lives on`, async ({ call }) => {
+      const large = Buffer.from(`{"a":"${'x'.repeat(2_000_000)}"}`);
+      for (const body of [large, Readable.toWeb(Readable.from([large.subarray(0, 600), large.subarray(600)])) as ReadableStream]) {
+        const answer = await call(method, path, { body, duplex: 'half' });
+        expect([answer.status, await codeOf(answer)]).toEqual([413, 'payload_too_large']);
+      }
+      expect((await call(method, path, { body: Buffer.from('{"a":1}') })).status).toBe(200);
+    });
+  }
+});
+
+test('a malformed Host header is a bad request', async ({ server }) => {
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+  socket.write('GET /things/a HTTP/1.1\r\nHost: a b/c?d\r\n\r\n');
+  const [answer] = await once(socket, 'data');
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 400 /);
+  expect(String(answer)).toContain('"code":"bad_request"');
+  socket.destroy();
+});
+
+test('a caller that breaks off its body is no error of the service', async ({ server, call }) => {
+  const logged: unknown[][] = [];
+  const original = console.error;
+  console.error = (...parts) => logged.push(parts);
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+  socket.write(`POST /things/a/echo HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${key}\r\nContent-Length: 100\r\n\r\n{"a":`);
+  await call('GET', '/things/a');
+  socket.destroy();
+  await once(socket, 'close');
+  expect((await call('GET', '/things/a')).status).toBe(200);
+  console.error = original;
+  expect(logged).toEqual([]);
+});

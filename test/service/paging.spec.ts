@@ -1,0 +1,97 @@
+import { expect } from '@playwright/test';
+import { test, type TestAnswer } from '../support/service.ts';
+
+function paging({ headers }: TestAnswer): Record<string, string | null> {
+  return {
+    more: headers.get('x-has-more'),
+    next: headers.get('x-next-offset'),
+    limit: headers.get('x-limit'),
+    offset: headers.get('x-offset'),
+  };
+}
+
+const names = ({ body }: TestAnswer) => (body as { name: string }[]).map(({ name }) => name);
+
+test('a list is cut into pages, newest first', async ({ service: { call } }) => {
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'b5']) await call('POST', '/profiles', { name });
+  const first = await call('GET', '/profiles?limit=2');
+  expect(paging(first)).toEqual({ more: 'true', next: '2', limit: '2', offset: '0' });
+  const second = await call('GET', '/profiles?limit=2&offset=2');
+  expect(paging(second)).toEqual({ more: 'true', next: '4', limit: '2', offset: '2' });
+  const last = await call('GET', '/profiles?limit=2&offset=4');
+  expect(paging(last)).toEqual({ more: 'false', next: '0', limit: '2', offset: '4' });
+  expect([...names(first), ...names(second), ...names(last)].toSorted()).toEqual(['a1', 'a2', 'a3', 'a4', 'b5']);
+
+  const all = await call('GET', '/profiles');
+  expect(paging(all)).toEqual({ more: 'false', next: '0', limit: '20', offset: '0' });
+  expect(names(all)).toEqual([...names(first), ...names(second), ...names(last)]);
+  const created = (all.body as { created_at: string }[]).map(({ created_at }) => created_at);
+  expect(created).toEqual(created.toSorted().reverse());
+  expect(await call('GET', '/profiles?offset=99')).toMatchObject({ status: 200, body: [] });
+});
+
+test('profiles are found by part of the name or id and by the exact name', async ({ service: { call } }) => {
+  const { body: ann } = await call('POST', '/profiles', { name: 'Ann-Smith' });
+  await call('POST', '/profiles', { name: 'bob' });
+  expect(names(await call('GET', '/profiles?query=smi'))).toEqual(['Ann-Smith']);
+  expect(names(await call('GET', `/profiles?query=${ann.id}`))).toEqual(['Ann-Smith']);
+  expect(names(await call('GET', '/profiles?name=bob'))).toEqual(['bob']);
+  expect(names(await call('GET', '/profiles?name=bo'))).toEqual([]);
+  expect(names(await call('GET', '/profiles?query=%25'))).toEqual([]);
+});
+
+test('pools are paged, and found by part of the name or id and by the exact name', async ({ service: { call } }) => {
+  const { body: ci } = await call('POST', '/browser_pools', { size: 1, name: 'CI-main' });
+  await call('POST', '/browser_pools', { size: 1, name: 'other' });
+  const first = await call('GET', '/browser_pools?limit=1');
+  expect(paging(first)).toEqual({ more: 'true', next: '1', limit: '1', offset: '0' });
+  const second = await call('GET', '/browser_pools?limit=1&offset=1');
+  expect([...names(first), ...names(second)].toSorted()).toEqual(['CI-main', 'other']);
+  expect(names(await call('GET', '/browser_pools?query=ci-'))).toEqual(['CI-main']);
+  expect(names(await call('GET', `/browser_pools?query=${ci.id}`))).toEqual(['CI-main']);
+  expect(names(await call('GET', '/browser_pools?name=other'))).toEqual(['other']);
+  expect(names(await call('GET', '/browser_pools?name=oth'))).toEqual([]);
+});
+
+test('sessions are found by status, tags and text; the idle ones of pools are not shown', async ({ service: { call } }) => {
+  await call('POST', '/browser_pools', { size: 2, name: 'ci' });
+  await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.available_count, { timeout: 20_000 }).toBe(2);
+  await call('POST', '/browser_pools/ci/acquire', { name: 'leased', tags: { team: 'a' } });
+  await call('POST', '/profiles', { name: 'ann' });
+  await call('POST', '/browsers', { name: 'single', tags: { team: 'a', run: 'x y' }, profile: { name: 'ann' } });
+  await call('POST', '/browsers', { name: 'ended' });
+  const { body: ended } = await call('GET', '/browsers/ended');
+  await call('DELETE', '/browsers/ended');
+
+  for (const [query, found] of [
+    ['', ['single', 'leased']],
+    ['?status=active', ['single', 'leased']],
+    ['?status=deleted', ['ended']],
+    ['?status=all', ['ended', 'single', 'leased']],
+    ['?include_deleted=true', ['ended', 'single', 'leased']],
+    ['?tags[team]=a', ['single', 'leased']],
+    ['?tags%5Bteam%5D=a&tags%5Brun%5D=x%20y', ['single']],
+    ['?tags[team]=b', []],
+    ['?query=sing', ['single']],
+    ['?query=ann', ['single']],
+    ['?query=ci', ['leased']],
+    ['?limit=1&offset=1', ['leased']],
+  ] as const) {
+    expect([query, names(await call('GET', `/browsers${query}`))]).toEqual([query, found]);
+  }
+  expect((await call('GET', `/browsers/${ended.session_id}`)).status).toBe(404);
+  const { body } = await call('GET', `/browsers/${ended.session_id}?include_deleted=true`);
+  expect(body).toMatchObject({ name: 'ended', deleted_at: expect.any(String) });
+});
+
+test('a released browser is out of reach of who held it', async ({ service: { call } }) => {
+  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
+  const path = `/browsers/${leased.session_id}`;
+  expect((await call('GET', `${path}/fs/list_files?path=/`)).status).toBe(200);
+  await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
+  for (const gone of [await call('GET', path), await call('DELETE', path), await call('GET', `${path}/fs/list_files?path=/`)]) {
+    expect(gone.status).toBe(404);
+  }
+  expect((await call('POST', '/browser_pools/ci/acquire', {})).body.session_id).toBe(leased.session_id);
+});

@@ -1,0 +1,365 @@
+import { chmod, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { expect } from '@playwright/test';
+import { browserPools } from '../../src/contract/browser-pools.ts';
+import type { Session } from '../../src/service/browsers/session.ts';
+import { systemChromium } from '../support/chromium.ts';
+import { expectCounts, test } from '../support/pools.ts';
+
+const update = (patch: object) => browserPools.update.body.parse(patch);
+
+test.describe('leases', () => {
+  test('a pool fills in the background and leases an idle browser at once', async ({ testPools: { pools, createFull, lease } }) => {
+    const pool = await createFull({ size: 2, name: 'ci', timeout_seconds: 100 });
+    expect(pools.describe(pool)).toEqual({
+      id: expect.stringMatching(/^[a-z0-9]{24}$/),
+      name: 'ci',
+      available_count: 2,
+      acquired_count: 0,
+      created_at: '2026-01-01T00:00:00.000Z',
+      browser_pool_config: pool.config,
+      extension_ids: [],
+    });
+    const session = await lease(pool, { name: 'mine', tags: { team: 'web' } });
+    expect(session).toMatchObject({ name: 'mine', tags: { team: 'web' }, pool: { id: pool.id, name: 'ci' }, alive: true });
+    await session.ping();
+    expect(pools.describe(pool)).toMatchObject({ available_count: 1, acquired_count: 1 });
+  });
+
+  test('waiters are served first come first served, with the same browser on reuse', async ({
+    testPools: { createFull, lease, acquire },
+  }) => {
+    const pool = await createFull({ size: 1 });
+    const first = await lease(pool, { name: 'first', tags: { a: 'b' } });
+    const { token } = first;
+    const served: string[] = [];
+    const waiting = ['second', 'third', 'fourth'].map(async (name) => {
+      const session = await acquire(pool, { name });
+      served.push(name);
+      return session;
+    });
+    for (const name of ['second', 'third', 'fourth']) {
+      pool.release(first.id, true);
+      await expect.poll(() => served.at(-1)).toBe(name);
+      expect(first).toMatchObject({ name, tags: undefined });
+    }
+    expect(await Promise.all(waiting)).toEqual([first, first, first]);
+    expect(first.token).not.toBe(token);
+    pool.release(first.id, true);
+    expect(first).toMatchObject({ name: undefined, tags: undefined, pool: undefined, alive: true });
+  });
+
+  test('a reused browser is the next to be leased, and recycle brings a fresh one', async ({ testPools: { createFull, lease, pools } }) => {
+    const pool = await createFull({ size: 2 });
+    const first = await lease(pool);
+    pool.release(first.id, true);
+    expect(await lease(pool)).toBe(first);
+    pool.release(first.id, false);
+    expect(first.alive).toBe(false);
+    const second = await lease(pool);
+    const third = await lease(pool);
+    expect(new Set([first.id, second.id, third.id]).size).toBe(3);
+    await first.ended;
+    await expectCounts(pools, pool, { available_count: 0, acquired_count: 2 });
+  });
+
+  test('a poll that ends without a browser gets nothing, at once when it may not wait', async ({ testPools }) => {
+    const { clock, createFull, lease, acquire } = testPools;
+    const pool = await createFull({ size: 1 });
+    await lease(pool);
+    expect(await acquire(pool, { timeoutMs: 0 })).toBeUndefined();
+    const waiting = acquire(pool, { timeoutMs: 5000 });
+    const longer = acquire(pool, { timeoutMs: 5001 });
+    clock.advance(5000);
+    expect(await waiting).toBeUndefined();
+    clock.advance(1);
+    expect(await longer).toBeUndefined();
+  });
+
+  test('a waiter that hangs up swallows no browser', async ({ testPools: { createFull, lease, acquire, pools } }) => {
+    const pool = await createFull({ size: 1 });
+    const first = await lease(pool);
+    const hangUp = new AbortController();
+    const gone = acquire(pool, { signal: hangUp.signal });
+    const next = acquire(pool);
+    hangUp.abort();
+    pool.release(first.id, true);
+    expect(await gone).toBeUndefined();
+    expect(await next).toBe(first);
+    expect(await acquire(pool, { signal: hangUp.signal })).toBeUndefined();
+    expect(pools.describe(pool)).toMatchObject({ available_count: 0, acquired_count: 1 });
+  });
+
+  test('a waiter that hangs up in the moment of being served gives the browser back', async ({ testPools }) => {
+    const { createFull, lease, acquire } = testPools;
+    const pool = await createFull({ size: 1 });
+    const first = await lease(pool);
+    const hangUp = new AbortController();
+    const gone = acquire(pool, { signal: hangUp.signal });
+    const next = acquire(pool);
+    pool.release(first.id, true);
+    hangUp.abort();
+    expect(await gone).toBeUndefined();
+    const session = await next;
+    expect(session?.alive).toBe(true);
+    expect(pool.acquiredCount).toBe(1);
+    pool.takeBack(session!);
+    pool.takeBack(session!);
+    expect(session?.alive).toBe(false);
+    expect(pool.acquiredCount).toBe(0);
+  });
+
+  test('a name is taken once among live sessions, also while waiting', async ({ testPools: { createFull, lease, acquire } }) => {
+    const pool = await createFull({ size: 2 });
+    const first = await lease(pool, { name: 'same' });
+    await expect(acquire(pool, { name: 'same' })).rejects.toMatchObject({ code: 'conflict' });
+    const second = await lease(pool);
+    pool.release(first.id, true);
+    const third = await lease(pool);
+    const early = acquire(pool, { name: 'same' });
+    const late = acquire(pool, { name: 'same' });
+    const other = acquire(pool, { name: 'other' });
+    pool.release(third.id, true);
+    expect(await early).toBe(third);
+    pool.release(second.id, true);
+    await expect(late).rejects.toMatchObject({ code: 'conflict' });
+    expect(await other).toBe(second);
+  });
+
+  test('only a browser that is leased from the pool is released', async ({ testPools: { createFull, lease } }) => {
+    const pool = await createFull({ size: 1, name: 'one' });
+    const other = await createFull({ size: 1, name: 'other' });
+    const session = await lease(pool);
+    expect(() => other.release(session.id, true)).toThrow('leased from the pool other');
+    expect(() => pool.release('nobody', true)).toThrow(expect.objectContaining({ code: 'not_found' }));
+    pool.release(session.id, true);
+    expect(() => pool.release(session.id, true)).toThrow(expect.objectContaining({ code: 'not_found' }));
+  });
+
+  test('a fresh browser shows the start page of the pool, and a lease opens its own', async ({ testPools: { createFull, lease } }) => {
+    const pool = await createFull({ size: 1, start_url: 'data:text/html,pool' });
+    const session = await lease(pool, { startUrl: 'data:text/html,lease' });
+    expect(await pagesOf(session)).toEqual(['data:text/html,lease', 'data:text/html,pool']);
+    pool.release(session.id, true);
+    expect(await pagesOf(await lease(pool))).toHaveLength(2);
+    pool.release(session.id, false);
+    expect(await pagesOf(await lease(pool))).toEqual(['data:text/html,pool']);
+  });
+});
+
+test.describe('browsers that end', () => {
+  test('an idle timeout ends a leased browser only, and it is replaced', async ({ testPools: { clock, createFull, lease, pools } }) => {
+    const pool = await createFull({ size: 2, timeout_seconds: 10 });
+    clock.advance(100_000);
+    expect(pool.availableCount).toBe(2);
+    const session = await lease(pool);
+    clock.advance(9_999);
+    expect(session.alive).toBe(true);
+    clock.advance(1);
+    expect(session.alive).toBe(false);
+    await expectCounts(pools, pool, { available_count: 2, acquired_count: 0 });
+    const reused = await lease(pool);
+    pool.release(reused.id, true);
+    clock.advance(100_000);
+    expect(pool.availableCount).toBe(2);
+  });
+
+  test('a killed browser is replaced, whether idle or leased, and nobody gets the dead one', async ({ testPools }) => {
+    const { createFull, lease, acquire, sessions, pools } = testPools;
+    const pool = await createFull({ size: 2 });
+    for (const session of sessions.list()) process.kill(-session.pid, 'SIGKILL');
+    await expect.poll(() => pool.availableCount).toBe(0);
+    const first = await lease(pool);
+    const second = await lease(pool);
+    await Promise.all([first.ping(), second.ping()]);
+    const waiting = acquire(pool);
+    process.kill(-first.pid, 'SIGKILL');
+    const third = await waiting;
+    await third!.ping();
+    expect(() => pool.release(first.id, true)).toThrow(expect.objectContaining({ code: 'not_found' }));
+    await second.end();
+    await expectCounts(pools, pool, { available_count: 1, acquired_count: 1 });
+  });
+
+  test('flush ends idle browsers, spares leased ones, and the pool fills again', async ({
+    testPools: { createFull, lease, sessions, pools },
+  }) => {
+    const pool = await createFull({ size: 3 });
+    const leased = await lease(pool);
+    const idle = sessions.list().filter((session) => session !== leased);
+    await pool.flush();
+    expect(idle.map((session) => session.alive)).toEqual([false, false]);
+    await expectCounts(pools, pool, { available_count: 2, acquired_count: 1 });
+    expect(leased.alive).toBe(true);
+    expect(sessions.list().filter((session) => session.alive && idle.includes(session))).toEqual([]);
+  });
+});
+
+test.describe('updates', () => {
+  test('the size grows and shrinks, and leased browsers stay', async ({ testPools: { createFull, lease, pools } }) => {
+    const pool = await createFull({ size: 1 });
+    await pools.update(pool.id, update({ size: 3 }));
+    await expectCounts(pools, pool, { available_count: 3 });
+    const leased = [await lease(pool), await lease(pool)];
+    await pools.update(pool.id, update({ size: 1 }));
+    expect(pools.describe(pool)).toMatchObject({ available_count: 0, acquired_count: 2 });
+    pool.release(leased[0]!.id, true);
+    expect(leased[0]!.alive).toBe(false);
+    pool.release(leased[1]!.id, true);
+    expect(leased[1]!.alive).toBe(true);
+    expect(pools.describe(pool)).toMatchObject({ available_count: 1, acquired_count: 0 });
+  });
+
+  test('a new configuration is for browsers made afterwards, unless idle ones are discarded', async ({ testPools }) => {
+    const { createFull, lease, pools } = testPools;
+    const pool = await createFull({ size: 2 });
+    const leased = await lease(pool);
+    await pools.update(pool.id, update({ viewport: { width: 800, height: 600 } }));
+    const stale = await lease(pool);
+    expect(stale.settings.viewport.width).toBe(1920);
+    pool.release(leased.id, true);
+    expect(await lease(pool)).toBe(leased);
+    pool.release(leased.id, true);
+    await pools.update(pool.id, update({ discard_all_idle: true }));
+    expect(leased.alive).toBe(false);
+    expect((await lease(pool)).settings.viewport.width).toBe(800);
+    pool.release(stale.id, false);
+    expect((await lease(pool)).settings.viewport.width).toBe(800);
+  });
+
+  test('names are unique, and pools are listed newest first', async ({ testPools: { clock, create, pools } }) => {
+    const one = create({ size: 1, name: 'one' });
+    clock.advance(1000);
+    const two = create({ size: 1 });
+    expect(pools.list()).toEqual([two, one]);
+    expect(pools.find('one')).toBe(one);
+    expect(pools.find(two.id)).toBe(two);
+    expect(() => pools.find('three')).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(() => create({ size: 1, name: 'one' })).toThrow(expect.objectContaining({ code: 'conflict' }));
+    await expect(pools.update(two.id, update({ name: 'one' }))).rejects.toMatchObject({ code: 'conflict' });
+    await pools.update(two.id, update({ name: 'two' }));
+    await pools.update('one', update({ name: 'one', size: 2 }));
+    expect(pools.find('two')).toBe(two);
+    expect(pools.describe(one)).toMatchObject({ name: 'one', browser_pool_config: { size: 2 } });
+  });
+
+  test('pools outlive the service', async ({ testPools: { create, restart, pools, lease } }) => {
+    create({ size: 1, name: 'kept' });
+    const deleted = create({ size: 1, name: 'deleted' });
+    await pools.update('kept', update({ timeout_seconds: 42 }));
+    await pools.delete(deleted.id, { force: false });
+    const restarted = await restart();
+    expect(restarted.list().map((pool) => pools.describe(pool))).toMatchObject([
+      { name: 'kept', browser_pool_config: { size: 1, timeout_seconds: 42 } },
+    ]);
+    await (await lease(restarted.find('kept'))).ping();
+  });
+});
+
+test.describe('ends of a pool', () => {
+  test('a pool is not deleted while a browser is leased, unless forced', async ({ testPools }) => {
+    const { createFull, lease, acquire, pools, sessions } = testPools;
+    const pool = await createFull({ size: 2 });
+    const leased = await lease(pool);
+    await expect(pools.delete(pool.id, { force: false })).rejects.toMatchObject({ code: 'pool_in_use' });
+    expect(pools.find(pool.id)).toBe(pool);
+    await lease(pool);
+    const waiting = acquire(pool);
+    const deleted = pools.delete(pool.id, { force: true });
+    await expect(waiting).rejects.toMatchObject({ code: 'not_found' });
+    await deleted;
+    expect(leased.alive).toBe(false);
+    expect(() => pools.find(pool.id)).toThrow(expect.objectContaining({ code: 'not_found' }));
+    await expect(acquire(pool)).rejects.toMatchObject({ code: 'not_found' });
+    expect(sessions.list().filter((session) => session.alive)).toEqual([]);
+  });
+
+  test('a pool is deleted while it fills, and leaves nothing behind', async ({ testPools: { create, pools, sessions } }) => {
+    const pool = create({ size: 4 });
+    expect(pool.startingCount).toBe(Math.min(4, availableParallelism()));
+    await pools.delete(pool.id, { force: false });
+    await pools.close();
+    expect(sessions.list().filter((session) => session.alive)).toEqual([]);
+  });
+
+  test('waiters learn that the service ends', async ({ testPools: { create, acquire, pools } }) => {
+    const pool = create({ size: 1 });
+    const waiting = acquire(pool);
+    const closed = pools.close();
+    await expect(waiting).rejects.toMatchObject({ code: 'unavailable' });
+    await closed;
+    await expect(acquire(pool)).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});
+
+test.describe('launches', () => {
+  test('only a few run at a time, and where somebody waits they come first', async ({ testPools: { create, lease, pools } }) => {
+    const large = create({ size: 4 * availableParallelism() });
+    const small = create({ size: 1 });
+    expect(large.startingCount).toBe(availableParallelism());
+    expect(small.startingCount).toBe(0);
+    await lease(small);
+    expect(large.availableCount).toBeLessThan(2 * availableParallelism());
+    await pools.delete(large.id, { force: true });
+  });
+
+  test.describe('that fail', () => {
+    test.use({
+      // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter
+      chromiumExecutable: async ({}, use, testInfo) => {
+        const executable = testInfo.outputPath('chromium');
+        await writeFile(executable, fragileChromium(testInfo.outputPath('broken')));
+        await chmod(executable, 0o755);
+        await use(executable);
+      },
+    });
+
+    test('are repeated after longer and longer pauses, and waiters learn the reason', async ({ testPools }, testInfo) => {
+      const { clock, create, acquire, lease, pools } = testPools;
+      await writeFile(testInfo.outputPath('broken'), '');
+      const reason = { code: 'unavailable', message: expect.stringContaining('it is broken') };
+      const pool = create({ size: 1 });
+      const waiting = acquire(pool).catch((error: unknown) => error);
+      for (const pauseMs of [500, 1000, 2000, 4000, 8000, 10_000, 10_000]) {
+        await expect.poll(() => clock.pending(), { timeout: 20_000 }).toContain(pauseMs);
+        clock.advance(pauseMs);
+      }
+      expect(await waiting).toMatchObject(reason);
+      await expect.poll(() => clock.pending()).toContain(10_000);
+      await expect(acquire(pool, { timeoutMs: 0 })).rejects.toMatchObject(reason);
+      const short = acquire(pool, { timeoutMs: 100 }).catch((error: unknown) => error);
+      clock.advance(100);
+      expect(await short).toMatchObject(reason);
+
+      await rm(testInfo.outputPath('broken'));
+      const patient = lease(pool);
+      clock.advance(10_000);
+      await (await patient).ping();
+
+      // With a leased browser there is something to wait for.
+      await writeFile(testInfo.outputPath('broken'), '');
+      await pools.update(pool.id, update({ size: 2 }));
+      await expect.poll(() => clock.pending(), { timeout: 20_000 }).toContain(500);
+      expect(await acquire(pool, { timeoutMs: 0 })).toBeUndefined();
+
+      // An update may be the cure: it is tried at once.
+      await rm(testInfo.outputPath('broken'));
+      await pools.update(pool.id, update({ stealth: true }));
+      await expectCounts(pools, pool, { available_count: 1, acquired_count: 1 });
+    });
+  });
+});
+
+/** Chromium, except while a file named `broken` exists. */
+function fragileChromium(broken: string): string {
+  return `#!/bin/sh
+if [ -e '${broken}' ]; then echo 'it is broken' >&2; exit 1; fi
+exec '${systemChromium()}' "$@"
+`;
+}
+
+async function pagesOf(session: Session): Promise<string[]> {
+  const response = await fetch(`http://${new URL(session.wsEndpoint).host}/json/list`);
+  const targets = (await response.json()) as { type: string; url: string }[];
+  return targets.flatMap(({ type, url }) => (type === 'page' ? [url] : [])).sort();
+}

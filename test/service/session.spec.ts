@@ -1,0 +1,196 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { expect } from '@playwright/test';
+import type { Session } from '../../src/service/browsers/session.ts';
+import { Sessions } from '../../src/service/browsers/sessions.ts';
+import { page, settings, test as base } from '../support/browser-sessions.ts';
+import { TestClock } from '../support/clock.ts';
+import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+
+const test = base.extend<{ clock: TestClock }>({ clock: async ({}, use) => await use(new TestClock()) });
+
+const userData = (session: Session) => path.join(path.dirname(session.root), 'user-data');
+
+/** The main process of a session's Chromium proper, without the script that may have started it. */
+async function browserProcess(session: Session): Promise<number> {
+  for (const pid of processesWith(userData(session))) {
+    const command = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
+    if (!command[0]!.endsWith('/sh') && !command.some((part) => part.startsWith('--type='))) return pid;
+  }
+  throw new Error('the session has no Chromium');
+}
+
+test.describe('one session', () => {
+  test('has an id, a token, a root with its usual directories and a running browser without pages', async ({ session, connect }) => {
+    expect(session.id).toMatch(/^[a-z0-9]{24}$/);
+    expect(session.token.length).toBeGreaterThan(40);
+    expect(session.alive).toBe(true);
+    expect(session.endedAt).toBeUndefined();
+    expect((await stat(path.join(session.root, 'tmp'))).isDirectory()).toBe(true);
+    expect((await stat(path.join(session.root, 'home/user'))).isDirectory()).toBe(true);
+    const browser = await connect(session);
+    expect(browser.contexts().flatMap((context) => context.pages())).toEqual([]);
+    await session.ping();
+  });
+
+  test('opens a page in the default context', async ({ session, site, connect }) => {
+    await session.openPage(await site(page('<title>Start</title>')));
+    const browser = await connect(session);
+    await expect(browser.contexts()[0]!.pages()[0]!).toHaveTitle('Start');
+  });
+
+  test('leaves neither process nor file when it ends, and ends once', async ({ session, sessions, clock }, testInfo) => {
+    await session.openPage('about:blank');
+    clock.advance(5000);
+    await Promise.all([session.end(), session.end()]);
+    await session.ended;
+    expect(session.alive).toBe(false);
+    expect(session.endedAt).toBe(session.createdAt + 5000);
+    expect(await readdir(testInfo.outputPath('sessions'))).toEqual([]);
+    await expectNoProcessWith(userData(session));
+    expect(() => sessions.get(session.id)).toThrow(`there is no browser session ${session.id}`);
+    expect(sessions.byToken(session.token)).toBeUndefined();
+    expect(sessions.list()).toEqual([session]);
+    await expect(session.ping()).rejects.toMatchObject({ code: 'unavailable' });
+    await session.end();
+  });
+
+  test('ends when its Chromium is killed', async ({ session, connect }) => {
+    const browser = await connect(session);
+    const disconnected = new Promise((resolve) => browser.once('disconnected', resolve));
+    process.kill(await browserProcess(session), 'SIGKILL');
+    await session.ended;
+    await disconnected;
+    expect(session.alive).toBe(false);
+    await expectNoProcessWith(userData(session));
+    await expect(readdir(session.root)).rejects.toThrow('ENOENT');
+  });
+
+  test('a frozen Chromium does not answer a ping, and can be ended', async ({ session }) => {
+    for (const pid of processesWith(userData(session))) process.kill(pid, 'SIGSTOP');
+    const startedAt = performance.now();
+    await expect(session.ping()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(performance.now() - startedAt).toBeLessThan(3000);
+    expect(session.alive).toBe(true);
+    await session.end();
+    await expectNoProcessWith(userData(session));
+  });
+
+  test('a new token closes the sockets of the old one, whose address then leads nowhere', async ({ session, sessions, connectRaw, addressOf }) => {
+    const [oldToken, oldAddress] = [session.token, addressOf(session)];
+    const client = await connectRaw(oldAddress);
+    session.rotateToken();
+    await client.closed;
+    expect(session.token).not.toBe(oldToken);
+    expect(sessions.byToken(oldToken)).toBeUndefined();
+    expect(sessions.byToken(session.token)).toBe(session);
+    await expect(connectRaw(oldAddress)).rejects.toThrow('401');
+    await (await connectRaw(addressOf(session))).send('Browser.getVersion');
+  });
+
+  test('tokens that only resemble one are refused', ({ session, sessions }) => {
+    const { id, token } = session;
+    for (const wrong of ['', id, `${id}.`, token.slice(0, -1), `${token}x`, `${token.slice(0, -1)}é`, `${id}.${'a'.repeat(32)}`]) {
+      expect(sessions.byToken(wrong)).toBeUndefined();
+    }
+  });
+});
+
+test.describe('the idle timeout', () => {
+  test('ends a session that nobody uses', async ({ session, clock }) => {
+    session.watchIdle(60);
+    clock.advance(59_999);
+    expect(session.alive).toBe(true);
+    clock.advance(1);
+    expect(session.alive).toBe(false);
+    await session.ended;
+  });
+
+  test('counts from the last activity, of which each frame of a client is one', async ({ session, clock, connectRaw, addressOf }) => {
+    session.watchIdle(60);
+    clock.advance(50_000);
+    session.touch();
+    clock.advance(50_000);
+    expect(session.alive).toBe(true);
+    const client = await connectRaw(addressOf(session));
+    await client.send('Browser.getVersion');
+    clock.advance(59_999);
+    expect(session.alive).toBe(true);
+    clock.advance(1);
+    expect(session.alive).toBe(false);
+    await client.closed;
+  });
+
+  test('is begun anew, and stopped', async ({ session, clock }) => {
+    session.watchIdle(60);
+    clock.advance(50_000);
+    session.watchIdle(30);
+    clock.advance(29_999);
+    expect(session.alive).toBe(true);
+    session.watchIdle(undefined);
+    clock.advance(3_600_000);
+    expect(session.alive).toBe(true);
+    await session.ping();
+  });
+});
+
+test.describe('all sessions', () => {
+  test('eight start at once, each on its own', async ({ sessions }) => {
+    const created = await Promise.all(Array.from({ length: 8 }, () => sessions.create(settings)));
+    expect(new Set(created.map(({ wsEndpoint }) => wsEndpoint)).size).toBe(8);
+    await Promise.all(created.map((session) => session.ping()));
+    expect(sessions.list()).toHaveLength(8);
+    await sessions.close();
+    for (const session of created) await expectNoProcessWith(userData(session));
+  });
+
+  test('are found by id and name while they live, and listed newest first', async ({ sessions }) => {
+    const first = await sessions.create(settings);
+    const second = await sessions.create(settings);
+    first.name = 'checkout';
+    expect(sessions.get(second.id)).toBe(second);
+    expect(sessions.find(second.id)).toBe(second);
+    expect(sessions.find('checkout')).toBe(first);
+    expect(() => sessions.get('checkout')).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(sessions.list()).toEqual([second, first]);
+    await first.end();
+    expect(() => sessions.find('checkout')).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(sessions.list()).toEqual([second, first]);
+  });
+
+  test('an abort while Chromium starts leaves nothing', async ({ sessions }, testInfo) => {
+    const abort = new AbortController();
+    const directory = testInfo.outputPath('sessions');
+    const created = sessions.create(settings, abort.signal);
+    await expect.poll(() => processesWith(directory).length, { intervals: [1] }).toBeGreaterThan(0);
+    abort.abort(new Error('the caller hung up'));
+    await expect(created).rejects.toThrow('the caller hung up');
+    expect(await readdir(directory)).toEqual([]);
+    await expectNoProcessWith(directory);
+    await expect(sessions.create(settings, abort.signal)).rejects.toThrow('the caller hung up');
+  });
+
+  test('closing ends those that start, too, and none starts afterwards', async ({ sessions }, testInfo) => {
+    const session = await sessions.create(settings);
+    const starting = sessions.create(settings);
+    const refused = expect(starting).rejects.toMatchObject({ code: 'unavailable' });
+    await sessions.close();
+    await refused;
+    expect(session.alive).toBe(false);
+    expect(await readdir(testInfo.outputPath('sessions'))).toEqual([]);
+    await expect(sessions.create(settings)).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
+  test('a headful one without a display is refused', async ({ clock }, testInfo) => {
+    test.skip(process.platform !== 'linux', 'there is always a display');
+    const sessions = new Sessions({ clock, directory: testInfo.outputPath('none'), chromium: {}, environment: {} });
+    expect(sessions.hasDisplay).toBe(false);
+    await expect(sessions.create({ ...settings, headless: false })).rejects.toMatchObject({ code: 'bad_request' });
+  });
+
+  test('a Chromium that cannot start leaves nothing', async ({ clock }, testInfo) => {
+    const sessions = new Sessions({ clock, directory: testInfo.outputDir, chromium: { executable: '/bin/false' } });
+    await expect(sessions.create(settings)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await readdir(testInfo.outputDir)).toEqual([]);
+  });
+});

@@ -1,0 +1,167 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from '@playwright/test';
+import Libsql from 'libsql';
+import type { Clock } from '../../src/service/clock.ts';
+import { ApiKeyStore } from '../../src/service/store/api-keys.ts';
+import { closeDatabase, DatabaseInUseError, openDatabase } from '../../src/service/store/database.ts';
+import { PoolStore } from '../../src/service/store/pools.ts';
+import { ProfileStore } from '../../src/service/store/profiles.ts';
+
+function movableClock(): Clock & { time: number } {
+  return { time: Date.UTC(2030, 0, 1), now() { return this.time; }, after: () => () => {} }; // prettier-ignore
+}
+
+async function databaseFile(directory: string): Promise<string> {
+  await mkdir(directory, { recursive: true });
+  return `${directory}/service.db`;
+}
+
+test('a second opener of a database is refused at once, until the first closes it', async ({}, testInfo) => {
+  const file = await databaseFile(testInfo.outputPath('data'));
+  const first = await openDatabase(file);
+  const started = performance.now();
+  await expect(openDatabase(file)).rejects.toThrow(DatabaseInUseError);
+  expect(performance.now() - started).toBeLessThan(2000);
+  closeDatabase(first);
+  closeDatabase(await openDatabase(file));
+});
+
+test('a database whose process was killed is free again', async ({}, testInfo) => {
+  const file = await databaseFile(testInfo.outputPath('data'));
+  const script = `
+    const Libsql = (await import(${JSON.stringify(import.meta.resolve('libsql'))})).default;
+    const database = new Libsql(${JSON.stringify(file)});
+    database.pragma('locking_mode = EXCLUSIVE');
+    database.pragma('journal_mode = WAL');
+    database.exec('BEGIN EXCLUSIVE; COMMIT');
+    console.log('held');
+    setInterval(() => {}, 1000);`;
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(holder.stdout, 'data');
+  await expect(openDatabase(file)).rejects.toThrow(DatabaseInUseError);
+  holder.kill('SIGKILL');
+  await once(holder, 'exit');
+  closeDatabase(await openDatabase(file));
+});
+
+test('of several first openers exactly one gets the database', async ({}, testInfo) => {
+  const file = await databaseFile(testInfo.outputPath('data'));
+  const database = fileURLToPath(new URL('../../dist/src/service/store/database.js', import.meta.url));
+  const script = `
+    const { openDatabase } = await import(${JSON.stringify(database)});
+    try { await openDatabase(${JSON.stringify(file)}); console.log('opened'); } catch (error) { console.log(error.name); }
+    process.stdin.resume().on('end', () => process.exit());`;
+  const openers = Array.from({ length: 6 }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] }),
+  );
+  const outcomes = await Promise.all(openers.map(async ({ stdout }) => String((await once(stdout, 'data'))[0]).trim()));
+  for (const opener of openers) opener.stdin.end();
+  await Promise.all(openers.map((opener) => once(opener, 'exit')));
+  expect(outcomes.toSorted()).toEqual([...Array.from({ length: 5 }, () => 'DatabaseInUseError'), 'opened']);
+});
+
+test('a database of a newer release is refused, and left as it is', async ({}, testInfo) => {
+  const file = await databaseFile(testInfo.outputPath('data'));
+  closeDatabase(await openDatabase(file));
+  const newer = new Libsql(file);
+  newer.pragma('user_version = 999');
+  newer.close();
+  await expect(openDatabase(file)).rejects.toThrow(/version 999.*use a newer release, or another data directory/);
+  await expect(openDatabase(file)).rejects.toThrow(/version 999/);
+});
+
+test('pools and profiles outlive the database connection', async ({}, testInfo) => {
+  const file = await databaseFile(testInfo.outputPath('data'));
+  const clock = movableClock();
+  const config = {
+    size: 2,
+    name: 'ci',
+    fill_rate_per_minute: 25,
+    timeout_seconds: 600,
+    stealth: false,
+    kiosk_mode: false,
+    extensions: [],
+    chrome_policy: {},
+  };
+  const first = await openDatabase(file);
+  new PoolStore(first).insert({ id: 'a', name: 'ci', config, createdAt: 5 });
+  new PoolStore(first).insert({ id: 'b', config: { ...config, size: 3 }, createdAt: 6 });
+  const profile = new ProfileStore(first, clock).create('ann');
+  closeDatabase(first);
+
+  const second = await openDatabase(file);
+  const pools = new PoolStore(second);
+  expect(pools.list()).toEqual([
+    { id: 'a', name: 'ci', config, createdAt: 5 },
+    { id: 'b', config: { ...config, size: 3 }, createdAt: 6 },
+  ]);
+  pools.update({ id: 'a', name: 'nightly', config: { ...config, name: 'nightly' }, createdAt: 5 });
+  pools.delete('b');
+  expect(pools.list()).toEqual([{ id: 'a', name: 'nightly', config: { ...config, name: 'nightly' }, createdAt: 5 }]);
+  expect(new ProfileStore(second, clock).get('ann')).toEqual(profile);
+  closeDatabase(second);
+});
+
+test('a profile has its times, a unique name and is found by id and by name', async () => {
+  const database = await openDatabase();
+  const clock = movableClock();
+  const profiles = new ProfileStore(database, clock);
+  const ann = profiles.create('ann');
+  expect(ann).toEqual({
+    id: expect.stringMatching(/^[a-z0-9]{24}$/),
+    name: 'ann',
+    created_at: '2030-01-01T00:00:00.000Z',
+    updated_at: '2030-01-01T00:00:00.000Z',
+  });
+  expect(() => profiles.create('ann')).toThrow(/ann exists already/);
+  const nameless = profiles.create(undefined);
+  expect(profiles.create(undefined).name).toBeNull();
+  expect(profiles.resolve({ id: nameless.id })).toEqual(nameless);
+  expect(() => profiles.resolve({ name: 'bob' })).toThrow(/bob/);
+
+  clock.time += 1000;
+  profiles.used(ann.id);
+  expect(profiles.rename('ann', 'bob')).toEqual({
+    ...ann,
+    name: 'bob',
+    updated_at: '2030-01-01T00:00:01.000Z',
+    last_used_at: '2030-01-01T00:00:01.000Z',
+  });
+  profiles.rename('bob', 'bob');
+  profiles.create('cat');
+  expect(() => profiles.rename('bob', 'cat')).toThrow(/cat exists already/);
+  profiles.delete(ann.id);
+  expect(() => profiles.get('bob')).toThrow(/bob/);
+  closeDatabase(database);
+});
+
+test('an API key is stored as a salted hash, and a newer own key replaces it', async ({}, testInfo) => {
+  const file = await databaseFile(testInfo.outputPath('data'));
+  const clock = movableClock();
+  const key = 'pwp_a-rather-long-secret-key';
+  const first = await openDatabase(file);
+  const keys = new ApiKeyStore(first, clock);
+  keys.setOwn(key);
+  expect(keys.accepts(key)).toBe(true);
+  expect(keys.accepts('pwp_a-rather-long-secret-kez')).toBe(false);
+  expect(first.prepare('SELECT masked_key FROM api_keys').all()).toEqual([{ masked_key: 'pwp_…-key' }]);
+  closeDatabase(first);
+  expect((await readFile(file)).includes(key)).toBe(false);
+
+  const second = await openDatabase(file);
+  const again = new ApiKeyStore(second, clock);
+  expect(again.accepts(key)).toBe(true);
+  again.setOwn(key);
+  expect(second.prepare('SELECT count(*) AS count FROM api_keys').all()).toEqual([{ count: 1 }]);
+  again.setOwn('another-key-of-the-service');
+  expect(again.accepts(key)).toBe(false);
+  expect(again.accepts('another-key-of-the-service')).toBe(true);
+  second.prepare('UPDATE api_keys SET expires_at = ? WHERE deleted_at IS NULL').run(clock.time + 1000);
+  expect(again.accepts('another-key-of-the-service')).toBe(true);
+  clock.time += 1000;
+  expect(again.accepts('another-key-of-the-service')).toBe(false);
+  closeDatabase(second);
+});

@@ -1,0 +1,127 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mkdir } from 'node:fs/promises';
+import { test as base, chromium, type Browser } from '@playwright/test';
+import { WebSocket } from 'ws';
+import type { ChromiumSettings } from '../../src/service/browsers/chromium.ts';
+import type { Session, SessionSettings } from '../../src/service/browsers/session.ts';
+import { Sessions } from '../../src/service/browsers/sessions.ts';
+import { systemClock, type Clock } from '../../src/service/clock.ts';
+import { CdpProxy } from '../../src/service/http/cdp-proxy.ts';
+
+export const settings: SessionSettings = {
+  headless: true,
+  stealth: false,
+  kioskMode: false,
+  timeoutSeconds: 60,
+  viewport: { width: 1280, height: 720 },
+};
+
+type CdpMessage = { id?: number; method?: string; params?: any; result?: any; error?: { code: number; message: string }; sessionId?: string };
+
+/** A CDP client without any knowledge of pages, which sees every frame. */
+export type RawClient = {
+  /** All that came, in order. */
+  received: CdpMessage[];
+  send(method: string, params?: object, sessionId?: string): Promise<any>;
+  sendFrame(frame: string): void;
+  closed: Promise<unknown>;
+};
+
+type Fixtures = {
+  clock: Clock;
+  chromiumSettings: ChromiumSettings;
+  sessions: Sessions;
+  /** A session whose Chromium runs. */
+  session: Session;
+  /** The address of the session for CDP clients, as `cdp_ws_url` has it. */
+  addressOf(session: Session): string;
+  /** Connects Playwright to a session. */
+  connect(session: Session): Promise<Browser>;
+  connectRaw(address: string): Promise<RawClient>;
+  /** Serves pages under a secure origin. */
+  site(listener: RequestListener): Promise<string>;
+};
+
+export const test = base.extend<Fixtures>({
+  clock: [systemClock, { option: true }],
+  chromiumSettings: [{}, { option: true }],
+  sessions: async ({ clock, chromiumSettings }, use, testInfo) => {
+    const directory = testInfo.outputPath('sessions');
+    await mkdir(directory, { recursive: true });
+    const sessions = new Sessions({ clock, directory, chromium: chromiumSettings });
+    await use(sessions);
+    await sessions.close();
+  },
+  session: async ({ sessions }, use) => {
+    await use(await sessions.create(settings));
+  },
+  addressOf: async ({ sessions, clock }, use) => {
+    const proxy = new CdpProxy({ byToken: (token) => sessions.byToken(token), clock });
+    const server = createServer();
+    server.on('upgrade', (request, socket, head) => proxy.upgrade(request, socket, head));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await use((session) => `ws://127.0.0.1:${(server.address() as AddressInfo).port}/browser/cdp?jwt=${session.token}`);
+    proxy.close();
+    server.close();
+  },
+  connect: async ({ addressOf }, use) => {
+    const browsers: Browser[] = [];
+    await use(async (session) => {
+      const browser = await chromium.connectOverCDP(addressOf(session));
+      browsers.push(browser);
+      return browser;
+    });
+    await Promise.all(browsers.map((browser) => browser.close()));
+  },
+  connectRaw: async ({}, use) => {
+    const sockets: WebSocket[] = [];
+    await use(async (address) => {
+      const socket = new WebSocket(address);
+      sockets.push(socket);
+      return await rawClient(socket);
+    });
+    for (const socket of sockets) socket.terminate();
+  },
+  site: async ({}, use) => {
+    const server = createServer();
+    await use(async (listener) => {
+      server.on('request', listener);
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      return `http://localhost:${(server.address() as AddressInfo).port}`;
+    });
+    server.closeAllConnections();
+    server.close();
+  },
+});
+
+/** Serves one page. */
+export function page(html: string): RequestListener {
+  return (_request, response) => response.setHeader('content-type', 'text/html; charset=utf-8').end(html);
+}
+
+async function rawClient(socket: WebSocket): Promise<RawClient> {
+  const received: CdpMessage[] = [];
+  const answers = new Map<number, (message: CdpMessage) => void>();
+  let lastId = 0;
+  socket.on('message', (data: Buffer) => {
+    const message = JSON.parse(data.toString()) as CdpMessage;
+    received.push(message);
+    if (message.id !== undefined) answers.get(message.id)?.(message);
+  });
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
+  return {
+    received,
+    closed,
+    sendFrame: (frame) => socket.send(frame),
+    send: async (method, params = {}, sessionId = undefined) => {
+      const id = ++lastId;
+      const answer = new Promise<CdpMessage>((resolve) => answers.set(id, resolve));
+      socket.send(JSON.stringify({ id, method, params, sessionId }));
+      const { result, error } = await answer;
+      if (error) throw new Error(error.message);
+      return result;
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { JSONReport, JSONReportSpec, JSONReportSuite, JSONReportTestResult } from '@playwright/test/reporter';
+
+/** A whole Playwright run of a small project, as a process of its own. */
+export type RunOptions = {
+  /** The project's files by name; a config is written when there is none. */
+  files: Record<string, string>;
+  /** What goes into the written config, as source text of object properties. */
+  config?: string;
+  args?: string[];
+  env?: Record<string, string>;
+};
+
+export type RunResult = {
+  exitCode: number | null;
+  signal: NodeJS.Signals | null;
+  /** Everything that was printed. */
+  output: string;
+  /** The results of each test's attempts, by title. */
+  results: Record<string, JSONReportTestResult[]>;
+  specs: JSONReportSpec[];
+  stats: { passed: number; failed: number; flaky: number; skipped: number };
+};
+
+export class PlaywrightRun {
+  readonly directory: string;
+  readonly process: ChildProcess;
+  #output = '';
+  readonly #exited: Promise<unknown>;
+
+  constructor(directory: string, options: RunOptions) {
+    this.directory = directory;
+    const files = { 'playwright.config.ts': configSource(options.config ?? ''), ...options.files };
+    for (const [name, content] of Object.entries(files)) {
+      mkdirSync(dirname(join(directory, name)), { recursive: true });
+      writeFileSync(join(directory, name), content);
+    }
+    const cli = createRequire(import.meta.url).resolve('@playwright/test/cli');
+    this.process = spawn(process.execPath, [cli, 'test', '--config', join(directory, 'playwright.config.ts'), ...(options.args ?? [])], {
+      cwd: directory,
+      env: { ...cleanEnvironment(), PLAYWRIGHT_JSON_OUTPUT_FILE: join(directory, 'report.json'), ...options.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // In a process group of its own, so that a test may signal all of it.
+      detached: true,
+    });
+    this.process.stdout?.on('data', (data: Buffer) => (this.#output += data.toString()));
+    this.process.stderr?.on('data', (data: Buffer) => (this.#output += data.toString()));
+    this.#exited = once(this.process, 'close');
+  }
+
+  get pid(): number {
+    if (this.process.pid === undefined) throw new Error('the run did not start');
+    return this.process.pid;
+  }
+
+  /** Everything printed so far. */
+  get output(): string {
+    return this.#output;
+  }
+
+  async finished(): Promise<RunResult> {
+    await this.#exited;
+    const report = readReport(join(this.directory, 'report.json'));
+    const specs = report ? report.suites.flatMap(specsOf) : [];
+    const results = Object.fromEntries(specs.map((spec) => [spec.title, spec.tests.flatMap((test) => test.results)]));
+    const { expected = 0, unexpected = 0, flaky = 0, skipped = 0 } = report?.stats ?? {};
+    return {
+      exitCode: this.process.exitCode,
+      signal: this.process.signalCode,
+      output: this.#output,
+      results,
+      specs,
+      stats: { passed: expected, failed: unexpected, flaky, skipped },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.process.exitCode === null && this.process.signalCode === null) process.kill(-this.pid, 'SIGTERM');
+    await this.#exited;
+  }
+}
+
+/** The environment without what an outer Playwright run or a user's own service put there. */
+export function cleanEnvironment(): NodeJS.ProcessEnv {
+  const foreign = /^(TEST_|PLAYWRIGHT_(?!BROWSERS_PATH|POOL_CHROMIUM)|PW|DEBUG|FORCE_COLOR|NODE_OPTIONS)/;
+  return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name))), FORCE_COLOR: '0' };
+}
+
+function configSource(properties: string): string {
+  return `
+    import { defineConfig } from '@playwright/test';
+    export default defineConfig({
+      testDir: '.',
+      outputDir: 'test-results',
+      respectGitIgnore: false,
+      reporter: [['line'], ['json'], ['playwright-pool/reporter']],
+      workers: 1,
+      ${properties}
+    });`;
+}
+
+function readReport(file: string): JSONReport | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as JSONReport;
+  } catch {
+    return undefined;
+  }
+}
+
+function specsOf(suite: JSONReportSuite): JSONReportSpec[] {
+  return [...suite.specs, ...(suite.suites ?? []).flatMap(specsOf)];
+}

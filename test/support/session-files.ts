@@ -1,0 +1,54 @@
+import { lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { expect, test as base } from '@playwright/test';
+import { OperationError, type ErrorCode } from '../../src/contract/errors.ts';
+import { SessionFiles } from '../../src/service/browsers/files.ts';
+
+/** A session's root beside a directory that no operation may reach. */
+type Place = { root: string; outside: string };
+
+export const test = base.extend<{ place: Place; files: SessionFiles }>({
+  // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter
+  place: async ({}, use) => {
+    const directory = await realpath(await mkdtemp(path.join(tmpdir(), 'playwright-pool-files-')));
+    const place = { root: path.join(directory, 'root'), outside: path.join(directory, 'outside') };
+    await mkdir(path.join(place.root, 'home/user'), { recursive: true });
+    await mkdir(path.join(place.outside, 'directory'), { recursive: true });
+    await writeFile(path.join(place.outside, 'secret'), 'outside');
+    await use(place);
+    await rm(directory, { recursive: true });
+  },
+  files: async ({ place }, use) => use(new SessionFiles(place.root)),
+});
+
+export async function write(files: SessionFiles, at: string, text: string, mode = '644'): Promise<void> {
+  await files.write(at, Readable.from(text ? [Buffer.from(text)] : []), mode, new AbortController().signal);
+}
+
+export async function read(files: SessionFiles, at: string): Promise<string> {
+  return (await buffer((await files.read(at)).stream)).toString();
+}
+
+/** Everything below a directory: names, modes and contents. */
+export async function snapshot(directory: string): Promise<string[]> {
+  const names = (await readdir(directory, { recursive: true })).sort();
+  return await Promise.all(
+    names.map(async (name) => {
+      const stats = await lstat(path.join(directory, name));
+      const text = stats.isFile() ? ` ${await readFile(path.join(directory, name), 'utf8')}` : '';
+      return `${name} 0${(stats.mode & 0o777).toString(8)}${text}`;
+    }),
+  );
+}
+
+export async function expectCode(operation: Promise<unknown>, code: ErrorCode, message = ''): Promise<void> {
+  const error = await operation.then(
+    () => 'no error',
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(OperationError);
+  expect(error).toMatchObject({ code, message: expect.stringContaining(message) });
+}
