@@ -5,19 +5,26 @@ import type { Call, Settings, Upload } from './request.ts';
 import type { Answer, Reader } from './response.ts';
 import { withRetries } from './retry.ts';
 
-/** Makes a call, with retries, and reads its answer. */
+/** Makes a call, with retries, and reads its answer. A stream that was to be sent is destroyed in the end, sent or not. */
 export async function perform(settings: Settings, call: Call, read: Reader): Promise<unknown> {
-  const deadline = new Deadline(call.timeout, call.signal, (cause) => new CallTimeoutError(call, call.timeout, 'answer', cause));
+  if (!(call.body instanceof Readable)) return await performInTime(settings, call, read);
   // A stream that fails before it is read would end the process without a listener; reading it tells of the failure.
-  if (call.body instanceof Readable) call.body.on('error', () => {});
+  call.body.on('error', () => {});
   try {
-    return await withRetries(call, deadline, async () => read(await send(settings, call, deadline), call, deadline));
+    return await performInTime(settings, call, read);
+  } finally {
+    call.body.destroy();
+  }
+}
+
+async function performInTime(settings: Settings, call: Call, read: Reader): Promise<unknown> {
+  const deadline = new Deadline(call.timeout, call.signal, (cause) => new CallTimeoutError(call, call.timeout, 'answer', cause));
+  try {
+    return await withRetries(call, deadline, async () => await read(await send(settings, call, deadline), call, deadline));
   } catch (error) {
     deadline.close();
     // Whatever an abort made fail on its way: the reason is what happened.
     throw deadline.aborted ? deadline.reason : error;
-  } finally {
-    if (call.body instanceof Readable) call.body.destroy();
   }
 }
 

@@ -105,7 +105,8 @@ function functionsOf<T extends OperationTree>(tree: T, settings: Settings): Clie
 function clientFunction(operation: Operation, settings: Settings): (...args: unknown[]) => unknown {
   const encode = encoder(operation, settings);
   const read = reader(operation, settings);
-  const call = async (...args: unknown[]) => perform(settings, encode(args), read);
+  // Awaited, here and below, so that the stack of an error leads to the caller.
+  const call = async (...args: unknown[]) => await perform(settings, encode(args), read);
   if (!Object.values(operation.responses).some((response) => response.kind === 'list')) return call;
   const index = queryPosition(operation);
   return (...args) =>

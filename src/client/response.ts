@@ -41,16 +41,16 @@ export function reader(operation: Operation, { apiKey }: Settings): Reader {
 }
 
 async function readJSON(answer: Answer, call: Call, apiKey: string): Promise<unknown> {
-  let text;
+  let json;
   try {
-    text = await answer.body.text();
+    json = await answer.body.text();
   } catch (error) {
     throw transportError(error, call, call.timeout);
   }
   try {
-    return JSON.parse(text);
+    return JSON.parse(json);
   } catch {
-    throw invalidAnswer(answer, call, `the answer is not JSON but ${JSON.stringify(shortened(redacted(text, apiKey)))}`);
+    throw invalidAnswer(answer, call, `the answer is not JSON but ${JSON.stringify(shortened(redacted(json, apiKey)))}`);
   }
 }
 
@@ -99,7 +99,7 @@ async function readError(answer: Answer, call: Call, apiKey: string): Promise<Se
     message: message ?? plainMessage(answer, text.trim()),
     details,
     retryAfter: retryAfter(answer),
-    shouldRetry: { true: true, false: false }[header(answer, 'x-should-retry') ?? ''],
+    shouldRetry: shouldRetry(answer),
   });
 }
 
@@ -149,6 +149,11 @@ function retryAfter(answer: Answer): number | undefined {
   if (seconds !== undefined) return Math.max(0, seconds * 1000);
   const date = Date.parse(value ?? '');
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+}
+
+function shouldRetry(answer: Answer): boolean | undefined {
+  const value = header(answer, 'x-should-retry');
+  return value === 'true' || value === 'false' ? value === 'true' : undefined;
 }
 
 function invalidAnswer(answer: Answer, call: Call, message: string): ServiceError {

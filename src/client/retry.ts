@@ -20,7 +20,7 @@ export async function withRetries<T>(call: Repeatability, deadline: Deadline, at
     if (call.maxRetries === 0 || !mayRepeat(call, error)) throw error;
     const signal = deadline.toSignal();
     // The first attempt, which nearly always succeeds, ran outside of p-retry because that is faster.
-    return pRetry((number) => (number === 1 ? Promise.reject(error) : attempt()), {
+    return await pRetry((number) => (number === 1 ? Promise.reject(error) : attempt()), {
       retries: call.maxRetries,
       minTimeout: 0,
       signal,

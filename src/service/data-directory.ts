@@ -24,7 +24,7 @@ export class DataDirectoryInUseError extends Error {
 
   constructor(dataDirectory: string, record: ServiceRecord | undefined) {
     const holder = record ? `the service at ${record.url} (process ${record.pid})` : 'another service';
-    super(`The data directory ${dataDirectory} is in use by ${holder}: use that one, stop it, or choose another directory`);
+    super(`the data directory ${dataDirectory} is in use by ${holder}: use that one, stop it, or choose another directory`);
     this.record = record;
   }
 }
@@ -53,7 +53,7 @@ export async function joinService(options: { dataDirectory: string; userPid: num
     const record = await readServiceRecord(dataDirectory);
     if (record && (await addUser(record, userPid))) return record;
     if (options.signal?.aborted) throw options.signal.reason;
-    if (deadline.aborted) throw new Error(`No service of the data directory ${dataDirectory} answered within ${joinTimeoutMs / 1000} s`);
+    if (deadline.aborted) throw new Error(`no service of the data directory ${dataDirectory} answered within ${joinTimeoutMs / 1000} s`);
     await startEmbeddedService(dataDirectory, userPid, signal);
   }
 }
@@ -142,7 +142,7 @@ async function startEmbeddedService(dataDirectory: string, userPid: number, sign
     } catch (error) {
       child.kill();
       const text = (await readFile(logFile, 'utf8').catch(() => '')).slice(logStart).trim().split('\n').slice(-20).join('\n');
-      throw new Error(`The embedded service did not start; see ${logFile}${text && `:\n${text}`}`, { cause: error });
+      throw new Error(`the embedded service did not start; see ${logFile}${text && `:\n${text}`}`, { cause: error });
     } finally {
       child.stdout?.destroy();
       child.unref();
@@ -158,7 +158,7 @@ async function firstLine(child: ChildProcess, signal: AbortSignal): Promise<void
     if (signal.aborted) abort();
     signal.addEventListener('abort', abort, { once: true });
     child.once('error', reject);
-    child.once('exit', (code, killedBy) => reject(new Error(`It ended with ${killedBy ?? `exit code ${code}`}`)));
+    child.once('exit', (code, killedBy) => reject(new Error(`it ended with ${killedBy ?? `exit code ${code}`}`)));
     createInterface({ input: child.stdout! }).once('line', () => {
       signal.removeEventListener('abort', abort);
       resolve();

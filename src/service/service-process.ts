@@ -21,7 +21,7 @@ export async function runServiceProcess(
       .then(
         () => process.exit(0),
         (error: unknown) => {
-          console.error('The service did not end cleanly:', error);
+          console.error('the service did not end cleanly:', error);
           process.exit(1);
         },
       );

@@ -24,6 +24,8 @@ import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from '
 import { PoolStore } from './store/pools.ts';
 import { ProfileStore } from './store/profiles.ts';
 
+export { DataDirectoryInUseError };
+
 export type ServiceOptions = {
   /** Where pools, profiles and the API key are kept; one service at a time. Without it they are gone when the service ends. */
   dataDirectory?: string;
@@ -60,7 +62,7 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
   const database = await openStore(dataDirectory);
   try {
     const sessionsDirectory = join(directory, 'sessions');
-    await rm(sessionsDirectory, { recursive: true, force: true, maxRetries: 3 });
+    await rm(sessionsDirectory, { recursive: true, force: true, maxRetries: 10 });
     await mkdir(sessionsDirectory, { mode: 0o700 });
 
     const apiKey = options.apiKey ?? (await storedKey(dataDirectory));
@@ -71,7 +73,7 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
     const resolveProfile = profiles.resolve.bind(profiles);
     const pools = new Pools({ clock, sessions, store: new PoolStore(database), resolveProfile });
 
-    const held = new HeldSessions(sessions);
+    const held = new HeldSessions(sessions, clock);
     const surroundings = { hasDisplay: sessions.hasDisplay, resolveProfile };
     const app = createApp({
       contract,
@@ -107,7 +109,7 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
       proxy.close();
       await server.drain();
       closeDatabase(database);
-      await rm(dataDirectory === undefined ? directory : sessionsDirectory, { recursive: true, force: true, maxRetries: 3 });
+      await rm(dataDirectory === undefined ? directory : sessionsDirectory, { recursive: true, force: true, maxRetries: 10 });
     };
     let ended: Promise<void> | undefined;
     const close = () => (ended ??= within(closeTimeoutMs, end()));
@@ -153,7 +155,7 @@ async function openapi(): Promise<unknown> {
 async function within(ms: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`The service did not end within ${ms / 1000} s`)), ms);
+    timer = setTimeout(() => reject(new Error(`the service did not end within ${ms / 1000} s`)), ms);
   });
   try {
     await Promise.race([work, timeout]);

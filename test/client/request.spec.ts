@@ -124,7 +124,7 @@ test('any name and any query arrive as they were given', async ({ serve, connect
         expect(received).toEqual(Object.entries(tags).map(([key, value]) => [`tags[${key}]`, value]));
       },
     ),
-    { numRuns: 200 },
+    { numRuns: 50 },
   );
 });
 

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
+import { connect } from 'node:net';
+import { PassThrough, Readable } from 'node:stream';
 import { chromium, expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { TestClock } from '../support/clock.ts';
@@ -74,6 +76,10 @@ async function closing(socket: WebSocket): Promise<[code: number, reason: string
   return [code, String(reason)];
 }
 
+async function isAlive({ call }: TestService, id: string): Promise<boolean> {
+  return (await call('GET', `/browsers/${id}`)).status === 200;
+}
+
 test('Playwright drives the browser of a session, through any number of sockets', async ({ startSession }) => {
   const { cdp_ws_url } = await startSession();
   const browsers = await Promise.all([1, 2, 3].map(() => chromium.connectOverCDP(cdp_ws_url)));
@@ -111,6 +117,18 @@ test('only the token of a live session lets a socket in', async ({ service, star
   expect(await refusal(cdp_ws_url.replace('/browser/cdp', '/browser/other'))).toEqual([404, 'not_found']);
   await service.call('DELETE', `/browsers/${session_id}`);
   expect(await refusal(cdp_ws_url)).toEqual([401, 'unauthorized']);
+});
+
+test('a malformed upgrade harms nothing', async ({ service, startSession }) => {
+  const { pathname, search } = new URL((await startSession()).cdp_ws_url);
+  for (const path of ['//', '/\\', '*', `${pathname}${search}`]) {
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: service\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+    const [data] = await once(socket, 'data');
+    expect(String(data)).toMatch(/^HTTP\/1\.1 4/);
+    socket.destroy();
+  }
+  expect((await service.call('GET', '/browsers')).body).toHaveLength(1);
 });
 
 test('when a session is ended, its sockets are closed and told so', async ({ service, startSession, open }) => {
@@ -177,8 +195,6 @@ test('a client that does not read is not read for: the service holds no more tha
 test.describe('idle sessions', () => {
   test.use({ serviceOptions: async ({ clock }, use) => use({ clock }) });
 
-  const isAlive = async ({ call }: TestService, id: string) => (await call('GET', `/browsers/${id}`)).status === 200;
-
   test('a session without any client ends after its idle timeout', async ({ service, startSession, clock }) => {
     const { session_id } = await startSession({ timeout_seconds: 10 });
     clock.advance(9999);
@@ -224,6 +240,25 @@ test.describe('idle sessions', () => {
       expect((await service.call(method, `/browsers/${session_id}${path}`, body)).status).toBe(200);
     }
     clock.advance(9000);
+    expect(await isAlive(service, session_id)).toBe(true);
+  });
+
+  test('an upload keeps a session as long as it takes', async ({ service, startSession, clock }) => {
+    const { session_id } = await startSession({ timeout_seconds: 10 });
+    const body = new PassThrough();
+    const upload = fetch(`${service.url}/browsers/${session_id}/fs/write_file?path=/a`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${service.apiKey}` },
+      body: Readable.toWeb(body),
+      duplex: 'half',
+    });
+    // More than the buffers on the way hold: the service has begun to read.
+    for (let megabyte = 0; megabyte < 32; megabyte += 1) {
+      if (!body.write(Buffer.alloc(1024 * 1024))) await once(body, 'drain');
+    }
+    for (let elapsed = 0; elapsed < 60_000; elapsed += 4000) clock.advance(4000);
+    body.end('b');
+    expect((await upload).status).toBe(201);
     expect(await isAlive(service, session_id)).toBe(true);
   });
 });

@@ -14,9 +14,10 @@ const watchful = `
     }
   </script>`;
 
-const test = base.extend<{ command: string; skipped: void }>({
+const test = base.extend<{ command: string }>({
   command: ['', { option: true }],
   chromiumSettings: async ({ command }, use) => {
+    if (command === '') return await use({});
     const executable = await findChromium(true, command, process.env).catch(() => undefined);
     test.skip(executable === undefined, `${command} is not installed`);
     await use({ executable: executable! });

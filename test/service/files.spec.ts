@@ -130,8 +130,8 @@ test.describe('write and read', () => {
     await expectCode(write(files, '/fifo', 'x'), 'bad_request', 'not a regular file');
     expect(await files.info('/fifo')).toMatchObject({ mode: expect.stringMatching(/^p/) });
     await expectCode(files.read('/home'), 'bad_request', 'is a directory');
-    await expectCode(write(files, '/home', 'x'), 'conflict', 'is a directory');
-    await expectCode(write(files, '/', 'x'), 'conflict');
+    await expectCode(write(files, '/home', 'x'), 'bad_request', 'is a directory');
+    await expectCode(write(files, '/', 'x'), 'bad_request');
   });
 });
 
@@ -174,7 +174,7 @@ test.describe('directories, moves and permissions', () => {
     await write(files, '/file', 'x');
     await expectCode(files.createDirectory('/file', '755'), 'conflict');
     await expectCode(files.createDirectory('/file/below', '755'), 'conflict', '"/file/below"');
-    await expectCode(write(files, '/file/below', 'x'), 'conflict');
+    await expectCode(write(files, '/file/below', 'x'), 'bad_request', 'a file is in the way');
   });
 
   test('delete_file takes files, links and empty directories', async ({ files, place }) => {

@@ -26,7 +26,7 @@ test('a list is cut into pages, newest first', async ({ service: { call } }) => 
   expect(paging(all)).toEqual({ more: 'false', next: '0', limit: '20', offset: '0' });
   expect(names(all)).toEqual([...names(first), ...names(second), ...names(last)]);
   const created = (all.body as { created_at: string }[]).map(({ created_at }) => created_at);
-  expect(created).toEqual(created.toSorted().reverse());
+  expect(created).toEqual(created.toSorted().toReversed());
   expect(await call('GET', '/profiles?offset=99')).toMatchObject({ status: 200, body: [] });
 });
 

@@ -17,7 +17,14 @@ export const settings: SessionSettings = {
   viewport: { width: 1280, height: 720 },
 };
 
-type CdpMessage = { id?: number; method?: string; params?: any; result?: any; error?: { code: number; message: string }; sessionId?: string };
+type CdpMessage = {
+  id?: number;
+  method?: string;
+  params?: any;
+  result?: any;
+  error?: { code: number; message: string };
+  sessionId?: string;
+};
 
 /** A CDP client without any knowledge of pages, which sees every frame. */
 export type RawClient = {

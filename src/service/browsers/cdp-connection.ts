@@ -7,7 +7,7 @@ export class CdpError extends Error {
   override name = 'CdpError';
 }
 
-type SendOptions = { sessionId?: string; signal?: AbortSignal; timeoutMs?: number };
+type SendOptions = { sessionId?: string; signal?: AbortSignal; timeoutMs?: number | undefined };
 
 /**
  * The service's own connection to a Chromium, over the pipe of `--remote-debugging-pipe`, where a NUL character ends each message.

@@ -1,15 +1,12 @@
 /** The commands of the Chrome DevTools Protocol that the service itself sends, with what it uses of them. */
 export type Commands = {
   'Browser.getVersion': { params: object; result: object };
-  'Browser.grantPermissions': { params: { permissions: string[]; origin: string; browserContextId: string }; result: object };
+  'Browser.grantPermissions': { params: { permissions: string[]; browserContextId: string }; result: object };
   'Browser.setDownloadBehavior': { params: { behavior: 'allow'; downloadPath: string }; result: object };
   'Emulation.setFocusEmulationEnabled': { params: { enabled: boolean }; result: object };
-  'Fetch.enable': { params: { patterns: { urlPattern: string }[] }; result: object };
-  'Fetch.fulfillRequest': { params: { requestId: string; responseCode: number; responseHeaders: Header[]; body: string }; result: object };
   'Input.dispatchKeyEvent': { params: KeyEvent; result: object };
   'Input.dispatchMouseEvent': { params: { type: 'mouseMoved'; x: number; y: number; modifiers: number }; result: object };
   'Input.insertText': { params: { text: string }; result: object };
-  'Page.navigate': { params: { url: string }; result: { errorText?: string } };
   'Runtime.evaluate': {
     params: { expression: string; awaitPromise: boolean; returnByValue: boolean; userGesture: boolean };
     result: { result: { value?: unknown }; exceptionDetails?: { text: string; exception?: { description?: string } } };
@@ -26,8 +23,7 @@ export type Commands = {
 
 /** The events that the service itself listens to. */
 export type CdpEvent =
-  | { method: 'Fetch.requestPaused'; params: { requestId: string }; sessionId: string }
-  | { method: 'Target.detachedFromTarget'; params: { sessionId: string } }
+  | { method: 'Target.targetCrashed'; params: { targetId: string } }
   | { method: 'Target.targetCreated'; params: { targetInfo: TargetInfo } }
   | { method: 'Target.targetDestroyed'; params: { targetId: string } };
 
@@ -43,5 +39,3 @@ export type KeyEvent = {
   text?: string;
   unmodifiedText?: string;
 };
-
-type Header = { name: string; value: string };

@@ -1,32 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationError } from '../../contract/errors.ts';
-import type { CdpConnection } from './cdp-connection.ts';
+import type { Chromium } from './chromium.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 
 const timeoutMs = 5_000;
-const origin = 'https://clipboard.invalid';
 
 /**
  * The text clipboard of a session's browser. It is reached through a page of the service's own, which may use the clipboard and
  * believes that it has the focus, so that the session's pages notice nothing.
  */
 export class Clipboard {
-  readonly #cdp: CdpConnection;
+  readonly #chromium: Chromium;
   readonly #ownTargets: Set<string>;
   readonly #ended: AbortSignal;
   readonly #inTurn = oneAtATime();
-  #page: { browserContextId: string; sessionId: string } | undefined;
+  #page: { browserContextId: string; targetId: string; sessionId: string } | undefined;
 
   /** The ids of the page and its browser context go into `ownTargets`, by which they are hidden from clients. */
-  constructor(options: { cdp: CdpConnection; ownTargets: Set<string>; ended: AbortSignal }) {
-    this.#cdp = options.cdp;
+  constructor(options: { chromium: Chromium; ownTargets: Set<string>; ended: AbortSignal }) {
+    this.#chromium = options.chromium;
     this.#ownTargets = options.ownTargets;
     this.#ended = options.ended;
-    // What the page loads, itself first of all, is answered here and empty: nothing of it reaches a network.
-    this.#cdp.onEvent((event) => {
-      if (event.method !== 'Fetch.requestPaused') return;
-      const { requestId } = event.params;
-      const answer = { requestId, responseCode: 200, responseHeaders: [{ name: 'content-type', value: 'text/html' }], body: '' };
-      this.#cdp.send('Fetch.fulfillRequest', answer, { sessionId: event.sessionId }).catch(() => {});
+    // A crashed page answers nothing any more.
+    this.#chromium.cdp.onEvent(({ method, params }) => {
+      if (method === 'Target.targetCrashed' && params.targetId === this.#page?.targetId) this.#closePage();
     });
   }
 
@@ -46,11 +43,8 @@ export class Clipboard {
       const timeout = AbortSignal.timeout(timeoutMs);
       const signal = AbortSignal.any([timeout, this.#ended, ...(aborted === undefined ? [] : [aborted])]);
       try {
-        return await this.#evaluateOnce(expression, signal).catch(async () => {
-          // The page may have crashed since it was used last.
-          this.#closePage();
-          return await this.#evaluateOnce(expression, signal);
-        });
+        this.#page ??= await this.#openPage(signal);
+        return await this.#evaluateIn(this.#page.sessionId, expression, signal);
       } catch (error) {
         this.#closePage();
         const problem = timeout.aborted ? `did not answer within ${timeoutMs / 1000} s` : 'cannot be used';
@@ -60,35 +54,40 @@ export class Clipboard {
     });
   }
 
-  async #evaluateOnce(expression: string, signal: AbortSignal): Promise<unknown> {
-    this.#page ??= await this.#openPage(signal);
-    const { result, exceptionDetails } = await this.#cdp.send(
-      'Runtime.evaluate',
-      { expression, awaitPromise: true, returnByValue: true, userGesture: true },
-      { sessionId: this.#page.sessionId, signal },
-    );
+  async #evaluateIn(sessionId: string, expression: string, signal: AbortSignal, timeoutMs?: number): Promise<unknown> {
+    const script = { expression, awaitPromise: true, returnByValue: true, userGesture: true };
+    const { result, exceptionDetails } = await this.#chromium.cdp.send('Runtime.evaluate', script, { sessionId, signal, timeoutMs });
     if (exceptionDetails !== undefined) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
     return result.value;
   }
 
   async #openPage(signal: AbortSignal) {
-    const { browserContextId } = await this.#cdp.send('Target.createBrowserContext', {}, { signal });
+    const { cdp, wsEndpoint } = this.#chromium;
+    const { browserContextId } = await cdp.send('Target.createBrowserContext', {}, { signal });
     this.#ownTargets.add(browserContextId);
     try {
-      const { targetId } = await this.#cdp.send('Target.createTarget', { url: 'about:blank', browserContextId, background: true }, { signal });
+      await cdp.send('Browser.grantPermissions', { permissions, browserContextId }, { signal });
+      // Only a secure origin has a clipboard. Chromium itself serves this one, so nothing reaches a network.
+      const url = new URL('/json/version', wsEndpoint.replace(/^ws/, 'http')).href;
+      const { targetId } = await cdp.send('Target.createTarget', { url, browserContextId, background: true }, { signal });
       this.#ownTargets.add(targetId);
-      const { sessionId } = await this.#cdp.send('Target.attachToTarget', { targetId, flatten: true }, { signal });
-      await Promise.all([
-        this.#cdp.send('Browser.grantPermissions', { permissions, origin, browserContextId }, { signal }),
-        this.#cdp.send('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, { sessionId, signal }),
-        // Only a secure origin has a clipboard.
-        this.#cdp.send('Page.navigate', { url: origin }, { sessionId, signal }),
-      ]);
-      await this.#cdp.send('Emulation.setFocusEmulationEnabled', { enabled: true }, { sessionId, signal });
-      return { browserContextId, sessionId };
+      const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true }, { signal });
+      while (!(await this.#isLoaded(sessionId, signal))) await sleep(5, undefined, { signal });
+      await cdp.send('Emulation.setFocusEmulationEnabled', { enabled: true }, { sessionId, signal });
+      return { browserContextId, targetId, sessionId };
     } catch (error) {
       this.#dispose(browserContextId);
       throw error;
+    }
+  }
+
+  /** Until the page is there, a blank one is in its place, which is not secure. What is asked in between may be lost. */
+  async #isLoaded(sessionId: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      return (await this.#evaluateIn(sessionId, 'isSecureContext', signal, 500)) === true;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return false;
     }
   }
 
@@ -98,7 +97,7 @@ export class Clipboard {
   }
 
   #dispose(browserContextId: string): void {
-    this.#cdp.send('Target.disposeBrowserContext', { browserContextId }).catch(() => {});
+    this.#chromium.cdp.send('Target.disposeBrowserContext', { browserContextId }).catch(() => {});
   }
 }
 

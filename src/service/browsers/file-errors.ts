@@ -22,16 +22,21 @@ const problems: Record<string, [code: ErrorCode, text: string]> = {
   EDQUOT: ['insufficient_storage', 'the disk quota is used up'],
 };
 
+/** How a path is used, and what its errors say. */
+export type PathUse = {
+  followLink?: boolean;
+  makeParents?: boolean;
+  /** What it is that is not found: `file` for instance. */
+  missing: string;
+  /** What it is to find something in the way; default `conflict`. */
+  inTheWay?: ErrorCode;
+};
+
 /**
  * What went wrong with a file of the session. Node's own message would show the path on the host, so neither it nor its error is passed on.
- * `missing` says what was not found, `file` for instance. A file on the way is in the way where `makeParents` needs a directory; otherwise
- * what should be below it is missing.
+ * A file on the way is in the way of parents to be made; otherwise what should be below it is missing.
  */
-export function fileError(
-  error: unknown,
-  sessionPath: string,
-  { missing, makeParents }: { missing: string; makeParents?: boolean },
-): unknown {
+export function fileError(error: unknown, sessionPath: string, { missing, makeParents, inTheWay = 'conflict' }: PathUse): unknown {
   if (error instanceof OperationError) return error;
   const code = errorCode(error);
   if (code === undefined) return error;
@@ -39,7 +44,7 @@ export function fileError(
   const isBelowFile = code === 'ENOTDIR' && !makeParents && !isRename(error);
   if (code === 'ENOENT' || isBelowFile) return new OperationError('not_found', `${missing} not found: ${shown}`);
   const [answer, text] = problems[code] ?? ['internal_error', `the file system answered ${code}`];
-  return new OperationError(answer, `${shown}: ${text}`);
+  return new OperationError(answer === 'conflict' ? inTheWay : answer, `${shown}: ${text}`);
 }
 
 function isRename(error: unknown): boolean {

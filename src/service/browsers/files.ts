@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
 import type { FileInfo } from '../../contract/files.ts';
 import { errorCode, makeDirectory, pathSegments, withEntry } from './confined-path.ts';
-import { fileError } from './file-errors.ts';
+import { fileError, type PathUse } from './file-errors.ts';
 import { fileInfo } from './file-info.ts';
 
 /** Names of uploads on their way, which no listing shows. */
@@ -46,10 +46,9 @@ export class SessionFiles {
    * `mode` is for a new file only. After an error the rest of the stream is left unread, so that the answer can still be sent.
    */
   async write(sessionPath: string, stream: Readable, mode: string, signal: AbortSignal): Promise<void> {
-    const options = { followLink: true, makeParents: true, missing: 'directory' };
+    const options: PathUse = { followLink: true, makeParents: true, missing: 'directory', inTheWay: 'bad_request' };
     await this.#at(sessionPath, options, async (entry, directory) => {
       const existing = await statsOrMissing(entry);
-      if (existing?.isDirectory()) throw new OperationError('conflict', `${JSON.stringify(sessionPath)} is a directory`);
       if (existing) regular(existing, sessionPath);
       const upload = `${directory}/${uploadPrefix}${randomUUID()}`;
       try {
@@ -113,7 +112,7 @@ export class SessionFiles {
   async deleteDirectory(sessionPath: string): Promise<void> {
     refuseRoot(sessionPath, 'deleted');
     try {
-      await this.#at(sessionPath, { missing: 'path' }, (entry) => rm(entry, { recursive: true, force: true }));
+      await this.#at(sessionPath, { missing: 'path' }, (entry) => rm(entry, { recursive: true, force: true, maxRetries: 3 }));
     } catch (error) {
       if (!(error instanceof OperationError && error.code === 'not_found')) throw error;
     }
@@ -142,11 +141,7 @@ export class SessionFiles {
     });
   }
 
-  async #at<T>(
-    sessionPath: string,
-    options: { followLink?: boolean; makeParents?: boolean; missing: string },
-    use: (entry: string, directory: string) => Promise<T>,
-  ): Promise<T> {
+  async #at<T>(sessionPath: string, options: PathUse, use: (entry: string, directory: string) => Promise<T>): Promise<T> {
     try {
       return await withEntry(this.#root, sessionPath, options, use);
     } catch (error) {

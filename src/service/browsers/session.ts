@@ -67,7 +67,7 @@ export class Session {
     const ended = this.#end.signal;
     this.#page = new PageInView(cdp, this.#ownTargets);
     this.computer = new Computer({ cdp, page: this.#page, screen: settings.viewport, ended });
-    this.clipboard = new Clipboard({ cdp, ownTargets: this.#ownTargets, ended });
+    this.clipboard = new Clipboard({ chromium, ownTargets: this.#ownTargets, ended });
     this.ended = this.#untilRemoved(options.directory);
   }
 

@@ -37,7 +37,11 @@ export function browserPoolHandlers({ pools, clock }: { pools: Pools; clock: Clo
       });
       if (!session) return undefined;
       await handOver(signal, () => pool.takeBack(session));
-      return { ...browserAnswer(session, host, clock), timeout_seconds: pool.config.timeout_seconds };
+      return {
+        ...browserAnswer(session, host, clock),
+        timeout_seconds: pool.config.timeout_seconds,
+        ...(body.start_url && { start_url: body.start_url }),
+      };
     },
 
     release: ({ params, body }) => pools.find(params.id_or_name).release(body.session_id, body.reuse),

@@ -65,7 +65,7 @@ export function browserHandlers({
     refuseUnsupported({ telemetry, proxy_id: proxy_id ?? undefined });
     if (viewport) throw invalidField('viewport', 'this service cannot change it while the browser runs');
     if (profile?.save_changes) throw invalidField('profile.save_changes', 'this service keeps no changes of profiles');
-    if (profile && session.settings.profile) throw new OperationError('conflict', 'The browser session has a profile already');
+    if (profile && session.settings.profile) throw new OperationError('conflict', 'the browser session has a profile already');
     const loaded = profile && requestedProfile(profile, surroundings.resolveProfile);
     sessions.refuseTakenName(name ?? undefined, session);
 

@@ -8,7 +8,12 @@ export function fileHandlers(sessions: HeldSessions): HandlerTree<typeof files> 
     sessions.use(id, ({ root }) => use(new SessionFiles(root)));
 
   return {
-    readFile: ({ params, query }) => inFiles(params, (files) => files.read(query.path)),
+    async readFile({ params, query }) {
+      const session = sessions.get(params.id);
+      const file = await new SessionFiles(session.root).read(query.path);
+      file.stream.once('close', sessions.keepActive(session));
+      return file;
+    },
     writeFile: ({ params, query, body, signal }) => inFiles(params, (files) => files.write(query.path, body, query.mode, signal)),
     listFiles: ({ params, query }) => inFiles(params, (files) => files.list(query.path)),
     fileInfo: ({ params, query }) => inFiles(params, (files) => files.info(query.path)),

@@ -1,14 +1,20 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { Session, SessionSettings } from '../browsers/session.ts';
 import type { Sessions } from '../browsers/sessions.ts';
+import type { Clock } from '../clock.ts';
+
+/** Shorter than the shortest idle timeout. */
+const touchIntervalMs = 4000;
 
 /** The sessions that somebody holds: started singly, or leased from a pool. The idle browsers of pools are out of everybody's reach. */
 export class HeldSessions {
   readonly #sessions: Sessions;
+  readonly #clock: Clock;
   readonly #single = new WeakSet<Session>();
 
-  constructor(sessions: Sessions) {
+  constructor(sessions: Sessions, clock: Clock) {
     this.#sessions = sessions;
+    this.#clock = clock;
   }
 
   /** Starts a single session. Throws `conflict` when the name is taken. */
@@ -43,26 +49,40 @@ export class HeldSessions {
     return this.#sessions.list().filter((session) => this.#isHeld(session));
   }
 
-  /** Acts in a live session, by its id. That counts as activity, when it begins and when it ends. */
+  /** Acts in a live session, by its id, which stays active as long as that takes. */
   async use<T>(id: string, act: (session: Session) => Promise<T> | T): Promise<T> {
     const session = this.get(id);
-    session.touch();
+    const stop = this.keepActive(session);
     try {
       return await act(session);
     } finally {
-      session.touch();
+      stop();
     }
+  }
+
+  /** Keeps a session from being idle until the returned function is called. */
+  keepActive(session: Session): () => void {
+    let cancel: () => void;
+    const touch = () => {
+      session.touch();
+      cancel = this.#clock.after(touchIntervalMs, touch);
+    };
+    touch();
+    return () => {
+      cancel();
+      session.touch();
+    };
   }
 
   /** Throws `conflict` when a live session other than `own` has the name. */
   refuseTakenName(name: string | undefined, own?: Session): void {
     if (!name || !this.list().some((session) => session !== own && session.alive && session.name === name)) return;
-    throw new OperationError('conflict', `A browser session named ${name} exists already: choose another name, or end it first`);
+    throw new OperationError('conflict', `a browser session named ${name} exists already: choose another name, or end it first`);
   }
 
   #held(session: Session, idOrName: string): Session {
     if (this.#isHeld(session)) return session;
-    throw new OperationError('not_found', `The browser session ${idOrName} was released to its pool`);
+    throw new OperationError('not_found', `the browser session ${idOrName} was released to its pool`);
   }
 
   #isHeld(session: Session): boolean {

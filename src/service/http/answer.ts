@@ -35,6 +35,6 @@ export async function toAnswer(
 function responseFor(operation: Operation, value: unknown): [status: number, response: ResponseKind] {
   const [status, response] = Object.entries(operation.responses).find(([, { kind }]) => (kind === 'empty') === (value === undefined)) ?? [];
   if (!response)
-    throw new Error(`The handler of ${operation.method} ${operation.path} returned ${value === undefined ? 'nothing' : 'a value'}`);
+    throw new Error(`the handler of ${operation.method} ${operation.path} returned ${value === undefined ? 'nothing' : 'a value'}`);
   return [Number(status), response];
 }

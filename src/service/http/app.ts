@@ -30,7 +30,7 @@ export type AppOptions<T extends OperationTree> = {
 export function createApp<T extends OperationTree>(options: AppOptions<T>): App {
   const app: App = new Hono();
   app.onError((error, context) => answerError(error, context));
-  app.notFound((context) => answerError(new OperationError('not_found', `There is nothing at ${context.req.path}`), context));
+  app.notFound((context) => answerError(new OperationError('not_found', `there is nothing at ${context.req.path}`), context));
 
   app.get('/openapi.json', async (context) => context.json(await options.openapi()));
   app.use(async (context, next) => {
@@ -38,7 +38,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
     if (token === undefined || !options.accepts(token)) {
       throw new OperationError(
         'unauthorized',
-        token === undefined ? 'The Authorization header must carry a bearer token' : 'The API key is not known here',
+        token === undefined ? 'the Authorization header must carry a bearer token' : 'the API key is not known here',
       );
     }
     await next();
@@ -77,7 +77,7 @@ async function run(
 function hangUpSignal(incoming: IncomingMessage, outgoing: ServerResponse): AbortSignal {
   const controller = new AbortController();
   const { socket } = incoming;
-  const hungUp = () => controller.abort(new OperationError('unavailable', 'The caller hung up'));
+  const hungUp = () => controller.abort(new OperationError('unavailable', 'the caller hung up'));
   if (socket.destroyed) hungUp();
   socket.once('close', hungUp);
   outgoing.once('finish', () => socket.off('close', hungUp));
@@ -101,7 +101,7 @@ function isHangUp(error: unknown): boolean {
 
 async function registerUser(context: AppContext, addUser: (pid: number) => boolean): Promise<Response> {
   const { pid } = await readJson(context.env.incoming, z.strictObject({ pid: z.int().positive() }));
-  if (!addUser(pid)) throw new OperationError('unavailable', 'The service is about to end');
+  if (!addUser(pid)) throw new OperationError('unavailable', 'the service is about to end');
   return new Response(null, { status: 204 });
 }
 

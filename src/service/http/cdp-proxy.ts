@@ -6,7 +6,6 @@ import type { Clock } from '../clock.ts';
 
 /** What the proxy needs of a browser session. */
 export type ProxiedSession = {
-  readonly alive: boolean;
   /** Chromium's own CDP address. */
   readonly wsEndpoint: string;
   /** Restarts the idle countdown. */
@@ -42,22 +41,24 @@ export class CdpProxy {
   /** Handles an HTTP upgrade. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy());
-    const { pathname, searchParams } = new URL(request.url ?? '', 'http://service');
-    if (pathname === '/browser/webdriver/session')
+    const { pathname, searchParams } = requestedUrl(request);
+    if (pathname === '/browser/webdriver/session') {
       return refuse(socket, 501, 'not_implemented', 'WebDriver is not offered; use cdp_ws_url');
-    if (pathname !== '/browser/cdp') return refuse(socket, 404, 'not_found', 'There is no WebSocket here');
-    const session = this.#byToken(searchParams.get('jwt') ?? '');
-    if (!session)
-      return refuse(socket, 401, 'unauthorized', 'The token is not known: the session ended, or the URL was replaced by a newer one');
-    if (!session.alive) return refuse(socket, 404, 'not_found', 'The session has ended');
+    }
+    if (pathname !== '/browser/cdp') return refuse(socket, 404, 'not_found', 'there is no WebSocket here');
+    const token = searchParams.get('jwt') ?? '';
+    const session = this.#byToken(token);
+    if (!session) return refuseToken(socket);
 
     // Chromium first: a client that is let in can use its socket at once, and nothing has to be queued.
     const upstream = new WebSocket(session.wsEndpoint, { handshakeTimeout: connectTimeoutMs, ...socketOptions });
-    const notReady = () => refuse(socket, 503, 'unavailable', 'The browser does not answer');
+    const notReady = () => refuse(socket, 503, 'unavailable', 'the browser does not answer');
     upstream.once('error', notReady);
     upstream.once('open', () => {
       upstream.off('error', notReady);
-      if (socket.destroyed) return upstream.close();
+      // The session may have ended or been released meanwhile.
+      if (this.#byToken(token) !== session) refuseToken(socket);
+      if (!socket.writable) return upstream.terminate();
       this.#server.handleUpgrade(request, socket, head, (client) => this.#connect(client, upstream, session));
     });
     socket.once('close', () => upstream.terminate());
@@ -77,7 +78,7 @@ export class CdpProxy {
     const inspection = session.inspect({
       toClient: (frame) => client.send(frame),
       toBrowser: (frame) => upstream.send(frame),
-      close: () => end(1001, 'The session has ended'),
+      close: () => end(1001, 'the session has ended'),
     });
 
     client.on('message', (data: Buffer) => {
@@ -100,8 +101,8 @@ export class CdpProxy {
     pingLater();
 
     client.on('error', () => client.terminate());
-    upstream.on('error', () => end(1011, 'The connection to the browser failed'));
-    upstream.on('close', () => end(1001, 'The browser has closed'));
+    upstream.on('error', () => end(1011, 'the connection to the browser failed'));
+    upstream.on('close', () => end(1001, 'the browser has closed'));
     client.on('close', () => {
       cancelPing();
       inspection.closed();
@@ -117,7 +118,16 @@ function pass(frame: Buffer, from: WebSocket, to: WebSocket): void {
   to.send(frame, { binary: false }, () => {
     if (from.isPaused && to.bufferedAmount < highWaterMark) from.resume();
   });
-  
+  if (to.bufferedAmount >= highWaterMark) from.pause();
+}
+
+function requestedUrl(request: IncomingMessage): URL {
+  const base = 'http://service/';
+  return new URL(URL.canParse(request.url ?? '', base) ? (request.url ?? '') : '', base);
+}
+
+function refuseToken(socket: Duplex): void {
+  refuse(socket, 401, 'unauthorized', 'the token is not known: the session ended, or the URL was replaced by a newer one');
 }
 
 function refuse(socket: Duplex, status: number, code: string, message: string): void {

@@ -5,7 +5,7 @@ import { OperationError } from '../../contract/errors.ts';
 /** What the client learns of a failure: the error itself, or that there was one which is not its business. */
 export function toOperationError(error: unknown): OperationError {
   if (error instanceof OperationError) return error;
-  return new OperationError('internal_error', "The service failed; its log, under this answer's x-request-id, says why", { cause: error });
+  return new OperationError('internal_error', "the service failed; its log, under this answer's x-request-id, says why", { cause: error });
 }
 
 export function errorBody(error: OperationError): ErrorObject {
@@ -20,7 +20,7 @@ export function errorHeaders(error: OperationError): Record<string, string> {
 /** A `bad_request` whose details name each wrong field. */
 export function invalidInput(issues: z.core.$ZodIssue[], whole: string): OperationError {
   const messages = fieldMessages(issues, whole, []).slice(0, 20);
-  return new OperationError('bad_request', `Invalid request: ${messages.slice(0, 3).join('; ')}`, {
+  return new OperationError('bad_request', `invalid request: ${messages.slice(0, 3).join('; ')}`, {
     details: messages.map((message) => ({ code: 'invalid_input', message })),
   });
 }

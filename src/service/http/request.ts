@@ -43,7 +43,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new OperationError('bad_request', 'The body is not valid JSON', { cause: error });
+    throw new OperationError('bad_request', 'the body is not valid JSON', { cause: error });
   }
 }
 
@@ -52,7 +52,7 @@ async function readText(incoming: IncomingMessage, limit: number): Promise<strin
   if (length === 0 && incoming.headers['transfer-encoding'] === undefined) return '';
   const mediaType = incoming.headers['content-type']?.split(';')[0]!.trim().toLowerCase();
   if (mediaType && mediaType !== 'application/json' && !mediaType.endsWith('+json')) {
-    throw new OperationError('unsupported_media_type', `The body must be application/json, not ${mediaType}`);
+    throw new OperationError('unsupported_media_type', `the body must be application/json, not ${mediaType}`);
   }
   if (length > limit) throw tooLarge(limit);
   const chunks: Buffer[] = [];
@@ -66,7 +66,7 @@ async function readText(incoming: IncomingMessage, limit: number): Promise<strin
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
   } catch (error) {
-    throw new OperationError('bad_request', 'The body is not UTF-8 text', { cause: error });
+    throw new OperationError('bad_request', 'the body is not UTF-8 text', { cause: error });
   }
 }
 
@@ -84,7 +84,7 @@ function limited(incoming: IncomingMessage, limit: number): Readable {
 }
 
 function tooLarge(limit: number): OperationError {
-  return new OperationError('payload_too_large', `The body is larger than ${limit} bytes`);
+  return new OperationError('payload_too_large', `the body is larger than ${limit} bytes`);
 }
 
 function validate<S extends z.ZodType>(schema: S, value: unknown, whole: string): z.output<S> {

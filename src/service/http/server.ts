@@ -31,10 +31,10 @@ export async function listen(options: {
 }): Promise<HttpServer> {
   let stopping = false;
   const respond = getRequestListener(
-    (request, env) => (stopping ? errorAnswer('unavailable', 'The service is shutting down') : options.fetch(request, env)),
+    (request, env) => (stopping ? errorAnswer('unavailable', 'the service is shutting down') : options.fetch(request, env)),
     {
       overrideGlobalObjects: false,
-      errorHandler: () => errorAnswer('bad_request', 'The Host header or the path of the request is malformed'),
+      errorHandler: () => errorAnswer('bad_request', 'the Host header or the path of the request is malformed'),
     },
   );
   const server = createServer({ keepAliveTimeout: keepAliveMs, requestTimeout: 0 }, (incoming, outgoing) => {

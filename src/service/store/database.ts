@@ -60,7 +60,7 @@ export async function openDatabase(file?: string): Promise<Database> {
     } catch (error) {
       closeDatabase(database);
       if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY')) throw error;
-      if (attempt === 5) throw new DatabaseInUseError(`The database ${file} is in use by another service`);
+      if (attempt === 5) throw new DatabaseInUseError(`the database ${file} is in use by another service`);
       await setTimeout(10 + Math.random() * 40);
     }
   }
@@ -91,7 +91,7 @@ function migrate(database: Database, file: string | undefined): void {
   const [{ user_version: version }] = database.pragma('user_version') as [{ user_version: number }];
   if (version > migrations.length) {
     throw new Error(
-      `The database ${file} has version ${version}, and this release of playwright-pool knows versions up to ${migrations.length}: use a newer release, or another data directory`,
+      `the database ${file} has version ${version}, and this release of playwright-pool knows versions up to ${migrations.length}: use a newer release, or another data directory`,
     );
   }
   for (let next = version; next < migrations.length; next += 1) {

@@ -30,14 +30,14 @@ export class ProfileStore {
   /** An id wins over a name. Throws `not_found`. */
   get(idOrName: string): Profile {
     const profile = this.#select('id', idOrName) ?? this.#select('name', idOrName);
-    if (!profile) throw new OperationError('not_found', `No profile has the id or name ${idOrName}`);
+    if (!profile) throw new OperationError('not_found', `no profile has the id or name ${idOrName}`);
     return profile;
   }
 
   /** By its id, or else by its name. Throws `not_found`. */
   resolve({ id, name }: { id?: string; name?: string }): Profile {
     const profile = id ? this.#select('id', id) : this.#select('name', name ?? '');
-    if (!profile) throw new OperationError('not_found', `No profile has the ${id ? `id ${id}` : `name ${name}`}: create it first`);
+    if (!profile) throw new OperationError('not_found', `no profile has the ${id ? `id ${id}` : `name ${name}`}: create it first`);
     return profile;
   }
 
@@ -84,7 +84,7 @@ export class ProfileStore {
       write();
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CONSTRAINT'))) throw error;
-      throw new OperationError('conflict', `A profile named ${name} exists already`, { cause: error });
+      throw new OperationError('conflict', `a profile named ${name} exists already`, { cause: error });
     }
   }
 }

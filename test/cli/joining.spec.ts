@@ -1,0 +1,181 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { basename, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { expect, test as base } from '@playwright/test';
+import { addUser, dataDirectoryFor, joinService, readServiceRecord, writeServiceRecord } from '../../src/service/data-directory.ts';
+import { startService } from '../../src/service/service.ts';
+import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { CliProcess } from '../support/service-process.ts';
+import { callerOf } from '../support/service.ts';
+
+type Fixtures = {
+  directory: string;
+  /** Starts a process that does nothing, as a user of a service. */
+  startUser: () => ChildProcess & { pid: number };
+};
+
+const test = base.extend<Fixtures>({
+  startUser: async ({}, use) => {
+    const users: ChildProcess[] = [];
+    await use(() => {
+      const user = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+      users.push(user);
+      return user as ChildProcess & { pid: number };
+    });
+    for (const user of users) user.kill('SIGKILL');
+  },
+  // After the users: a service ends when they are gone.
+  directory: async ({}, use, testInfo) => {
+    const directory = testInfo.outputPath('data');
+    await use(directory);
+    await expectNoProcessWith(directory);
+  },
+});
+
+/** What is tested is that nothing happens in this time. */
+async function longerThanWithoutUsers(): Promise<void> {
+  await setTimeout(2500);
+}
+
+test('the first who joins starts the service, and it ends with its browsers when the last user is gone', async ({
+  directory,
+  startUser,
+}) => {
+  const [first, second] = [startUser(), startUser()];
+  const service = await joinService({ dataDirectory: directory, userPid: first.pid });
+  expect(await joinService({ dataDirectory: directory, userPid: second.pid })).toEqual(service);
+  const call = callerOf(service);
+  const { body: session } = await call('POST', '/browsers', {});
+  expect(processesWith(session.session_id)).not.toEqual([]);
+  expect((await stat(join(directory, 'service.json'))).mode & 0o777).toBe(0o600);
+  expect((await stat(join(directory, 'service.log'))).mode & 0o777).toBe(0o600);
+
+  first.kill('SIGKILL');
+  await once(first, 'exit');
+  await longerThanWithoutUsers();
+  expect((await call('GET', `/browsers/${session.session_id}`)).status).toBe(200);
+
+  second.kill('SIGKILL');
+  await expectNoProcessWith(directory);
+  expect(existsSync(join(directory, 'service.json'))).toBe(false);
+  expect(existsSync(join(directory, 'sessions'))).toBe(false);
+});
+
+test('of many who join at once all join one service', async ({ directory, startUser }) => {
+  const user = startUser();
+  const services = await Promise.all(Array.from({ length: 6 }, () => joinService({ dataDirectory: directory, userPid: user.pid })));
+  expect(new Set(services.map(({ url }) => url)).size).toBe(1);
+  await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([services[0]!.pid]);
+});
+
+test('a service that was killed is replaced, whatever its record says', async ({ directory, startUser }) => {
+  const user = startUser();
+  const first = await joinService({ dataDirectory: directory, userPid: user.pid });
+  await callerOf(first)('POST', '/profiles', { name: 'ann' });
+  process.kill(first.pid, 'SIGKILL');
+  const second = await joinService({ dataDirectory: directory, userPid: user.pid });
+  expect(second.pid).not.toBe(first.pid);
+  expect(second.apiKey).toBe(first.apiKey);
+  expect((await callerOf(second)('GET', '/profiles/ann')).status).toBe(200);
+});
+
+test('the key is not sent to who else listens on the port of a service that is gone', async ({ directory, startUser }) => {
+  let requests = 0;
+  const stranger = createServer((_request, response) => {
+    requests += 1;
+    response.writeHead(204).end();
+  });
+  stranger.listen(0, '127.0.0.1');
+  await once(stranger, 'listening');
+  const url = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`;
+  const gone = startUser();
+  gone.kill('SIGKILL');
+  await once(gone, 'exit');
+  await mkdir(directory, { recursive: true });
+  await writeServiceRecord(directory, { pid: gone.pid, url, apiKey: 'key' });
+  expect((await joinService({ dataDirectory: directory, userPid: startUser().pid })).url).not.toBe(url);
+  expect(requests).toBe(0);
+  stranger.close();
+});
+
+test('a user who comes as the last one leaves finds a service that stays', async ({ directory, startUser }) => {
+  for (let turn = 0; turn < 3; turn += 1) {
+    const leaving = startUser();
+    const first = await joinService({ dataDirectory: directory, userPid: leaving.pid });
+    leaving.kill('SIGKILL');
+    // From still there over about to end to gone.
+    await setTimeout(600 + turn * 500);
+    const coming = startUser();
+    const second = await joinService({ dataDirectory: directory, userPid: coming.pid });
+    expect((await callerOf(second)('GET', '/profiles')).status).toBe(200);
+    if (second.pid !== first.pid) expect(await addUser(first, coming.pid)).toBe(false);
+    coming.kill('SIGKILL');
+    await expectNoProcessWith(directory);
+  }
+});
+
+test('a service started by hand is joined, and does not end with its users', async ({ directory, startUser }) => {
+  await using cli = new CliProcess(['serve', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'my-key' } });
+  const url = (await cli.firstLine()).replace('listening on ', '');
+  const user = startUser();
+  expect(await joinService({ dataDirectory: directory, userPid: user.pid })).toEqual({ url, apiKey: 'my-key', pid: cli.child.pid });
+  user.kill('SIGKILL');
+  await once(user, 'exit');
+  await longerThanWithoutUsers();
+  expect((await callerOf({ url, apiKey: 'my-key' })('GET', '/profiles')).status).toBe(200);
+});
+
+test('a service that cannot start says why', async ({ directory, startUser }) => {
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, 'service.db'), 'this is not a database, and it is long enough to be read as one');
+  const joining = joinService({ dataDirectory: directory, userPid: startUser().pid });
+  await expect(joining).rejects.toThrow(/did not start; see .*service\.log:\n[^]*not a database/);
+});
+
+test('who gives up joining leaves no service behind', async ({ directory, startUser }) => {
+  await using _holder = await startService({ dataDirectory: directory });
+  const controller = new AbortController();
+  const joining = joinService({ dataDirectory: directory, userPid: startUser().pid, signal: controller.signal });
+  await expect.poll(() => processesWith(`embedded.js ${directory}`)).toHaveLength(1);
+  controller.abort(new Error('given up'));
+  await expect(joining).rejects.toThrow(/did not start/);
+  await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([]);
+});
+
+test('a log of more than a megabyte is begun anew', async ({ directory, startUser }) => {
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, 'service.log'), 'x'.repeat(1024 * 1024 + 1));
+  await joinService({ dataDirectory: directory, userPid: startUser().pid });
+  expect((await stat(join(directory, 'service.log'))).size).toBeLessThan(1000);
+});
+
+test('each project has its data directory in the cache of the user, and the environment may name another', async ({}, testInfo) => {
+  const project = testInfo.outputPath('My Project');
+  await mkdir(join(project, 'tests', 'deep'), { recursive: true });
+  const env = { XDG_CACHE_HOME: '/cache', LOCALAPPDATA: '/cache' };
+  const unnamed = dataDirectoryFor(project, env);
+  await writeFile(join(project, 'package.json'), '{"name":"@scope/shop"}');
+  const named = dataDirectoryFor(project, env);
+  expect(basename(named)).toMatch(/^scope-shop-[0-9a-f]{8}$/);
+  expect(named).not.toBe(unnamed);
+  expect(dataDirectoryFor(join(project, 'tests', 'deep'), env)).toBe(named);
+  if (process.platform === 'linux') expect(named).toMatch(/^\/cache\/playwright-pool\//);
+  expect(dataDirectoryFor(project, { ...env, PLAYWRIGHT_POOL_DATA_DIR: '/mine' })).toBe('/mine');
+  await writeFile(join(project, 'package.json'), 'not JSON');
+  expect(basename(dataDirectoryFor(project, env))).toMatch(/^My-Project-[0-9a-f]{8}$/);
+});
+
+test('a record that cannot be read is no record', async ({ directory }) => {
+  await mkdir(directory, { recursive: true });
+  for (const text of ['', '{', '{"pid":1}', 'null']) {
+    await writeFile(join(directory, 'service.json'), text);
+    expect(await readServiceRecord(directory)).toBeUndefined();
+  }
+  await writeServiceRecord(directory, { pid: 1, url: 'http://127.0.0.1:1', apiKey: 'k' });
+  expect(JSON.parse(await readFile(join(directory, 'service.json'), 'utf8'))).toEqual({ pid: 1, url: 'http://127.0.0.1:1', apiKey: 'k' });
+});

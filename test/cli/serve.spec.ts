@@ -1,0 +1,146 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { chromium, expect, test as base } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
+import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { canSeparate, startSeparateService } from '../support/separate-service.ts';
+import { CliProcess } from '../support/service-process.ts';
+import { callerOf, type Call } from '../support/service.ts';
+
+type ServeProcess = { cli: CliProcess; url: string; apiKey: string; call: Call };
+
+const test = base.extend<{ directory: string; serve: (args?: string[], env?: Record<string, string>) => Promise<ServeProcess> }>({
+  directory: async ({}, use, testInfo) => use(testInfo.outputPath('data')),
+  serve: async ({ directory }, use) => {
+    const processes: CliProcess[] = [];
+    await use(async (args = [], env = {}) => {
+      const cli = new CliProcess(['serve', '--data-dir', directory, ...args], { env: { PLAYWRIGHT_POOL_API_KEY: '', ...env } });
+      processes.push(cli);
+      const url = (await cli.firstLine()).replace(/^listening on /, '');
+      const apiKey = env['PLAYWRIGHT_POOL_API_KEY'] ?? (await readFile(join(directory, 'api-key'), 'utf8')).trim();
+      return { cli, url, apiKey, call: callerOf({ url, apiKey }) };
+    });
+    await Promise.all(processes.map((cli) => cli[Symbol.asyncDispose]()));
+    await expectNoProcessWith(directory);
+  },
+});
+
+test('the first line says where it listens, and the generated key opens it', async ({ serve, directory }) => {
+  const { cli, url, call } = await serve();
+  expect(cli.output.split('\n')[0]).toMatch(/^listening on http:\/\/127\.0\.0\.1:\d+$/);
+  expect((await call('GET', '/browsers')).status).toBe(200);
+  expect((await callerOf({ url, apiKey: 'other' })('GET', '/browsers')).status).toBe(401);
+  expect((await stat(join(directory, 'api-key'))).mode & 0o777).toBe(0o600);
+  expect((await stat(join(directory, 'service.json'))).mode & 0o777).toBe(0o600);
+});
+
+test('the key of the environment is used instead of a generated one', async ({ serve, directory }) => {
+  const { call } = await serve([], { PLAYWRIGHT_POOL_API_KEY: 'my-key' });
+  expect((await call('GET', '/browsers')).status).toBe(200);
+  expect(existsSync(join(directory, 'api-key'))).toBe(false);
+});
+
+test('a port that is asked for is used, and one in use is refused with what to do', async ({ serve, directory }) => {
+  const { url } = await serve();
+  const { port } = new URL(url);
+  const second = new CliProcess(['serve', '--port', port, '--data-dir', `${directory}-2`]);
+  expect(await second.exited).toEqual({ code: 1, signal: null });
+  expect(second.output.trim()).toBe(
+    `playwright-pool: port ${port} is in use: choose another with --port, or leave it out for any free one`,
+  );
+});
+
+test('a data directory in use is refused with the service that holds it', async ({ serve, directory }) => {
+  const { url, cli } = await serve();
+  const second = new CliProcess(['serve', '--data-dir', directory]);
+  expect(await second.exited).toEqual({ code: 1, signal: null });
+  expect(second.output.trim()).toBe(
+    `playwright-pool: the data directory ${directory} is in use by the service at ${url} (process ${cli.child.pid}): use that one, stop it, or choose another directory`,
+  );
+});
+
+test('wrong arguments are refused with help', async ({}) => {
+  for (const args of [['serve', '--port', 'x'], ['serve', '--port', '70000'], ['serve', '--nonsense'], ['nonsense']]) {
+    const cli = new CliProcess(args);
+    expect((await cli.exited).code).toBe(1);
+    expect(cli.output).toMatch(/error: .*/);
+    expect(cli.output).not.toContain('    at ');
+  }
+});
+
+test('help shows examples, and the version is that of the package', async ({}) => {
+  const help = new CliProcess(['serve', '--help']);
+  expect((await help.exited).code).toBe(0);
+  expect(help.output).toContain('$ playwright-pool serve --port 8080');
+  const version = new CliProcess(['--version']);
+  await version.exited;
+  const { version: expected } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+  expect(version.output.trim()).toBe(expected);
+});
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`${signal} ends every browser, leaves no sessions and no record, and exits with 0`, async ({ serve, directory }) => {
+    const { cli, call } = await serve();
+    await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+    await call('POST', '/browser_pools/ci/acquire', {});
+    await call('POST', '/browsers', {});
+    expect(processesWith(directory).length).toBeGreaterThan(1);
+    cli.child.kill(signal);
+    expect(await cli.exited).toEqual({ code: 0, signal: null });
+    await expectNoProcessWith(directory);
+    expect((await readdir(directory)).toSorted()).toEqual(['api-key', 'service.db']);
+  });
+}
+
+test('after kill -9 no browser is left within 10 s, and the next service has the pools, profiles and key of the killed one', async ({
+  serve,
+  directory,
+}) => {
+  const first = await serve();
+  await first.call('POST', '/browser_pools', { size: 1, name: 'ci' });
+  await first.call('POST', '/browser_pools/ci/acquire', {});
+  await first.call('POST', '/profiles', { name: 'ann' });
+  const { body: session } = await first.call('POST', '/browsers', {});
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  first.cli.child.kill('SIGKILL');
+  await first.cli.exited;
+  await expectNoProcessWith(directory);
+  await browser.close();
+
+  const second = await serve();
+  expect(second.apiKey).toBe(first.apiKey);
+  expect((await second.call('GET', '/profiles/ann')).status).toBe(200);
+  expect((await second.call('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
+});
+
+test('a Chromium that is not there is refused when one is needed, with what to do', async ({ serve }) => {
+  const { call } = await serve(['--chromium', '/nowhere/chromium']);
+  const answer = await call('POST', '/browsers', {});
+  expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable', message: expect.stringContaining('/nowhere/chromium') } });
+});
+
+test('the public client and Playwright use a service that shares no file system with them', async ({}, testInfo) => {
+  test.skip(!canSeparate, 'needs Linux and the right to unshare a mount namespace');
+  const hidden = testInfo.outputPath('hidden');
+  await using service = await startSeparateService(hidden);
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
+  const { session_id: id, cdp_ws_url } = await kernel.browsers.create();
+  await kernel.browsers.fs.writeFile(id, Buffer.from('from afar'), { path: '/home/user/a.txt' });
+  expect(await (await kernel.browsers.fs.readFile(id, { path: '/home/user/a.txt' })).text()).toBe('from afar');
+
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
+  const page = await (await browser.newContext()).newPage();
+  await page.setContent('<input type=file onchange="files[0].text().then((text) => (document.title = text))">');
+  const cdp = await page.context().newCDPSession(page);
+  const { root } = await cdp.send('DOM.getDocument');
+  const { nodeId } = await cdp.send('DOM.querySelector', { nodeId: root.nodeId, selector: 'input' });
+  await cdp.send('DOM.setFileInputFiles', { nodeId, files: ['/home/user/a.txt'] });
+  await expect(page).toHaveTitle('from afar');
+
+  await mkdir(hidden, { recursive: true });
+  await writeFile(join(hidden, 'b.txt'), 'uploaded');
+  await page.locator('input').setInputFiles(join(hidden, 'b.txt'));
+  await expect(page).toHaveTitle('uploaded');
+  await browser.close();
+});

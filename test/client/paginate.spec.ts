@@ -1,0 +1,102 @@
+import { expect } from '@playwright/test';
+import type { Page, Profile } from '../../src/client/index.ts';
+import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
+
+function page(names: string[], paging: { more?: string; next?: string }): ScriptedAnswer {
+  const headers = {
+    ...(paging.more !== undefined && { 'X-Has-More': paging.more }),
+    ...(paging.next !== undefined && { 'X-Next-Offset': paging.next }),
+  };
+  return { json: names.map((name) => ({ id: name, name })), headers };
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const collected = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}
+
+async function names(profiles: AsyncIterable<Profile>): Promise<string[]> {
+  return (await collect(profiles)).map(({ id }) => id);
+}
+
+const threePages = [
+  page(['a', 'b'], { more: 'true', next: '2' }),
+  page(['c', 'd'], { more: 'true', next: '4' }),
+  page(['e'], { more: 'false', next: '0' }),
+];
+
+test('a list gives the items of all pages, asking for each page when it gets there', async ({ serve, connect }) => {
+  const server = await serve(...threePages);
+  const list = connect(server).profiles.list({ query: 'x', limit: 2 });
+  expect(server.calls).toEqual([]);
+  expect(await names(list)).toEqual(['a', 'b', 'c', 'd', 'e']);
+  expect(server.calls.map(({ url }) => url)).toEqual([
+    '/profiles?query=x&limit=2',
+    '/profiles?query=x&limit=2&offset=2',
+    '/profiles?query=x&limit=2&offset=4',
+  ]);
+});
+
+test('single pages can be had, with where the next begins', async ({ serve, connect }) => {
+  const server = await serve(...threePages);
+  const pages = await collect<Page<Profile>>(connect(server).profiles.list().pages());
+  expect(pages.map(({ items, hasMore, nextOffset }) => [items.length, hasMore, nextOffset])).toEqual([
+    [2, true, 2],
+    [2, true, 4],
+    [1, false, 0],
+  ]);
+});
+
+test('leaving the loop asks for nothing more, and a list can be read again', async ({ serve, connect }) => {
+  const server = await serve(threePages[0]!, threePages[0]!, threePages[2]!);
+  const list = connect(server).profiles.list();
+  for await (const { id } of list) if (id === 'b') break;
+  expect(server.calls).toHaveLength(1);
+  expect(await names(list)).toEqual(['a', 'b', 'e']);
+  expect(server.calls.map(({ url }) => url)).toEqual(['/profiles', '/profiles', '/profiles?offset=2']);
+});
+
+test('paging starts at the offset that is asked for', async ({ serve, connect }) => {
+  const server = await serve(page(['x'], { more: 'true', next: '11' }), page(['y'], { more: 'false' }));
+  expect(await names(connect(server).profiles.list({ offset: 10 }))).toEqual(['x', 'y']);
+  expect(server.calls.map(({ url }) => url)).toEqual(['/profiles?offset=10', '/profiles?offset=11']);
+});
+
+for (const [title, first, expected] of [
+  ['without X-Has-More a positive next offset goes on', page(['a'], { next: '1' }), ['a', 'z']],
+  ['without both headers there is one page', page(['a'], {}), ['a']],
+  ['an offset of 0 ends the list', page(['a'], { more: 'true', next: '0' }), ['a']],
+  ['an empty page ends the list', page([], { more: 'true', next: '5' }), []],
+  ['an empty page ends the list, whatever its headers lack', page([], { more: 'true' }), []],
+  ['X-Has-More: false ends the list, whatever the next offset', page(['a'], { more: 'false', next: '5' }), ['a']],
+  ['anything but true in lower case is no', page(['a'], { more: 'True', next: '5' }), ['a']],
+  ['an unreadable offset ends the list', page(['a'], { next: 'x' }), ['a']],
+] as const) {
+  test(title, async ({ serve, connect }) => {
+    const server = await serve(first, page(['z'], { more: 'false' }));
+    expect(await names(connect(server).profiles.list())).toEqual(expected);
+  });
+}
+
+test('more without a next offset is an invalid answer', async ({ serve, connect }) => {
+  const server = await serve(page(['a'], { more: 'true' }));
+  const error = await errorOf(names(connect(server).profiles.list()));
+  expect(error).toMatchObject({ code: 'invalid_answer', message: expect.stringContaining('says X-Has-More but has no X-Next-Offset') });
+});
+
+test('a list whose offset stands still fails instead of going on for ever', async ({ serve, connect }) => {
+  const server = await serve(page(['a'], { more: 'true', next: '1' }));
+  await expect(names(connect(server).profiles.list())).rejects.toThrow(/the list has no end: its next offset stays 1/);
+  expect(server.calls).toHaveLength(2);
+});
+
+test('options hold for each page: the call timeout, retries, the signal', async ({ serve, connect }) => {
+  const server = await serve(threePages[0]!, { status: 500, headers: { 'retry-after-ms': '1' } }, threePages[2]!);
+  const controller = new AbortController();
+  const list = connect(server).profiles.list({}, { signal: controller.signal, headers: { 'x-a': '1' } });
+  expect(await names(list)).toEqual(['a', 'b', 'e']);
+  expect(server.calls.every(({ headers }) => headers['x-a'] === '1')).toBe(true);
+  controller.abort(new Error('enough'));
+  await expect(names(list)).rejects.toThrow('enough');
+});

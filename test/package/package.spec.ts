@@ -1,0 +1,154 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { test as base, expect } from '@playwright/test';
+import { cleanEnvironment } from '../support/playwright-run.ts';
+import { expectNoProcessWith } from '../support/processes.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+const config = `
+  import { defineConfig } from '@playwright/test';
+  import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+  export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+    testMatch: /\\.spec\\.[a-z]+$/,
+    workers: 2,
+    fullyParallel: true,
+    reporter: [['line'], ['playwright-pool/reporter']],
+    use: { pool: { name: 'installed', size: 2 }, lease: 'worker' },
+  });`;
+
+const suite = `
+  import { test, expect } from 'playwright-pool';
+  test('a page', async ({ page, session }) => {
+    await page.setContent('<h1>Leased</h1>');
+    await expect(page.getByRole('heading')).toHaveText('Leased');
+    expect(session.pool).toBe('installed');
+  });
+  test('a file', async ({ page, files }) => {
+    await page.setContent('<input type=file>');
+    await files.push(Buffer.from('text'), '/home/user/a.txt');
+    await files.attach(page.locator('input'), '/home/user/a.txt');
+    expect(await page.locator('input').evaluate((input) => (input as HTMLInputElement).files?.[0]?.text())).toBe('text');
+  });`;
+
+const commonJsSuite = `
+  const { test, expect } = require('playwright-pool');
+  test('a page of a JavaScript test', async ({ page }) => {
+    await page.setContent('<h1>Leased</h1>');
+    await expect(page.getByRole('heading')).toHaveText('Leased');
+  });`;
+
+const otherEntryPoints = `
+  import { createClient } from 'playwright-pool/client';
+  import { startService } from 'playwright-pool/service';
+  const service = await startService();
+  const client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  await client.profiles.create({ name: 'installed' });
+  console.log((await client.profiles.retrieve('installed')).name);
+  await client.close();
+  await service.close();`;
+
+type Fixtures = { directory: string };
+type WorkerFixtures = { tarball: string };
+
+const test = base.extend<Fixtures, WorkerFixtures>({
+  /** The packed package. What it packs was built before the tests began. */
+  tarball: [
+    async ({}, use) => {
+      const directory = await mkdtemp(join(tmpdir(), 'packed-'));
+      await run('npm', ['pack', '--ignore-scripts', '--pack-destination', directory], { cwd: root });
+      const [name = ''] = await readdir(directory);
+      await use(join(directory, name));
+      await rm(directory, { recursive: true });
+    },
+    { scope: 'worker' },
+  ],
+
+  /** A directory out of reach of this repository's own node_modules. */
+  directory: async ({}, use) => {
+    const directory = await mkdtemp(join(tmpdir(), 'installed-'));
+    await use(directory);
+    await expectNoProcessWith(directory);
+    await rm(directory, { recursive: true });
+  },
+});
+
+test('the tarball holds the built package and its documents, and nothing of the machine that built it', async ({ tarball, directory }) => {
+  await run('tar', ['-xzf', tarball, '-C', directory], { cwd: directory });
+  const packed = join(directory, 'package');
+  const entries = await readdir(packed, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(packed.length + 1));
+
+  const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
+  expect(files).toEqual(
+    expect.arrayContaining([...documents, 'dist/fixtures/index.js', 'dist/fixtures/index.d.ts', 'dist/src/cli/main.js']),
+  );
+  const foreign = files.filter((file) => !documents.includes(file) && !/^dist\/(src|fixtures)\/[\w/-]+(\.js|\.d\.ts)$/.test(file));
+  expect(foreign).toEqual([]);
+
+  const paths = [root, homedir()].filter((path) => path !== '/');
+  for (const file of files) {
+    const text = await readFile(join(packed, file), 'utf8');
+    for (const path of paths) expect(text.includes(path), `${file} names ${path}`).toBe(false);
+  }
+});
+
+for (const type of ['module', 'commonjs']) {
+  test(`an installed package runs the tests of a project with "type": "${type}"`, async ({ tarball, directory }) => {
+    test.setTimeout(240_000);
+    await install(directory, type, tarball);
+    expect(await copiesOf('@playwright/test', directory)).toBe(1);
+    expect(await copiesOf('playwright-core', directory)).toBe(1);
+
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const compilerOptions = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck'];
+    await run(process.execPath, [tsc, ...compilerOptions, 'a.spec.ts', 'playwright.config.ts'], { cwd: directory });
+
+    const output = await run(process.execPath, [join(directory, 'node_modules/@playwright/test/cli.js'), 'test'], { cwd: directory });
+    expect(output).toContain(type === 'module' ? '2 passed' : '3 passed');
+    expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
+  });
+}
+
+test('the client, the service and the command of an installed package work', async ({ tarball, directory }) => {
+  test.setTimeout(240_000);
+  await install(directory, 'module', tarball);
+  await writeFile(join(directory, 'entry-points.mjs'), otherEntryPoints);
+  expect(await run(process.execPath, ['entry-points.mjs'], { cwd: directory })).toBe('installed\n');
+
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
+  expect(await run(join(directory, 'node_modules/.bin/playwright-pool'), ['--version'], { cwd: directory })).toBe(`${version}\n`);
+});
+
+/** Makes a small project with the package installed as its users install it. */
+async function install(directory: string, type: string, tarball: string): Promise<void> {
+  const installed = JSON.parse(await readFile(join(root, 'node_modules/@playwright/test/package.json'), 'utf8')) as { version: string };
+  const devDependencies = { '@playwright/test': installed.version, '@types/node': '20', 'playwright-pool': `file:${tarball}` };
+  await writeFile(join(directory, 'package.json'), JSON.stringify({ name: 'suite', private: true, type, devDependencies }));
+  await writeFile(join(directory, 'playwright.config.ts'), config);
+  await writeFile(join(directory, 'a.spec.ts'), suite);
+  if (type === 'commonjs') await writeFile(join(directory, 'b.spec.js'), commonJsSuite);
+  await mkdir(join(directory, 'data'));
+  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'], { cwd: directory });
+}
+
+async function copiesOf(name: string, directory: string): Promise<number> {
+  const directories = (await readdir(join(directory, 'node_modules'), { recursive: true })).filter((path) => path.endsWith(name));
+  return directories.filter((path) => existsSync(join(directory, 'node_modules', path, 'package.json'))).length;
+}
+
+/** Runs a command to its successful end and returns what it printed to stdout. Throws with all that it printed otherwise. */
+async function run(command: string, args: string[], { cwd }: { cwd: string }): Promise<string> {
+  const environment = Object.entries(cleanEnvironment()).filter(([name]) => !/^npm_/i.test(name));
+  const env = { ...Object.fromEntries(environment), PLAYWRIGHT_POOL_DATA_DIR: join(cwd, 'data') };
+  return new Promise((resolve, reject) => {
+    execFile(command, args, { cwd, env, timeout: 180_000, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
+      if (error) reject(new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`));
+      else resolve(stdout);
+    });
+  });
+}

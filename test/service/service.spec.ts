@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from '@playwright/test';
+import { DataDirectoryInUseError } from '../../src/service/data-directory.ts';
+import { startService } from '../../src/service/service.ts';
+import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { callerOf, dataDirectory, test, type TestService } from '../support/service.ts';
+
+const temporaryDirectories = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('playwright-pool-'));
+
+test('a service in memory leaves nothing behind', async () => {
+  const before = await temporaryDirectories();
+  const service = await startService();
+  const { body: session } = await callerOf(service)('POST', '/browsers', {});
+  expect(processesWith(session.session_id)).not.toEqual([]);
+  await service.close();
+  await expectNoProcessWith(session.session_id);
+  expect((await temporaryDirectories()).filter((name) => !before.includes(name))).toEqual([]);
+  await expect(fetch(service.url)).rejects.toThrow();
+  await service.close();
+});
+
+test('pools, profiles and the key are there again after a restart, sessions are not', async ({}, testInfo) => {
+  const options = { dataDirectory: dataDirectory(testInfo) };
+  const first = await startService(options);
+  const call = callerOf(first);
+  const { body: pool } = await call('POST', '/browser_pools', { size: 1, name: 'ci', timeout_seconds: 30 });
+  const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
+  const { body: session } = await call('POST', '/browsers', { name: 'x' });
+  const keyFile = join(options.dataDirectory, 'api-key');
+  expect((await readFile(keyFile, 'utf8')).trim()).toBe(first.apiKey);
+  expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+  expect((await stat(join(options.dataDirectory, 'service.db'))).mode & 0o777).toBe(0o600);
+  expect((await stat(options.dataDirectory)).mode & 0o777).toBe(0o700);
+  await first.close();
+  expect(existsSync(join(options.dataDirectory, 'sessions'))).toBe(false);
+
+  await using second = await startService(options);
+  expect(second.apiKey).toBe(first.apiKey);
+  const again = callerOf(second);
+  expect((await again('GET', '/browser_pools/ci')).body).toMatchObject({ id: pool.id, browser_pool_config: pool.browser_pool_config });
+  expect((await again('GET', '/profiles/ann')).body).toEqual(profile);
+  expect((await again('GET', `/browsers/${session.session_id}?include_deleted=true`)).status).toBe(404);
+  expect((await again('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
+});
+
+test('what a killed service left of its sessions is removed by the next one', async ({}, testInfo) => {
+  const directory = dataDirectory(testInfo);
+  await mkdir(join(directory, 'sessions', 'left', 'root'), { recursive: true });
+  await using _service = await startService({ dataDirectory: directory });
+  expect(await readdir(join(directory, 'sessions'))).toEqual([]);
+});
+
+test('a key that is given replaces the stored one as long as the service runs', async ({}, testInfo) => {
+  const options = { dataDirectory: dataDirectory(testInfo) };
+  const first = await startService(options);
+  await first.close();
+  const second = await startService({ ...options, apiKey: 'a-key-of-my-own' });
+  expect((await callerOf(second)('GET', '/profiles')).status).toBe(200);
+  expect((await callerOf({ ...second, apiKey: first.apiKey })('GET', '/profiles')).status).toBe(401);
+  await second.close();
+  await using third = await startService(options);
+  expect(third.apiKey).toBe(first.apiKey);
+  expect((await callerOf({ ...third, apiKey: 'a-key-of-my-own' })('GET', '/profiles')).status).toBe(401);
+});
+
+test('a second service on the same data directory is refused', async ({}, testInfo) => {
+  const options = { dataDirectory: dataDirectory(testInfo) };
+  const first = await startService(options);
+  await expect(startService(options)).rejects.toThrow(DataDirectoryInUseError);
+  await expect(startService(options)).rejects.toThrow(/is in use by another service: use that one, stop it, or choose another directory/);
+  expect((await callerOf(first)('GET', '/profiles')).status).toBe(200);
+  await first.close();
+  await using _second = await startService(options);
+});
+
+test('a port in use is refused, and nothing is left behind', async ({ service }, testInfo) => {
+  const options = { dataDirectory: dataDirectory(testInfo) };
+  const first = await startService(options);
+  await callerOf(first)('POST', '/browser_pools', { size: 1, name: 'ci' });
+  await first.close();
+  await expect(startService({ ...options, port: Number(new URL(service.url).port) })).rejects.toThrow(/EADDRINUSE/);
+  await expectNoProcessWith(options.dataDirectory);
+  await using _second = await startService(options);
+});
+
+test('a service that closes tells its waiters, ends its browsers and refuses connections', async () => {
+  const service = await startService();
+  const call = callerOf(service);
+  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
+  const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 30 });
+  // Answered after the acquire was read, for the service reads in order of arrival.
+  await call('GET', '/browser_pools/ci');
+  const started = performance.now();
+  await service.close();
+  expect(performance.now() - started).toBeLessThan(10_000);
+  expect(await waiting).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+  await expectNoProcessWith(leased.session_id);
+});
+
+test('an acquire is answered by nothing when its time is over, and at once when nothing is to be waited for', async ({
+  service: { call },
+}) => {
+  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+  await call('POST', '/browser_pools/ci/acquire', {});
+  for (const seconds of [0, 1]) {
+    const started = performance.now();
+    expect(await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: seconds })).toMatchObject({ status: 204, body: '' });
+    expect(performance.now() - started).toBeGreaterThanOrEqual(seconds * 1000 - 20);
+  }
+});
+
+/** Sends an acquire over a socket of its own. */
+function sendAcquire({ url, apiKey }: TestService): ReturnType<typeof connect> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
+  socket.write(
+    `POST /browser_pools/ci/acquire HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${apiKey}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`,
+  );
+  return socket;
+}
+
+const counts = async ({ call }: TestService) => {
+  const { available_count, acquired_count } = (await call('GET', '/browser_pools/ci')).body;
+  return { available_count, acquired_count };
+};
+const untouched = { available_count: 1, acquired_count: 0 };
+
+test('a waiter that hangs up swallows no browser', async ({ service }) => {
+  const { call } = service;
+  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
+  const sockets = (['destroy', 'resetAndDestroy', 'end'] as const).map((how) => ({ how, socket: sendAcquire(service) }));
+  const patient = call('POST', '/browser_pools/ci/acquire', {});
+  for (const { how, socket } of sockets) {
+    const closed = once(socket.resume(), 'close');
+    socket[how]();
+    await closed;
+  }
+  await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
+  expect((await patient).body.session_id).toBe(leased.session_id);
+  await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
+  await expect.poll(() => counts(service)).toEqual(untouched);
+});
+
+for (const how of ['destroy', 'resetAndDestroy', 'end'] as const) {
+  test(`a caller that hangs up (${how}) as it is handed a browser gives it back`, async ({ service }) => {
+    await service.call('POST', '/browser_pools', { size: 1, name: 'ci' });
+    await expect.poll(() => counts(service), { timeout: 20_000 }).toEqual(untouched);
+    for (let turn = 0; turn < 5; turn += 1) {
+      const socket = sendAcquire(service).resume();
+      await once(socket, 'connect');
+      socket[how]();
+      await once(socket, 'close');
+      await expect.poll(() => counts(service), { timeout: 20_000 }).toEqual(untouched);
+    }
+  });
+}
+
+test('a caller that hangs up while its browser starts leaves none', async ({ service }) => {
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
+  socket.write(`POST /browsers HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 0\r\n\r\n`);
+  await once(socket, 'connect');
+  await service.call('GET', '/browsers');
+  socket.destroy();
+  await expect.poll(async () => (await service.call('GET', '/browsers?status=active')).body).toEqual([]);
+});
+
+test('the OpenAPI document describes every operation and needs no key', async ({ service }) => {
+  const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as { openapi: string; paths: Record<string, object> };
+  expect(document.openapi).toMatch(/^3\.1/);
+  expect(Object.keys(document.paths['/browser_pools/{id_or_name}'] ?? {}).toSorted()).toEqual(['delete', 'get', 'patch']);
+});
+
+test('a session is renamed, tagged and cleared by an update', async ({ service: { call } }) => {
+  const { body: session } = await call('POST', '/browsers', { name: 'a', tags: { k: 'v' }, stealth: true, kiosk_mode: true });
+  expect(session).toMatchObject({ name: 'a', tags: { k: 'v' }, stealth: true, kiosk_mode: true, headless: true, timeout_seconds: 60 });
+  expect(session.session_id).toMatch(/^[a-z0-9]{24}$/);
+  expect((await call('PATCH', '/browsers/a', { name: 'b', tags: { x: 'y' } })).body).toMatchObject({ name: 'b', tags: { x: 'y' } });
+  expect((await call('PATCH', '/browsers/b', {})).body).toMatchObject({ name: 'b', tags: { x: 'y' } });
+  const cleared = (await call('PATCH', '/browsers/b', { name: '', tags: {} })).body;
+  expect(cleared).toMatchObject({ tags: {} });
+  expect(cleared).not.toHaveProperty('name');
+  expect((await call('GET', `/browsers/${session.session_id}`)).body.usage.uptime_ms).toBeGreaterThan(0);
+  expect((await call('DELETE', `/browsers/${session.session_id}`)).status).toBe(204);
+  expect((await call('DELETE', `/browsers/${session.session_id}`)).status).toBe(404);
+});

@@ -1,0 +1,38 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const main = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+
+/** A command of the built CLI. */
+export class CliProcess implements AsyncDisposable {
+  readonly child: ChildProcess;
+  /** What it wrote to stdout and stderr. */
+  output = '';
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+
+  constructor(args: string[], options: { cwd?: string; env?: Record<string, string> } = {}) {
+    this.child = spawn(process.execPath, [main, ...args], {
+      cwd: options.cwd,
+      env: { ...process.env, ...options.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [this.child.stdout!, this.child.stderr!]) stream.on('data', (data: Buffer) => (this.output += String(data)));
+    this.exited = once(this.child, 'close').then(([code, signal]) => ({
+      code: code as number | null,
+      signal: signal as NodeJS.Signals | null,
+    }));
+  }
+
+  /** The first line on stdout. */
+  async firstLine(): Promise<string> {
+    const line = once(createInterface(this.child.stdout!), 'line').then(([text]) => text as string);
+    return Promise.race([line, this.exited.then(() => Promise.reject(new Error(`The process ended: ${this.output}`)))]);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.child.kill('SIGTERM');
+    await this.exited;
+  }
+}
