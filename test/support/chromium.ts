@@ -1,7 +1,6 @@
-import { execFileSync } from 'node:child_process';
+import { findChromium } from '../../src/service/browsers/find-chromium.ts';
 
-/** A Chromium of this machine for stock Playwright, to which a test compares. */
-export function systemChromium(): string {
-  const named = process.env['PLAYWRIGHT_POOL_CHROMIUM'];
-  return named ?? execFileSync('sh', ['-c', 'command -v chromium-headless-shell || command -v chromium'], { encoding: 'utf8' }).trim();
+/** The headless Chromium of this machine, for stock Playwright, to which a test compares. */
+export function systemChromium(): Promise<string> {
+  return findChromium(true);
 }
