@@ -151,8 +151,11 @@ test('large bytes are sent with their length, in parts', async ({ serve, connect
 test("a failing body rejects with the body's own error", async ({ serve, connect }) => {
   const server = await serve((request) => request.resume());
   const { fs } = connect(server).browsers;
-  await expect(fs.writeFile('a', createReadStream('/no/such/file'), { path: '/x' })).rejects.toThrow(/ENOENT.*\/no\/such\/file/);
-  await expect(fs.writeFile('a', breaking(), { path: '/x' })).rejects.toThrow('the source broke');
+  const missing = await errorOf(fs.writeFile('a', createReadStream('/no/such/file'), { path: '/x' }));
+  expect(missing).toMatchObject({ code: 'ENOENT', path: '/no/such/file' });
+  expect(await errorOf(fs.writeFile('a', breaking(), { path: '/x' }))).toMatchObject({ message: 'the source broke' });
+  const failed = new Readable({ read: () => {} }).destroy(new Error('failed before'));
+  expect(await errorOf(fs.writeFile('a', failed, { path: '/x' }))).toMatchObject({ message: 'failed before' });
 });
 
 test('an upload that the service refuses early fails with that answer, and destroys the stream', async ({ serve, connect }) => {

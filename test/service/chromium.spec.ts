@@ -118,7 +118,7 @@ test.describe('launching', () => {
         const [context] = browser.contexts();
         expect(context?.pages()).toEqual([]);
         const page = await context!.newPage();
-        expect(await page.evaluate(() => [window.outerWidth, window.outerHeight])).toEqual([viewport.width, viewport.height]);
+        expect(await page.evaluate('[outerWidth, outerHeight]')).toEqual([viewport.width, viewport.height]);
         await browser.close();
         const processes = processesWith(userDataDirectory);
         expect(processes.length).toBeGreaterThan(0);

@@ -51,16 +51,16 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       expect(await session.clipboard.read()).toBe('from the page');
       await field.fill('by command');
       await field.selectText();
-      await ours.evaluate(() => document.execCommand('copy'));
+      await ours.evaluate(`document.execCommand('copy')`);
       expect(await session.clipboard.read()).toBe('by command');
-      await ours.evaluate(() => navigator.clipboard.writeText('by script'));
+      await ours.evaluate(`navigator.clipboard.writeText('by script')`);
       expect(await session.clipboard.read()).toBe('by script');
 
       await session.clipboard.write('from outside');
       await field.fill('');
       await ours.keyboard.press('ControlOrMeta+v');
       await expect(field).toHaveValue('from outside');
-      expect(await ours.evaluate(() => navigator.clipboard.readText())).toBe('from outside');
+      expect(await ours.evaluate('navigator.clipboard.readText()')).toBe('from outside');
     });
 
     test('a copied picture is no text', async ({ session, site, connect }) => {
@@ -68,10 +68,10 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
       const ours = await context.newPage();
       await ours.goto(await site(page('<canvas>')));
-      await ours.evaluate(async () => {
-        const picture = await new Promise<Blob | null>((resolve) => document.querySelector('canvas')!.toBlob(resolve));
-        await navigator.clipboard.write([new ClipboardItem({ 'image/png': picture! })]);
-      });
+      await ours.evaluate(`
+        new Promise((resolve) => document.querySelector('canvas').toBlob(resolve))
+          .then((picture) => navigator.clipboard.write([new ClipboardItem({ 'image/png': picture })]))
+      `);
       expect(await session.clipboard.read()).toBe('');
     });
 

@@ -31,7 +31,7 @@ export type RawClient = {
   /** All that came, in order. */
   received: CdpMessage[];
   send(method: string, params?: object, sessionId?: string): Promise<any>;
-  sendFrame(frame: string): void;
+  close(): void;
   closed: Promise<unknown>;
 };
 
@@ -121,7 +121,7 @@ async function rawClient(socket: WebSocket): Promise<RawClient> {
   return {
     received,
     closed,
-    sendFrame: (frame) => socket.send(frame),
+    close: () => socket.close(),
     send: async (method, params = {}, sessionId = undefined) => {
       const id = ++lastId;
       const answer = new Promise<CdpMessage>((resolve) => answers.set(id, resolve));

@@ -41,6 +41,8 @@ export class CdpInspection {
   readonly #pages = new Map<string, string>();
   /** CDP sessions of the client with the service's own targets, until they are detached. */
   readonly #hidden = new Set<string>();
+  /** What to send Chromium when it has answered a request of the service, by the request's id. */
+  readonly #next = new Map<number, string>();
   /** Ids of requests that the service sends over the client's connection: counted from where no client counts. */
   #nextOwnId = lowestId;
 
@@ -71,12 +73,12 @@ export class CdpInspection {
   /** The frame to pass on to the client; `undefined` where nothing is to be passed on. */
   fromBrowser(frame: Buffer): Buffer | undefined {
     const head = frame.toString('latin1', 0, 48);
-    if (this.#hidden.size > 0 && this.#isOfHidden(frame)) return undefined;
     if (head.startsWith('{"id":')) {
       const id = Number.parseInt(head.slice(6), 10);
-      if (id >= lowestId && id < this.#nextOwnId) return undefined;
+      if (id >= lowestId && id < this.#nextOwnId) return this.#proceed(id);
       return this.#awaited.delete(id) ? this.#answer(frame) : frame;
     }
+    if (this.#hidden.size > 0 && this.#isOfHidden(frame)) return undefined;
     const method = /^\{"method":"([\w.]+)"/.exec(head)?.[1];
     if (method === undefined || !browserEvents.has(method)) return frame;
     const event = parse<BrowserEvent>(frame);
@@ -169,12 +171,23 @@ export class CdpInspection {
     }
   }
 
-  /** A client that attaches to all targets gets the service's own too, and would hold them until it lets them run. */
+  /**
+   * A client that attaches to all targets gets the service's own too, and holds them until it lets them run. That must be done before it
+   * is detached: else a page in chrome-headless-shell never loads.
+   */
   #detach(sessionId: string, parentSessionId: string | undefined): void {
     this.#hidden.add(sessionId);
-    const id = this.#nextOwnId++;
+    const [runId, id] = [this.#nextOwnId++, this.#nextOwnId++];
     const detach = { id, method: 'Target.detachFromTarget', params: { sessionId }, sessionId: parentSessionId };
-    this.#connection.toBrowser(JSON.stringify(detach));
+    this.#next.set(runId, JSON.stringify(detach));
+    this.#connection.toBrowser(JSON.stringify({ id: runId, method: 'Runtime.runIfWaitingForDebugger', sessionId }));
+  }
+
+  /** Goes on after Chromium's answer to a request of the service, which is none of the client's business. */
+  #proceed(id: number): undefined {
+    const frame = this.#next.get(id);
+    this.#next.delete(id);
+    if (frame !== undefined) this.#connection.toBrowser(frame);
   }
 
   #isOwn({ targetId = '', browserContextId = '' }: { targetId?: string; browserContextId?: string }): boolean {
@@ -187,7 +200,7 @@ export class CdpInspection {
   /** Chromium writes the session's id at the end of a message. */
   #isOfHidden(frame: Buffer): boolean {
     const sessionId = /"sessionId":"(\w+)"\}$/.exec(frame.toString('latin1', Math.max(0, frame.length - 60)))?.[1];
-    return sessionId !== undefined && this.#hidden.has(sessionId) && !frame.includes('"Target.detachedFromTarget"');
+    return sessionId !== undefined && this.#hidden.has(sessionId);
   }
 
   #toHost(sessionPath: unknown): string {

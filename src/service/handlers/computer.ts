@@ -1,13 +1,13 @@
 import type { computer } from '../../contract/computer.ts';
-import type { HeldSessions } from './held-sessions.ts';
 import type { HandlerTree } from '../http/handler.ts';
+import type { HeldSessions } from './held-sessions.ts';
 
 export function computerHandlers(sessions: HeldSessions): HandlerTree<typeof computer> {
   return {
-    moveMouse: ({ params, body }) => sessions.use(params.id, ({ computer }) => computer.moveMouse(body)),
-    typeText: ({ params, body }) => sessions.use(params.id, ({ computer }) => computer.typeText(body)),
+    moveMouse: ({ params, body, signal }) => sessions.use(params.id, ({ computer }) => computer.moveMouse(body, signal)),
+    typeText: ({ params, body, signal }) => sessions.use(params.id, ({ computer }) => computer.typeText(body, signal)),
     getMousePosition: ({ params }) => sessions.use(params.id, ({ computer }) => computer.mousePosition),
-    readClipboard: ({ params }) => sessions.use(params.id, async ({ clipboard }) => ({ text: await clipboard.read() })),
-    writeClipboard: ({ params, body }) => sessions.use(params.id, ({ clipboard }) => clipboard.write(body.text)),
+    readClipboard: ({ params, signal }) => sessions.use(params.id, async ({ clipboard }) => ({ text: await clipboard.read(signal) })),
+    writeClipboard: ({ params, body, signal }) => sessions.use(params.id, ({ clipboard }) => clipboard.write(body.text, signal)),
   };
 }
