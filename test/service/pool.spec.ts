@@ -308,7 +308,7 @@ test.describe('launches', () => {
       // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter
       chromiumExecutable: async ({}, use, testInfo) => {
         const executable = testInfo.outputPath('chromium');
-        await writeFile(executable, fragileChromium(testInfo.outputPath('broken')));
+        await writeFile(executable, fragileChromium(await systemChromium(), testInfo.outputPath('broken')));
         await chmod(executable, 0o755);
         await use(executable);
       },
@@ -351,10 +351,10 @@ test.describe('launches', () => {
 });
 
 /** Chromium, except while a file named `broken` exists. */
-function fragileChromium(broken: string): string {
+function fragileChromium(chromium: string, broken: string): string {
   return `#!/bin/sh
 if [ -e '${broken}' ]; then echo 'it is broken' >&2; exit 1; fi
-exec '${systemChromium()}' "$@"
+exec '${chromium}' "$@"
 `;
 }
 

@@ -17,20 +17,29 @@ export const settings: SessionSettings = {
   viewport: { width: 1280, height: 720 },
 };
 
-type CdpMessage = {
-  id?: number;
-  method?: string;
-  params?: any;
-  result?: any;
-  error?: { code: number; message: string };
-  sessionId?: string;
+type TargetInfo = { targetId: string; type: string; browserContextId?: string };
+
+/** The parameters and results of the protocol, as far as tests look at them. */
+type CdpFields = {
+  browserContextId: string;
+  browserContextIds: string[];
+  filePath: string;
+  nodeId: number;
+  result: { value: unknown; objectId: string };
+  root: { nodeId: number };
+  sessionId: string;
+  targetId: string;
+  targetInfo: TargetInfo;
+  targetInfos: TargetInfo[];
 };
+
+type CdpMessage = { id?: number; method?: string; params?: CdpFields; result?: CdpFields; error?: { message: string } };
 
 /** A CDP client without any knowledge of pages, which sees every frame. */
 export type RawClient = {
   /** All that came, in order. */
   received: CdpMessage[];
-  send(method: string, params?: object, sessionId?: string): Promise<any>;
+  send(method: string, params?: object, sessionId?: string): Promise<CdpFields>;
   close(): void;
   closed: Promise<unknown>;
 };
@@ -42,12 +51,12 @@ type Fixtures = {
   /** A session whose Chromium runs. */
   session: Session;
   /** The address of the session for CDP clients, as `cdp_ws_url` has it. */
-  addressOf(session: Session): string;
+  addressOf: (session: Session) => string;
   /** Connects Playwright to a session. */
-  connect(session: Session): Promise<Browser>;
-  connectRaw(address: string): Promise<RawClient>;
+  connect: (session: Session) => Promise<Browser>;
+  connectRaw: (address: string) => Promise<RawClient>;
   /** Serves pages under a secure origin. */
-  site(listener: RequestListener): Promise<string>;
+  site: (listener: RequestListener) => Promise<string>;
 };
 
 export const test = base.extend<Fixtures>({
@@ -122,12 +131,12 @@ async function rawClient(socket: WebSocket): Promise<RawClient> {
     received,
     closed,
     close: () => socket.close(),
-    send: async (method, params = {}, sessionId = undefined) => {
+    send: async (method, params = {}, sessionId) => {
       const id = ++lastId;
       const answer = new Promise<CdpMessage>((resolve) => answers.set(id, resolve));
       socket.send(JSON.stringify({ id, method, params, sessionId }));
       const { result, error } = await answer;
-      if (error) throw new Error(error.message);
+      if (!result) throw new Error(error?.message);
       return result;
     },
   };

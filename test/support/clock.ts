@@ -1,9 +1,11 @@
 import type { Clock } from '../../src/service/clock.ts';
 
-/** A clock that stands still until the test moves it. */
+type Timer = { at: number; callback: () => void };
+
+/** A clock that stands still until it is moved. */
 export class TestClock implements Clock {
-  #now = Date.UTC(2030, 0, 1);
-  #timers: { at: number; callback: () => void }[] = [];
+  #now = Date.parse('2026-01-01T00:00:00Z');
+  readonly #timers = new Set<Timer>();
 
   now(): number {
     return this.#now;
@@ -11,24 +13,27 @@ export class TestClock implements Clock {
 
   after(ms: number, callback: () => void): () => void {
     const timer = { at: this.#now + ms, callback };
-    this.#timers.push(timer);
-    return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
-    };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
   }
 
-  /** Lets time pass, calling back on the way what falls due. */
+  /** Calls back everything that is due within `ms`, in its order. */
   advance(ms: number): void {
     const end = this.#now + ms;
-    for (let due = this.#nextBy(end); due; due = this.#nextBy(end)) {
-      this.#timers = this.#timers.filter((other) => other !== due);
-      this.#now = due.at;
-      due.callback();
+    for (let timer = this.#nextUntil(end); timer; timer = this.#nextUntil(end)) {
+      this.#timers.delete(timer);
+      this.#now = Math.max(this.#now, timer.at);
+      timer.callback();
     }
     this.#now = end;
   }
 
-  #nextBy(end: number): { at: number; callback: () => void } | undefined {
-    return this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+  /** In how many ms each pending callback is due, the earliest first. */
+  pending(): number[] {
+    return [...this.#timers].map(({ at }) => at - this.#now).sort((a, b) => a - b);
+  }
+
+  #nextUntil(end: number): Timer | undefined {
+    return [...this.#timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
   }
 }

@@ -10,7 +10,7 @@ import { Sessions } from '../../src/service/browsers/sessions.ts';
 import { openDatabase } from '../../src/service/store/database.ts';
 import { PoolStore } from '../../src/service/store/pools.ts';
 import { expectNoProcessWith } from './processes.ts';
-import { TestClock } from './test-clock.ts';
+import { TestClock } from './clock.ts';
 
 /** The pools of a service with real Chromium and a real store, under a clock that only the test moves. */
 export type TestPools = {

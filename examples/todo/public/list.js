@@ -20,7 +20,7 @@ async function add(event) {
   const title = input.value.trim();
   if (!title) return;
   input.value = '';
-  await change('POST', '/todos', JSON.stringify({ title }));
+  await change('/todos', { method: 'POST', body: JSON.stringify({ title }) });
 }
 
 async function share() {
@@ -41,8 +41,8 @@ function showTooltip(event) {
   tooltip.style.top = `${event.pageY + 12}px`;
 }
 
-async function change(method, path, body) {
-  const response = await fetch(address + path, { method, body });
+async function change(path, request) {
+  const response = await fetch(address + path, request);
   if (!response.ok) byId('message').textContent = await response.text();
 }
 
@@ -86,10 +86,13 @@ function addRow(todo) {
   row.querySelector('.hidden').textContent = `Attach a file to ${todo.title}`;
   row.querySelector('button').ariaLabel = `Delete ${todo.title}`;
   row.querySelector('ul').ariaLabel = `Attachments of ${todo.title}`;
-  checkbox.addEventListener('change', () => change('PATCH', `/todos/${todo.id}`, JSON.stringify({ done: checkbox.checked })));
-  row.querySelector('button').addEventListener('click', () => change('DELETE', `/todos/${todo.id}`));
+  checkbox.addEventListener('change', () =>
+    change(`/todos/${todo.id}`, { method: 'PATCH', body: JSON.stringify({ done: checkbox.checked }) }),
+  );
+  row.querySelector('button').addEventListener('click', () => change(`/todos/${todo.id}`, { method: 'DELETE' }));
   file.addEventListener('change', async () => {
-    for (const chosen of file.files) await change('POST', `/todos/${todo.id}/attachments?name=${encodeURIComponent(chosen.name)}`, chosen);
+    for (const chosen of file.files)
+      await change(`/todos/${todo.id}/attachments?name=${encodeURIComponent(chosen.name)}`, { method: 'POST', body: chosen });
     file.value = '';
   });
   rows.set(todo.id, row);

@@ -6,7 +6,7 @@ export function computerHandlers(sessions: HeldSessions): HandlerTree<typeof com
   return {
     moveMouse: ({ params, body, signal }) => sessions.use(params.id, ({ computer }) => computer.moveMouse(body, signal)),
     typeText: ({ params, body, signal }) => sessions.use(params.id, ({ computer }) => computer.typeText(body, signal)),
-    getMousePosition: ({ params }) => sessions.use(params.id, ({ computer }) => computer.mousePosition),
+    getMousePosition: ({ params }) => sessions.use(params.id, ({ computer }) => computer.mousePosition()),
     readClipboard: ({ params, signal }) => sessions.use(params.id, async ({ clipboard }) => ({ text: await clipboard.read(signal) })),
     writeClipboard: ({ params, body, signal }) => sessions.use(params.id, ({ clipboard }) => clipboard.write(body.text, signal)),
   };
