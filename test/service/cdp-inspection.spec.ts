@@ -5,6 +5,51 @@ import { expect } from '@playwright/test';
 import { CdpInspection, type Inspected } from '../../src/service/browsers/cdp-inspection.ts';
 import { page, test, type RawClient } from '../support/browser-sessions.ts';
 
+/** A page with a link to a download and a field for files. */
+const links: RequestListener = (request, response) => {
+  if (request.url !== '/report') return page('<a href="/report">report</a><input type="file" multiple>')(request, response);
+  response.setHeader('content-disposition', 'attachment; filename=report.txt').end('a report');
+};
+
+async function openPage(
+  client: RawClient,
+  url: string,
+): Promise<{ sessionId: string; evaluate: (expression: string) => Promise<unknown> }> {
+  const { targetId } = await client.send('Target.createTarget', { url });
+  const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+  const evaluate = async (expression: string) =>
+    (await client.send('Runtime.evaluate', { expression, returnByValue: true, awaitPromise: true }, sessionId)).result.value;
+  await expect.poll(() => evaluate('document.readyState + location.href')).toBe(`complete${url}/`);
+  return { sessionId, evaluate };
+}
+
+const progress = (client: RawClient) => client.received.findLast(({ method }) => method === 'Browser.downloadProgress')?.params;
+
+/** An inspection without browser: what it does to single frames. */
+function inspection() {
+  const seen: string[] = [];
+  const inspected: Inspected = {
+    root: '/host/root',
+    downloadDirectory: '/downloads',
+    ownTargets: new Set(['OWN']),
+    touch: () => seen.push('touch'),
+    broughtToFront: (targetId) => seen.push(`front ${targetId}`),
+    closed: () => seen.push('closed'),
+  };
+  const connection = {
+    toClient: (frame: string) => seen.push(`to client ${frame}`),
+    toBrowser: (frame: string) => seen.push(`to browser ${frame}`),
+    close: () => seen.push('close'),
+  };
+  const inspection = new CdpInspection(connection, inspected);
+  return {
+    seen,
+    inspection,
+    fromClient: (text: string) => inspection.fromClient(Buffer.from(text))?.toString(),
+    fromBrowser: (text: string) => inspection.fromBrowser(Buffer.from(text))?.toString(),
+  };
+}
+
 test.describe("the service's own page is hidden", () => {
   test('from Playwright, whether it is opened before or after the client connects', async ({ session, connect }) => {
     await session.clipboard.write('before');
@@ -40,7 +85,7 @@ test.describe("the service's own page is hidden", () => {
       expect((await client.send('Target.getTargets')).targetInfos).toContainEqual(expect.objectContaining({ targetId, browserContextId }));
       expect((await client.send('Target.getBrowserContexts')).browserContextIds).toEqual([browserContextId]);
 
-      const told = client.received.filter(({ method }) => method?.startsWith('Target.')).map(({ params }) => params.targetInfo);
+      const told = client.received.filter(({ method }) => method?.startsWith('Target.')).map(({ params }) => params!.targetInfo);
       const contexts = told.filter(({ type }) => type !== 'browser').map(({ browserContextId }) => browserContextId);
       expect(new Set(contexts)).toEqual(new Set([browserContextId]));
       expect(client.received.every(({ id = 1 }) => id > 0)).toBe(true);
@@ -50,29 +95,12 @@ test.describe("the service's own page is hidden", () => {
 });
 
 test.describe('paths', () => {
-  /** A page with a link to a download and a field for files. */
-  const site: RequestListener = (request, response) => {
-    if (request.url !== '/report') return page('<a href="/report">report</a><input type="file" multiple>')(request, response);
-    response.setHeader('content-disposition', 'attachment; filename=report.txt').end('a report');
-  };
-
-  async function openPage(client: RawClient, url: string): Promise<{ sessionId: string; evaluate(expression: string): Promise<any> }> {
-    const { targetId } = await client.send('Target.createTarget', { url });
-    const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
-    const evaluate = async (expression: string) =>
-      (await client.send('Runtime.evaluate', { expression, returnByValue: true, awaitPromise: true }, sessionId)).result.value;
-    await expect.poll(() => evaluate('document.readyState + location.href')).toBe(`complete${url}/`);
-    return { sessionId, evaluate };
-  }
-
-  const progress = (client: RawClient) => client.received.filter(({ method }) => method === 'Browser.downloadProgress').at(-1)?.params;
-
-  test("files of the session's root reach a file field, and its own path comes back", async ({ session, connectRaw, addressOf, site: serve }) => {
+  test("files of the session's root reach a file field, and its own path comes back", async ({ session, connectRaw, addressOf, site }) => {
     await mkdir(path.join(session.root, 'home/user/a'), { recursive: true });
     await writeFile(path.join(session.root, 'home/user/a/grüße.txt'), 'hello');
     await writeFile(path.join(session.root, 'second.bin'), Buffer.alloc(3));
     const client = await connectRaw(addressOf(session));
-    const { sessionId, evaluate } = await openPage(client, await serve(site));
+    const { sessionId, evaluate } = await openPage(client, await site(links));
     await client.send('DOM.enable', {}, sessionId);
     const { root } = await client.send('DOM.getDocument', {}, sessionId);
     const { nodeId } = await client.send('DOM.querySelector', { nodeId: root.nodeId, selector: 'input' }, sessionId);
@@ -96,9 +124,9 @@ test.describe('paths', () => {
     expect(await evaluate(files)).toEqual([['missing', 0]]);
   });
 
-  test('a download goes into the directory that the client named', async ({ session, connectRaw, addressOf, site: serve }) => {
+  test('a download goes into the directory that the client named', async ({ session, connectRaw, addressOf, site }) => {
     const client = await connectRaw(addressOf(session));
-    const { evaluate } = await openPage(client, await serve(site));
+    const { evaluate } = await openPage(client, await site(links));
     const choose = (downloadPath: string) =>
       client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath, eventsEnabled: true });
     await choose('/home/user/../work/new');
@@ -113,8 +141,8 @@ test.describe('paths', () => {
     expect(await readdir(path.join(session.root, 'C/Users/me'))).toEqual(['Temp']);
   });
 
-  test('without a directory of the client it goes into the home directory', async ({ session, connectRaw, addressOf, site: serve }) => {
-    const url = await serve(site);
+  test('without a directory of the client it goes into the home directory', async ({ session, connectRaw, addressOf, site }) => {
+    const url = await site(links);
     const downloads = path.join(session.root, 'home/user/Downloads');
     for (let time = 1; time <= 2; time++) {
       const client = await connectRaw(addressOf(session));
@@ -133,9 +161,9 @@ test.describe('paths', () => {
     await expect.poll(() => progress(client)?.filePath).toBe('/home/user/Downloads/report.txt');
   });
 
-  test("Playwright's downloads end up in its own directory, within the root", async ({ session, connect, site: serve }) => {
+  test("Playwright's downloads end up in its own directory, within the root", async ({ session, connect, site }) => {
     const ours = await (await connect(session)).newPage();
-    await ours.goto(await serve(site));
+    await ours.goto(await site(links));
     const [download] = await Promise.all([ours.waitForEvent('download'), ours.getByText('report').click()]);
     expect(await download.failure()).toBeNull();
     const [directory] = await readdir(path.join(session.root, 'tmp'));
@@ -145,31 +173,6 @@ test.describe('paths', () => {
 });
 
 test.describe('frames', () => {
-  /** An inspection without browser: what it does to single frames. */
-  function inspection() {
-    const seen: string[] = [];
-    const inspected: Inspected = {
-      root: '/host/root',
-      downloadDirectory: '/downloads',
-      ownTargets: new Set(['OWN']),
-      touch: () => seen.push('touch'),
-      broughtToFront: (targetId) => seen.push(`front ${targetId}`),
-      closed: () => seen.push('closed'),
-    };
-    const connection = {
-      toClient: (frame: string) => seen.push(`to client ${frame}`),
-      toBrowser: (frame: string) => seen.push(`to browser ${frame}`),
-      close: () => seen.push('close'),
-    };
-    const inspection = new CdpInspection(connection, inspected);
-    return {
-      seen,
-      inspection,
-      fromClient: (text: string) => inspection.fromClient(Buffer.from(text))?.toString(),
-      fromBrowser: (text: string) => inspection.fromBrowser(Buffer.from(text))?.toString(),
-    };
-  }
-
   test('others are passed on untouched, as the same bytes, and each of a client is activity', () => {
     const { inspection: inspected, seen } = inspection();
     for (const text of [
@@ -216,14 +219,16 @@ test.describe('frames', () => {
   test('a hidden target is let run, then detached, and the client hears nothing of that', () => {
     const { fromBrowser, seen } = inspection();
     const targetInfo = { targetId: 'T', type: 'page', browserContextId: 'OWN' };
-    const attached = { method: 'Target.attachedToTarget', params: { sessionId: 'H', targetInfo, waitingForDebugger: true }, sessionId: 'P' };
+    const attached = {
+      method: 'Target.attachedToTarget',
+      params: { sessionId: 'H', targetInfo, waitingForDebugger: true },
+      sessionId: 'P',
+    };
     expect(fromBrowser(JSON.stringify(attached))).toBeUndefined();
     expect(seen.splice(0)).toEqual(['to browser {"id":-2147483648,"method":"Runtime.runIfWaitingForDebugger","sessionId":"H"}']);
     expect(fromBrowser('{"method":"Inspector.detached","params":{},"sessionId":"H"}')).toBeUndefined();
     expect(fromBrowser('{"id":-2147483648,"result":{},"sessionId":"H"}')).toBeUndefined();
-    expect(seen).toEqual([
-      'to browser {"id":-2147483647,"method":"Target.detachFromTarget","params":{"sessionId":"H"},"sessionId":"P"}',
-    ]);
+    expect(seen).toEqual(['to browser {"id":-2147483647,"method":"Target.detachFromTarget","params":{"sessionId":"H"},"sessionId":"P"}']);
     expect(fromBrowser('{"id":-2147483647,"result":{},"sessionId":"P"}')).toBeUndefined();
     expect(fromBrowser('{"method":"Target.detachedFromTarget","params":{"sessionId":"H","targetId":"T"},"sessionId":"P"}')).toBeUndefined();
     expect(fromBrowser('{"method":"Target.targetDestroyed","params":{"targetId":"T"}}')).toBeUndefined();

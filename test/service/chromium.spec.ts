@@ -19,6 +19,12 @@ async function script(file: string, text: string): Promise<string> {
   return file;
 }
 
+async function installed(directory: string, build: string, file: string, complete = true): Promise<string> {
+  const executable = await script(path.join(directory, build, file), 'exit');
+  if (complete) await writeFile(path.join(directory, build, 'INSTALLATION_COMPLETE'), '');
+  return executable;
+}
+
 test.describe('switches', () => {
   for (const headless of [true, false]) {
     test(`those of a ${headless ? 'headless' : 'headful'} browser are Playwright's own`, async ({}, testInfo) => {
@@ -38,12 +44,6 @@ test.describe('switches', () => {
 });
 
 test.describe('finding Chromium', () => {
-  async function installed(directory: string, build: string, file: string, complete = true): Promise<string> {
-    const executable = await script(path.join(directory, build, file), 'exit');
-    if (complete) await writeFile(path.join(directory, build, 'INSTALLATION_COMPLETE'), '');
-    return executable;
-  }
-
   test("Playwright's newest complete headless shell comes first, then its Chromium, then those in PATH", async ({}, testInfo) => {
     const browsers = testInfo.outputPath('browsers');
     const commands = testInfo.outputPath('commands');
@@ -82,7 +82,13 @@ test.describe('launching', () => {
   test('a Chromium that ends at once is an error with its last words and an advice', async ({}, testInfo) => {
     const words = 'chromium: error while loading shared libraries: libnss3.so: cannot open shared object file';
     const executable = await script(testInfo.outputPath('chromium'), `echo '${words}' >&2; exit 127`);
-    const launched = launchChromium({ executable, userDataDirectory: testInfo.outputDir, headless: true, viewport, environment: process.env });
+    const launched = launchChromium({
+      executable,
+      userDataDirectory: testInfo.outputDir,
+      headless: true,
+      viewport,
+      environment: process.env,
+    });
     await expect(launched).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(words) });
     await expect(launched).rejects.toThrow('npx playwright install-deps chromium');
   });
@@ -90,7 +96,13 @@ test.describe('launching', () => {
   test('a file that is no program is an error', async ({}, testInfo) => {
     const executable = testInfo.outputPath('chromium');
     await writeFile(executable, '\0');
-    const launched = launchChromium({ executable, userDataDirectory: testInfo.outputDir, headless: true, viewport, environment: process.env });
+    const launched = launchChromium({
+      executable,
+      userDataDirectory: testInfo.outputDir,
+      headless: true,
+      viewport,
+      environment: process.env,
+    });
     await expect(launched).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(executable) });
   });
 

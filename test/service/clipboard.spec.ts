@@ -75,7 +75,13 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       expect(await session.clipboard.read()).toBe('');
     });
 
-    test('pages notice nothing of it, whether their client emulates focus or not', async ({ session, site, connect, connectRaw, addressOf }) => {
+    test('pages notice nothing of it, whether their client emulates focus or not', async ({
+      session,
+      site,
+      connect,
+      connectRaw,
+      addressOf,
+    }) => {
       const url = await site(page(watchful));
       const browser = await connect(session);
       const ours = await browser.newPage();
@@ -101,7 +107,8 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
 
     test('the page in view stays in view', async ({ session, site, connect }) => {
       const ours = await (await connect(session)).newPage();
-      await ours.goto(await site(page('<input autofocus>')));
+      await ours.goto(await site(page('<input>')));
+      await ours.locator('input').focus();
       await useClipboard(session);
       await session.computer.typeText({ text: 'typed', delay: 0 });
       await expect(ours.locator('input')).toHaveValue('typed');
@@ -120,9 +127,11 @@ test('it works again after its own page crashed', async ({ session, connectRaw }
   await session.clipboard.write('kept');
   const direct = await connectRaw(session.wsEndpoint);
   const { targetInfos } = await direct.send('Target.getTargets');
-  const { sessionId } = await direct.send('Target.attachToTarget', { targetId: targetInfos[0].targetId, flatten: true });
+  const { sessionId } = await direct.send('Target.attachToTarget', { targetId: targetInfos[0]!.targetId, flatten: true });
   const crashed = direct.send('Page.crash', {}, sessionId).catch(() => {});
-  await expect.poll(() => direct.received.some(({ method }) => method === 'Target.targetCrashed' || method === 'Inspector.targetCrashed')).toBe(true);
+  await expect
+    .poll(() => direct.received.some(({ method }) => method === 'Target.targetCrashed' || method === 'Inspector.targetCrashed'))
+    .toBe(true);
   expect(await session.clipboard.read()).toBe('kept');
   void crashed;
 });

@@ -76,7 +76,12 @@ test.describe('one session', () => {
     await expectNoProcessWith(userData(session));
   });
 
-  test('a new token closes the sockets of the old one, whose address then leads nowhere', async ({ session, sessions, connectRaw, addressOf }) => {
+  test('a new token closes the sockets of the old one, whose address then leads nowhere', async ({
+    session,
+    sessions,
+    connectRaw,
+    addressOf,
+  }) => {
     const [oldToken, oldAddress] = [session.token, addressOf(session)];
     const client = await connectRaw(oldAddress);
     session.rotateToken();

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
+import type { TargetInfo } from './cdp-protocol.ts';
 import { pathSegments } from './confined-path.ts';
 
 /** The socket of one CDP client and its own connection to Chromium, which the service passes frames between. */
@@ -58,8 +59,8 @@ export class CdpInspection {
     const method = /"method"\s*:\s*"([\w.]+)"/.exec(head)?.[1];
     // A client may write the parameters before the method, and they may be long.
     if (method !== undefined ? !clientMethods.has(method) : frame.length <= head.length) return frame;
-    const message = parse<ClientMessage>(frame);
-    if (message === undefined || !clientMethods.has(message.method)) return frame;
+    const message = parse(frame);
+    if (message === undefined || !clientMethods.has(message.method ?? '')) return frame;
     try {
       return this.#request(message) ? Buffer.from(JSON.stringify(message)) : frame;
     } catch (error) {
@@ -81,7 +82,7 @@ export class CdpInspection {
     if (this.#hidden.size > 0 && this.#isOfHidden(frame)) return undefined;
     const method = /^\{"method":"([\w.]+)"/.exec(head)?.[1];
     if (method === undefined || !browserEvents.has(method)) return frame;
-    const event = parse<BrowserEvent>(frame);
+    const event = parse(frame);
     return event === undefined ? frame : this.#event(event, frame);
   }
 
@@ -91,7 +92,7 @@ export class CdpInspection {
   }
 
   /** Notes or changes a request; true where it was changed. Throws `OperationError` for a bad path. */
-  #request({ id, method, params, sessionId }: ClientMessage): boolean {
+  #request({ id, method, params, sessionId }: Message): boolean {
     if (typeof params !== 'object' || params === null) params = {};
     switch (method) {
       case 'Target.getTargets':
@@ -137,7 +138,7 @@ export class CdpInspection {
   }
 
   #answer(frame: Buffer): Buffer {
-    const message = parse<BrowserAnswer>(frame);
+    const message = parse(frame);
     if (message?.result === undefined) return frame;
     const { result } = message;
     const { ownTargets } = this.#session;
@@ -147,8 +148,8 @@ export class CdpInspection {
     return Buffer.from(JSON.stringify(message));
   }
 
-  #event(event: BrowserEvent, frame: Buffer): Buffer | undefined {
-    const { method, params } = event;
+  #event(event: Message, frame: Buffer): Buffer | undefined {
+    const { method, params = {} } = event;
     const { targetInfo, sessionId = '' } = params;
     switch (method) {
       case 'Target.attachedToTarget':
@@ -242,20 +243,24 @@ const browserEvents: ReadonlySet<string> = new Set([
   'Target.targetInfoChanged',
 ]);
 
-type Parameters = { behavior?: string; downloadPath?: string; files?: string[]; data?: { files?: string[] }; targetId?: string };
-type ClientMessage = { id?: number; method: string; params?: Parameters; sessionId?: string };
-type TargetInfo = { targetId: string; type: string; browserContextId?: string };
-type BrowserAnswer = { result?: { targetInfos?: TargetInfo[]; browserContextIds?: string[]; path?: string } };
-type BrowserEvent = {
-  method: string;
-  params: { targetInfo?: TargetInfo; targetId?: string; sessionId?: string; filePath?: string };
+/** A message of the protocol with what is looked at here. */
+type Message = { id?: number; method?: string; params?: Parameters; result?: Result; sessionId?: string };
+type Parameters = {
+  behavior?: string;
+  data?: { files?: string[] };
+  downloadPath?: string;
+  filePath?: string;
+  files?: string[];
   sessionId?: string;
+  targetId?: string;
+  targetInfo?: TargetInfo;
 };
+type Result = { browserContextIds?: string[]; path?: string; targetInfos?: TargetInfo[] };
 
 /** `undefined` for what isn't a JSON object; Chromium tells the client. */
-function parse<T>(frame: Buffer): T | undefined {
+function parse(frame: Buffer): Message | undefined {
   try {
-    return (JSON.parse(frame.toString()) as T | null) ?? undefined;
+    return (JSON.parse(frame.toString()) as Message | null) ?? undefined;
   } catch {
     return undefined;
   }

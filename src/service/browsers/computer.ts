@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationError } from '../../contract/errors.ts';
 import { CdpError, type CdpConnection } from './cdp-connection.ts';
-import { keyOfCharacter, keyOfName, type Key } from './keyboard.ts';
+import { keyOfCharacter, keyOfName, shift, type Key } from './keyboard.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import type { PageInView } from './page-in-view.ts';
 
@@ -26,7 +26,7 @@ export class Computer {
   }
 
   /** Where the mouse is, in pixels of the screen. */
-  get mousePosition(): { x: number; y: number } {
+  mousePosition(): { x: number; y: number } {
     return this.#position;
   }
 
@@ -47,11 +47,12 @@ export class Computer {
         for (const [index, point] of points.entries()) {
           const dueAt = startedAt + ((move.duration_ms ?? 0) * index) / points.length;
           if (dueAt > performance.now()) await sleep(dueAt - performance.now(), undefined, { signal });
+          signal.throwIfAborted();
           await send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...point, modifiers });
           this.#position = point;
         }
       } finally {
-        for (const key of held) await send('Input.dispatchKeyEvent', released(key, 0), { signal: undefined });
+        for (const key of held) await send('Input.dispatchKeyEvent', released(key, 0));
       }
     });
   }
@@ -63,6 +64,7 @@ export class Computer {
       // Answers are waited for many at a time: a page works through the keys in their order anyway.
       const sent: Promise<unknown>[] = [];
       for (let index = 0; index < letters.length; index++) {
+        signal.throwIfAborted();
         const letter = letters[index] ?? '';
         const key = keyOfCharacter(letter);
         if (key === undefined) {
@@ -90,11 +92,14 @@ export class Computer {
       try {
         signal.throwIfAborted();
         const sessionId = await this.#page.attach(signal);
-        await action((method, params, options) => this.#cdp.send(method, params, { sessionId, signal, ...options }), signal);
+        // Sent without the signal: many may be on their way, and each is answered or given up.
+        await action((method, params) => this.#cdp.send(method, params, { sessionId, timeoutMs: inputTimeoutMs }), signal);
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         if (!(error instanceof CdpError)) throw error;
-        throw new OperationError('conflict', `the page in view was closed or crashed; bring another to the front and repeat`, { cause: error });
+        throw new OperationError('conflict', `the page in view was closed or crashed; bring another to the front and repeat`, {
+          cause: error,
+        });
       }
     });
   }
@@ -102,18 +107,23 @@ export class Computer {
 
 type SendInput = CdpConnection['send'];
 
-const mostUnanswered = 200;
+const mostUnanswered = 40;
+
+/** Pages may be slow to take input; one that shows a dialog takes none. */
+const inputTimeoutMs = 30_000;
 
 function movesFocus({ key }: Key): boolean {
   return key === 'Enter' || key === 'Tab';
 }
 
 function pressed(key: Key, modifiers: number) {
+  // With Control, Alt or Meta a key is a shortcut and types nothing.
+  const text = (modifiers & ~shift) === 0 ? key.text : undefined;
   return {
-    type: key.text === undefined ? ('rawKeyDown' as const) : ('keyDown' as const),
+    type: text === undefined ? ('rawKeyDown' as const) : ('keyDown' as const),
     ...fields(key, modifiers),
-    text: key.text,
-    unmodifiedText: key.text,
+    text,
+    unmodifiedText: text,
   };
 }
 
@@ -128,7 +138,10 @@ function fields({ key, code, keyCode, location }: Key, modifiers: number) {
 function heldKey(name: string): Key {
   const key = keyOfName(name);
   if (key === undefined) {
-    throw new OperationError('bad_request', `hold_keys has the unknown key ${JSON.stringify(name)}; known are ctrl, shift, alt, meta and characters`);
+    throw new OperationError(
+      'bad_request',
+      `hold_keys has the unknown key ${JSON.stringify(name)}; known are ctrl, shift, alt, meta and characters`,
+    );
   }
   return key;
 }

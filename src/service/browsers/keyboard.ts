@@ -11,6 +11,9 @@ export function keyOfName(name: string): Key | undefined {
   return named.get(name.toLowerCase()) ?? characters.get(name);
 }
 
+/** Shift's bit in CDP's input events. */
+export const shift = 8;
+
 const enter: Key = { key: 'Enter', code: 'Enter', keyCode: 13, location: 0, text: '\r' };
 const tab: Key = { key: 'Tab', code: 'Tab', keyCode: 9, location: 0 };
 const space: Key = { key: ' ', code: 'Space', keyCode: 32, location: 0, text: ' ' };
@@ -51,7 +54,7 @@ const modifiers: [string, number, number, string[]][] = [
   ['Alt', 1, 18, ['alt', 'option']],
   ['Control', 2, 17, ['control', 'ctrl']],
   ['Meta', 4, 91, ['meta', 'super', 'command', 'cmd', 'win']],
-  ['Shift', 8, 16, ['shift']],
+  ['Shift', shift, 16, ['shift']],
 ];
 
 const named = new Map<string, Key>([

@@ -71,7 +71,7 @@ export class Sessions {
 
   /** Live sessions and the 1000 that ended last, newest first. */
   list(): Session[] {
-    return [...this.#sessions.values()].reverse();
+    return [...this.#sessions.values()].toReversed();
   }
 
   /** Ends all sessions; none can be created any more. */
