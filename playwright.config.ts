@@ -10,6 +10,6 @@ export default defineConfig({
   timeout: 60_000,
   retries: 0,
   forbidOnly: !!process.env['CI'],
-  reporter: process.env['CI'] ? [['dot'], ['list']] : [['list']],
+  reporter: 'list',
   projects: rooms.map((room) => ({ name: room, testDir: `test/${room}` })),
 });

@@ -84,5 +84,7 @@ export function makeRunDirectory(runnerPid: number): string {
 }
 
 function userDirectory(): string {
-  return join(tmpdir(), `playwright-pool-${process.getuid?.() ?? userInfo().username}`);
+  const name = `playwright-pool-${process.getuid?.() ?? userInfo().username}`;
+  // The reaper's socket is in there, and the path of a socket has 107 characters at most.
+  return join(process.platform !== 'win32' && tmpdir().length > 60 ? '/tmp' : tmpdir(), name);
 }
