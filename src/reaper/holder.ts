@@ -17,17 +17,36 @@ export function reaperSocket(directory: string): string {
   return process.platform === 'win32' ? `\\\\.\\pipe\\${directory.replaceAll(/[:\\/]/g, '-')}` : join(directory, 'reaper.sock');
 }
 
-/**
- * Registers this process as a holder of leases with the run's reaper, which is started if need be. The socket stays open until the
- * process ends, however it ends; the reaper then gives back the leases that the ledger still names. Never keeps the process alive.
- */
-export async function holdLeases(options: {
+/** A worker's connection to the run's reaper. It never keeps the process alive. */
+export class ReaperConnection implements Disposable {
+  readonly #socket: Socket;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('error', () => undefined);
+    socket.unref();
+  }
+
+  /** From here on the reaper gives back what the ledger says that this process holds, as soon as it ends, however it ends. */
+  async hold(hello: Hello, signal: AbortSignal): Promise<void> {
+    this.#socket.write(`${JSON.stringify(hello)}\n`);
+    this.#socket.ref();
+    await once(this.#socket, 'data', { signal });
+    this.#socket.unref();
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.destroy();
+  }
+}
+
+/** Connects to the reaper of a run, which is started from the program `reaper` if need be. */
+export async function connectReaper(options: {
   directory: string;
   runnerPid: number;
   reaper: string;
-  hello: Hello;
-  deadline: AbortSignal;
-}): Promise<Disposable> {
+  signal: AbortSignal;
+}): Promise<ReaperConnection> {
   const path = reaperSocket(options.directory);
   let socket = await tryConnect(path);
   if (!socket) {
@@ -38,16 +57,11 @@ export async function holdLeases(options: {
     });
     reaper.unref();
     while (!(socket = await tryConnect(path))) {
-      if (options.deadline.aborted) throw new Error(`The reaper that gives leases back did not start (${options.reaper})`);
+      if (options.signal.aborted) throw new Error(`The reaper that gives leases back did not start (${options.reaper})`);
       await delay(10);
     }
   }
-  socket.write(`${JSON.stringify(options.hello)}\n`);
-  await once(socket, 'data', { signal: options.deadline });
-  socket.on('error', () => undefined);
-  socket.unref();
-  const held = socket;
-  return { [Symbol.dispose]: () => held.destroy() };
+  return new ReaperConnection(socket);
 }
 
 async function tryConnect(path: string): Promise<Socket | undefined> {

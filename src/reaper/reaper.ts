@@ -2,7 +2,6 @@ import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createClient, NotFoundError } from '../client/index.ts';
 import type { Hello } from './holder.ts';
 import type { Ledger, LedgerEntry } from './ledger.ts';
 
@@ -72,6 +71,7 @@ export class Reaper {
   }
 
   async #release(entry: LedgerEntry, hello: Hello): Promise<void> {
+    const { createClient, NotFoundError } = await loadClient();
     await using client = createClient({ ...hello.service, callTimeout: 10_000 });
     for (let attempt = 1; attempt <= releaseAttempts; attempt++) {
       try {
@@ -92,11 +92,17 @@ export class Reaper {
     const pools = new Map<string, Hello>();
     for (const hello of this.#known.values()) if (hello.flush !== undefined) pools.set(hello.flush, hello);
     for (const [pool, hello] of pools) {
+      const { createClient } = await loadClient();
       await using client = createClient({ ...hello.service, callTimeout: 10_000 });
       // The service may be gone together with the runner, and its idle browsers with it.
       await client.browserPools.flush(pool).catch(() => undefined);
     }
   }
+}
+
+/** Loaded when there is something to give back: the workers wait for the reaper's start, and most runs leave it nothing to do. */
+function loadClient() {
+  return import('../client/index.ts');
 }
 
 function isAlive(pid: number): boolean {
