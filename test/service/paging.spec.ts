@@ -33,7 +33,7 @@ test('a list is cut into pages, newest first', async ({ service: { call } }) => 
 test('profiles are found by part of the name or id and by the exact name', async ({ service: { call } }) => {
   const { body: ann } = await call('POST', '/profiles', { name: 'Ann-Smith' });
   await call('POST', '/profiles', { name: 'bob' });
-  expect(names(await call('GET', '/profiles?query=smi'))).toEqual(['Ann-Smith']);
+  expect(names(await call('GET', '/profiles?query=n-smi'))).toEqual(['Ann-Smith']);
   expect(names(await call('GET', `/profiles?query=${ann.id}`))).toEqual(['Ann-Smith']);
   expect(names(await call('GET', '/profiles?name=bob'))).toEqual(['bob']);
   expect(names(await call('GET', '/profiles?name=bo'))).toEqual([]);
@@ -54,27 +54,28 @@ test('pools are paged, and found by part of the name or id and by the exact name
 });
 
 test('sessions are found by status, tags and text; the idle ones of pools are not shown', async ({ service: { call } }) => {
-  await call('POST', '/browser_pools', { size: 2, name: 'ci' });
-  await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.available_count, { timeout: 20_000 }).toBe(2);
-  await call('POST', '/browser_pools/ci/acquire', { name: 'leased', tags: { team: 'a' } });
-  await call('POST', '/profiles', { name: 'ann' });
-  await call('POST', '/browsers', { name: 'single', tags: { team: 'a', run: 'x y' }, profile: { name: 'ann' } });
+  await call('POST', '/browser_pools', { size: 2, name: 'ci-1' });
+  await expect.poll(async () => (await call('GET', '/browser_pools/ci-1')).body.available_count, { timeout: 20_000 }).toBe(2);
+  await call('POST', '/browser_pools/ci-1/acquire', { name: 'leased', tags: { team: 'a' } });
+  await call('POST', '/profiles', { name: 'ann-1' });
+  await call('POST', '/browsers', { name: 'single-1', tags: { team: 'a', run: 'x y' }, profile: { name: 'ann-1' } });
   await call('POST', '/browsers', { name: 'ended' });
   const { body: ended } = await call('GET', '/browsers/ended');
   await call('DELETE', '/browsers/ended');
 
+  // Ids are searched, too, and have no hyphens.
   for (const [query, found] of [
-    ['', ['single', 'leased']],
-    ['?status=active', ['single', 'leased']],
+    ['', ['single-1', 'leased']],
+    ['?status=active', ['single-1', 'leased']],
     ['?status=deleted', ['ended']],
-    ['?status=all', ['ended', 'single', 'leased']],
-    ['?include_deleted=true', ['ended', 'single', 'leased']],
-    ['?tags[team]=a', ['single', 'leased']],
-    ['?tags%5Bteam%5D=a&tags%5Brun%5D=x%20y', ['single']],
+    ['?status=all', ['ended', 'single-1', 'leased']],
+    ['?include_deleted=true', ['ended', 'single-1', 'leased']],
+    ['?tags[team]=a', ['single-1', 'leased']],
+    ['?tags%5Bteam%5D=a&tags%5Brun%5D=x%20y', ['single-1']],
     ['?tags[team]=b', []],
-    ['?query=sing', ['single']],
-    ['?query=ann', ['single']],
-    ['?query=ci', ['leased']],
+    ['?query=gle-', ['single-1']],
+    ['?query=ann-', ['single-1']],
+    ['?query=ci-', ['leased']],
     ['?limit=1&offset=1', ['leased']],
   ] as const) {
     expect([query, names(await call('GET', `/browsers${query}`))]).toEqual([query, found]);
