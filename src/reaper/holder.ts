@@ -64,7 +64,8 @@ export async function connectReaper(options: {
   return new ReaperConnection(socket);
 }
 
-async function tryConnect(path: string): Promise<Socket | undefined> {
+/** The connection to a socket that somebody listens on, `undefined` where nobody does. */
+export async function tryConnect(path: string): Promise<Socket | undefined> {
   const socket = connect(path);
   try {
     await once(socket, 'connect');

@@ -1,9 +1,7 @@
-import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { Ledger } from './ledger.ts';
 import { Reaper } from './reaper.ts';
-import { reaperSocket } from './holder.ts';
+import { reaperSocket, tryConnect } from './holder.ts';
 
 // The reaper's process: `node main.js <run directory> <runner pid>`. Exactly one of those that a run's workers start stays.
 
@@ -32,13 +30,7 @@ async function listens(reaper: Reaper): Promise<boolean> {
 }
 
 async function answers(): Promise<boolean> {
-  const socket = connect(path);
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
+  const socket = await tryConnect(path);
+  socket?.destroy();
+  return socket !== undefined;
 }

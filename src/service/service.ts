@@ -14,7 +14,7 @@ import { browserPoolHandlers } from './handlers/browser-pools.ts';
 import { browserHandlers } from './handlers/browsers.ts';
 import { computerHandlers } from './handlers/computer.ts';
 import { fileHandlers } from './handlers/files.ts';
-import { HeldSessions } from './handlers/held-sessions.ts';
+import { HeldSessions } from './browsers/held-sessions.ts';
 import { profileHandlers } from './handlers/profiles.ts';
 import { createApp } from './http/app.ts';
 import { CdpProxy } from './http/cdp-proxy.ts';

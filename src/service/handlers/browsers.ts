@@ -7,7 +7,7 @@ import type { HandlerTree } from '../http/handler.ts';
 import type { ProfileStore } from '../store/profiles.ts';
 import { browserAnswer } from './browser-answer.ts';
 import { handOver } from './hand-over.ts';
-import type { HeldSessions } from './held-sessions.ts';
+import type { HeldSessions } from '../browsers/held-sessions.ts';
 import { pageOf } from './page.ts';
 
 type BrowserOperations = Omit<typeof browsers, 'fs' | 'computer'>;

@@ -1,6 +1,6 @@
 import type { computer } from '../../contract/computer.ts';
 import type { HandlerTree } from '../http/handler.ts';
-import type { HeldSessions } from './held-sessions.ts';
+import type { HeldSessions } from '../browsers/held-sessions.ts';
 
 export function computerHandlers(sessions: HeldSessions): HandlerTree<typeof computer> {
   return {

@@ -1,6 +1,6 @@
 import type { files } from '../../contract/files.ts';
 import { SessionFiles } from '../browsers/files.ts';
-import type { HeldSessions } from './held-sessions.ts';
+import type { HeldSessions } from '../browsers/held-sessions.ts';
 import type { HandlerTree } from '../http/handler.ts';
 
 export function fileHandlers(sessions: HeldSessions): HandlerTree<typeof files> {

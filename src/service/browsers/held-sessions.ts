@@ -1,6 +1,6 @@
 import { OperationError } from '../../contract/errors.ts';
-import type { Session, SessionSettings } from '../browsers/session.ts';
-import type { Sessions } from '../browsers/sessions.ts';
+import type { Session, SessionSettings } from './session.ts';
+import type { Sessions } from './sessions.ts';
 import type { Clock } from '../clock.ts';
 
 /** Shorter than the shortest idle timeout. */
