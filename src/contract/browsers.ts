@@ -4,6 +4,7 @@ import { files } from './files.ts';
 import { empty, json, list, operation } from './operation.ts';
 import { pageQuery, queryBoolean } from './pagination.ts';
 import { profile } from './profiles.ts';
+import { replays } from './replays.ts';
 import {
   extensionSelector,
   idleTimeout,
@@ -22,6 +23,7 @@ export const browser = z.looseObject({
   created_at: timestamp,
   cdp_ws_url: z.string().describe('Bearer link to the browser for CDP clients'),
   webdriver_ws_url: z.string(),
+  browser_live_view_url: z.string().optional().describe('Bearer link to a page that shows the browser; `readOnly=true` takes no input'),
   headless: z.boolean(),
   stealth: z.boolean(),
   timeout_seconds: z.int().describe('Idle timeout'),
@@ -121,4 +123,5 @@ export const browsers = {
   }),
   fs: files,
   computer,
+  replays,
 };

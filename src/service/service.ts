@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contract } from '../contract/contract.ts';
 import type { ChromiumSettings } from './browsers/chromium.ts';
+import { Encoder, type VideoFormat } from './browsers/encoder.ts';
 import { Pools } from './browsers/pools.ts';
+import { Replays } from './browsers/replays.ts';
 import { Sessions } from './browsers/sessions.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { DataDirectoryInUseError, readServiceRecord, writePrivateFile } from './data-directory.ts';
@@ -14,6 +16,7 @@ import { browserPoolHandlers } from './handlers/browser-pools.ts';
 import { browserHandlers } from './handlers/browsers.ts';
 import { computerHandlers } from './handlers/computer.ts';
 import { fileHandlers } from './handlers/files.ts';
+import { replayHandlers } from './handlers/replays.ts';
 import { HeldSessions } from './browsers/held-sessions.ts';
 import { profileHandlers } from './handlers/profiles.ts';
 import { createApp } from './http/app.ts';
@@ -23,6 +26,7 @@ import { ApiKeyStore } from './store/api-keys.ts';
 import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './store/database.ts';
 import { PoolStore } from './store/pools.ts';
 import { ProfileStore } from './store/profiles.ts';
+import { ReplayStore } from './store/replays.ts';
 
 export { DataDirectoryInUseError };
 
@@ -35,6 +39,8 @@ export type ServiceOptions = {
   apiKey?: string;
   /** Which Chromium to run (default: Playwright's own, else the system's), and whether in its sandbox. */
   chromium?: ChromiumSettings;
+  /** How replays are encoded. Default: H.264 in MP4 where Chromium can, else VP9 or VP8 in WebM. */
+  replayFormat?: VideoFormat;
   /** What tells the time; tests move it. */
   clock?: Clock;
   /** The largest request body in bytes. Default: 8 MiB for JSON, no limit for files. */
@@ -73,6 +79,15 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
     const resolveProfile = profiles.resolve.bind(profiles);
     const pools = new Pools({ clock, sessions, store: new PoolStore(database), resolveProfile });
 
+    const encoder = new Encoder({ directory: sessionsDirectory, chromium: options.chromium ?? {}, environment: process.env, clock });
+    const replays = await Replays.open({
+      directory: join(directory, 'replays'),
+      records: new ReplayStore(database),
+      encoder,
+      format: options.replayFormat,
+      clock,
+    });
+
     const held = new HeldSessions(sessions, clock);
     const surroundings = { hasDisplay: sessions.hasDisplay, resolveProfile };
     const app = createApp({
@@ -82,6 +97,7 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
           ...browserHandlers({ sessions: held, profiles, surroundings, clock }),
           fs: fileHandlers(held),
           computer: computerHandlers(held),
+          replays: replayHandlers({ sessions: held, replays }),
         },
         browserPools: browserPoolHandlers({ pools, clock }),
         profiles: profileHandlers(profiles),
@@ -95,6 +111,7 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
     const endBrowsers = async () => {
       await pools.close();
       await sessions.close();
+      await replays.close();
     };
     const server = await listen({ fetch: app.fetch, port: options.port ?? 0, upgrade: (...upgrade) => proxy.upgrade(...upgrade) }).catch(
       async (error: unknown) => {

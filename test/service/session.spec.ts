@@ -84,7 +84,7 @@ test.describe('one session', () => {
   }) => {
     const [oldToken, oldAddress] = [session.token, addressOf(session)];
     const client = await connectRaw(oldAddress);
-    session.rotateToken();
+    session.changeHands();
     await client.closed;
     expect(session.token).not.toBe(oldToken);
     expect(sessions.byToken(oldToken)).toBeUndefined();

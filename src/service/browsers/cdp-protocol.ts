@@ -7,9 +7,21 @@ export type Commands = {
   'Input.dispatchKeyEvent': { params: KeyEvent; result: object };
   'Input.dispatchMouseEvent': { params: { type: 'mouseMoved'; x: number; y: number; modifiers: number }; result: object };
   'Input.insertText': { params: { text: string }; result: object };
+  'Page.screencastFrameAck': { params: { sessionId: number }; result: object };
+  'Page.startScreencast': { params: ScreencastSettings; result: object };
+  'Runtime.callFunctionOn': {
+    params: {
+      objectId: string;
+      functionDeclaration: string;
+      arguments: { value: unknown }[];
+      awaitPromise: boolean;
+      returnByValue: boolean;
+    };
+    result: Evaluation;
+  };
   'Runtime.evaluate': {
     params: { expression: string; awaitPromise: boolean; returnByValue: boolean; userGesture: boolean };
-    result: { result: { value?: unknown }; exceptionDetails?: { text: string; exception?: { description?: string } } };
+    result: Evaluation;
   };
   'Target.attachToTarget': { params: { targetId: string; flatten: true }; result: { sessionId: string } };
   'Target.createBrowserContext': { params: object; result: { browserContextId: string } };
@@ -17,15 +29,39 @@ export type Commands = {
     params: { url: string; browserContextId?: string; background?: boolean };
     result: { targetId: string };
   };
+  'Target.detachFromTarget': { params: { sessionId: string }; result: object };
   'Target.disposeBrowserContext': { params: { browserContextId: string }; result: object };
   'Target.setDiscoverTargets': { params: { discover: true; filter: { type?: string; exclude?: boolean }[] }; result: object };
 };
 
 /** The events that the service itself listens to. */
 export type CdpEvent =
+  | { method: 'Page.screencastFrame'; sessionId: string; params: ScreencastFrame }
   | { method: 'Target.targetCrashed'; params: { targetId: string } }
   | { method: 'Target.targetCreated'; params: { targetInfo: TargetInfo } }
   | { method: 'Target.targetDestroyed'; params: { targetId: string } };
+
+/** `maxFramesInFlight` and `sendLastFrame`: what was drawn while a frame waits for its acknowledgement is sent after it, the newest only. */
+type ScreencastSettings = {
+  format: 'jpeg';
+  quality: number;
+  maxWidth: number;
+  maxHeight: number;
+  maxFramesInFlight: number;
+  sendLastFrame: boolean;
+};
+
+/** `data` is the JPEG in base64, `sessionId` the number by which the frame is acknowledged, `deviceWidth` and `deviceHeight` the page's size in CSS pixels. */
+export type ScreencastFrame = {
+  data: string;
+  sessionId: number;
+  metadata: { deviceWidth: number; deviceHeight: number; offsetTop: number; pageScaleFactor: number };
+};
+
+type Evaluation = {
+  result: { value?: unknown; objectId?: string };
+  exceptionDetails?: { text: string; exception?: { description?: string } };
+};
 
 export type TargetInfo = { targetId: string; type: string; browserContextId?: string };
 

@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { setPriority } from 'node:os';
 import { Readable, Writable } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
 import { CdpConnection } from './cdp-connection.ts';
@@ -30,6 +31,8 @@ export type LaunchOptions = {
   sandbox?: boolean;
   viewport: { width: number; height: number };
   environment: Environment;
+  /** How far it steps back where processors are short, as `nice` counts: 0, the default, is not at all. */
+  niceness?: number;
   signal?: AbortSignal;
 };
 
@@ -52,6 +55,8 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     env: passedOn(options.environment),
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });
+  // Right away, so that all of its processes inherit it.
+  if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
   const exited = ended(child);
   const kill = async () => {
     if (child.exitCode === null && child.signalCode === null) killAll(child);

@@ -115,7 +115,7 @@ export class Pool {
       session.name = undefined;
       session.tags = undefined;
       session.watchIdle(undefined);
-      session.rotateToken();
+      session.changeHands();
       this.#idle.unshift(session);
     } else {
       void session.end();

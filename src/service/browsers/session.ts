@@ -1,14 +1,15 @@
-import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { Clock } from '../clock.ts';
+import { newToken } from '../id.ts';
 import { CdpInspection, type ClientConnection } from './cdp-inspection.ts';
 import type { Chromium } from './chromium.ts';
 import { Clipboard } from './clipboard.ts';
 import { Computer } from './computer.ts';
 import { PageInView } from './page-in-view.ts';
+import { Screencast, type ScreencastOptions } from './screencast.ts';
 
 /** How a session's browser is made. */
 export type SessionSettings = {
@@ -46,10 +47,12 @@ export class Session {
   readonly #chromium: Chromium;
   readonly #page: PageInView;
   readonly #connections = new Set<ClientConnection>();
+  readonly #screencasts = new Set<Screencast>();
   /** The ids of the service's own targets and browser contexts in this Chromium. */
   readonly #ownTargets = new Set<string>();
   readonly #end = new AbortController();
   #token: string;
+  #liveViewToken: string;
   #endedAt: number | undefined;
   #activeAt = 0;
   #cancelIdle = () => {};
@@ -62,7 +65,8 @@ export class Session {
     this.createdAt = clock.now();
     this.#clock = clock;
     this.#chromium = chromium;
-    this.#token = this.#newToken();
+    this.#token = newToken(this.id);
+    this.#liveViewToken = newToken(this.id);
     const { cdp } = chromium;
     const ended = this.#end.signal;
     this.#page = new PageInView(cdp, this.#ownTargets);
@@ -74,6 +78,11 @@ export class Session {
   /** The bearer token of `cdp_ws_url`. */
   get token(): string {
     return this.#token;
+  }
+
+  /** The bearer token of `browser_live_view_url`. */
+  get liveViewToken(): string {
+    return this.#liveViewToken;
   }
 
   /** When it ended, in ms since the epoch. */
@@ -101,9 +110,10 @@ export class Session {
     await Promise.all([this.#page.watch(), this.#chooseDownloadDirectory()]);
   }
 
-  /** Invalidates `cdp_ws_url` and closes the sockets that were opened with it. */
-  rotateToken(): void {
-    this.#token = this.#newToken();
+  /** Ends what the holder of a lease has open here: links to the session become invalid, sockets are closed, screencasts end. */
+  changeHands(): void {
+    this.#token = newToken(this.id);
+    this.#liveViewToken = newToken(this.id);
     this.#closeConnections();
   }
 
@@ -143,6 +153,20 @@ export class Session {
     await this.#chromium.cdp.send('Target.createTarget', { url }, { signal: this.#end.signal });
   }
 
+  /** Frames of what the session shows, until they are stopped, the session ends or changes hands. */
+  screencast(options: ScreencastOptions): Screencast {
+    if (!this.alive) throw new OperationError('not_found', `the browser session ${this.id} has ended`);
+    const screencast: Screencast = new Screencast(this.#chromium.cdp, this.#page, {
+      ...options,
+      onEnd: () => {
+        this.#screencasts.delete(screencast);
+        options.onEnd();
+      },
+    });
+    this.#screencasts.add(screencast);
+    return screencast;
+  }
+
   /** To be called for each connection of a client, before its first frame. */
   inspect(connection: ClientConnection): CdpInspection {
     // With its last client Chromium forgot where downloads go.
@@ -163,14 +187,10 @@ export class Session {
     await this.#chromium.cdp.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath });
   }
 
-  /** The id in front finds the session; the rest is the secret. */
-  #newToken(): string {
-    return `${this.id}.${randomBytes(24).toString('base64url')}`;
-  }
-
   #closeConnections(): void {
     for (const connection of this.#connections) connection.close();
     this.#connections.clear();
+    for (const screencast of this.#screencasts) screencast.stop();
   }
 
   #markEnded(): void {

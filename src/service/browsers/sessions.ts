@@ -1,9 +1,8 @@
-import { timingSafeEqual } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
-import { newId } from '../id.ts';
+import { newId, sameToken } from '../id.ts';
 import { launchChromium, type ChromiumSettings } from './chromium.ts';
 import { findChromium, hasDisplay, type Environment } from './find-chromium.ts';
 import { downloadDirectory, Session, type SessionSettings } from './session.ts';
@@ -63,10 +62,14 @@ export class Sessions {
 
   /** The live session with this bearer token. */
   byToken(token: string): Session | undefined {
-    const session = this.#sessions.get(token.split('.', 1)[0] ?? '');
-    if (!session?.alive) return undefined;
-    const [given, right] = [Buffer.from(token), Buffer.from(session.token)];
-    return given.length === right.length && timingSafeEqual(given, right) ? session : undefined;
+    const session = this.#named(token);
+    return session && sameToken(token, session.token) ? session : undefined;
+  }
+
+  /** The live session with this bearer token of its live view. */
+  byLiveViewToken(token: string): Session | undefined {
+    const session = this.#named(token);
+    return session && sameToken(token, session.liveViewToken) ? session : undefined;
   }
 
   /** Live sessions and the 1000 that ended last, newest first. */
@@ -121,6 +124,12 @@ export class Sessions {
       await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
       throw error;
     }
+  }
+
+  /** The live session whose id a token begins with. */
+  #named(token: string): Session | undefined {
+    const session = this.#sessions.get(token.split('.', 1)[0] ?? '');
+    return session?.alive ? session : undefined;
   }
 
   #retire(id: string): void {

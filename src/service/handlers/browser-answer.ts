@@ -10,6 +10,7 @@ export function browserAnswer(session: Session, host: string, clock: Clock): Bro
     created_at: new Date(session.createdAt).toISOString(),
     cdp_ws_url: `ws://${host}/browser/cdp?jwt=${session.token}`,
     webdriver_ws_url: `ws://${host}/browser/webdriver/session?jwt=${session.token}`,
+    browser_live_view_url: `http://${host}/browser/live?jwt=${session.liveViewToken}`,
     headless: settings.headless,
     stealth: settings.stealth,
     kiosk_mode: settings.kioskMode,

@@ -10,7 +10,7 @@ import { handOver } from './hand-over.ts';
 import type { HeldSessions } from '../browsers/held-sessions.ts';
 import { pageOf } from './page.ts';
 
-type BrowserOperations = Omit<typeof browsers, 'fs' | 'computer'>;
+type BrowserOperations = Omit<typeof browsers, 'fs' | 'computer' | 'replays'>;
 
 export function browserHandlers({
   sessions,

@@ -2,9 +2,11 @@ import { pipeline } from 'node:stream/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context } from 'hono';
+import parseRange from 'range-parser';
+import { OperationError } from '../../contract/errors.ts';
 import type { Operation, Page, ResponseKind } from '../../contract/operation.ts';
 import { pageHeaders } from '../../contract/pagination.ts';
-import type { Bytes } from './handler.ts';
+import type { Bytes, StoredBytes } from './handler.ts';
 
 /** The answer to what a handler returned. `page` is the query of a list. An empty answer is never labelled JSON: clients would parse it. */
 export async function toAnswer(
@@ -14,7 +16,7 @@ export async function toAnswer(
   page: { limit: number; offset: number } | undefined,
 ): Promise<Response> {
   const [status, response] = responseFor(operation, value);
-  if (response.kind === 'empty') return new Response(null, { status, headers: status === 204 ? {} : { 'content-length': '0' } });
+  if (response.kind === 'empty') return new Response(null, { status, headers: emptyHeaders[status] ?? { 'content-length': '0' } });
   if (response.kind === 'json') return Response.json(value, { status });
   if (response.kind === 'list') {
     const { items, hasMore, nextOffset } = value as Page<unknown>;
@@ -25,11 +27,42 @@ export async function toAnswer(
     }
     return Response.json(items, { status, headers });
   }
-  const { stream, size } = value as Bytes;
+  const bytes = value as Bytes;
+  if ('read' in bytes) return sendStored(context, bytes);
   const { outgoing } = context.env;
-  outgoing.writeHead(status, { 'content-type': response.mediaType, ...(size !== undefined && { 'content-length': size }) });
-  await pipeline(stream, outgoing);
+  const length = bytes.size !== undefined && { 'content-length': bytes.size };
+  outgoing.writeHead(status, { 'content-type': response.mediaType, ...length });
+  await pipeline(bytes.stream, outgoing);
   return RESPONSE_ALREADY_SENT;
+}
+
+/** What is not ready yet will be in a moment. */
+const emptyHeaders: Record<number, Record<string, string>> = { 202: { 'content-length': '0', 'retry-after': '1' }, 204: {} };
+
+/** Answers with stored bytes, or the part of them that a Range header asks for. Throws `range_not_satisfiable`. */
+export async function sendStored(
+  context: Context<{ Bindings: HttpBindings }>,
+  { size, contentType, read }: StoredBytes,
+): Promise<Response> {
+  const { outgoing } = context.env;
+  const part = requestedPart(context.req.header('range'), size);
+  const { start, end } = part ?? { start: 0, end: size - 1 };
+  outgoing.writeHead(part ? 206 : 200, {
+    'content-type': contentType,
+    'accept-ranges': 'bytes',
+    'content-length': end - start + 1,
+    ...(part && { 'content-range': `bytes ${start}-${end}/${size}` }),
+  });
+  if (context.req.method === 'HEAD') outgoing.end();
+  else await pipeline(read({ start, end }), outgoing);
+  return RESPONSE_ALREADY_SENT;
+}
+
+/** Several parts at once, other units and malformed headers may be answered with the whole (RFC 9110, 14.2). */
+function requestedPart(header: string | undefined, size: number): { start: number; end: number } | undefined {
+  const ranges = header === undefined ? -2 : parseRange(size, header);
+  if (ranges === -1) throw new OperationError('range_not_satisfiable', `there are ${size} bytes, and the Range header asks for others`);
+  return ranges === -2 || ranges.type !== 'bytes' || ranges.length !== 1 ? undefined : ranges[0];
 }
 
 function responseFor(operation: Operation, value: unknown): [status: number, response: ResponseKind] {

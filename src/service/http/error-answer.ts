@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ErrorObject } from '../../contract/errors.ts';
+import type { ErrorCode, ErrorObject } from '../../contract/errors.ts';
 import { OperationError } from '../../contract/errors.ts';
 
 /** What the client learns of a failure: the error itself, or that there was one which is not its business. */
@@ -12,10 +12,12 @@ export function errorBody(error: OperationError): ErrorObject {
   return { code: error.code, message: error.message, ...(error.details && { details: error.details }) };
 }
 
-/** Conflicts say that repeating won't help: the public client would repeat them otherwise. */
+/** Some say that repeating won't help: the public client would repeat them otherwise. */
 export function errorHeaders(error: OperationError): Record<string, string> {
-  return error.status === 409 ? { 'x-should-retry': 'false' } : {};
+  return error.status === 409 || hopeless.has(error.code) ? { 'x-should-retry': 'false' } : {};
 }
+
+const hopeless: ReadonlySet<ErrorCode> = new Set(['recording_failed', 'insufficient_storage']);
 
 /** A `bad_request` whose details name each wrong field. */
 export function invalidInput(issues: z.core.$ZodIssue[], whole: string): OperationError {

@@ -1,8 +1,17 @@
 import type { Readable } from 'node:stream';
 import type { Answer, BodyOutput, Octets, Operation, OperationTree, PathParameterNames, QueryOutput } from '../../contract/operation.ts';
 
-/** Raw bytes as an answer. `size` in bytes where it is known beforehand. */
-export type Bytes = { stream: AsyncIterable<Uint8Array>; size?: number };
+/** Raw bytes as an answer, to be read once. `size` in bytes where it is known beforehand. */
+export type StreamedBytes = { stream: AsyncIterable<Uint8Array>; size?: number };
+
+/** Raw bytes as an answer, of which any part can be read. `end` is the offset of the last byte. */
+export type StoredBytes = {
+  size: number;
+  contentType: string;
+  read: (part: { start: number; end: number }) => AsyncIterable<Uint8Array>;
+};
+
+export type Bytes = StreamedBytes | StoredBytes;
 
 /** A parsed and validated request. */
 export type HandlerInput<O extends Operation> = {

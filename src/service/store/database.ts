@@ -37,6 +37,19 @@ const migrations = [
     deleted_at INTEGER
   ) STRICT;
   `,
+  `
+  CREATE TABLE replays (
+    id TEXT PRIMARY KEY,
+    session_id TEXT NOT NULL,
+    token TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    content_type TEXT,
+    error TEXT,
+    markers TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX replays_of_session ON replays (session_id);
+  `,
 ];
 
 /**

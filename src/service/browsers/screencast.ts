@@ -1,0 +1,97 @@
+import type { CdpConnection } from './cdp-connection.ts';
+import type { CdpEvent, ScreencastFrame } from './cdp-protocol.ts';
+import type { PageInView } from './page-in-view.ts';
+
+export type ScreencastOptions = {
+  /** Pages are scaled down to fit into this many pixels. */
+  maxWidth: number;
+  maxHeight: number;
+  /** Frames per second at most. */
+  framerate: number;
+  /** A JPEG image in base64. The next one comes no sooner than the frame rate allows, and shows what is there by then. */
+  onFrame: (jpeg: string, metadata: ScreencastFrame['metadata']) => void;
+  /** Called once, when it ends for whatever reason. */
+  onEnd: () => void;
+};
+
+const quality = 80;
+
+/** Frames of a session's page in view, whenever what it shows has changed. */
+export class Screencast {
+  readonly #cdp: CdpConnection;
+  readonly #page: PageInView;
+  readonly #options: ScreencastOptions;
+  readonly #stopListening: (() => void)[];
+  readonly #acknowledging = new Set<NodeJS.Timeout>();
+  /** The page that frames come from, and the CDP session by which they do. */
+  #shown: { targetId: string; sessionId?: string } | undefined;
+  #ended = false;
+  /** When the next frame may come. */
+  #dueAt = -Infinity;
+
+  constructor(cdp: CdpConnection, page: PageInView, options: ScreencastOptions) {
+    this.#cdp = cdp;
+    this.#page = page;
+    this.#options = options;
+    this.#stopListening = [page.onChange(() => this.#follow()), cdp.onEvent((event) => this.#receive(event))];
+    this.#follow();
+  }
+
+  /** Ends it; does nothing when it has ended. */
+  stop(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    for (const stop of this.#stopListening) stop();
+    for (const timer of this.#acknowledging) clearTimeout(timer);
+    this.#leave();
+    this.#options.onEnd();
+  }
+
+  #follow(): void {
+    const { targetId } = this.#page;
+    if (targetId === this.#shown?.targetId) return;
+    this.#leave();
+    if (targetId !== undefined) void this.#show(targetId);
+  }
+
+  async #show(targetId: string): Promise<void> {
+    const shown: { targetId: string; sessionId?: string } = (this.#shown = { targetId });
+    const { maxWidth, maxHeight } = this.#options;
+    try {
+      // A CDP session of its own: each has one screencast.
+      const { sessionId } = await this.#cdp.send('Target.attachToTarget', { targetId, flatten: true });
+      if (this.#shown !== shown) return this.#detach(sessionId);
+      shown.sessionId = sessionId;
+      const settings = { format: 'jpeg', quality, maxWidth, maxHeight, maxFramesInFlight: 1, sendLastFrame: true } as const;
+      await this.#cdp.send('Page.startScreencast', settings, { sessionId });
+    } catch {
+      // The page was closed meanwhile, and another one comes into view.
+    }
+  }
+
+  #leave(): void {
+    const sessionId = this.#shown?.sessionId;
+    this.#shown = undefined;
+    if (sessionId !== undefined) this.#detach(sessionId);
+  }
+
+  #detach(sessionId: string): void {
+    this.#cdp.send('Target.detachFromTarget', { sessionId }).catch(() => {});
+  }
+
+  #receive(event: CdpEvent): void {
+    if (event.method !== 'Page.screencastFrame' || event.sessionId !== this.#shown?.sessionId) return;
+    const { data, metadata, sessionId: frame } = event.params;
+    const interval = 1000 / this.#options.framerate;
+    const now = performance.now();
+    this.#dueAt = this.#dueAt + interval < now ? now + interval : this.#dueAt + interval;
+    // Chromium sends the next frame once this one is acknowledged.
+    const timer = setTimeout(() => {
+      this.#acknowledging.delete(timer);
+      this.#cdp.send('Page.screencastFrameAck', { sessionId: frame }, { sessionId: event.sessionId }).catch(() => {});
+    }, this.#dueAt - now);
+    timer.unref();
+    this.#acknowledging.add(timer);
+    this.#options.onFrame(data, metadata);
+  }
+}
