@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-type ServeOptions = { port: number; dataDir?: string; chromium?: string; sandbox: boolean };
+type ServeOptions = { port: number; dataDir?: string; chromium?: string; sandbox: boolean; replayFormat?: 'h264' | 'vp9' | 'vp8' };
 
 const examples = `
 Examples:
@@ -23,11 +23,18 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
     )
     .addOption(new Option('--chromium <file>', 'the Chromium to run').env('PLAYWRIGHT_POOL_CHROMIUM'))
     .option('--no-sandbox', "run Chromium without its sandbox, where the system doesn't allow one")
+    .addOption(
+      new Option('--replay-format <format>', 'h264 in MP4, vp9 or vp8 in WebM (default: the first that Chromium can encode)').choices([
+        'h264',
+        'vp9',
+        'vp8',
+      ]),
+    )
     .addHelpText('after', examples)
     .action((options: ServeOptions) => serve(options, env));
 }
 
-async function serve({ port, dataDir, chromium, sandbox }: ServeOptions, env: NodeJS.ProcessEnv): Promise<void> {
+async function serve({ port, dataDir, chromium, sandbox, replayFormat }: ServeOptions, env: NodeJS.ProcessEnv): Promise<void> {
   const { dataDirectoryFor } = await import('../service/data-directory.ts');
   const { runServiceProcess } = await import('../service/service-process.ts');
   const apiKey = env['PLAYWRIGHT_POOL_API_KEY']?.trim();
@@ -37,6 +44,7 @@ async function serve({ port, dataDir, chromium, sandbox }: ServeOptions, env: No
       dataDirectory: dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(dataDir),
       ...(apiKey && { apiKey }),
       chromium: { ...(chromium && { executable: chromium }), ...(!sandbox && { sandbox }) },
+      ...(replayFormat && { replayFormat }),
       addUser: () => true,
     });
   } catch (error) {

@@ -72,7 +72,7 @@ export const replays = {
     summary: "Set a marker, which becomes a chapter in the player (this service's own operation)",
     body: marker,
     responses: { 201: empty },
-    errors: [404],
+    errors: [404, 409],
   }),
   delete: operation({
     method: 'DELETE',

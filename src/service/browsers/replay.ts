@@ -37,6 +37,8 @@ export class Replay {
   #waiting: { at: number; jpeg: string } | undefined;
   #endedAt: number | undefined;
   #discarded = false;
+  /** The bytes of the parts that were written whole. */
+  #size = 0;
   #failure: OperationError | undefined;
   #wake = () => {};
 
@@ -86,6 +88,8 @@ export class Replay {
       await this.#record();
     } catch (error) {
       this.#failure = failureOf(error);
+      // Players stumble over half a part.
+      await file.truncate(this.#size).catch(() => {});
     }
     this.#screencast.stop();
     this.#cancelCap();
@@ -141,8 +145,9 @@ export class Replay {
         const { bytesWritten } = await this.#options.file.write(data, written, data.length - written, position + written);
         written += bytesWritten;
       }
-      if (position + data.length > largestFile) this.#screencast.stop();
+      this.#size = Math.max(this.#size, position + data.length);
     }
+    if (this.#size > largestFile) this.#screencast.stop();
   }
 
   /** In seconds since the start. */

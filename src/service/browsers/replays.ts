@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { OperationError } from '../../contract/errors.ts';
+import { OperationError, type ErrorCode } from '../../contract/errors.ts';
 import type { ReplayMarker, ReplayStart } from '../../contract/replays.ts';
 import type { Clock } from '../clock.ts';
 import { newId, newToken, sameToken } from '../id.ts';
@@ -21,7 +21,7 @@ export type ReplayRecord = {
   /** Unknown until the first frame is encoded. */
   contentType: string | undefined;
   /** Why it broke off. */
-  error: string | undefined;
+  failure: { code: ErrorCode; message: string } | undefined;
   markers: { title: string; at_ms: number }[];
 };
 
@@ -83,7 +83,7 @@ export class Replays {
       startedAt: this.#clock.now(),
       finishedAt: undefined,
       contentType: undefined,
-      error: undefined,
+      failure: undefined,
       markers: [],
     };
     try {
@@ -127,20 +127,20 @@ export class Replays {
   }
 
   /** `undefined` until the recording is finished. Throws `not_found` when it broke off before there was a picture. */
-  async video({ id, finishedAt, contentType, error }: ReplayRecord): Promise<StoredVideo | undefined> {
+  async video({ id, finishedAt, contentType, failure }: ReplayRecord): Promise<StoredVideo | undefined> {
     if (finishedAt === undefined) return undefined;
     const file = this.#fileOf(id);
     const { size } = await stat(file).catch(() => ({ size: 0 }));
     if (size === 0 || contentType === undefined) {
-      throw new OperationError('not_found', `the replay ${id} has no video${error === undefined ? '' : `: ${error}`}`);
+      throw new OperationError('not_found', `the replay ${id} has no video${failure ? `: ${failure.message}` : ''}`);
     }
     return { size, contentType, read: ({ start, end }) => createReadStream(file, { start, end }) };
   }
 
   /** Ends a recording and waits until its video is complete; one that has ended stays as it is. Throws what made it break off. */
-  async stop({ id, error }: ReplayRecord): Promise<void> {
+  async stop({ id, failure }: ReplayRecord): Promise<void> {
     await this.#running.get(id)?.stop();
-    if (error !== undefined) throw new OperationError('recording_failed', error);
+    if (failure) throw new OperationError(failure.code, failure.message);
   }
 
   /** Throws `conflict` when the recording has ended and the marker does not say when it is. */
@@ -165,7 +165,10 @@ export class Replays {
 
   #finished(id: string, failure: OperationError | undefined): void {
     this.#running.delete(id);
-    this.#records.change(id, { finishedAt: this.#clock.now(), error: failure?.message });
+    this.#records.change(id, {
+      finishedAt: this.#clock.now(),
+      failure: failure && { code: failure.code, message: failure.message },
+    });
   }
 
   async #recover(): Promise<void> {
@@ -175,8 +178,9 @@ export class Replays {
         this.#records.delete(id);
       } else if (finishedAt === undefined) {
         const { mtimeMs } = await stat(this.#fileOf(id));
-        const error = 'the service ended during the recording; the video up to there plays';
-        this.#records.change(id, { finishedAt: Math.max(startedAt, Math.round(mtimeMs)), error });
+        const message = 'the service ended during the recording; the video up to there plays';
+        const failure = { code: 'recording_failed', message } as const;
+        this.#records.change(id, { finishedAt: Math.max(startedAt, Math.round(mtimeMs)), failure });
       }
     }
     await Promise.all(Array.from(files, (id) => rm(this.#fileOf(id), { recursive: true, force: true })));

@@ -20,12 +20,12 @@ export function replayHandlers({ sessions, replays }: { sessions: HeldSessions; 
 }
 
 /** A recording as the wire shows it. `host` is how the caller reaches the service. */
-function replayAnswer({ id, token, startedAt, finishedAt, error }: ReplayRecord, host: string): Replay {
+function replayAnswer({ id, token, startedAt, finishedAt, failure }: ReplayRecord, host: string): Replay {
   return {
     replay_id: id,
     started_at: new Date(startedAt).toISOString(),
     finished_at: finishedAt === undefined ? null : new Date(finishedAt).toISOString(),
     replay_view_url: `http://${host}/browser/replays?jwt=${token}&replay_id=${id}`,
-    ...(error !== undefined && { error_message: error }),
+    ...(failure && { error_message: failure.message }),
   };
 }

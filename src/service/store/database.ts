@@ -45,7 +45,7 @@ const migrations = [
     started_at INTEGER NOT NULL,
     finished_at INTEGER,
     content_type TEXT,
-    error TEXT,
+    failure TEXT,
     markers TEXT NOT NULL
   ) STRICT;
   CREATE INDEX replays_of_session ON replays (session_id);

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../contract/errors.ts';
 import type { Database } from './database.ts';
 
 type Row = {
@@ -7,11 +8,12 @@ type Row = {
   started_at: number;
   finished_at: number | null;
   content_type: string | null;
-  error: string | null;
+  failure: string | null;
   markers: string;
 };
 
 type Marker = { title: string; at_ms: number };
+type Failure = { code: ErrorCode; message: string };
 
 /** A recording; times in ms since the epoch. */
 type Replay = {
@@ -21,7 +23,7 @@ type Replay = {
   startedAt: number;
   finishedAt: number | undefined;
   contentType: string | undefined;
-  error: string | undefined;
+  failure: Failure | undefined;
   markers: Marker[];
 };
 
@@ -36,8 +38,8 @@ export class ReplayStore {
   add(replay: Replay): void {
     this.#database
       .prepare(
-        `INSERT INTO replays (id, session_id, token, started_at, finished_at, content_type, error, markers)
-         VALUES (:id, :session_id, :token, :started_at, :finished_at, :content_type, :error, :markers)`,
+        `INSERT INTO replays (id, session_id, token, started_at, finished_at, content_type, failure, markers)
+         VALUES (:id, :session_id, :token, :started_at, :finished_at, :content_type, :failure, :markers)`,
       )
       .run(toRow(replay));
   }
@@ -49,7 +51,7 @@ export class ReplayStore {
     this.#database
       .prepare(
         `UPDATE replays SET session_id = :session_id, token = :token, started_at = :started_at, finished_at = :finished_at,
-           content_type = :content_type, error = :error, markers = :markers WHERE id = :id`,
+           content_type = :content_type, failure = :failure, markers = :markers WHERE id = :id`,
       )
       .run(toRow({ ...replay, ...changes }));
   }
@@ -83,7 +85,7 @@ function toRow(replay: Replay): Row {
     started_at: replay.startedAt,
     finished_at: replay.finishedAt ?? null,
     content_type: replay.contentType ?? null,
-    error: replay.error ?? null,
+    failure: replay.failure === undefined ? null : JSON.stringify(replay.failure),
     markers: JSON.stringify(replay.markers),
   };
 }
@@ -96,7 +98,7 @@ function fromRow(row: Row): Replay {
     startedAt: row.started_at,
     finishedAt: row.finished_at ?? undefined,
     contentType: row.content_type ?? undefined,
-    error: row.error ?? undefined,
+    failure: row.failure === null ? undefined : (JSON.parse(row.failure) as Failure),
     markers: JSON.parse(row.markers) as Marker[],
   };
 }

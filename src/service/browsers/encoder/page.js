@@ -1,16 +1,18 @@
 // Runs in the encoder's page, after Mediabunny. Its value is what encoder.ts calls.
 (() => {
-  const { CanvasSource, Mp4OutputFormat, Output, StreamTarget, WebMOutputFormat, canEncodeVideo } = globalThis.Mediabunny;
+  const { EncodedPacket, EncodedVideoPacketSource, Mp4OutputFormat, Output, StreamTarget, WebMOutputFormat } = globalThis.Mediabunny;
 
-  /** A moment without change after which what is there is written, in seconds: a recording that breaks off then lacks nothing. */
+  /** In seconds. A fragment is written as a whole, when the key frame that begins the next one comes. */
   const keyFrameInterval = 2;
   const fragmentDuration = 1;
+  /** How long the last frame is shown, in seconds. */
+  const lastFrame = 0.001;
 
-  /** Each by the name that a setting gives it, in the order of preference. */
+  /** Each by the name that a setting gives it, in the order of preference. The levels are those of the largest videos. */
   const formats = {
-    h264: { codec: 'avc', contentType: 'video/mp4' },
-    vp9: { codec: 'vp9', contentType: 'video/webm' },
-    vp8: { codec: 'vp8', contentType: 'video/webm' },
+    h264: { codec: 'avc1.640033', name: 'avc', contentType: 'video/mp4', avc: { format: 'avc' } },
+    vp9: { codec: 'vp09.00.51.08', name: 'vp9', contentType: 'video/webm' },
+    vp8: { codec: 'vp8', name: 'vp8', contentType: 'video/webm' },
   };
 
   const recordings = new Map();
@@ -18,73 +20,95 @@
   class Recording {
     #canvas;
     #context;
+    #encoder;
     #output;
-    #source;
-    #written = [];
-    /** Since when the canvas shows what it shows, in seconds from the start. */
-    #shownAt = 0;
+    #parts = [];
+    #muxing = Promise.resolve();
+    #failure;
+    #lastAt = -1;
+    #lastKeyAt = -Infinity;
 
-    constructor({ codec, contentType }, { width, height, framerate }) {
-      this.contentType = contentType;
+    constructor({ name, contentType }, config) {
+      const { width, height } = config;
       this.#canvas = new OffscreenCanvas(width, height);
-      this.#context = this.#canvas.getContext('2d', { alpha: false, desynchronized: true });
+      this.#context = this.#canvas.getContext('2d', { alpha: false });
+      const parts = this.#parts;
+      const target = new StreamTarget(
+        new WritableStream({
+          write({ data, position }) {
+            parts.push([position, toBase64(data)]);
+          },
+        }),
+      );
       const format =
         contentType === 'video/mp4'
           ? new Mp4OutputFormat({ fastStart: 'fragmented', minimumFragmentDuration: fragmentDuration })
           : new WebMOutputFormat({ minimumClusterDuration: fragmentDuration });
-      const written = this.#written;
-      const target = new StreamTarget(
-        new WritableStream({
-          write({ data, position }) {
-            written.push([position, toBase64(data)]);
-          },
-        }),
-      );
       this.#output = new Output({ format, target });
-      this.#source = new CanvasSource(this.#canvas, {
-        codec,
-        bitrate: Math.min(6_000_000, Math.round(width * height * framerate * 0.12)),
-        latencyMode: 'realtime',
-        keyFrameInterval,
+      const track = new EncodedVideoPacketSource(name);
+      this.#output.addVideoTrack(track);
+      this.#encoder = new VideoEncoder({
+        output: (chunk, metadata) => {
+          this.#muxing = this.#muxing.then(() => track.add(EncodedPacket.fromEncodedChunk(chunk), metadata));
+        },
+        error: (error) => (this.#failure = error),
       });
-      this.#output.addVideoTrack(this.#source);
+      this.#encoder.configure(config);
     }
 
     async start() {
       await this.#output.start();
+      await this.#encode(0);
     }
 
     /** Shows a JPEG image, in base64, from `at` seconds on. */
     async show(at, jpeg) {
       const image = await createImageBitmap(new Blob([fromBase64(jpeg)], { type: 'image/jpeg' }));
-      await this.write(at);
       const { width, height } = this.#canvas;
       const scale = Math.min(1, width / image.width, height / image.height);
       const [w, h] = [Math.round(image.width * scale), Math.round(image.height * scale)];
       if (w < width || h < height) this.#context.clearRect(0, 0, width, height);
       this.#context.drawImage(image, Math.floor((width - w) / 2), Math.floor((height - h) / 2), w, h);
       image.close();
+      await this.#encode(at);
     }
 
-    /** Writes what was shown until `at`. With a key frame all that came before it reaches the file. */
-    async write(at, keyFrame = false) {
-      if (at <= this.#shownAt) return;
-      await this.#source.add(this.#shownAt, at - this.#shownAt, { keyFrame });
-      this.#shownAt = at;
+    /** Writes everything up to `at` seconds. */
+    async write(at) {
+      await this.#encode(at, true);
+      await this.#flush();
     }
 
     async finish(at) {
-      await this.write(at);
+      await this.#encode(Math.max(0, at - lastFrame));
+      await this.#flush();
       await this.#output.finalize();
     }
 
     async cancel() {
+      if (this.#encoder.state !== 'closed') this.#encoder.close();
       await this.#output.cancel();
     }
 
     /** The parts of the file that were written since it was last asked, each with its position. */
     take() {
-      return this.#written.splice(0);
+      return this.#parts.splice(0);
+    }
+
+    async #encode(at, isKeyFrame = at - this.#lastKeyAt >= keyFrameInterval) {
+      if (this.#failure) throw this.#failure;
+      const time = Math.max(at, this.#lastAt + lastFrame);
+      this.#lastAt = time;
+      if (isKeyFrame) this.#lastKeyAt = time;
+      const frame = new VideoFrame(this.#canvas, { timestamp: Math.round(time * 1e6), duration: lastFrame * 1e6 });
+      this.#encoder.encode(frame, { keyFrame: isKeyFrame });
+      frame.close();
+      while (this.#encoder.encodeQueueSize > 1) await new Promise((resolve) => (this.#encoder.ondequeue = resolve));
+    }
+
+    async #flush() {
+      await this.#encoder.flush();
+      await this.#muxing;
     }
   }
 
@@ -100,14 +124,16 @@
 
   return {
     /** Begins a recording in the format of the given name, or the best that this browser can encode; `undefined` where there is none. */
-    async open(id, name, settings) {
-      const { width, height } = settings;
-      for (const format of name === undefined ? Object.values(formats) : [formats[name]]) {
-        if (!(await canEncodeVideo(format.codec, { width, height }))) continue;
-        const recording = new Recording(format, settings);
+    async open(id, name, { width, height, framerate }) {
+      const bitrate = Math.min(6_000_000, Math.round(width * height * framerate * 0.12));
+      for (const { name: track, contentType, ...codec } of name === undefined ? Object.values(formats) : [formats[name]]) {
+        const config = { ...codec, width, height, framerate, bitrate, latencyMode: 'realtime' };
+        const { supported } = await VideoEncoder.isConfigSupported(config);
+        if (!supported) continue;
+        const recording = new Recording({ name: track, contentType }, config);
         recordings.set(id, recording);
         await recording.start();
-        return { contentType: format.contentType };
+        return { contentType };
       }
       return undefined;
     },
@@ -118,7 +144,7 @@
     },
 
     async write(id, at) {
-      await recordings.get(id).write(at, true);
+      await recordings.get(id).write(at);
       return recordings.get(id).take();
     },
 

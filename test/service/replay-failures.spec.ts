@@ -1,0 +1,175 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect } from '@playwright/test';
+import { startService } from '../../src/service/service.ts';
+import { TestClock } from '../support/clock.ts';
+import { processesWith } from '../support/processes.ts';
+import { startRecording, test, videoOf } from '../support/replays.ts';
+import { callerOf, dataDirectory } from '../support/service.ts';
+import { CliProcess } from '../support/service-process.ts';
+
+/** Changes all the time, and compresses badly. */
+const noise = `data:text/html,<body style="margin:0"><canvas width=640 height=360></canvas><script>
+  const context = document.querySelector('canvas').getContext('2d');
+  const image = context.createImageData(640, 360);
+  (function draw() {
+    for (let i = 0; i < image.data.length; i++) image.data[i] = i % 4 === 3 ? 255 : Math.random() * 256;
+    context.putImageData(image, 0, 0);
+    requestAnimationFrame(draw);
+  })();
+</script>`;
+
+async function killEncoder(directory: string): Promise<void> {
+  await expect.poll(() => processesWith(`${directory}/sessions/encoder-`).length).toBeGreaterThan(0);
+  for (const pid of processesWith(`${directory}/sessions/encoder-`)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It went with another one.
+    }
+  }
+}
+
+test('a killed encoder ends the recording with an error, and the next one is recorded', async ({}, testInfo) => {
+  await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
+  const recording = await startRecording(service);
+  const page = await recording.openPage();
+  await recording.show(page, 'red', 1500);
+  await recording.show(page, 'lime', 1500);
+  await killEncoder(dataDirectory(testInfo));
+  await recording.show(page, 'blue', 100);
+  const { status, body } = await recording.stop();
+  expect([status, body.code, body.message]).toEqual([500, 'recording_failed', expect.stringContaining('encoder')]);
+  expect(await recording.state()).toMatchObject({ finished_at: expect.any(String), error_message: body.message });
+  await using video = await recording.video();
+  expect(await video.colorAt(1)).toBe('red');
+
+  const call = callerOf(service);
+  const { body: next } = await call('POST', `${recording.path}/replays`, {});
+  await recording.show(page, 'blue', 300);
+  expect((await call('POST', `${recording.path}/replays/${next.replay_id}/stop`)).status).toBe(200);
+  await using nextVideo = await videoOf(service, `${recording.path}/replays/${next.replay_id}`);
+  expect(await nextVideo.colorAt(nextVideo.duration - 0.1)).toBe('blue');
+  await recording.browser.close();
+});
+
+test('a killed browser ends the recording, and its video is complete', async ({}, testInfo) => {
+  await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
+  const recording = await startRecording(service);
+  await recording.show(await recording.openPage(), 'red', 500);
+  for (const pid of processesWith(`sessions/${recording.sessionId}/user-data`)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It went with another one.
+    }
+  }
+  await expect.poll(async () => (await recording.state()).finished_at).not.toBeNull();
+  expect((await recording.stop()).status).toBe(200);
+  await using video = await recording.video();
+  expect(await video.colorAt(video.duration - 0.1)).toBe('red');
+});
+
+for (const format of ['h264', 'vp8'] as const) {
+  test(`a recording in ${format} that a killed service left plays, and says what happened`, async ({}, testInfo) => {
+    const directory = dataDirectory(testInfo);
+    const serve = async () => {
+      const child = new CliProcess(['serve', '--port', '0', '--data-dir', directory, '--replay-format', format]);
+      const url = (await child.firstLine()).replace('listening on ', '');
+      return { child, url, apiKey: readFileSync(path.join(directory, 'api-key'), 'utf8').trim() };
+    };
+    const first = await serve();
+    const recording = await startRecording(first);
+    const page = await recording.openPage();
+    await recording.show(page, 'red', 1200);
+    await recording.show(page, 'lime', 1800);
+    first.child.child.kill('SIGKILL');
+    await first.child.exited;
+
+    const second = await serve();
+    await using _stopped = second.child;
+    const { body: list } = await callerOf(second)('GET', `${recording.path}/replays`);
+    expect(list).toMatchObject([
+      { replay_id: recording.replay.replay_id, finished_at: expect.any(String), error_message: expect.stringContaining('service ended') },
+    ]);
+    await using video = await videoOf(second, `${recording.path}/replays/${recording.replay.replay_id}`);
+    expect(await video.colorAt(0.9)).toBe('red');
+    expect(await video.colorAt(2)).toBe('lime');
+    const next = await startRecording(second);
+    await next.show(await next.openPage(), 'blue', 200);
+    expect((await next.stop()).status).toBe(200);
+    await next.browser.close();
+  });
+}
+
+test('a full disk ends the recording with an error, and the video up to there plays', async ({ tinyDisk }) => {
+  await using service = await startService({ dataDirectory: tinyDisk });
+  const recording = await startRecording(service);
+  const page = await recording.openPage();
+  await recording.show(page, 'red', 1500);
+  await page.goto(noise);
+  await expect.poll(async () => (await recording.state()).finished_at, { timeout: 20_000 }).not.toBeNull();
+  const { status, body } = await recording.stop();
+  expect([status, body.message]).toEqual([507, expect.stringContaining('full')]);
+  await using video = await recording.video();
+  expect(await video.colorAt(1)).toBe('red');
+
+  const call = callerOf(service);
+  await call('DELETE', `${recording.path}/replays/${recording.replay.replay_id}`);
+  const { body: next } = await call('POST', `${recording.path}/replays`, {});
+  await page.goto('about:blank');
+  expect((await call('POST', `${recording.path}/replays/${next.replay_id}/stop`)).status).toBe(200);
+  await recording.browser.close();
+});
+
+test('replays are kept for a week', async ({}, testInfo) => {
+  const directory = dataDirectory(testInfo);
+  const clock = new TestClock();
+  const kept = await recordOnce({ dataDirectory: directory, clock });
+  expect(readdirSync(path.join(directory, 'replays'))).toEqual([kept.replay.replay_id]);
+  clock.advance(6.9 * 24 * 3600 * 1000);
+  const { replay } = await recordOnce({ dataDirectory: directory, clock });
+  expect(readdirSync(path.join(directory, 'replays')).sort()).toEqual([kept.replay.replay_id, replay.replay_id].sort());
+  clock.advance(0.2 * 24 * 3600 * 1000);
+  await using _service = await startService({ dataDirectory: directory, clock });
+  expect(readdirSync(path.join(directory, 'replays'))).toEqual([replay.replay_id]);
+});
+
+async function recordOnce(options: { dataDirectory: string; clock: TestClock }) {
+  await using service = await startService(options);
+  const recording = await startRecording(service);
+  await recording.show(await recording.openPage(), 'red', 0);
+  await recording.stop();
+  await recording.browser.close();
+  return recording;
+}
+
+test('memory does not grow with the length of a recording', async ({}, testInfo) => {
+  const isLong = process.env['PLAYWRIGHT_POOL_TEST_LONG'] !== undefined;
+  test.setTimeout(isLong ? 900_000 : 120_000);
+  const child = new CliProcess(['serve', '--port', '0', '--data-dir', dataDirectory(testInfo)]);
+  const url = (await child.firstLine()).replace('listening on ', '');
+  await using _stopped = child;
+  const apiKey = readFileSync(path.join(dataDirectory(testInfo), 'api-key'), 'utf8').trim();
+  const recording = await startRecording({ url, apiKey }, { framerate: 60 });
+  const page = await recording.openPage();
+  await page.goto(noise);
+  const memory = () => memoryOf([child.child.pid!, ...processesWith(`${dataDirectory(testInfo)}/sessions/encoder-`)]);
+  const frames = async (count: number) => {
+    await page.evaluate(async (count) => {
+      for (let frame = 0; frame < count; frame++) await new Promise(requestAnimationFrame);
+    }, count);
+  };
+  await frames(isLong ? 600 : 120);
+  const before = memory();
+  await frames(isLong ? 6000 : 360);
+  expect(memory() - before).toBeLessThan(150);
+  expect((await recording.stop()).status).toBe(200);
+  await recording.browser.close();
+});
+
+/** What the processes hold together, in MiB; what several of them share counts once for all. */
+function memoryOf(pids: number[]): number {
+  const kilobytes = pids.map((pid) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0));
+  return kilobytes.reduce((sum, value) => sum + value, 0) / 1024;
+}

@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
+import { openVideo } from '../support/video.ts';
+import { test } from '../support/replays.ts';
+
+test('a recording shows what the page showed, when it did', async ({ record }) => {
+  const recording = await record({ framerate: 10 });
+  const page = await recording.openPage();
+  const startedAt = Date.parse(recording.replay.started_at);
+  const shownAt: [string, number][] = [];
+  for (const color of ['red', 'lime', 'blue'] as const) {
+    await recording.show(page, color, 600);
+    shownAt.push([color, (Date.now() - startedAt - 300) / 1000]);
+  }
+  expect((await recording.stop()).status).toBe(200);
+  const { finished_at } = await recording.state();
+  await using video = await recording.video();
+  expect(video).toMatchObject({ width: 640, height: 360 });
+  expect(Math.abs(video.duration - (Date.parse(finished_at!) - startedAt) / 1000)).toBeLessThan(0.3);
+  for (const [color, second] of shownAt) expect(await video.colorAt(second)).toBe(color);
+  expect(await video.colorAt(video.duration - 0.05)).toBe('blue');
+});
+
+test('a recording follows tabs, popups and isolated contexts', async ({ record }) => {
+  const recording = await record();
+  const startedAt = Date.parse(recording.replay.started_at);
+  const expected: [string, number][] = [];
+  const hold = async (color: string) => {
+    await sleep(500);
+    expected.push([color, (Date.now() - startedAt - 200) / 1000]);
+  };
+  const first = await recording.openPage();
+  await recording.show(first, 'red', 0);
+  await hold('red');
+  const second = await first.context().newPage();
+  await recording.show(second, 'lime', 0);
+  await hold('lime');
+  const popupOpened = first.waitForEvent('popup');
+  await first.evaluate(() => void window.open('about:blank', '', 'width=300,height=300'));
+  const popup = await popupOpened;
+  await popup.evaluate(() => (document.body.style.background = 'blue'));
+  await hold('blue');
+  const isolated = await recording.openPage();
+  await recording.show(isolated, 'yellow', 0);
+  await hold('yellow');
+  await first.bringToFront();
+  await hold('red');
+  await isolated.bringToFront();
+  await hold('yellow');
+  await isolated.close();
+  await hold('red');
+  await recording.stop();
+  await using video = await recording.video();
+  for (const [color, at] of expected) expect([at, await video.colorAt(at)]).toEqual([at, color]);
+});
+
+for (const [replayFormat, contentType] of [
+  ['h264', 'video/mp4'],
+  ['vp9', 'video/webm'],
+  ['vp8', 'video/webm'],
+] as const) {
+  test.describe(`with the format ${replayFormat}`, () => {
+    test.use({ serviceOptions: { replayFormat } });
+
+    test('a recording is encoded in it', async ({ record }) => {
+      const recording = await record({ size: { width: 322, height: 241 } });
+      const page = await recording.openPage();
+      await recording.show(page, 'magenta', 300);
+      await recording.stop();
+      await using video = await recording.video();
+      expect(video).toMatchObject({ contentType, width: 322, height: 242 });
+      expect(await video.colorAt(video.duration - 0.1)).toBe('magenta');
+    });
+  });
+}
+
+test('a recording without a page is black and as long as it lasted', async ({ record }) => {
+  const recording = await record();
+  await sleep(500);
+  await recording.stop();
+  await using video = await recording.video();
+  expect(video.duration).toBeGreaterThan(0.4);
+  expect(await video.colorAt(0.2)).toBe('black');
+});
+
+test('several recordings of a session run side by side', async ({ record, service }) => {
+  const recording = await record();
+  const page = await recording.openPage();
+  await recording.show(page, 'red', 300);
+  const { body: second } = await service.call('POST', `${recording.path}/replays`, { framerate: 60 });
+  await recording.show(page, 'blue', 300);
+  await recording.stop();
+  const { body: list } = await service.call('GET', `${recording.path}/replays`);
+  expect(list).toMatchObject([
+    { replay_id: recording.replay.replay_id, finished_at: expect.any(String) },
+    { replay_id: second.replay_id, finished_at: null },
+  ]);
+  await service.call('POST', `${recording.path}/replays/${second.replay_id}/stop`);
+  for (const { replay_id } of [recording.replay, second]) {
+    const answer = await service.call('GET', `${recording.path}/replays/${replay_id}`, undefined, { range: 'bytes=0-99' });
+    expect(answer.status).toBe(206);
+  }
+});
+
+test('a download waits for the end, and answers ranges', async ({ record, service: { call, url, apiKey } }) => {
+  const recording = await record();
+  const path = `${recording.path}/replays/${recording.replay.replay_id}`;
+  const early = await call('GET', path);
+  expect(early.status).toBe(202);
+  expect(Number(early.headers.get('retry-after'))).toBeGreaterThan(0);
+  await recording.show(await recording.openPage(), 'red', 200);
+  await recording.stop();
+
+  const authorization = `Bearer ${apiKey}`;
+  const whole = await fetch(`${url}${path}`, { headers: { authorization } });
+  const bytes = Buffer.from(await whole.arrayBuffer());
+  expect(whole.headers.get('accept-ranges')).toBe('bytes');
+  const part = await fetch(`${url}${path}`, { headers: { authorization, range: 'bytes=10-19' } });
+  expect([part.status, part.headers.get('content-range')]).toEqual([206, `bytes 10-19/${bytes.length}`]);
+  expect(Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(10, 20))).toBe(true);
+  const tail = await fetch(`${url}${path}`, { headers: { authorization, range: 'bytes=-5' } });
+  expect(Buffer.from(await tail.arrayBuffer()).equals(bytes.subarray(-5))).toBe(true);
+  expect((await call('GET', path, undefined, { range: `bytes=${bytes.length}-` })).status).toBe(416);
+  expect((await fetch(`${url}${path}`, { headers: { authorization, range: 'apples=1-2' } })).status).toBe(200);
+  const head = await fetch(`${url}${path}`, { method: 'HEAD', headers: { authorization } });
+  expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.length)]);
+});
+
+test('a recording ends after its longest duration', async ({ record }) => {
+  const recording = await record({ max_duration_in_seconds: 1 });
+  await recording.show(await recording.openPage(), 'red', 0);
+  await expect.poll(async () => (await recording.state()).finished_at, { timeout: 10_000 }).not.toBeNull();
+  await using video = await recording.video();
+  expect(video.duration).toBeGreaterThan(0.9);
+  expect(video.duration).toBeLessThan(1.5);
+  expect((await recording.stop()).status).toBe(200);
+});
+
+test('a recording ends with its session and outlives it', async ({ record, service: { call } }) => {
+  const recording = await record();
+  await recording.show(await recording.openPage(), 'red', 300);
+  expect((await call('DELETE', recording.path)).status).toBe(204);
+  await expect.poll(async () => (await recording.state()).finished_at).not.toBeNull();
+  await using video = await recording.video();
+  expect(await video.colorAt(video.duration - 0.1)).toBe('red');
+  expect((await call('POST', `${recording.path}/replays`, {})).status).toBe(404);
+});
+
+test('a recording ends when the browser goes back to its pool', async ({ service: { call } }) => {
+  await call('POST', '/browser_pools', { name: 'one', size: 1, headless: true });
+  const { body: session } = await call('POST', '/browser_pools/one/acquire', { acquire_timeout_seconds: 30 });
+  const path = `/browsers/${session.session_id}/replays`;
+  const { body: replay } = await call('POST', path, {});
+  await call('POST', '/browser_pools/one/release', { session_id: session.session_id, reuse: true });
+  await expect.poll(async () => (await call('GET', path)).body[0].finished_at).not.toBeNull();
+  expect((await call('POST', `${path}/${replay.replay_id}/stop`)).status).toBe(200);
+});
+
+test('markers are kept in their order', async ({ record, service: { call, url } }) => {
+  const recording = await record();
+  const path = `${recording.path}/replays/${recording.replay.replay_id}`;
+  expect((await call('POST', `${path}/markers`, { title: 'later' })).status).toBe(201);
+  expect((await call('POST', `${path}/markers`, { title: 'first', at_ms: 0 })).status).toBe(201);
+  await recording.stop();
+  expect((await call('POST', `${path}/markers`, { title: 'when?' })).status).toBe(409);
+  expect((await call('POST', `${path}/markers`, { title: ' ' })).status).toBe(400);
+  const page = await (await fetch(recording.replay.replay_view_url.replace(/^http:\/\/[^/]+/, url))).text();
+  expect(page.indexOf('first')).toBeGreaterThan(0);
+  expect(page.indexOf('later')).toBeGreaterThan(page.indexOf('first'));
+});
+
+test('a deleted recording is gone, also while it runs', async ({ record, service: { call } }) => {
+  const recording = await record();
+  const path = `${recording.path}/replays/${recording.replay.replay_id}`;
+  expect((await call('DELETE', path)).status).toBe(204);
+  expect((await call('GET', path)).status).toBe(404);
+  expect((await call('DELETE', path)).status).toBe(404);
+  expect((await call('GET', `${recording.path}/replays`)).body).toEqual([]);
+});
+
+test('bad input is answered with what is wrong', async ({ record, service: { call } }) => {
+  const recording = await record();
+  const path = `${recording.path}/replays`;
+  for (const body of [
+    { framerate: 0 },
+    { framerate: 61 },
+    { framerate: 2.5 },
+    { max_duration_in_seconds: 0 },
+    { record_audio: true },
+    { size: { width: 10, height: 10 } },
+    { speed: 2 },
+  ]) {
+    const { status, body: error } = await call('POST', path, body);
+    expect([body, status]).toEqual([body, 400]);
+    expect(error.message).toContain(Object.keys(body)[0]);
+  }
+  expect((await call('POST', `${path}/unknown/stop`)).status).toBe(404);
+  expect((await call('GET', `${path}/unknown`)).status).toBe(404);
+  expect((await call('GET', '/browsers/unknown/replays')).status).toBe(404);
+  expect((await call('POST', '/browsers/unknown/replays', {})).status).toBe(404);
+  // As the hosted service: whoever stops twice wants it stopped.
+  expect((await recording.stop()).status).toBe(200);
+  expect((await recording.stop()).status).toBe(200);
+});
+
+test('the public client starts, lists, stops and downloads', async ({ service, record }) => {
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
+  const { sessionId: id, ...recording } = await record();
+  const started = await kernel.browsers.replays.start(id, { framerate: 5, max_duration_in_seconds: 60 });
+  await recording.show(await recording.openPage(), 'cyan', 400);
+  expect(await kernel.browsers.replays.list(id)).toHaveLength(2);
+  await kernel.browsers.replays.stop(started.replay_id, { id });
+  const answer = await kernel.browsers.replays.download(started.replay_id, { id });
+  await using video = await openVideo(Buffer.from(await answer.arrayBuffer()), answer.headers.get('content-type')!);
+  expect(await video.colorAt(video.duration - 0.1)).toBe('cyan');
+});

@@ -1,0 +1,91 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium, expect, type Browser, type Page } from '@playwright/test';
+import { callerOf, dataDirectory, test as base, type Call } from './service.ts';
+import { openVideo, type Color, type OpenVideo } from './video.ts';
+
+type Replay = { replay_id: string; started_at: string; finished_at: string | null; replay_view_url: string; error_message?: string };
+type At = { url: string; apiKey: string };
+
+type Fixtures = {
+  /** Starts a session of 640x360, or another size, connects Playwright and closes it with the test. */
+  record: (options?: object) => Promise<Recording>;
+  /** A data directory whose replays are on a disk of 256 KiB. */
+  tinyDisk: string;
+};
+
+export const test = base.extend<Fixtures>({
+  record: async ({ service }, use) => {
+    const browsers: Browser[] = [];
+    await use(async (options) => {
+      const recording = await startRecording(service, options);
+      browsers.push(recording.browser);
+      return recording;
+    });
+    await Promise.all(browsers.map((browser) => browser.close()));
+  },
+  tinyDisk: async ({}, use, testInfo) => {
+    const directory = dataDirectory(testInfo);
+    const replays = join(directory, 'replays');
+    mkdirSync(replays, { recursive: true });
+    const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'none', replays]).status === 0;
+    test.skip(!isMounted, 'file systems cannot be mounted here');
+    await use(directory);
+    spawnSync('umount', ['--lazy', replays]);
+  },
+});
+
+/** A session that is being recorded. */
+export type Recording = {
+  /** `/browsers/{id}` of the session. */
+  path: string;
+  sessionId: string;
+  replay: Replay;
+  browser: Browser;
+  /** Shows a colour on the page for some milliseconds. */
+  show(page: Page, color: Color, ms: number): Promise<void>;
+  openPage(): Promise<Page>;
+  stop(): ReturnType<Call>;
+  /** What `GET /browsers/{id}/replays` says of it. */
+  state(): Promise<Replay>;
+  /** The finished video, open in a real browser. */
+  video(): Promise<OpenVideo & { contentType: string }>;
+};
+
+/** Starts to record a new session. */
+export async function startRecording(service: At, options: object = {}): Promise<Recording> {
+  const call = callerOf(service);
+  const viewport = { width: 640, height: 360 };
+  const { body: session } = await call('POST', '/browsers', { headless: true, viewport });
+  const path = `/browsers/${session.session_id}`;
+  const { status, body: replay } = await call('POST', `${path}/replays`, options);
+  expect(status, JSON.stringify(replay)).toBe(201);
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  return {
+    path,
+    sessionId: session.session_id,
+    replay,
+    browser,
+    openPage: async () => (await browser.newContext({ viewport })).newPage(),
+    async show(page, color, ms) {
+      await page.goto(`data:text/html,<body style="background:${color}">`);
+      await sleep(ms);
+    },
+    stop: () => call('POST', `${path}/replays/${replay.replay_id}/stop`),
+    async state() {
+      const { body } = await call('GET', `${path}/replays`);
+      return body.find(({ replay_id }: Replay) => replay_id === replay.replay_id);
+    },
+    video: () => videoOf(service, `${path}/replays/${replay.replay_id}`),
+  };
+}
+
+/** Opens the video at a path of the service in a real browser. */
+export async function videoOf({ url, apiKey }: At, path: string): Promise<OpenVideo & { contentType: string }> {
+  const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${apiKey}` } });
+  expect(response.status).toBe(200);
+  const contentType = response.headers.get('content-type')!;
+  return { contentType, ...(await openVideo(Buffer.from(await response.arrayBuffer()), contentType)) };
+}

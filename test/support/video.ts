@@ -1,0 +1,82 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { chromium, type Page } from '@playwright/test';
+import { systemChromium } from './chromium.ts';
+
+export type Color = 'black' | 'white' | 'red' | 'lime' | 'blue' | 'yellow' | 'magenta' | 'cyan';
+
+/** A video that is open in a page of a real browser. */
+export type OpenVideo = {
+  /** In seconds; Infinity where the file does not say. */
+  duration: number;
+  width: number;
+  height: number;
+  /** What is in the middle of the picture at a second of the video: the nearest of the pure colours. */
+  colorAt(second: number): Promise<Color>;
+} & AsyncDisposable;
+
+/** Opens a video in a real browser. Throws when it can't be played. */
+export async function openVideo(bytes: Uint8Array, contentType: string): Promise<OpenVideo> {
+  const server = createServer((request, response) => {
+    if (request.url !== '/video') return response.setHeader('content-type', 'text/html').end('<video src="/video" preload="auto"></video>');
+    const [, first = '0', last = ''] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '') ?? [];
+    const [start, end] = [Number(first), last === '' ? bytes.length - 1 : Number(last)];
+    const headers = { 'content-type': contentType, 'accept-ranges': 'bytes', 'content-range': `bytes ${start}-${end}/${bytes.length}` };
+    return response.writeHead(206, headers).end(bytes.subarray(start, end + 1));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const browser = await chromium.launch({ executablePath: await systemChromium() });
+  const dispose = async () => {
+    await browser.close();
+    server.closeAllConnections();
+    server.close();
+  };
+  try {
+    const page = await browser.newPage();
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const { duration, width, height } = await loaded(page);
+    return { duration, width, height, colorAt: (second) => colorAt(page, second), [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+async function loaded(page: Page) {
+  return await page.locator('video').evaluate(async (element) => {
+    const video = element as HTMLVideoElement;
+    if (video.readyState < 2) {
+      await new Promise((resolve, reject) => {
+        video.onloadeddata = resolve;
+        video.onerror = () => reject(new Error(`the video can't be played: ${video.error?.message}`));
+        if (video.error) reject(new Error(`the video can't be played: ${video.error.message}`));
+      });
+    }
+    return { duration: video.duration, width: video.videoWidth, height: video.videoHeight };
+  });
+}
+
+async function colorAt(page: Page, second: number): Promise<Color> {
+  return await page.locator('video').evaluate(async (element, second) => {
+    const video = element as HTMLVideoElement;
+    await new Promise((resolve, reject) => {
+      video.onseeked = resolve;
+      setTimeout(() => reject(new Error(`the video of ${video.duration} s can't be shown at ${second} s`)), 5000);
+      video.currentTime = second;
+    });
+    const context = new OffscreenCanvas(1, 1).getContext('2d')!;
+    context.drawImage(video, video.videoWidth / 2, video.videoHeight / 2, 1, 1, 0, 0, 1, 1);
+    const bits = Array.from(context.getImageData(0, 0, 1, 1).data.slice(0, 3), (value) => (value > 127 ? 1 : 0)).join('');
+    const colors: Record<string, Color> = {
+      '000': 'black',
+      '111': 'white',
+      '100': 'red',
+      '010': 'lime',
+      '001': 'blue',
+      '110': 'yellow',
+      '101': 'magenta',
+      '011': 'cyan',
+    };
+    return colors[bits]!;
+  }, second);
+}
