@@ -123,6 +123,14 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
     may: ['./attachments.ts', '../src/reaper/ledger.ts', 'type:@playwright/test/reporter'],
     mayNot: ['./lease.ts', '../src/reaper/holder.ts', '../src/client/index.ts', '../src/service/service.ts', '@playwright/test', 'node:fs'],
   },
+  'src/player/a.ts': {
+    may: ['node:fs', './b.ts'],
+    mayNot: ['../contract/contract.ts', '../service/service.ts', '../../fixtures/index.ts', 'zod', 'hono'],
+  },
+  'src/service/pages/a.ts': {
+    may: ['../http/answer.ts', '../../player/player.ts', '../../contract/errors.ts', '../clock.ts', 'hono/html', 'ws', 'zod', './b.ts'],
+    mayNot: ['../browsers/session.ts', '../store/replays.ts', '../handlers/replays.ts', '../service.ts', 'libsql'],
+  },
   'examples/todo/tests/a.spec.ts': {
     may: ['playwright-pool', 'playwright-pool/client', '@playwright/test', 'node:fs/promises', './b.ts', '../b.ts'],
     mayNot: ['../../../fixtures/index.ts', '../../../dist/fixtures/index.js', '../../../src/client/index.ts', 'undici'],

@@ -10,8 +10,8 @@ test('a recording shows what the page showed, when it did', async ({ record }) =
   const startedAt = Date.parse(recording.replay.started_at);
   const shownAt: [string, number][] = [];
   for (const color of ['red', 'lime', 'blue'] as const) {
-    await recording.show(page, color, 600);
-    shownAt.push([color, (Date.now() - startedAt - 300) / 1000]);
+    await recording.show(page, color, 700);
+    shownAt.push([color, (Date.now() - startedAt - 200) / 1000]);
   }
   expect((await recording.stop()).status).toBe(200);
   const { finished_at } = await recording.state();
@@ -27,8 +27,8 @@ test('a recording follows tabs, popups and isolated contexts', async ({ record }
   const startedAt = Date.parse(recording.replay.started_at);
   const expected: [string, number][] = [];
   const hold = async (color: string) => {
-    await sleep(500);
-    expected.push([color, (Date.now() - startedAt - 200) / 1000]);
+    await sleep(800);
+    expected.push([color, (Date.now() - startedAt - 100) / 1000]);
   };
   const first = await recording.openPage();
   await recording.show(first, 'red', 0);

@@ -71,6 +71,7 @@ export async function startRecording(service: At, options: object = {}): Promise
     openPage: async () => (await browser.newContext({ viewport })).newPage(),
     async show(page, color, ms) {
       await page.goto(`data:text/html,<body style="background:${color}">`);
+      await painted(page);
       await sleep(ms);
     },
     stop: () => call('POST', `${path}/replays/${replay.replay_id}/stop`),
@@ -80,6 +81,11 @@ export async function startRecording(service: At, options: object = {}): Promise
     },
     video: () => videoOf(service, `${path}/replays/${replay.replay_id}`),
   };
+}
+
+/** Waits until what the page shows now was drawn. */
+export async function painted(page: Page): Promise<void> {
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }
 
 /** Opens the video at a path of the service in a real browser. */
