@@ -143,6 +143,7 @@ async function rootCommand() {
 
 function upToDate() {
   const inputs = readdirSync(root).filter((name) => name === 'package.json' || /^tsconfig.*\.json$/.test(name));
+  inputs.push('scripts/copy-assets.mjs');
   for (const directory of ['src', 'fixtures']) {
     // With its directories, whose times tell of files that were deleted or renamed.
     inputs.push(directory, ...readdirSync(join(root, directory), { recursive: true }).map((name) => join(directory, name)));

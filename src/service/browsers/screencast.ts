@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CdpConnection } from './cdp-connection.ts';
 import type { CdpEvent, ScreencastFrame } from './cdp-protocol.ts';
 import type { PageInView } from './page-in-view.ts';
@@ -15,6 +16,12 @@ export type ScreencastOptions = {
 };
 
 const quality = 80;
+/** How long, in ms, and how often the first frame of a page is waited for. */
+const firstFrameMs = 250;
+const mostStarts = 20;
+
+/** The page that frames come from, and the CDP session by which they do. */
+type Shown = { targetId: string; sessionId?: string; hasFrames: boolean };
 
 /** Frames of a session's page in view, whenever what it shows has changed. */
 export class Screencast {
@@ -23,8 +30,7 @@ export class Screencast {
   readonly #options: ScreencastOptions;
   readonly #stopListening: (() => void)[];
   readonly #acknowledging = new Set<NodeJS.Timeout>();
-  /** The page that frames come from, and the CDP session by which they do. */
-  #shown: { targetId: string; sessionId?: string } | undefined;
+  #shown: Shown | undefined;
   #ended = false;
   /** When the next frame may come. */
   #dueAt = -Infinity;
@@ -55,17 +61,26 @@ export class Screencast {
   }
 
   async #show(targetId: string): Promise<void> {
-    const shown: { targetId: string; sessionId?: string } = (this.#shown = { targetId });
-    const { maxWidth, maxHeight } = this.#options;
+    const shown: Shown = (this.#shown = { targetId, hasFrames: false });
     try {
       // A CDP session of its own: each has one screencast.
       const { sessionId } = await this.#cdp.send('Target.attachToTarget', { targetId, flatten: true });
       if (this.#shown !== shown) return this.#detach(sessionId);
       shown.sessionId = sessionId;
-      const settings = { format: 'jpeg', quality, maxWidth, maxHeight, maxFramesInFlight: 1, sendLastFrame: true } as const;
-      await this.#cdp.send('Page.startScreencast', settings, { sessionId });
+      await this.#start(shown, sessionId);
     } catch {
       // The page was closed meanwhile, and another one comes into view.
+    }
+  }
+
+  /** Of a new page Chromium sometimes sends no frame, until the screencast is started anew. */
+  async #start(shown: Shown, sessionId: string): Promise<void> {
+    const { maxWidth, maxHeight } = this.#options;
+    const settings = { format: 'jpeg', quality, maxWidth, maxHeight, maxFramesInFlight: 1, sendLastFrame: true } as const;
+    for (let starts = 0; starts < mostStarts && this.#shown === shown && !shown.hasFrames; starts++) {
+      if (starts > 0) await this.#cdp.send('Page.stopScreencast', {}, { sessionId });
+      await this.#cdp.send('Page.startScreencast', settings, { sessionId });
+      await sleep(firstFrameMs, undefined, { ref: false });
     }
   }
 
@@ -80,7 +95,8 @@ export class Screencast {
   }
 
   #receive(event: CdpEvent): void {
-    if (event.method !== 'Page.screencastFrame' || event.sessionId !== this.#shown?.sessionId) return;
+    if (event.method !== 'Page.screencastFrame' || !this.#shown || event.sessionId !== this.#shown.sessionId) return;
+    this.#shown.hasFrames = true;
     const { data, metadata, sessionId: frame } = event.params;
     const interval = 1000 / this.#options.framerate;
     const now = performance.now();

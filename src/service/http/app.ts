@@ -22,6 +22,8 @@ export type AppOptions<T extends OperationTree> = {
   openapi: () => Promise<unknown>;
   /** The largest request body in bytes. */
   bodyLimit?: number;
+  /** What people look at; its links carry tokens of their own. */
+  pages?: App;
   /** Registers a process as a user of the service; false when the service is about to end. */
   addUser?: (pid: number) => boolean;
 };
@@ -32,6 +34,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   app.onError((error, context) => answerError(error, context));
   app.notFound((context) => answerError(new OperationError('not_found', `there is nothing at ${context.req.path}`), context));
 
+  if (options.pages) app.route('/', options.pages);
   app.get('/openapi.json', async (context) => context.json(await options.openapi()));
   app.use(async (context, next) => {
     const [, token] = /^Bearer +(.+)$/i.exec(context.req.header('authorization') ?? '') ?? [];

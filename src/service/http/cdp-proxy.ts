@@ -1,8 +1,8 @@
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
-import type { ErrorObject } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
+import { pingRegularly, refuse, refuseToken, requestedUrl } from './websockets.ts';
 
 /** What the proxy needs of a browser session. */
 export type ProxiedSession = {
@@ -22,8 +22,6 @@ const largestMessage = 256 * 1024 * 1024;
 const connectTimeoutMs = 5000;
 /** How much may wait to be written to one side before the other side is read no further. */
 const highWaterMark = 8 * 1024 * 1024;
-/** Shorter than the shortest idle timeout, so that a client that merely listens stays active. */
-const pingIntervalMs = 4000;
 
 const socketOptions = { perMessageDeflate: false, maxPayload: largestMessage, skipUTF8Validation: true, closeTimeout: 2000 };
 
@@ -90,21 +88,11 @@ export class CdpProxy {
       if (frame) pass(frame, upstream, client);
     });
 
-    client.on('pong', () => session.touch());
-    let cancelPing: () => void;
-    const pingLater = () => {
-      cancelPing = this.#clock.after(pingIntervalMs, () => {
-        client.ping();
-        pingLater();
-      });
-    };
-    pingLater();
-
+    pingRegularly(client, this.#clock, () => session.touch());
     client.on('error', () => client.terminate());
     upstream.on('error', () => end(1011, 'the connection to the browser failed'));
     upstream.on('close', () => end(1001, 'the browser has closed'));
     client.on('close', () => {
-      cancelPing();
       inspection.closed();
       if (upstream.isPaused) upstream.resume();
       upstream.close();
@@ -119,20 +107,4 @@ function pass(frame: Buffer, from: WebSocket, to: WebSocket): void {
     if (from.isPaused && to.bufferedAmount < highWaterMark) from.resume();
   });
   if (to.bufferedAmount >= highWaterMark) from.pause();
-}
-
-function requestedUrl(request: IncomingMessage): URL {
-  const base = 'http://service/';
-  return new URL(URL.canParse(request.url ?? '', base) ? (request.url ?? '') : '', base);
-}
-
-function refuseToken(socket: Duplex): void {
-  refuse(socket, 401, 'unauthorized', 'the token is not known: the session ended, or the URL was replaced by a newer one');
-}
-
-function refuse(socket: Duplex, status: number, code: string, message: string): void {
-  const body = JSON.stringify({ code, message } satisfies ErrorObject);
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
 }

@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Context } from 'hono';
+import { html, raw } from 'hono/html';
+
+type Text = string | Promise<string>;
+
+/** Answers with an HTML document that loads nothing from elsewhere; its script and style must carry the nonce. */
+export async function answerDocument(context: Context, status: 200 | 404, document: (nonce: string) => Text): Promise<Response> {
+  const nonce = randomBytes(16).toString('base64');
+  return context.html(await document(nonce), status, {
+    'cache-control': 'no-store',
+    'content-security-policy': `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; img-src data:; media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  });
+}
+
+/** A document in the service's own style. `body` is HTML, `script` the text of one. */
+export function ownDocument({ title, body, script, nonce }: { title: string; body: Text; script?: string; nonce: string }): Text {
+  style ??= readAsset('pages.css');
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${title}</title>
+        <link rel="icon" href="data:," />
+        <style nonce="${nonce}">
+          ${raw(style)}
+        </style>
+      </head>
+      <body>
+        ${body}
+        ${
+          script === undefined
+            ? ''
+            : html`<script type="module" nonce="${nonce}">
+                ${raw(script)};
+              </script>`
+        }
+      </body>
+    </html>`;
+}
+
+/** A document that says something. */
+export function notice({ title, text, script, nonce }: { title: string; text: string; script?: string; nonce: string }): Text {
+  const body = html`<main>
+    <h1>${title}</h1>
+    <p role="status">${text}</p>
+  </main>`;
+  return ownDocument({ title, body, nonce, ...(script !== undefined && { script }) });
+}
+
+/** A script or a style beside this file. */
+export function readAsset(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), 'utf8');
+}
+
+let style: string | undefined;

@@ -1,0 +1,20 @@
+import type { HttpBindings } from '@hono/node-server';
+import { Hono } from 'hono';
+import { liveViewPage } from './live-view-page.ts';
+import type { LiveSession } from './live-view-sockets.ts';
+import { replayPages, type ReplayView } from './replay-pages.ts';
+
+export type PagesOptions = {
+  /** The recording with this id, when the token is its own. */
+  findReplay: (id: string, token: string) => ReplayView | undefined;
+  /** The live session whose live view has this token. */
+  findLiveView: (token: string) => LiveSession | undefined;
+};
+
+/** What people look at. The links to it carry their own tokens. */
+export function createPages({ findReplay, findLiveView }: PagesOptions): Hono<{ Bindings: HttpBindings }> {
+  const pages = new Hono<{ Bindings: HttpBindings }>();
+  pages.route('/browser/replays', replayPages(findReplay));
+  pages.get('/browser/live', liveViewPage(findLiveView));
+  return pages;
+}

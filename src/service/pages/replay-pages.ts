@@ -1,0 +1,92 @@
+import type { HttpBindings } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import { OperationError } from '../../contract/errors.ts';
+import { playerPage } from '../../player/player.ts';
+import { sendStored } from '../http/answer.ts';
+import type { StoredBytes } from '../http/handler.ts';
+import { answerDocument, notice, readAsset } from './document.ts';
+
+/** What the pages need of a recording. Times are in ms since the epoch. */
+export type ReplayView = {
+  readonly id: string;
+  readonly startedAt: number;
+  /** `undefined` while it records. */
+  readonly finishedAt: number | undefined;
+  /** Why it broke off. */
+  readonly error: string | undefined;
+  readonly markers: readonly { title: string; at_ms: number }[];
+  /** `undefined` while it records. Throws `not_found` when there is none. */
+  video(): Promise<StoredBytes | undefined>;
+};
+
+type PageContext = Context<{ Bindings: HttpBindings }>;
+
+/** The pages of `replay_view_url`: the player, and the video that it plays. */
+export function replayPages(findReplay: (id: string, token: string) => ReplayView | undefined): Hono<{ Bindings: HttpBindings }> {
+  const waitingScript = readAsset('waiting.js');
+  const pages = new Hono<{ Bindings: HttpBindings }>();
+  const find = (context: PageContext) => findReplay(context.req.query('replay_id') ?? '', context.req.query('jwt') ?? '');
+
+  pages.get('/', async (context) => {
+    const replay = find(context);
+    if (!replay) return noReplay(context);
+    if (replay.finishedAt === undefined) {
+      const text = 'This session is still being recorded. The replay appears here when the recording has ended.';
+      return answerDocument(context, 200, (nonce) => notice({ title: titleOf(replay), text, script: waitingScript, nonce }));
+    }
+    const video = await videoOf(replay);
+    if (!video) {
+      const text = brokeOff(replay) ?? 'Nothing was recorded.';
+      return answerDocument(context, 200, (nonce) => notice({ title: titleOf(replay), text, nonce }));
+    }
+    const { search } = new URL(context.req.url);
+    return answerDocument(context, 200, (nonce) => player(replay, { src: `replays/video${search}`, type: video.contentType }, nonce));
+  });
+
+  pages.get('/video', async (context) => {
+    const replay = find(context);
+    if (!replay) return noReplay(context);
+    if (replay.finishedAt === undefined) return context.body(null, 202, { 'cache-control': 'no-store', 'retry-after': '1' });
+    const video = await videoOf(replay);
+    if (!video) return noReplay(context);
+    const { outgoing } = context.env;
+    outgoing.setHeader('cache-control', 'private, no-cache');
+    outgoing.setHeader('x-content-type-options', 'nosniff');
+    return sendStored(context, video);
+  });
+  return pages;
+}
+
+function player(replay: ReplayView, video: { src: string; type: string }, nonce: string): string {
+  const reason = brokeOff(replay);
+  return playerPage({
+    title: titleOf(replay),
+    video,
+    chapters: replay.markers.map(({ title, at_ms }) => ({ title, atMs: at_ms })),
+    notes: reason === undefined ? [] : [reason],
+    nonce,
+  });
+}
+
+function titleOf({ startedAt }: ReplayView): string {
+  return `Replay of ${new Date(startedAt).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+function brokeOff({ error }: ReplayView): string | undefined {
+  return error === undefined ? undefined : `The recording broke off: ${error}.`;
+}
+
+async function videoOf(replay: ReplayView): Promise<StoredBytes | undefined> {
+  try {
+    return await replay.video();
+  } catch (error) {
+    if (error instanceof OperationError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/** Says the same to whoever has a wrong id and to whoever has a wrong token. */
+function noReplay(context: PageContext): Promise<Response> {
+  const text = 'The link is not complete, or the replay was deleted.';
+  return answerDocument(context, 404, (nonce) => notice({ title: 'There is no such replay', text, nonce }));
+}

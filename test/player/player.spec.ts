@@ -1,0 +1,254 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
+import { expect, test as base, type Page } from '@playwright/test';
+import { playerPage, type PlayerOptions } from '../../src/player/player.ts';
+import { systemChromium } from '../support/chromium.ts';
+import { lowestContrast } from '../support/contrast.ts';
+import { sampleVideo } from '../support/sample-video.ts';
+
+type Fixtures = {
+  /** Opens a player from a file, as a report's reader does. */
+  open: (options?: Partial<PlayerOptions>, fragment?: string) => Promise<void>;
+};
+
+type WorkerFixtures = { videos: { whole: string; open: string } };
+
+const test = base.extend<Fixtures, WorkerFixtures>({
+  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
+  videos: [
+    async ({ browser }, use) => {
+      const page = await browser.newPage();
+      const whole = toDataUrl(await sampleVideo(page));
+      await use({ whole, open: toDataUrl(await sampleVideo(page, { open: true })) });
+    },
+    { scope: 'worker' },
+  ],
+  open: async ({ page, videos }, use, testInfo) => {
+    await use(async (options, fragment = '') => {
+      const file = testInfo.outputPath('player.html');
+      const video = { src: videos.whole, type: 'video/webm' };
+      await writeFile(file, playerPage({ title: 'buys a book', video, chapters, ...options }));
+      await page.goto(`${pathToFileURL(file).href}${fragment}`);
+    });
+  },
+});
+
+const chapters = [
+  { title: 'Before Hooks', atMs: 0 },
+  { title: 'Navigate to "/cart"', atMs: 1500, level: 1 },
+  { title: 'Expect "toHaveText"', atMs: 4000, failed: true },
+  { title: 'After Hooks', atMs: 9000 },
+];
+
+const toDataUrl = (bytes: Buffer) => `data:video/webm;base64,${bytes.toString('base64')}`;
+const video = (page: Page) => page.getByLabel('Recording');
+const property = (page: Page, name: 'currentTime' | 'playbackRate' | 'paused' | 'duration' | 'readyState') =>
+  video(page).evaluate((element, name) => (element as HTMLVideoElement)[name], name);
+const expectTime = (page: Page, seconds: number) => expect.poll(() => property(page, 'currentTime')).toBeCloseTo(seconds, 1);
+const current = (page: Page) => page.locator('[aria-current]');
+
+test('shows the video, the chapters as a nested list, notes and the error', async ({ page, open }) => {
+  await open({ notes: ['Recorded in worker 1.', 'The recording broke off.'], error: 'Error: expected 1\n\u001B[31mreceived 2\u001B[39m' });
+  await expect(page).toHaveTitle('buys a book');
+  await expect.poll(() => property(page, 'duration')).toBe(12);
+  await expect(page.locator('body')).toMatchAriaSnapshot(`
+    - banner:
+      - heading "buys a book" [level=1]
+      - paragraph: Recorded in worker 1.
+      - paragraph: The recording broke off.
+    - main:
+      - text: Speed
+      - combobox "Speed"
+      - paragraph: /Keys/
+      - navigation "Chapters":
+        - heading "Chapters" [level=2]
+        - list:
+          - listitem:
+            - button "0:00 Before Hooks"
+            - list:
+              - listitem:
+                - button "0:01 Navigate to \\"/cart\\""
+          - listitem:
+            - button "0:04 Expect \\"toHaveText\\" failed"
+          - listitem:
+            - button "0:09 After Hooks"
+      - region "Error":
+        - heading "Error" [level=2]
+        - text: "Error: expected 1 received 2"`);
+});
+
+test('a chapter seeks, and the one that plays is marked', async ({ page, open }) => {
+  await open();
+  await page.getByRole('button', { name: 'After Hooks' }).click();
+  await expectTime(page, 9);
+  await expect(current(page)).toHaveText(/After Hooks/);
+  await page.getByRole('button', { name: 'Navigate' }).press('Enter');
+  await expectTime(page, 1.5);
+  await expect(current(page)).toHaveText(/Navigate/);
+  expect(await property(page, 'paused')).toBe(true);
+});
+
+test('the marked chapter moves on and stays in sight while the video plays', async ({ page, open }) => {
+  await page.setViewportSize({ width: 1000, height: 400 });
+  await open({ chapters: Array.from({ length: 60 }, (_, index) => ({ title: `step ${index}`, atMs: index * 200 })) }, '#t=9');
+  await expect(current(page)).toHaveText(/step 45/);
+  await expect(current(page)).toBeInViewport({ ratio: 1 });
+  await page.keyboard.press('Space');
+  await expect(current(page)).toHaveText(/step (4[7-9]|5)/);
+  await expect(current(page)).toBeInViewport({ ratio: 1 });
+  expect(await page.evaluate(() => scrollY)).toBe(0);
+});
+
+test('a link may name the second to start from', async ({ page, open }) => {
+  await open({}, '#t=4.5');
+  await expectTime(page, 4.5);
+  await page.evaluate(() => (location.hash = '#t=7'));
+  await expectTime(page, 7);
+  await page.evaluate(() => (location.hash = '#t=99'));
+  await expectTime(page, 12);
+});
+
+test('the keyboard plays, seeks, changes the speed and fills the screen', async ({ page, open }) => {
+  await open();
+  await expect.poll(() => property(page, 'readyState')).toBeGreaterThan(2);
+  await page.keyboard.press('Space');
+  await expect.poll(() => property(page, 'currentTime')).toBeGreaterThan(0.3);
+  await page.keyboard.press('Space');
+  expect(await property(page, 'paused')).toBe(true);
+  await page.getByRole('button', { name: 'After Hooks' }).click();
+  await page.keyboard.press('ArrowLeft');
+  await expectTime(page, 4);
+  await page.keyboard.press('ArrowRight');
+  await expectTime(page, 9);
+  await page.keyboard.press('ArrowRight');
+  await expectTime(page, 12);
+  await page.keyboard.press('<');
+  await expect(page.getByLabel('Speed')).toHaveValue('0.75');
+  for (let press = 0; press < 9; press++) await page.keyboard.press('>');
+  await expect(page.getByLabel('Speed')).toHaveValue('4');
+  expect(await property(page, 'playbackRate')).toBe(4);
+  await page.keyboard.press('f');
+  await expect.poll(() => page.evaluate(() => document.fullscreenElement?.tagName)).toBe('VIDEO');
+  await page.keyboard.press('f');
+  await expect.poll(() => page.evaluate(() => document.fullscreenElement)).toBe(null);
+});
+
+test('keys do one thing only where the video, a chapter or the speed has the focus', async ({ page, open }) => {
+  await open();
+  await expect.poll(() => property(page, 'readyState')).toBeGreaterThan(2);
+  await video(page).focus();
+  await page.keyboard.press('ArrowRight');
+  await expectTime(page, 5);
+  await page.keyboard.press('Space');
+  await expect.poll(() => property(page, 'paused')).toBe(false);
+  await page.keyboard.press('Space');
+  await expect.poll(() => property(page, 'paused')).toBe(true);
+  await page.getByRole('button', { name: 'Navigate' }).focus();
+  await page.keyboard.press('Space');
+  await expectTime(page, 1.5);
+  expect(await property(page, 'paused')).toBe(true);
+  await page.getByLabel('Speed').focus();
+  await page.keyboard.press('ArrowRight');
+  await expect(page.getByLabel('Speed')).toHaveValue('1.25');
+  await expectTime(page, 1.5);
+});
+
+test('the speed is chosen from a list, and shows what was chosen elsewhere', async ({ page, open }) => {
+  await open();
+  await page.getByLabel('Speed').selectOption('0.25×');
+  expect(await property(page, 'playbackRate')).toBe(0.25);
+  await video(page).evaluate((element: HTMLVideoElement) => (element.playbackRate = 2));
+  await expect(page.getByLabel('Speed')).toHaveValue('2');
+});
+
+test('a recording that broke off can be sought too, though it does not say how long it is', async ({ page, open, videos }) => {
+  await open({ video: { src: videos.open, type: 'video/webm' } }, '#t=4.5');
+  await expectTime(page, 4.5);
+  expect(await property(page, 'duration')).toBeCloseTo(11.8);
+  await page.getByRole('button', { name: 'After Hooks' }).click();
+  await expectTime(page, 9);
+});
+
+test('texts are shown and never run', async ({ page, open }) => {
+  const hostile = `</script></title></pre><img src=x onerror="alert(1)"><script>alert(2)</script>'"&amp;\u2028\u2029<!--`;
+  const dialogs: string[] = [];
+  page.on('dialog', async (dialog) => {
+    dialogs.push(dialog.message());
+    await dialog.dismiss();
+  });
+  await open({ title: hostile, notes: [hostile], error: hostile, chapters: [{ title: hostile, atMs: 0 }] });
+  await expect(page).toHaveTitle(hostile.replaceAll(/\s+/g, ' '));
+  for (const locator of ['h1', 'header p', 'bdi', 'pre']) expect(await page.locator(locator).textContent()).toBe(hostile);
+  await open({ video: { src: `x" onerror="alert(3)`, type: hostile } });
+  await expect(page.getByRole('alert')).toContainText(`(${hostile.replaceAll(/\s+/g, ' ')})`);
+  expect(dialogs).toEqual([]);
+  await expect(page.locator('img, source[onerror]')).toHaveCount(0);
+});
+
+test('a video that cannot be played is said to be so', async ({ page, open }) => {
+  await open({ video: { src: 'data:video/webm;base64,AAAA', type: 'video/webm' } });
+  await expect(page.getByRole('alert')).toContainText('cannot be played');
+});
+
+test('everything is reached by Tab, in the order in which it is seen', async ({ page, open }) => {
+  await open({ error: 'Error: no' });
+  const focused: string[] = [];
+  for (let press = 0; press < 20 && focused.at(-1) !== 'Error'; press++) {
+    await page.keyboard.press('Tab');
+    const name = await page.evaluate(() => {
+      const element = document.activeElement!;
+      const label = element.getAttribute('aria-labelledby');
+      const labelled = element instanceof HTMLSelectElement ? element.labels[0]!.firstChild : label && document.getElementById(label);
+      return element.ariaLabel ?? (labelled || element.querySelector('bdi'))?.textContent?.trim() ?? element.tagName;
+    });
+    if (focused.at(-1) !== name) focused.push(name);
+  }
+  expect(focused).toEqual(['Recording', 'Speed', ...chapters.map(({ title }) => title), 'Error']);
+});
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`${colorScheme} colours have the contrast that WCAG AA asks for`, async ({ page, open }) => {
+    await page.emulateMedia({ colorScheme });
+    await open({ notes: ['A note.'], error: 'Error: no' }, '#t=1');
+    await expect(current(page)).toHaveCount(1);
+    expect(await lowestContrast(page)).toBeGreaterThan(4.5);
+  });
+}
+
+test('fits on a phone', async ({ page, open }) => {
+  await page.setViewportSize({ width: 320, height: 640 });
+  const long = 'a_title_without_any_spaces_'.repeat(5);
+  await open({ title: long, error: long, chapters: [{ title: long, atMs: 0, level: 3, failed: true }] });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+  await expect(video(page)).toBeInViewport({ ratio: 1 });
+});
+
+test('a video of 30 MB in the page is ready soon', async ({ page, open, videos }) => {
+  // What follows the last frame is not read.
+  const padded = Buffer.concat([Buffer.from(videos.whole.split(',')[1]!, 'base64'), voidElement(30 * 1024 * 1024)]);
+  const startedAt = performance.now();
+  await open({ video: { src: toDataUrl(padded), type: 'video/webm' } });
+  await expect.poll(() => property(page, 'duration')).toBe(12);
+  expect(performance.now() - startedAt).toBeLessThan(5000);
+  await page.getByRole('button', { name: 'After Hooks' }).click();
+  await expectTime(page, 9);
+});
+
+test('the page is small without its video, and asks for nothing else', async ({ page, open }, testInfo) => {
+  const requests: string[] = [];
+  page.on('request', (request) => requests.push(request.url().slice(0, 10)));
+  await open();
+  await expect.poll(() => property(page, 'readyState')).toBeGreaterThan(0);
+  expect(requests.filter((url) => !url.startsWith('data:') && !url.startsWith('file:'))).toEqual([]);
+  const { length } = await readFile(testInfo.outputPath('player.html'), 'utf8');
+  expect(length).toBeLessThan(30_000);
+});
+
+/** An element of a WebM file that players skip. */
+function voidElement(size: number): Buffer {
+  const element = Buffer.alloc(size);
+  element.writeUInt8(0xec, 0);
+  element.writeUInt8(0x01, 1);
+  element.writeUIntBE(size - 9, 3, 6);
+  return element;
+}

@@ -1,0 +1,176 @@
+import { createReadStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { expect, test as base, type Page } from '@playwright/test';
+import { OperationError } from '../../src/contract/errors.ts';
+import type { StoredBytes } from '../../src/service/http/handler.ts';
+import { listen } from '../../src/service/http/server.ts';
+import { createPages } from '../../src/service/pages/pages.ts';
+import type { ReplayView } from '../../src/service/pages/replay-pages.ts';
+import { systemChromium } from '../support/chromium.ts';
+import { lowestContrast } from '../support/contrast.ts';
+import { sampleVideo } from '../support/sample-video.ts';
+
+type Fixtures = {
+  /** The one recording that the pages know. A test may change it. */
+  replay: { -readonly [K in keyof ReplayView]: ReplayView[K] };
+  /** The address of the pages. */
+  url: string;
+  /** What replay_view_url is like. */
+  link: string;
+};
+
+type WorkerFixtures = { videos: { whole: Buffer; open: Buffer } };
+
+const test = base.extend<Fixtures, WorkerFixtures>({
+  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
+  videos: [
+    async ({ browser }, use) => {
+      const page = await browser.newPage();
+      const whole = await sampleVideo(page);
+      await use({ whole, open: await sampleVideo(page, { open: true }) });
+    },
+    { scope: 'worker' },
+  ],
+  replay: async ({ videos }, use, testInfo) => {
+    const markers = [
+      { title: '<b>first</b>', at_ms: 0 },
+      { title: 'second', at_ms: 9000 },
+    ];
+    const startedAt = Date.parse('2026-01-02T03:04:05.678Z');
+    const video = await stored(testInfo.outputPath('video'), videos.whole);
+    await use({ id: 'abc', startedAt, finishedAt: startedAt + 12_000, error: undefined, markers, video: async () => video });
+  },
+  url: async ({ replay }, use) => {
+    const findReplay = (id: string, token: string) => (id === replay.id && token === 'secret' ? replay : undefined);
+    const pages = createPages({ findReplay, findLiveView: () => undefined });
+    const server = await listen({ fetch: pages.fetch, port: 0, upgrade: (_request, socket) => socket.destroy() });
+    await use(server.url);
+    server.stop();
+    await server.drain();
+  },
+  link: async ({ url }, use) => use(`${url}/browser/replays?jwt=secret&replay_id=abc`),
+});
+
+async function stored(file: string, bytes: Buffer): Promise<StoredBytes> {
+  await writeFile(file, bytes);
+  return { size: bytes.length, contentType: 'video/webm', read: (part) => createReadStream(file, part) };
+}
+
+const currentTime = (page: Page) => page.getByLabel('Recording').evaluate((video: HTMLVideoElement) => video.currentTime);
+
+test('the link opens a player that seeks by chapters, and breaks no rule of its own policy', async ({ page, link }) => {
+  const complaints: string[] = [];
+  page.on('console', (message) => complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  const response = await page.goto(link);
+  expect(response!.status()).toBe(200);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('Replay of 2026-01-02 03:04:05 UTC');
+  await expect(page.getByRole('navigation').getByRole('button')).toHaveText(['0:00 <b>first</b>', '0:09 second']);
+  await page.getByRole('button', { name: 'second' }).click();
+  await expect.poll(() => currentTime(page)).toBeCloseTo(9);
+  await expect(page.getByRole('alert')).toBeHidden();
+  expect(complaints).toEqual([]);
+});
+
+test('the page is not stored, sends no referrer, and runs nothing but its own script', async ({ page, link }) => {
+  const headers = (await page.goto(link))!.headers();
+  expect(headers).toMatchObject({
+    'content-type': expect.stringMatching(/^text\/html; charset=utf-8$/i),
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  });
+  const policy = headers['content-security-policy']!;
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toContain('unsafe');
+  const [, nonce] = /script-src 'nonce-([^']+)'/.exec(policy)!;
+  expect((await page.reload())!.headers()['content-security-policy']).not.toContain(nonce!);
+  await page.evaluate(() => {
+    const script = document.createElement('script');
+    script.textContent = 'document.title = "ran"';
+    document.body.append(script);
+  });
+  await expect(page).not.toHaveTitle('ran');
+});
+
+test('the video comes in the parts that a player asks for', async ({ url, videos }) => {
+  const address = `${url}/browser/replays/video?jwt=secret&replay_id=abc`;
+  const whole = await fetch(address);
+  expect(whole.status).toBe(200);
+  expect(whole.headers.get('content-type')).toBe('video/webm');
+  expect(whole.headers.get('accept-ranges')).toBe('bytes');
+  expect(whole.headers.get('x-content-type-options')).toBe('nosniff');
+  expect(Buffer.from(await whole.arrayBuffer())).toEqual(videos.whole);
+  const part = await fetch(address, { headers: { range: 'bytes=10-19' } });
+  expect(part.status).toBe(206);
+  expect(Buffer.from(await part.arrayBuffer())).toEqual(videos.whole.subarray(10, 20));
+  const head = await fetch(address, { method: 'HEAD' });
+  expect([head.status, head.headers.get('content-length')]).toEqual([200, String(videos.whole.length)]);
+});
+
+test('a wrong id, a wrong token and none are answered alike', async ({ page, url }) => {
+  const texts: string[] = [];
+  for (const query of ['?jwt=secret&replay_id=other', '?jwt=wrong&replay_id=abc', '?replay_id=abc', '?jwt=secret', '']) {
+    expect((await page.goto(`${url}/browser/replays${query}`))!.status()).toBe(404);
+    await expect(page.getByRole('heading')).toHaveText('There is no such replay');
+    texts.push(await page.locator('body').innerText());
+    const video = await fetch(`${url}/browser/replays/video${query}`);
+    expect(video.status).toBe(404);
+    expect(video.headers.get('content-type')).toContain('text/html');
+  }
+  expect(new Set(texts).size).toBe(1);
+});
+
+test('a recording that goes on is waited for, and its player appears by itself', async ({ page, replay, link }) => {
+  const { finishedAt } = replay;
+  replay.finishedAt = undefined;
+  await page.goto(link);
+  await expect(page.getByRole('status')).toContainText('still being recorded');
+  expect((await fetch(link.replace('replays?', 'replays/video?'))).status).toBe(202);
+  let loads = 0;
+  page.on('load', () => loads++);
+  // Twice it is told that it is too early.
+  for (let polls = 0; polls < 2; polls++) await page.waitForResponse((response) => response.status() === 202);
+  expect(loads).toBe(0);
+  replay.finishedAt = finishedAt;
+  await expect(page.getByLabel('Recording')).toBeVisible();
+  await expect.poll(() => loads).toBe(1);
+});
+
+test('a waiting page says when the service is gone, and goes on trying', async ({ page, replay, link }) => {
+  const { finishedAt } = replay;
+  replay.finishedAt = undefined;
+  await page.goto(link);
+  await page.route('**/video?*', (route) => route.abort());
+  await expect(page.getByRole('status')).toContainText('cannot be reached');
+  replay.finishedAt = finishedAt;
+  await page.unroute('**/video?*');
+  await expect(page.getByLabel('Recording')).toBeVisible();
+});
+
+test('a recording that broke off says why, and plays as far as it goes', async ({ page, replay, link, videos }, testInfo) => {
+  replay.error = 'the disk on which the service keeps <replays> is full';
+  const video = await stored(testInfo.outputPath('open'), videos.open);
+  replay.video = async () => video;
+  await page.goto(`${link}#t=7`);
+  await expect(page.getByText('The recording broke off: the disk on which the service keeps <replays> is full.')).toBeVisible();
+  await expect.poll(() => currentTime(page)).toBeCloseTo(7, 1);
+});
+
+test('one that broke off before there was a picture says so', async ({ page, replay, link }) => {
+  replay.error = 'the encoder ended';
+  replay.video = async () => {
+    throw new OperationError('not_found', 'there is no video');
+  };
+  expect((await page.goto(link))!.status()).toBe(200);
+  await expect(page.getByRole('status')).toHaveText('The recording broke off: the encoder ended.');
+  expect((await fetch(link.replace('replays?', 'replays/video?'))).status).toBe(404);
+});
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`what is said in ${colorScheme} colours has the contrast that WCAG AA asks for`, async ({ page, url }) => {
+    await page.emulateMedia({ colorScheme });
+    await page.goto(`${url}/browser/replays`);
+    expect(await lowestContrast(page)).toBeGreaterThan(4.5);
+  });
+}
