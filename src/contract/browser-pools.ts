@@ -140,10 +140,13 @@ export const browserPools = {
     summary: 'Give a leased browser back',
     body: z.strictObject({
       session_id: z.string(),
-      reuse: z.boolean().default(true).describe('False: the browser is replaced by a fresh one'),
+      reuse: z
+        .boolean()
+        .default(true)
+        .describe('False: the browser is replaced by a fresh one, and so is one that was given a profile of its own'),
     }),
     responses: { 204: empty },
-    errors: [403, 404],
+    errors: [403, 404, 409, 507],
   }),
   flush: operation({
     method: 'POST',

@@ -17,6 +17,18 @@ import {
   viewport,
 } from './values.ts';
 
+/**
+ * What became of the profile of a session that was to save it. `overwrote`: it is saved, in place of what another session had saved after
+ * this one took its copy. `overwritten`: it was saved, and then replaced by a session with an older copy. `failed`: it keeps what it held.
+ */
+const profileSave = z.looseObject({
+  status: z.enum(['saved', 'overwrote', 'overwritten', 'failed']),
+  message: z.string().optional().describe('What happened, unless it was simply saved'),
+  other_session_id: z.string().optional().describe('The session that was overwritten, or that overwrote'),
+});
+
+export type ProfileSave = z.output<typeof profileSave>;
+
 /** A browser session: one remote browser. */
 export const browser = z.looseObject({
   session_id: z.string(),
@@ -31,6 +43,7 @@ export const browser = z.looseObject({
   tags: tags.optional(),
   kiosk_mode: z.boolean().optional(),
   profile: profile.optional(),
+  profile_save: profileSave.optional().describe("Only on ended sessions with save_changes (this service's own field)"),
   pool: z.looseObject({ id: z.string(), name: z.string().optional() }).optional().describe('Only on a browser leased from a pool'),
   viewport: viewport.optional(),
   start_url: z.string().optional(),
@@ -88,7 +101,7 @@ export const browsers = {
     summary: 'Start a browser session',
     body: browserCreate.prefault({}),
     responses: { 200: json(browser) },
-    errors: [403, 409, 429, 529],
+    errors: [403, 409, 429, 507, 529],
   }),
   list: operation({
     method: 'GET',
@@ -109,17 +122,17 @@ export const browsers = {
   update: operation({
     method: 'PATCH',
     path: '/browsers/{id_or_name}',
-    summary: "Change a session's name, tags, profile or viewport",
+    summary: "Change a session's name, tags, profile or viewport; a profile restarts its browser, to which nobody may be connected",
     body: browserUpdate,
     responses: { 200: json(browser) },
-    errors: [403, 404, 409],
+    errors: [403, 404, 409, 507],
   }),
   deleteByID: operation({
     method: 'DELETE',
     path: '/browsers/{id_or_name}',
-    summary: 'End a browser session',
+    summary: 'End a browser session, and wait until its profile is saved; an error says why that failed',
     responses: { 204: empty },
-    errors: [404],
+    errors: [404, 409, 507],
   }),
   fs: files,
   computer,

@@ -16,6 +16,7 @@ export const errorStatus = {
   rate_limited: 429,
   internal_error: 500,
   recording_failed: 500,
+  profile_not_saved: 500,
   unavailable: 503,
   insufficient_storage: 507,
   capacity_exhausted: 529,

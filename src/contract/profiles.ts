@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { empty, json, list, operation } from './operation.ts';
+import { empty, json, list, octets, operation } from './operation.ts';
 import { pageQuery } from './pagination.ts';
 import { name, timestamp } from './values.ts';
 
@@ -52,8 +52,16 @@ export const profiles = {
   delete: operation({
     method: 'DELETE',
     path: '/profiles/{id_or_name}',
-    summary: 'Delete a profile',
+    summary: 'Delete a profile; browsers that were started with it keep their copies',
     responses: { 204: empty },
+    errors: [403, 404],
+  }),
+  download: operation({
+    method: 'GET',
+    path: '/profiles/{id_or_name}/download',
+    summary: 'Download the stored user-data directory as an archive; 202 while nothing has been saved',
+    query: z.strictObject({ format: z.enum(['tar.zst', 'tar']).default('tar.zst') }),
+    responses: { 200: octets(), 202: empty },
     errors: [403, 404],
   }),
 };

@@ -21,10 +21,11 @@ export const viewport = z.strictObject({
   refresh_rate: z.int().min(1).optional(),
 });
 
+/** Either an id or a name. */
 export const profileSelector = z.strictObject({
   id: z.string().optional(),
   name: z.string().optional(),
-  save_changes: z.boolean().optional(),
+  save_changes: z.boolean().optional().describe('Save the profile when the session ends. Default: false'),
 });
 
 export const extensionSelector = z.strictObject({ id: z.string().optional(), name: z.string().optional() });

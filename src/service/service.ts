@@ -8,6 +8,7 @@ import { contract } from '../contract/contract.ts';
 import type { ChromiumSettings } from './browsers/chromium.ts';
 import { Encoder, type VideoFormat } from './browsers/encoder.ts';
 import { Pools } from './browsers/pools.ts';
+import { ProfileDirectories } from './browsers/profile-directories.ts';
 import { Replays } from './browsers/replays.ts';
 import { Sessions } from './browsers/sessions.ts';
 import { systemClock, type Clock } from './clock.ts';
@@ -22,6 +23,9 @@ import { profileHandlers } from './handlers/profiles.ts';
 import { createApp } from './http/app.ts';
 import { CdpProxy } from './http/cdp-proxy.ts';
 import { listen } from './http/server.ts';
+import { LiveViewSockets } from './pages/live-view-sockets.ts';
+import { createPages } from './pages/pages.ts';
+import type { ReplayView } from './pages/replay-pages.ts';
 import { ApiKeyStore } from './store/api-keys.ts';
 import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './store/database.ts';
 import { PoolStore } from './store/pools.ts';
@@ -51,7 +55,7 @@ export type ServiceOptions = {
 export type Service = {
   readonly url: string;
   readonly apiKey: string;
-  /** Ends all browsers and the service, within 10 seconds. */
+  /** Ends all browsers, saves the profiles that are to be saved, and ends the service, within 10 seconds. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
@@ -75,9 +79,19 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
     const apiKeys = new ApiKeyStore(database, clock);
     apiKeys.setOwn(apiKey);
     const profiles = new ProfileStore(database, clock);
-    const sessions = new Sessions({ clock, directory: sessionsDirectory, chromium: options.chromium ?? {} });
+    const profileDirectories = await ProfileDirectories.open({
+      directory: join(directory, 'profiles'),
+      records: profiles,
+      onSaved: (profileId) => void pools.profileSaved(profileId),
+    });
+    const sessions = new Sessions({
+      clock,
+      directory: sessionsDirectory,
+      profiles: profileDirectories,
+      chromium: options.chromium ?? {},
+    });
     const resolveProfile = profiles.resolve.bind(profiles);
-    const pools = new Pools({ clock, sessions, store: new PoolStore(database), resolveProfile });
+    const pools: Pools = new Pools({ clock, sessions, store: new PoolStore(database), resolveProfile });
 
     const encoder = new Encoder({ directory: sessionsDirectory, chromium: options.chromium ?? {}, environment: process.env, clock });
     const replays = await Replays.open({
@@ -94,36 +108,44 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
       contract,
       handlers: {
         browsers: {
-          ...browserHandlers({ sessions: held, profiles, surroundings, clock }),
+          ...browserHandlers({ sessions: held, surroundings, clock }),
           fs: fileHandlers(held),
           computer: computerHandlers(held),
           replays: replayHandlers({ sessions: held, replays }),
         },
         browserPools: browserPoolHandlers({ pools, clock }),
-        profiles: profileHandlers(profiles),
+        profiles: profileHandlers({ store: profiles, directories: profileDirectories }),
       },
       accepts: (token) => apiKeys.accepts(token),
       openapi,
+      pages: createPages({
+        findReplay: (id, token) => replayView(replays, id, token),
+        findLiveView: (token) => sessions.byLiveViewToken(token),
+      }),
       ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
       ...(addUser && { addUser }),
     });
     const proxy = new CdpProxy({ byToken: (token) => sessions.byToken(token), clock });
+    const liveViews = new LiveViewSockets({ byToken: (token) => sessions.byLiveViewToken(token), clock });
     const endBrowsers = async () => {
       await pools.close();
       await sessions.close();
       await replays.close();
     };
-    const server = await listen({ fetch: app.fetch, port: options.port ?? 0, upgrade: (...upgrade) => proxy.upgrade(...upgrade) }).catch(
-      async (error: unknown) => {
-        await endBrowsers();
-        throw error;
-      },
-    );
+    const server = await listen({
+      fetch: app.fetch,
+      port: options.port ?? 0,
+      upgrade: (...upgrade) => liveViews.upgrade(...upgrade) || proxy.upgrade(...upgrade),
+    }).catch(async (error: unknown) => {
+      await endBrowsers();
+      throw error;
+    });
 
     const end = async () => {
       server.stop();
       await endBrowsers();
       proxy.close();
+      liveViews.close();
       await server.drain();
       closeDatabase(database);
       await rm(dataDirectory === undefined ? directory : sessionsDirectory, { recursive: true, force: true, maxRetries: 10 });
@@ -161,6 +183,11 @@ async function storedKey(dataDirectory: string | undefined): Promise<string> {
 
 function newKey(): string {
   return `pwp_${randomBytes(32).toString('base64url')}`;
+}
+
+function replayView(replays: Replays, id: string, token: string): ReplayView | undefined {
+  const record = replays.byToken(token);
+  return record?.id === id ? { ...record, error: record.failure?.message, video: () => replays.video(record) } : undefined;
 }
 
 async function openapi(): Promise<unknown> {

@@ -165,6 +165,19 @@ const mistakes: Record<string, Mistake> = {
     code: 'bad_request',
     field: /^profile: /,
   },
+  'a profile by id and name at once': {
+    call: (call) => call('POST', '/browsers', { profile: { id: 'a', name: 'b' } }),
+    status: 400,
+    code: 'bad_request',
+    field: /^profile: .*not both/,
+  },
+  'the archive of a profile in an unknown format': {
+    call: (call) => call('GET', '/profiles/ann/download?format=zip'),
+    status: 400,
+    code: 'bad_request',
+    field: /^format: /,
+  },
+  'the archive of an unknown profile': { call: (call) => call('GET', '/profiles/nowhere/download'), status: 404, code: 'not_found' },
 };
 
 /** What this service knows of and cannot do: it says so instead of pretending. */
@@ -175,14 +188,10 @@ const unsupported = {
   proxy_id: { proxy_id: 'x' },
   telemetry: { telemetry: { enabled: true } },
   invocation_id: { invocation_id: 'x' },
-  'profile.save_changes': { profile: { name: 'ann', save_changes: true } },
 };
 for (const [field, body] of Object.entries(unsupported)) {
   mistakes[`${field}, which is not supported`] = {
-    call: async (call) => {
-      await call('POST', '/profiles', { name: 'ann' });
-      return call('POST', '/browsers', body);
-    },
+    call: (call) => call('POST', '/browsers', body),
     status: 400,
     code: 'bad_request',
     field: new RegExp(`^${field}: `),

@@ -114,6 +114,21 @@ test('the public client keeps profiles, and gives them to sessions and pools', a
   await expect(profiles.retrieve('bob')).rejects.toThrow(NotFoundError);
 });
 
+test('the public client saves a profile and downloads it', async ({ kernel }) => {
+  const { browsers, profiles } = kernel;
+  await profiles.create({ name: 'ann' });
+  const session = await browsers.create({ profile: { name: 'ann', save_changes: true } });
+  expect((await profiles.download('ann')).status).toBe(202);
+  await browsers.deleteByID(session.session_id);
+  for (const format of ['tar.zst', 'tar'] as const) {
+    const answer = await profiles.download('ann', { format });
+    expect(answer.status).toBe(200);
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    if (format === 'tar') expect(bytes.subarray(257, 262).toString()).toBe('ustar');
+    else expect(bytes.readUInt32LE()).toBe(0xfd2fb528);
+  }
+});
+
 test('a conflict costs the public client one request', async ({ service, kernel }) => {
   await kernel.profiles.create({ name: 'ann' });
   let requests = 0;

@@ -6,6 +6,7 @@ import { Sessions } from '../../src/service/browsers/sessions.ts';
 import { page, settings, test as base } from '../support/browser-sessions.ts';
 import { TestClock } from '../support/clock.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { noProfiles } from '../support/profiles.ts';
 
 const test = base.extend<{ clock: TestClock }>({ clock: async ({}, use) => await use(new TestClock()) });
 
@@ -188,14 +189,16 @@ test.describe('all sessions', () => {
 
   test('a headful one without a display is refused', async ({ clock }, testInfo) => {
     test.skip(process.platform !== 'linux', 'there is always a display');
-    const sessions = new Sessions({ clock, directory: testInfo.outputPath('none'), chromium: {}, environment: {} });
+    const profiles = await noProfiles(testInfo);
+    const sessions = new Sessions({ clock, directory: testInfo.outputPath('none'), profiles, chromium: {}, environment: {} });
     expect(sessions.hasDisplay).toBe(false);
     await expect(sessions.create({ ...settings, headless: false })).rejects.toMatchObject({ code: 'bad_request' });
   });
 
   test('a Chromium that cannot start leaves nothing', async ({ clock }, testInfo) => {
-    const sessions = new Sessions({ clock, directory: testInfo.outputDir, chromium: { executable: '/bin/false' } });
+    const directory = testInfo.outputPath('sessions');
+    const sessions = new Sessions({ clock, directory, profiles: await noProfiles(testInfo), chromium: { executable: '/bin/false' } });
     await expect(sessions.create(settings)).rejects.toMatchObject({ code: 'unavailable' });
-    expect(await readdir(testInfo.outputDir)).toEqual([]);
+    expect(await readdir(directory)).toEqual([]);
   });
 });

@@ -8,6 +8,7 @@ import type { Session, SessionSettings } from '../../src/service/browsers/sessio
 import { Sessions } from '../../src/service/browsers/sessions.ts';
 import { systemClock, type Clock } from '../../src/service/clock.ts';
 import { CdpProxy } from '../../src/service/http/cdp-proxy.ts';
+import { noProfiles } from './profiles.ts';
 
 export const settings: SessionSettings = {
   headless: true,
@@ -65,7 +66,7 @@ export const test = base.extend<Fixtures>({
   sessions: async ({ clock, chromiumSettings }, use, testInfo) => {
     const directory = testInfo.outputPath('sessions');
     await mkdir(directory, { recursive: true });
-    const sessions = new Sessions({ clock, directory, chromium: chromiumSettings });
+    const sessions = new Sessions({ clock, directory, profiles: await noProfiles(testInfo), chromium: chromiumSettings });
     await use(sessions);
     await sessions.close();
   },

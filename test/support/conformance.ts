@@ -13,7 +13,7 @@ export function expectConformance({ method, path, status, headers, text }: Recei
   if (status >= 400) {
     const { data: answer, error } = errorObject.safeParse(JSON.parse(text));
     expect(error, what).toBeUndefined();
-    const isHopeless = status === 409 || status === 507 || answer?.code === 'recording_failed';
+    const isHopeless = status === 409 || status === 507 || ['recording_failed', 'profile_not_saved'].includes(answer?.code ?? '');
     expect(headers.get('x-should-retry'), what).toBe(isHopeless ? 'false' : null);
   }
   const operation = operationAt(method, path);
@@ -26,6 +26,16 @@ export function expectConformance({ method, path, status, headers, text }: Recei
     expect(headers.get('content-type'), what).toBeNull();
   }
   if (response?.kind === 'json') expect(response.schema.safeParse(JSON.parse(text)).error, what).toBeUndefined();
+  if (response?.kind === 'events') {
+    expect(headers.get('content-type'), what).toBe('text/event-stream');
+    expect(headers.get('cache-control'), what).toBe('no-store');
+    // Public clients fail on a frame without data, and take several lines of data for text.
+    const [cut, ...frames] = text.split('\n\n').toReversed();
+    expect(cut, what).toBe('');
+    for (const frame of frames) {
+      if (frame !== ':') expect(response.event.safeParse(JSON.parse(/^data: (.*)$/.exec(frame)?.[1] ?? '')).error, frame).toBeUndefined();
+    }
+  }
   if (response?.kind === 'list') {
     expect(response.item.array().safeParse(JSON.parse(text)).error, what).toBeUndefined();
     expect(headers.get(pageHeaders.hasMore), what).toMatch(/^(true|false)$/);

@@ -11,6 +11,7 @@ import { openDatabase } from '../../src/service/store/database.ts';
 import { PoolStore } from '../../src/service/store/pools.ts';
 import { expectNoProcessWith } from './processes.ts';
 import { TestClock } from './clock.ts';
+import { noProfiles } from './profiles.ts';
 
 /** The pools of a service with real Chromium and a real store, under a clock that only the test moves. */
 export type TestPools = {
@@ -35,7 +36,8 @@ export const test = base.extend<{ chromiumExecutable: string | undefined; testPo
     const directory = testInfo.outputPath('sessions');
     const clock = new TestClock();
     const database = await openDatabase();
-    const sessions = new Sessions({ clock, directory, chromium: { ...(chromiumExecutable && { executable: chromiumExecutable }) } });
+    const chromium = { ...(chromiumExecutable && { executable: chromiumExecutable }) };
+    const sessions = new Sessions({ clock, directory, profiles: await noProfiles(testInfo), chromium });
     const start = () => new Pools({ clock, sessions, store: new PoolStore(database), resolveProfile: noProfile });
     let pools = start();
     const create: TestPools['create'] = (body) => pools.create(browserPools.create.body.parse({ headless: true, ...body }));

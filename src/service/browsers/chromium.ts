@@ -17,8 +17,10 @@ export type Chromium = {
   pid: number;
   /** The service's own connection. */
   cdp: CdpConnection;
-  /** Resolves when the process is gone; never rejects. */
-  exited: Promise<void>;
+  /** Resolves when the process is gone, with its exit code if it ended by itself; never rejects. */
+  exited: Promise<number | undefined>;
+  /** Lets Chromium write what it holds in memory and end, or kills it when that takes longer, and waits until it is gone. */
+  close(timeoutMs: number): Promise<void>;
   /** Kills all of Chromium's processes and waits until Chromium is gone. */
   kill(): Promise<void>;
 };
@@ -68,7 +70,13 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     const cdp = new CdpConnection(input, output);
     const wsEndpoint = await endpoint(child, executable, signal);
     if (child.pid === undefined) throw new Error('a running process has no id');
-    return { wsEndpoint, pid: child.pid, cdp, exited, kill };
+    const close = async (timeoutMs: number) => {
+      const timer = setTimeout(() => void kill(), timeoutMs);
+      cdp.send('Browser.close', {}, { timeoutMs }).catch(() => {});
+      await exited;
+      clearTimeout(timer);
+    };
+    return { wsEndpoint, pid: child.pid, cdp, exited, close, kill };
   } catch (error) {
     await kill();
     throw error;
@@ -111,12 +119,13 @@ function advice(output: string): string {
   return `; ${hint}${lines.length > 0 ? `. Its last words:\n${lines.slice(-5).join('\n')}` : ''}`;
 }
 
-async function ended(child: ChildProcess): Promise<void> {
+async function ended(child: ChildProcess): Promise<number | undefined> {
   child.on('error', () => {});
-  if (child.pid === undefined) return;
+  if (child.pid === undefined) return undefined;
   await new Promise((resolve) => child.once('exit', resolve));
   // What is left of its process group.
   killAll(child);
+  return child.exitCode ?? undefined;
 }
 
 function killAll(child: ChildProcess): void {

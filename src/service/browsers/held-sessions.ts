@@ -1,4 +1,5 @@
 import { OperationError } from '../../contract/errors.ts';
+import type { Profile } from '../../contract/profiles.ts';
 import type { Session, SessionSettings } from './session.ts';
 import type { Sessions } from './sessions.ts';
 import type { Clock } from '../clock.ts';
@@ -25,13 +26,23 @@ export class HeldSessions {
       // Another one may have taken the name while this one started.
       this.refuseTakenName(name);
     } catch (error) {
-      await session.end();
+      await session.discard();
       throw error;
     }
     session.name = name;
     this.#single.add(session);
     session.watchIdle(settings.timeoutSeconds);
     return session;
+  }
+
+  /** Restarts a session's browser on a copy of a profile; throws as `loadProfile` of all sessions does. */
+  async loadProfile(session: Session, profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void> {
+    const stop = this.keepActive(session);
+    try {
+      await this.#sessions.loadProfile(session, profile, saveChanges, signal);
+    } finally {
+      stop();
+    }
   }
 
   /** A live session by its id. Throws `not_found`. */

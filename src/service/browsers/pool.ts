@@ -104,13 +104,14 @@ export class Pool {
 
   /**
    * Gives a leased browser back; throws `not_found` when it isn't leased from this pool. With `reuse` it is the next one to be leased,
-   * as it is, under a new token; without, or when the pool has shrunk, it is replaced.
+   * as it is, under a new token; without, when the pool has shrunk, and when it was given a profile of its own, it is replaced.
    */
-  release(sessionId: string, reuse: boolean): void {
+  release(sessionId: string, reuse: boolean): Session {
     const session = this.#leased.get(sessionId);
     if (!session) throw new OperationError('not_found', `no browser ${sessionId} is leased from the pool ${this.#title}`);
     this.#leased.delete(sessionId);
-    if (reuse && session.alive && this.#occupied < this.#config.size) {
+    const isAsMade = session.profile === session.settings.profile;
+    if (reuse && isAsMade && session.alive && this.#occupied < this.#config.size) {
       session.pool = undefined;
       session.name = undefined;
       session.tags = undefined;
@@ -121,6 +122,7 @@ export class Pool {
       void session.end();
     }
     this.#serve();
+    return session;
   }
 
   /** Destroys all idle browsers; they are replaced. */

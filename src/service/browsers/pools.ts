@@ -80,6 +80,14 @@ export class Pools {
     await ended;
   }
 
+  /** Flushes the pools that follow what is saved of a profile. */
+  async profileSaved(profileId: string): Promise<void> {
+    const following = this.list().filter(
+      ({ config }) => config.refresh_on_profile_update && currentProfileId(config, this.#surroundings) === profileId,
+    );
+    await Promise.all(following.map((pool) => pool.update(pool.config, true)));
+  }
+
   /** The pool as the wire shows it. */
   describe(pool: Pool): BrowserPool {
     const profileId = currentProfileId(pool.config, this.#surroundings);

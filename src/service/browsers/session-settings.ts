@@ -42,6 +42,7 @@ export function sessionSettings(request: Request, { hasDisplay, resolveProfile }
     timeoutSeconds: request.timeout_seconds,
     viewport: request.viewport ? { refresh_rate: refreshRate(request.viewport), ...request.viewport } : defaultViewport,
     ...(profile && { profile }),
+    ...(request.profile?.save_changes && { saveChanges: true }),
     ...(request.start_url && { startUrl: request.start_url }),
   };
 }
@@ -62,9 +63,9 @@ export function refuseUnsupported(request: Unsupported): void {
   });
 }
 
-/** The profile that a request names. Throws `bad_request` for a selector without id and name and for a profile that doesn't exist. */
+/** The profile that a request names. Throws `bad_request` for a selector that has not just one of id and name, and for a profile that doesn't exist. */
 export function requestedProfile(selector: ProfileSelector, resolveProfile: ResolveProfile): Profile {
-  if (!selector.id && !selector.name) throw invalidField('profile', 'must have an id or a name');
+  if (!selector.id === !selector.name) throw invalidField('profile', `must have an id or a name${selector.id ? ', not both' : ''}`);
   try {
     return resolveProfile(selector);
   } catch (error) {

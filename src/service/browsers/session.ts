@@ -1,15 +1,20 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import type { ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { Clock } from '../clock.ts';
 import { newToken } from '../id.ts';
 import { CdpInspection, type ClientConnection } from './cdp-inspection.ts';
+import type { Cookie } from './cdp-protocol.ts';
 import type { Chromium } from './chromium.ts';
-import { Clipboard } from './clipboard.ts';
-import { Computer } from './computer.ts';
-import { PageInView } from './page-in-view.ts';
+import type { Clipboard } from './clipboard.ts';
+import type { Computer } from './computer.ts';
+import { LiveView, type LiveViewer } from './live-view.ts';
+import type { ProfileCopy } from './profile-directories.ts';
 import { Screencast, type ScreencastOptions } from './screencast.ts';
+import { SessionBrowser } from './session-browser.ts';
+import { SessionProfile } from './session-profile.ts';
 
 /** How a session's browser is made. */
 export type SessionSettings = {
@@ -20,8 +25,13 @@ export type SessionSettings = {
   timeoutSeconds: number;
   viewport: { width: number; height: number; refresh_rate?: number };
   profile?: Profile;
+  /** Whether the profile is saved when the session ends. */
+  saveChanges?: boolean;
   startUrl?: string;
 };
+
+/** A Chromium that was started for a session, on a copy of a profile if it has one. */
+export type LaunchedChromium = { chromium: Chromium; copy: ProfileCopy | undefined };
 
 /** The session path of downloads for which a client chose no directory. */
 export const downloadDirectory = '/home/user/Downloads';
@@ -36,42 +46,43 @@ export class Session {
   readonly settings: SessionSettings;
   /** Resolves when Chromium is gone and the session's directories are removed, for whatever reason. */
   readonly ended: Promise<void>;
-  readonly computer: Computer;
-  readonly clipboard: Clipboard;
   name: string | undefined;
   tags: Record<string, string> | undefined;
   /** Set while leased from a pool. */
   pool: { id: string; name?: string } | undefined;
 
   readonly #clock: Clock;
-  readonly #chromium: Chromium;
-  readonly #page: PageInView;
   readonly #connections = new Set<ClientConnection>();
   readonly #screencasts = new Set<Screencast>();
-  /** The ids of the service's own targets and browser contexts in this Chromium. */
-  readonly #ownTargets = new Set<string>();
   readonly #end = new AbortController();
+  #hold = new AbortController();
+  #browser: SessionBrowser;
+  readonly #profile: SessionProfile;
+  #closing: Promise<void> | undefined;
   #token: string;
   #liveViewToken: string;
   #endedAt: number | undefined;
   #activeAt = 0;
   #cancelIdle = () => {};
 
-  constructor(options: { id: string; directory: string; root: string; settings: SessionSettings; chromium: Chromium; clock: Clock }) {
-    const { chromium, clock, settings } = options;
+  constructor(options: {
+    id: string;
+    directory: string;
+    root: string;
+    settings: SessionSettings;
+    launched: LaunchedChromium;
+    clock: Clock;
+  }) {
+    const { clock, settings, launched } = options;
     this.id = options.id;
     this.root = options.root;
     this.settings = settings;
     this.createdAt = clock.now();
     this.#clock = clock;
-    this.#chromium = chromium;
+    this.#browser = this.#browserOf(launched.chromium);
+    this.#profile = new SessionProfile(settings.profile, settings.saveChanges ? launched.copy : undefined);
     this.#token = newToken(this.id);
     this.#liveViewToken = newToken(this.id);
-    const { cdp } = chromium;
-    const ended = this.#end.signal;
-    this.#page = new PageInView(cdp, this.#ownTargets);
-    this.computer = new Computer({ cdp, page: this.#page, screen: settings.viewport, ended });
-    this.clipboard = new Clipboard({ chromium, ownTargets: this.#ownTargets, ended });
     this.ended = this.#untilRemoved(options.directory);
   }
 
@@ -95,19 +106,72 @@ export class Session {
     return this.#endedAt === undefined;
   }
 
+  /** Aborts when the session ends or changes hands. */
+  get hold(): AbortSignal {
+    return this.#hold.signal;
+  }
+
   /** Chromium's own CDP address, which clients are never told. */
   get wsEndpoint(): string {
-    return this.#chromium.wsEndpoint;
+    return this.#browser.chromium.wsEndpoint;
   }
 
   /** The leader of Chromium's process group. */
   get pid(): number {
-    return this.#chromium.pid;
+    return this.#browser.chromium.pid;
+  }
+
+  get computer(): Computer {
+    return this.#browser.computer;
+  }
+
+  get clipboard(): Clipboard {
+    return this.#browser.clipboard;
+  }
+
+  /** The profile with which it was started, or which was loaded later. */
+  get profile(): Profile | undefined {
+    return this.#profile.loaded;
+  }
+
+  /** What became of the profile, once it was saved or could not be. */
+  get profileSave(): ProfileSave | undefined {
+    return this.#profile.save;
   }
 
   /** Prepares what the service must have set in Chromium before the first page. */
-  async prepare(): Promise<void> {
-    await Promise.all([this.#page.watch(), this.#chooseDownloadDirectory()]);
+  async prepare(sessionCookies: Cookie[]): Promise<void> {
+    await this.#browser.prepare(sessionCookies);
+  }
+
+  /**
+   * Restarts the browser on a copy of a profile, made and started by `launch`, which the end of the session aborts; its pages are closed.
+   * Throws `conflict` when there is a profile already, while somebody is connected, watches or records, and when the session ends meanwhile.
+   * Whatever it throws, the session goes on as it was.
+   */
+  async loadProfile(profile: Profile, saveChanges: boolean, launch: (ended: AbortSignal) => Promise<LaunchedChromium>): Promise<void> {
+    if (this.#profile.loaded) throw new OperationError('conflict', `the browser session ${this.id} has a profile already`);
+    this.#refuseRestart();
+    this.#profile.loaded = profile;
+    try {
+      const { chromium, copy } = await launch(this.#end.signal);
+      const browser = this.#browserOf(chromium);
+      try {
+        await browser.prepare(copy?.sessionCookies ?? []);
+        this.#refuseRestart();
+      } catch (error) {
+        await chromium.kill();
+        throw error;
+      }
+      const before = this.#browser.chromium;
+      this.#browser = browser;
+      if (saveChanges) this.#profile.unsaved = copy;
+      await before.kill();
+    } catch (error) {
+      this.#profile.loaded = undefined;
+      throw error;
+    }
+    if (this.settings.startUrl) await this.openPage(this.settings.startUrl).catch(() => {});
   }
 
   /** Ends what the holder of a lease has open here: links to the session become invalid, sockets are closed, screencasts end. */
@@ -138,25 +202,38 @@ export class Session {
 
   /** Rejects when the browser does not answer within 2 s. */
   async ping(): Promise<void> {
-    await this.#chromium.cdp.send('Browser.getVersion', {}, { timeoutMs: 2000 });
+    await this.#browser.chromium.cdp.send('Browser.getVersion', {}, { timeoutMs: 2000 });
   }
 
-  /** Kills Chromium and removes the session's directories. */
+  /** Ends Chromium, saves the profile if that is asked for, and removes the session's directories. */
   async end(): Promise<void> {
     this.#markEnded();
-    await this.#chromium.kill();
+    await (this.#closing ??= this.#profile.close(this.#browser));
     await this.ended;
+  }
+
+  /** Waits until the profile of an ending session is saved, where it is to be. Throws what kept it from that. */
+  async saved(): Promise<void> {
+    if (this.alive || !this.#profile.unsaved) return;
+    await this.ended;
+    if (this.#profile.failure) throw this.#profile.failure;
+  }
+
+  /** As `end`, and saves nothing. */
+  async discard(): Promise<void> {
+    this.#profile.unsaved = undefined;
+    await this.end();
   }
 
   /** Opens a page in the default context. */
   async openPage(url: string): Promise<void> {
-    await this.#chromium.cdp.send('Target.createTarget', { url }, { signal: this.#end.signal });
+    await this.#browser.chromium.cdp.send('Target.createTarget', { url }, { signal: this.#end.signal });
   }
 
   /** Frames of what the session shows, until they are stopped, the session ends or changes hands. */
   screencast(options: ScreencastOptions): Screencast {
     if (!this.alive) throw new OperationError('not_found', `the browser session ${this.id} has ended`);
-    const screencast: Screencast = new Screencast(this.#chromium.cdp, this.#page, {
+    const screencast: Screencast = new Screencast(this.#browser.chromium.cdp, this.#browser.page, {
       ...options,
       onEnd: () => {
         this.#screencasts.delete(screencast);
@@ -167,30 +244,47 @@ export class Session {
     return screencast;
   }
 
+  /** What somebody sees of the session and does in it, until it is stopped, the session ends or changes hands. */
+  liveView(viewer: LiveViewer): LiveView {
+    const screencast = (options: ScreencastOptions) => this.screencast(options);
+    const { chromium, page } = this.#browser;
+    return new LiveView({ cdp: chromium.cdp, page, ended: this.#end.signal, screencast, viewer });
+  }
+
   /** To be called for each connection of a client, before its first frame. */
   inspect(connection: ClientConnection): CdpInspection {
     // With its last client Chromium forgot where downloads go.
-    if (this.#connections.size === 0) this.#chooseDownloadDirectory().catch(() => {});
+    const browser = this.#browser;
+    if (this.#connections.size === 0) browser.chooseDownloadDirectory().catch(() => {});
     this.#connections.add(connection);
     return new CdpInspection(connection, {
       root: this.root,
       downloadDirectory,
-      ownTargets: this.#ownTargets,
+      ownTargets: browser.ownTargets,
       touch: () => this.touch(),
-      broughtToFront: (targetId) => this.#page.broughtToFront(targetId),
+      broughtToFront: (targetId) => browser.page.broughtToFront(targetId),
       closed: () => this.#connections.delete(connection),
     });
   }
 
-  async #chooseDownloadDirectory(): Promise<void> {
+  #browserOf(chromium: Chromium): SessionBrowser {
     const downloadPath = path.join(this.root, downloadDirectory);
-    await this.#chromium.cdp.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath });
+    return new SessionBrowser({ chromium, screen: this.settings.viewport, downloadPath, ended: this.#end.signal });
+  }
+
+  #refuseRestart(): void {
+    this.#end.signal.throwIfAborted();
+    if (this.#connections.size + this.#screencasts.size === 0) return;
+    const message = `the browser session ${this.id} is in use, and a profile restarts its browser: disconnect from it, and end live views and recordings, first`;
+    throw new OperationError('conflict', message);
   }
 
   #closeConnections(): void {
     for (const connection of this.#connections) connection.close();
     this.#connections.clear();
     for (const screencast of this.#screencasts) screencast.stop();
+    this.#hold.abort();
+    this.#hold = new AbortController();
   }
 
   #markEnded(): void {
@@ -202,9 +296,19 @@ export class Session {
   }
 
   async #untilRemoved(directory: string): Promise<void> {
-    await this.#chromium.exited;
+    const exitCode = await this.#exited();
     this.#markEnded();
+    await this.#profile.saveIfAsked(this.id, exitCode);
     // Processes of Chromium that are still dying may write once more. What can't be removed goes with the service's own directory.
     await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }).catch(() => {});
+  }
+
+  /** Its Chromium is gone, and not because another one took its place. */
+  async #exited(): Promise<number | undefined> {
+    for (;;) {
+      const { chromium } = this.#browser;
+      const exitCode = await chromium.exited;
+      if (chromium === this.#browser.chromium) return exitCode;
+    }
   }
 }

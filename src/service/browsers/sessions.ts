@@ -1,11 +1,13 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
+import type { Profile } from '../../contract/profiles.ts';
 import type { Clock } from '../clock.ts';
 import { newId, sameToken } from '../id.ts';
 import { launchChromium, type ChromiumSettings } from './chromium.ts';
 import { findChromium, hasDisplay, type Environment } from './find-chromium.ts';
-import { downloadDirectory, Session, type SessionSettings } from './session.ts';
+import type { ProfileDirectories } from './profile-directories.ts';
+import { downloadDirectory, Session, type LaunchedChromium, type SessionSettings } from './session.ts';
 
 const endedKept = 1000;
 
@@ -15,33 +17,54 @@ export class Sessions {
   readonly hasDisplay: boolean;
   readonly #clock: Clock;
   readonly #directory: string;
+  readonly #profiles: ProfileDirectories;
   readonly #chromium: ChromiumSettings;
   readonly #environment: Environment;
   /** Live ones and those that ended lately, in the order of their creation. */
   readonly #sessions = new Map<string, Session>();
   /** The ids of those that ended, in the order of their ends. */
   readonly #ended: string[] = [];
-  readonly #starting = new Set<Promise<Session>>();
+  readonly #starting = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
 
   /** Each session has a directory of its own in `directory`, which must be nobody else's. */
-  constructor(options: { clock: Clock; directory: string; chromium: ChromiumSettings; environment?: Environment }) {
+  constructor(options: {
+    clock: Clock;
+    directory: string;
+    profiles: ProfileDirectories;
+    chromium: ChromiumSettings;
+    environment?: Environment;
+  }) {
     this.#clock = options.clock;
     this.#directory = path.resolve(options.directory);
+    this.#profiles = options.profiles;
     this.#chromium = options.chromium;
     this.#environment = options.environment ?? process.env;
     this.hasDisplay = hasDisplay(this.#environment);
   }
 
-  /** Throws `unavailable` when no Chromium is found or it does not start, `bad_request` for a headful one without a display, and the signal's reason. */
+  /**
+   * Throws `unavailable` when no Chromium is found or it does not start, `bad_request` for a headful one without a display,
+   * `insufficient_storage` when there is no room for a copy of the profile, and the signal's reason.
+   */
   async create(settings: SessionSettings, signal?: AbortSignal): Promise<Session> {
-    const closing = this.#closing.signal;
-    const starting = this.#start(settings, signal === undefined ? closing : AbortSignal.any([signal, closing]));
-    this.#starting.add(starting);
+    return await this.#untilClosing((closing) => this.#start(settings, closing), signal);
+  }
+
+  /** Restarts a session's browser on a copy of a profile. Throws as `create` and the session's `loadProfile` do; it goes on as it was then. */
+  async loadProfile(session: Session, profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void> {
+    const directory = path.join(this.#directory, session.id);
+    const userDataDirectory = path.join(directory, `user-data-${newId()}`);
+    const settings = { ...session.settings, profile };
+    const load = (closing: AbortSignal) =>
+      session.loadProfile(profile, saveChanges, (ended) => this.#launch(settings, userDataDirectory, AbortSignal.any([ended, closing])));
     try {
-      return await starting;
-    } finally {
-      this.#starting.delete(starting);
+      await this.#untilClosing(load, signal);
+    } catch (error) {
+      // The session may have ended meanwhile, and its directory been removed before the copy was written.
+      const left = session.alive ? userDataDirectory : directory;
+      await rm(left, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
+      throw error;
     }
   }
 
@@ -89,32 +112,18 @@ export class Sessions {
     if (!settings.headless && !this.hasDisplay) {
       throw new OperationError('bad_request', 'the service has no display: ask for a headless browser');
     }
-    const { headless, viewport } = settings;
     const id = newId();
     const directory = path.join(this.#directory, id);
     const root = path.join(directory, 'root');
-    const userDataDirectory = path.join(directory, 'user-data');
     try {
-      const [executable] = await Promise.all([
-        findChromium(headless, this.#chromium.executable, this.#environment),
-        ...[userDataDirectory, path.join(root, 'tmp'), path.join(root, downloadDirectory)].map((made) => mkdir(made, { recursive: true })),
-      ]);
-      const { sandbox } = this.#chromium;
-      const chromium = await launchChromium({
-        executable,
-        userDataDirectory,
-        headless,
-        viewport,
-        environment: this.#environment,
-        signal,
-        ...(sandbox !== undefined && { sandbox }),
-      });
-      const session = new Session({ id, directory, root, settings, chromium, clock: this.#clock });
+      await Promise.all([path.join(root, 'tmp'), path.join(root, downloadDirectory)].map((made) => mkdir(made, { recursive: true })));
+      const launched = await this.#launch(settings, path.join(directory, 'user-data'), signal);
+      const session = new Session({ id, directory, root, settings, launched, clock: this.#clock });
       try {
-        await session.prepare();
+        await session.prepare(launched.copy?.sessionCookies ?? []);
         signal.throwIfAborted();
       } catch (error) {
-        await session.end();
+        await session.discard();
         throw error;
       }
       this.#sessions.set(id, session);
@@ -123,6 +132,36 @@ export class Sessions {
     } catch (error) {
       await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
       throw error;
+    }
+  }
+
+  /** Starts a Chromium on a new user-data directory. */
+  async #launch({ headless, viewport, profile }: SessionSettings, directory: string, signal: AbortSignal): Promise<LaunchedChromium> {
+    const { sandbox } = this.#chromium;
+    const executable = await findChromium(headless, this.#chromium.executable, this.#environment);
+    const copy = profile && (await this.#profiles.copy(profile.id, directory, signal));
+    if (!copy) await mkdir(directory, { recursive: true });
+    const chromium = await launchChromium({
+      executable,
+      userDataDirectory: directory,
+      headless,
+      viewport,
+      environment: this.#environment,
+      signal,
+      ...(sandbox !== undefined && { sandbox }),
+    });
+    return { chromium, copy };
+  }
+
+  /** What is started with the signal is done before the sessions are closed. */
+  async #untilClosing<T>(start: (signal: AbortSignal) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    const closing = this.#closing.signal;
+    const starting = start(signal === undefined ? closing : AbortSignal.any([signal, closing]));
+    this.#starting.add(starting);
+    try {
+      return await starting;
+    } finally {
+      this.#starting.delete(starting);
     }
   }
 

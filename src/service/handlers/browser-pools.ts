@@ -44,7 +44,7 @@ export function browserPoolHandlers({ pools, clock }: { pools: Pools; clock: Clo
       };
     },
 
-    release: ({ params, body }) => pools.find(params.id_or_name).release(body.session_id, body.reuse),
+    release: ({ params, body }) => pools.find(params.id_or_name).release(body.session_id, body.reuse).saved(),
     flush: ({ params }) => pools.find(params.id_or_name).flush(),
   };
 }

@@ -6,6 +6,7 @@ import parseRange from 'range-parser';
 import { OperationError } from '../../contract/errors.ts';
 import type { Operation, Page, ResponseKind } from '../../contract/operation.ts';
 import { pageHeaders } from '../../contract/pagination.ts';
+import { sendEvents } from './event-answer.ts';
 import type { Bytes, StoredBytes } from './handler.ts';
 
 /** The answer to what a handler returned. `page` is the query of a list. An empty answer is never labelled JSON: clients would parse it. */
@@ -27,11 +28,13 @@ export async function toAnswer(
     }
     return Response.json(items, { status, headers });
   }
+  if (response.kind === 'events') return sendEvents(context, status, value as AsyncIterable<unknown>);
   const bytes = value as Bytes;
   if ('read' in bytes) return sendStored(context, bytes);
   const { outgoing } = context.env;
   const length = bytes.size !== undefined && { 'content-length': bytes.size };
-  outgoing.writeHead(status, { 'content-type': response.mediaType, ...length });
+  const disposition = bytes.fileName !== undefined && { 'content-disposition': `attachment; filename="${bytes.fileName}"` };
+  outgoing.writeHead(status, { 'content-type': response.mediaType, ...length, ...disposition });
   await pipeline(bytes.stream, outgoing);
   return RESPONSE_ALREADY_SENT;
 }

@@ -17,7 +17,7 @@ export function errorHeaders(error: OperationError): Record<string, string> {
   return error.status === 409 || hopeless.has(error.code) ? { 'x-should-retry': 'false' } : {};
 }
 
-const hopeless: ReadonlySet<ErrorCode> = new Set(['recording_failed', 'insufficient_storage']);
+const hopeless: ReadonlySet<ErrorCode> = new Set(['recording_failed', 'profile_not_saved', 'insufficient_storage']);
 
 /** A `bad_request` whose details name each wrong field. */
 export function invalidInput(issues: z.core.$ZodIssue[], whole: string): OperationError {
@@ -31,7 +31,7 @@ function fieldMessages(issues: z.core.$ZodIssue[], whole: string, parents: Prope
   return issues.flatMap((issue) => {
     const path = [...parents, ...issue.path];
     // The last alternative is the ordinary one, before it stand special values such as the empty string.
-    if (issue.code === 'invalid_union') return fieldMessages(issue.errors.at(-1) ?? [], whole, path);
+    if (issue.code === 'invalid_union' && issue.errors.length > 0) return fieldMessages(issue.errors.at(-1) ?? [], whole, path);
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => `${fieldName([...path, key], whole)}: unknown field`);
     if (issue.code === 'invalid_key') return fieldMessages(issue.issues, whole, path);
     return [`${fieldName(path, whole)}: ${issue.message}`];

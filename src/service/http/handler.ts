@@ -1,8 +1,18 @@
 import type { Readable } from 'node:stream';
-import type { Answer, BodyOutput, Octets, Operation, OperationTree, PathParameterNames, QueryOutput } from '../../contract/operation.ts';
+import type {
+  Answer,
+  BodyOutput,
+  Multipart,
+  MultipartOutput,
+  Octets,
+  Operation,
+  OperationTree,
+  PathParameterNames,
+  QueryOutput,
+} from '../../contract/operation.ts';
 
-/** Raw bytes as an answer, to be read once. `size` in bytes where it is known beforehand. */
-export type StreamedBytes = { stream: AsyncIterable<Uint8Array>; size?: number };
+/** Raw bytes as an answer, to be read once. `size` in bytes where it is known beforehand; with a `fileName` browsers save them under it. */
+export type StreamedBytes = { stream: AsyncIterable<Uint8Array>; size?: number; fileName?: string };
 
 /** Raw bytes as an answer, of which any part can be read. `end` is the offset of the last byte. */
 export type StoredBytes = {
@@ -13,11 +23,21 @@ export type StoredBytes = {
 
 export type Bytes = StreamedBytes | StoredBytes;
 
+/** A multipart body, which arrives as it is received. */
+export type MultipartBody<M extends Multipart = Multipart> = {
+  /**
+   * Reads the body and gives each of its files to `store`, one after another, as a stream that `store` reads to its end. Resolves with the
+   * validated fields, in which each file is what `store` made of it. Rejects when the body is invalid or breaks off, or a `store` does;
+   * none of them runs any more then.
+   */
+  receive<F>(store: (file: Readable) => Promise<F>): Promise<MultipartOutput<M, F>>;
+};
+
 /** A parsed and validated request. */
 export type HandlerInput<O extends Operation> = {
   params: { [K in PathParameterNames<O['path']>[number]]: string };
   query: QueryOutput<O>;
-  body: O['body'] extends Octets ? Readable : BodyOutput<O>;
+  body: O['body'] extends Octets ? Readable : O['body'] extends Multipart ? MultipartBody<O['body']> : BodyOutput<O>;
   /** Aborts when the caller hangs up before it has its answer, also after the handler has returned. */
   signal: AbortSignal;
   /** By which host and port the caller reached the service: `127.0.0.1:3000` for instance. */

@@ -50,6 +50,7 @@ const migrations = [
   ) STRICT;
   CREATE INDEX replays_of_session ON replays (session_id);
   `,
+  'ALTER TABLE profiles ADD COLUMN version TEXT',
 ];
 
 /**

@@ -5,7 +5,14 @@ import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
 import type { Database } from './database.ts';
 
-type Row = { id: string; name: string | null; created_at: number; updated_at: number; last_used_at: number | null };
+type Row = {
+  id: string;
+  name: string | null;
+  created_at: number;
+  updated_at: number;
+  last_used_at: number | null;
+  version: string | null;
+};
 
 /** The stored profiles. */
 export class ProfileStore {
@@ -67,6 +74,29 @@ export class ProfileStore {
   /** Notes that a browser was started with the profile. */
   used(id: string): void {
     this.#database.prepare('UPDATE profiles SET last_used_at = ? WHERE id = ?').run(this.#clock.now(), id);
+  }
+
+  /** The version that was saved last, while there is one. */
+  version(id: string): string | undefined {
+    const row = this.#database.prepare('SELECT version FROM profiles WHERE id = ?').get(id) as Pick<Row, 'version'> | undefined;
+    return row?.version ?? undefined;
+  }
+
+  /** The versions of all profiles. */
+  versions(): string[] {
+    const rows = this.#database.prepare('SELECT version FROM profiles WHERE version IS NOT NULL').all() as { version: string }[];
+    return rows.map(({ version }) => version);
+  }
+
+  /** Makes another version the one of the profile, which no loss of power undoes; false when there is no such profile. */
+  setVersion(id: string, version: string): boolean {
+    this.#database.pragma('synchronous = FULL');
+    try {
+      const update = this.#database.prepare('UPDATE profiles SET version = ?, updated_at = ? WHERE id = ?');
+      return update.run(version, this.#clock.now(), id).changes > 0;
+    } finally {
+      this.#database.pragma('synchronous = NORMAL');
+    }
   }
 
   /** Throws `not_found`. */

@@ -1,0 +1,192 @@
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from '@playwright/test';
+import { WebSocket } from 'ws';
+import { startService } from '../../src/service/service.ts';
+import { TestClock } from '../support/clock.ts';
+import { expectNoProcessWith } from '../support/processes.ts';
+import { callerOf, dataDirectory } from '../support/service.ts';
+import { endSession, everywhere, keptIn, logIn, logInUnder, startSession, test } from '../support/profiles.ts';
+
+test('what a session saves in its profile is there in the next one', async ({ service: { call }, site }) => {
+  const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
+  await logInUnder(call, 'ann', site, 'first');
+  const { body: saved } = await call('GET', '/profiles/ann');
+  expect(Date.parse(saved.updated_at)).toBeGreaterThan(Date.parse(profile.updated_at));
+  expect(saved.last_used_at).toBeTruthy();
+
+  const next = await startSession(call, { profile: { id: profile.id } });
+  expect(next).toMatchObject({ profile: { id: profile.id, name: 'ann' } });
+  expect(await keptIn(next, site)).toEqual(everywhere('first'));
+  await logIn(next, site, 'unsaved');
+  expect(await endSession(call, next)).toBeUndefined();
+
+  const last = await startSession(call, { profile: { name: 'ann', save_changes: false } });
+  expect(await keptIn(last, site)).toEqual(everywhere('first'));
+  expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(saved.updated_at);
+});
+
+test('sessions with one profile at the same time are apart', async ({ service: { call }, site }) => {
+  await call('POST', '/profiles', { name: 'ann' });
+  await logInUnder(call, 'ann', site, 'first');
+  const [one, other] = await Promise.all([1, 2].map(() => startSession(call, { profile: { name: 'ann' } })));
+  await logIn(one!, site, 'second');
+  expect(await keptIn(other!, site)).toEqual(everywhere('first'));
+  expect(await keptIn(one!, site)).toEqual(everywhere('second'));
+});
+
+test('of two sessions that save the same profile the last one wins, and both are told', async ({ service: { call }, site }) => {
+  await call('POST', '/profiles', { name: 'ann' });
+  const start = () => startSession(call, { profile: { name: 'ann', save_changes: true } });
+  const [one, other] = [await start(), await start()];
+  await logIn(one, site, 'one');
+  await logIn(other, site, 'other');
+  expect(await endSession(call, one)).toEqual({ status: 'saved' });
+  expect(await endSession(call, other)).toEqual({
+    status: 'overwrote',
+    message: expect.stringContaining(one.session_id),
+    other_session_id: one.session_id,
+  });
+  const { body: loser } = await call('GET', `/browsers/${one.session_id}?include_deleted=true`);
+  expect(loser.profile_save).toEqual({
+    status: 'overwritten',
+    message: expect.stringContaining(other.session_id),
+    other_session_id: other.session_id,
+  });
+  expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('other'));
+});
+
+test('a session that starts from what another one saved overwrites nothing', async ({ service: { call }, site }) => {
+  await call('POST', '/profiles', { name: 'ann' });
+  await logInUnder(call, 'ann', site, 'one');
+  await logInUnder(call, 'ann', site, 'two');
+  const { body: ended } = await call('GET', '/browsers?status=deleted');
+  expect(ended.map(({ profile_save }: { profile_save: object }) => profile_save)).toEqual([{ status: 'saved' }, { status: 'saved' }]);
+});
+
+test('the idle timeout saves the profile', async ({ site }) => {
+  const clock = new TestClock();
+  await using service = await startService({ clock });
+  const call = callerOf(service);
+  await call('POST', '/profiles', { name: 'ann' });
+  const session = await startSession(call, { profile: { name: 'ann', save_changes: true }, timeout_seconds: 10 });
+  await logIn(session, site, 'idle');
+  clock.advance(10_000);
+  const ended = async () => (await call('GET', `/browsers/${session.session_id}?include_deleted=true`)).body.profile_save;
+  await expect.poll(ended).toEqual({ status: 'saved' });
+  expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('idle'));
+});
+
+test('the end of the service saves profiles, and the next service has them', async ({ site }, testInfo) => {
+  const options = { dataDirectory: dataDirectory(testInfo) };
+  const first = await startService(options);
+  await callerOf(first)('POST', '/profiles', { name: 'ann' });
+  await logIn(await startSession(callerOf(first), { profile: { name: 'ann', save_changes: true } }), site, 'first');
+  await first.close();
+
+  await using second = await startService(options);
+  const session = await startSession(callerOf(second), { profile: { name: 'ann' } });
+  expect(await keptIn(session, site)).toEqual(everywhere('first'));
+});
+
+test('a browser that its client closes saves the profile, too', async ({ service: { call }, site }) => {
+  await call('POST', '/profiles', { name: 'ann' });
+  const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
+  await logIn(session, site, 'closed');
+  const socket = new WebSocket(session.cdp_ws_url);
+  socket.once('open', () => socket.send('{"id":1,"method":"Browser.close"}'));
+  const ended = async () => (await call('GET', `/browsers/${session.session_id}?include_deleted=true`)).body.profile_save;
+  await expect.poll(ended).toEqual({ status: 'saved' });
+  // Chromium forgets the cookies of its session when it ends unasked.
+  const { sessionCookie: _, ...lasting } = everywhere('closed');
+  expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(lasting);
+});
+
+test('each save replaces the version before, and a deleted profile leaves nothing', async ({ site }, testInfo) => {
+  const directory = dataDirectory(testInfo);
+  await using service = await startService({ dataDirectory: directory });
+  const call = callerOf(service);
+  const versions = () => readdirSync(join(directory, 'profiles'));
+  await call('POST', '/profiles', { name: 'ann' });
+  expect(versions()).toEqual([]);
+  await logInUnder(call, 'ann', site, 'one');
+  const [first] = versions();
+  await logInUnder(call, 'ann', site, 'two');
+  expect(versions()).toHaveLength(1);
+  expect(versions()).not.toContain(first);
+
+  const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
+  expect((await call('DELETE', '/profiles/ann')).status).toBe(204);
+  expect(versions()).toEqual([]);
+  expect(await keptIn(session, site)).toEqual(everywhere('two'));
+  expect(await call('DELETE', `/browsers/${session.session_id}`)).toMatchObject({
+    status: 409,
+    body: { message: expect.stringContaining('was deleted') },
+  });
+  const { body: ended } = await call('GET', `/browsers/${session.session_id}?include_deleted=true`);
+  expect(ended.profile_save).toEqual({ status: 'failed', message: expect.stringContaining('was deleted') });
+  expect(versions()).toEqual([]);
+  expect(readdirSync(join(directory, 'sessions'))).toEqual([]);
+});
+
+test.describe('a session that gets its profile later', () => {
+  test('starts from a copy of it then, and saves it', async ({ service: { call }, site }) => {
+    await call('POST', '/profiles', { name: 'ann' });
+    await logInUnder(call, 'ann', site, 'first');
+    const session = await startSession(call, { tags: { a: 'b' }, start_url: site });
+    await call('PUT', `/browsers/${session.session_id}/fs/write_file?path=/kept.txt`, 'file');
+    const { status, body: updated } = await call('PATCH', `/browsers/${session.session_id}`, {
+      name: 'late',
+      profile: { name: 'ann', save_changes: true },
+    });
+    expect(status, JSON.stringify(updated)).toBe(200);
+    expect(updated).toMatchObject({ ...session, name: 'late', profile: { name: 'ann' }, usage: expect.anything() });
+    expect(await keptIn(session, site)).toEqual(everywhere('first'));
+    expect((await call('GET', `/browsers/${session.session_id}/fs/read_file?path=/kept.txt`)).body).toBe('file');
+    await logIn(session, site, 'second');
+    expect(await endSession(call, session)).toEqual({ status: 'saved' });
+    expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('second'));
+  });
+
+  test('gets none while somebody is connected, and none that does not exist; it goes on as it was', async ({ service: { call }, site }) => {
+    await call('POST', '/profiles', { name: 'ann' });
+    const session = await startSession(call, { name: 'before' });
+    await logIn(session, site, 'own');
+    const patch = (profile: object) => call('PATCH', `/browsers/${session.session_id}`, { name: 'after', profile });
+    const client = new WebSocket(session.cdp_ws_url);
+    await once(client, 'open');
+    expect(await patch({ name: 'ann' })).toMatchObject({ status: 409, body: { message: expect.stringContaining('disconnect') } });
+    client.close();
+    expect(await patch({ name: 'nobody' })).toMatchObject({ status: 400 });
+    const { body: unchanged } = await call('GET', `/browsers/${session.session_id}`);
+    expect(unchanged).toMatchObject({ name: 'before' });
+    expect(unchanged).not.toHaveProperty('profile');
+    expect(await keptIn(session, site)).toEqual(everywhere('own'));
+  });
+
+  test('gets one of two that are asked for at the same time', async ({ service: { call } }) => {
+    const profiles = ['ann', 'bob'];
+    for (const name of profiles) await call('POST', '/profiles', { name });
+    const { session_id } = await startSession(call, {});
+    const answers = await Promise.all(profiles.map((name) => call('PATCH', `/browsers/${session_id}`, { profile: { name } })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 409]);
+    expect((await call('GET', `/browsers/${session_id}`)).body.profile).toMatchObject({ name: 'ann' });
+  });
+
+  test('may be ended meanwhile, and leaves nothing', async ({ site }, testInfo) => {
+    const directory = dataDirectory(testInfo);
+    await using service = await startService({ dataDirectory: directory });
+    const call = callerOf(service);
+    await call('POST', '/profiles', { name: 'ann' });
+    await logInUnder(call, 'ann', site, 'first');
+    const session = await startSession(call, {});
+    const patched = call('PATCH', `/browsers/${session.session_id}`, { profile: { name: 'ann', save_changes: true } });
+    await expect.poll(() => readdirSync(join(directory, 'sessions', session.session_id)).length, { intervals: [1] }).toBe(3);
+    expect(await call('DELETE', `/browsers/${session.session_id}`)).toMatchObject({ status: 204 });
+    expect(await patched).toMatchObject({ status: 409, body: { message: expect.stringContaining('ended') } });
+    expect(readdirSync(join(directory, 'sessions'))).toEqual([]);
+    await expectNoProcessWith(session.session_id);
+    expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('first'));
+  });
+});
