@@ -47,8 +47,8 @@ async function loaded(page: Page) {
     const video = element as HTMLVideoElement;
     if (video.readyState < 2) {
       await new Promise((resolve, reject) => {
-        video.onloadeddata = resolve;
-        video.onerror = () => reject(new Error(`the video can't be played: ${video.error?.message}`));
+        video.addEventListener('loadeddata', resolve);
+        video.addEventListener('error', () => reject(new Error(`the video can't be played: ${video.error?.message}`)));
         if (video.error) reject(new Error(`the video can't be played: ${video.error.message}`));
       });
     }
@@ -60,7 +60,7 @@ async function colorAt(page: Page, second: number): Promise<Color> {
   return await page.locator('video').evaluate(async (element, second) => {
     const video = element as HTMLVideoElement;
     await new Promise((resolve, reject) => {
-      video.onseeked = resolve;
+      video.addEventListener('seeked', resolve, { once: true });
       setTimeout(() => reject(new Error(`the video of ${video.duration} s can't be shown at ${second} s`)), 5000);
       video.currentTime = second;
     });
