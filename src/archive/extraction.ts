@@ -1,0 +1,184 @@
+import {
+  chmodSync,
+  closeSync,
+  futimesSync,
+  linkSync,
+  lutimesSync,
+  mkdirSync,
+  openSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { open, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Header } from 'tar-stream';
+import { BoundedWrites } from './bounded-writes.ts';
+import { EntryTree, nameSegments } from './entry-tree.ts';
+import { ArchiveError } from './errors.ts';
+import { isExcluded } from './exclude.ts';
+import type { Limits } from './limits.ts';
+import type { ProgressCount } from './progress.ts';
+import type { EntrySink } from './tar-entries.ts';
+import { Turns } from './turns.ts';
+
+/** A file up to this is written at once, a larger one in batches of at least this. */
+const batchBytes = 256 * 1024;
+
+/**
+ * Makes a directory of the entries of an archive. What takes the kernel some microseconds is done synchronously: to have a thread do it
+ * costs five times that, and a user-data directory has thousands of small files. The contents of large files are written by threads.
+ */
+export class Extraction {
+  readonly #directory: string;
+  readonly #limits: Limits;
+  readonly #progress: ProgressCount;
+  readonly #tree: EntryTree;
+  readonly #writes = new BoundedWrites();
+  readonly #turns = new Turns();
+  // No headers are kept: one can hold megabytes.
+  readonly #directories: { file: string; mode: number; time: number }[] = [];
+  readonly #symlinks: { name: string; file: string; target: string; time: number }[] = [];
+  readonly #hardLinks: { file: string; target: string }[] = [];
+
+  constructor(directory: string, limits: Limits, progress: ProgressCount) {
+    this.#directory = directory;
+    this.#progress = progress;
+    this.#limits = limits;
+    this.#tree = new EntryTree(limits);
+  }
+
+  /** Takes the next entry, and returns where its content goes. Throws an `ArchiveError` for an entry that is refused. */
+  add(header: Header): EntrySink | undefined {
+    const { name, type } = header;
+    // tar-stream gives null for an empty one, whatever its types say.
+    const linkname = (header.linkname as string | null) ?? '';
+    this.#limits.count(name, header.size);
+    if (isExcluded(nameSegments(name).join('/'))) return undefined;
+    this.#progress.addEntry();
+    switch (isSparse(header) ? 'sparse' : type) {
+      case 'file':
+      case 'contiguous-file':
+        return this.#addFile(header);
+      case 'directory':
+        this.#directories.push({ file: this.#place(name, 'directory'), mode: header.mode, time: timeOf(header) });
+        break;
+      case 'symlink':
+        this.#symlinks.push({ name, file: this.#place(name, 'symlink'), target: linkname, time: timeOf(header) });
+        // What it leads through may still come: `finish` looks once more.
+        this.#tree.checkSymlink(name, linkname);
+        break;
+      case 'link': {
+        const target = path.join(this.#directory, this.#tree.linkedFile(linkname, name));
+        this.#hardLinks.push({ file: this.#place(name, 'file'), target });
+        break;
+      }
+      default:
+        throw new ArchiveError('unsupported', `is neither a plain file nor a directory or link (${type ?? 'of unknown type'})`, name);
+    }
+    return { write: () => undefined, end: () => this.#turns.next() };
+  }
+
+  /** Makes the links, so that nothing was written through one, and gives directories their modes and times. */
+  async finish(): Promise<void> {
+    await this.#writes.settled();
+    for (const { name, target } of this.#symlinks) this.#tree.checkSymlink(name, target);
+    for (const { file, target } of this.#hardLinks) {
+      await this.#turns.next();
+      linkSync(target, file);
+    }
+    for (const { file, target, time } of this.#symlinks) {
+      await this.#turns.next();
+      symlinkSync(target, file);
+      lutimesSync(file, time, time);
+    }
+    for (const { file, mode, time } of this.#directories) {
+      await this.#turns.next();
+      chmodSync(file, ((mode & 0o777) | 0o700) & ~process.umask());
+      utimesSync(file, time, time);
+    }
+    this.#progress.end();
+  }
+
+  /** Waits until nothing is being written any more, however it ended. */
+  async stopped(): Promise<void> {
+    await this.#writes.settled().catch(() => {});
+  }
+
+  #addFile(header: Header): EntrySink {
+    const file = this.#place(header.name, 'file');
+    return header.size > batchBytes ? this.#largeFile(file, header) : this.#smallFile(file, header);
+  }
+
+  #smallFile(file: string, header: Header): EntrySink {
+    const chunks: Buffer[] = [];
+    return {
+      write: (chunk) => void chunks.push(chunk),
+      end: () => {
+        const descriptor = openSync(file, 'wx', modeOf(header));
+        try {
+          for (const chunk of chunks) writeFileSync(descriptor, chunk);
+          futimesSync(descriptor, timeOf(header), timeOf(header));
+        } finally {
+          closeSync(descriptor);
+        }
+        this.#progress.addBytes(header.size);
+        return this.#turns.next();
+      },
+    };
+  }
+
+  #largeFile(file: string, header: Header): EntrySink {
+    let batch: Buffer[] = [];
+    let bytes = 0;
+    let left = header.size;
+    let before: Promise<void> | undefined;
+    const writeBatch = async (content: Buffer[], previous: Promise<void> | undefined, isLast: boolean) => {
+      await previous;
+      const handle = await open(file, previous === undefined ? 'wx' : 'a', modeOf(header));
+      try {
+        await writeFile(handle, content);
+        if (isLast) await handle.utimes(timeOf(header), timeOf(header));
+      } finally {
+        await handle.close();
+      }
+    };
+    return {
+      write: (chunk) => {
+        batch.push(chunk);
+        bytes += chunk.length;
+        left -= chunk.length;
+        if (bytes < batchBytes && left > 0) return undefined;
+        const [content, previous, isLast] = [batch, before, left === 0];
+        before = this.#writes.start(bytes, () => writeBatch(content, previous, isLast));
+        this.#progress.addBytes(bytes);
+        batch = [];
+        bytes = 0;
+        return this.#writes.room();
+      },
+      end: () => undefined,
+    };
+  }
+
+  /** Finds an entry its place, and makes the directories that are missing on the way to it, or the entry itself where it is one. */
+  #place(name: string, kind: 'file' | 'directory' | 'symlink'): string {
+    const place = this.#tree.add(name, kind);
+    for (const directory of place.missing) mkdirSync(path.join(this.#directory, directory), 0o700);
+    return path.join(this.#directory, place.path);
+  }
+}
+
+/** Without set-user-id bits, and such that the owner can use the file. */
+function modeOf({ mode }: Header): number {
+  return (mode & 0o777) | 0o600;
+}
+
+/** In seconds. Tars can hold times that no file system knows. */
+function timeOf({ mtime }: Header): number {
+  return Math.min(Math.max(mtime.getTime() / 1000 || 0, 0), 2 ** 32);
+}
+
+/** A sparse file of GNU tar is stored with a map of its holes instead of them. */
+function isSparse({ pax }: Header): boolean {
+  return Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'));
+}

@@ -1,0 +1,69 @@
+import { decompress } from '@mongodb-js/zstd';
+import { setImmediate } from 'node:timers/promises';
+import type { ByteReader } from './byte-reader.ts';
+import { ArchiveError } from './errors.ts';
+import { framePieces, isZstd, type FrameHeader, type FramePiece } from './frames.ts';
+import { inOrder } from './in-order.ts';
+import { LargeFrame } from './large-frame.ts';
+import { SealCheck } from './seal.ts';
+
+const mebibyte = 1024 * 1024;
+/** What frames that are decompressed at the same time may contain together. */
+const contentAtOnce = 6 * mebibyte;
+/** fzstd holds up the event loop for some milliseconds for so many pieces of a large frame. */
+const piecesPerTurn = 8;
+
+/** The tar in an archive: what zstd decompresses, or the archive itself where it is no zstd file. Throws an `ArchiveError` for damaged zstd. */
+export async function* tarIn(reader: ByteReader, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array, void> {
+  if (!isZstd(await reader.peek(4))) {
+    for (let chunk = await reader.takeSome(); chunk !== undefined; chunk = await reader.takeSome()) yield chunk;
+    return;
+  }
+  const pieces = checkSeal(framePieces(reader, mostAtOnce));
+  let largeFrame: LargeFrame | undefined;
+  let count = 0;
+  for await (const piece of inOrder(pieces, { limit: contentAtOnce, weight }, decompressFrame)) {
+    signal?.throwIfAborted();
+    if (Buffer.isBuffer(piece)) {
+      yield piece;
+    } else if (piece.kind === 'part') {
+      if (piece.header) largeFrame = new LargeFrame(piece.header);
+      if (piece.checksum) largeFrame!.end(piece.checksum);
+      else yield* largeFrame!.add(piece.bytes);
+      count += 1;
+      if (count % piecesPerTurn === 0) await setImmediate();
+    }
+  }
+}
+
+/**
+ * A frame with a content up to this is decompressed as a whole, by zstd itself; a larger one block by block, by fzstd. fzstd moves its whole
+ * window with each block: with 128 MiB that takes a minute for 300 MB. So memory is spent on what `zstd --long` or `--ultra` made,
+ * unless it is suspiciously small.
+ */
+function mostAtOnce({ windowBytes }: FrameHeader, taken: number): number {
+  const most = windowBytes > 16 * mebibyte ? 512 * mebibyte : 64 * mebibyte;
+  return Math.min(most, Math.max(64 * mebibyte, taken * 200));
+}
+
+async function* checkSeal(pieces: AsyncIterable<FramePiece>): AsyncGenerator<FramePiece, void> {
+  const seal = new SealCheck();
+  for await (const piece of pieces) {
+    seal.add(piece.bytes);
+    yield piece;
+  }
+  seal.end();
+}
+
+function weight(piece: FramePiece): number {
+  return piece.kind === 'frame' ? piece.contentLimit : piece.bytes.length;
+}
+
+async function decompressFrame(piece: FramePiece): Promise<Buffer | FramePiece> {
+  if (piece.kind !== 'frame') return piece;
+  try {
+    return await decompress(piece.bytes);
+  } catch (error) {
+    throw new ArchiveError('corrupt', `the archive is damaged: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

@@ -1,0 +1,135 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { lstat, mkdir, readdir, readFile, readlink, symlink, utimes, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { compress } from '@mongodb-js/zstd';
+import { expect, type TestInfo } from '@playwright/test';
+import { pack as tarPack, type Header } from 'tar-stream';
+import { extract, type ExtractOptions } from '../../src/archive/index.ts';
+
+/** Why tests with the command line's zstd are skipped, where it is missing. */
+export const noZstd = spawnSync('zstd', ['--version']).error !== undefined && 'there is no zstd command here: apt-get install zstd';
+
+export type TestEntry = Partial<Header> & { name: string; content?: string | Buffer };
+
+/** A tar as tar-stream writes it, without asking what for. */
+export async function tarOf(entries: TestEntry[]): Promise<Buffer> {
+  const tar = tarPack();
+  for (const { content = '', ...header } of entries) {
+    const isFile = (header.type ?? 'file') === 'file';
+    if (isFile) tar.entry({ mtime: new Date(0), ...header }, Buffer.from(content));
+    else tar.entry({ mtime: new Date(0), ...header });
+  }
+  tar.finalize();
+  return await buffer(Readable.from(tar));
+}
+
+export async function zstdOf(entries: TestEntry[]): Promise<Buffer> {
+  return await compress(await tarOf(entries));
+}
+
+/** Corrects the checksum of the header at `offset`, after a change. */
+export function sumHeader(tar: Buffer, offset: number): void {
+  const header = tar.subarray(offset, offset + 512);
+  header.fill(' ', 148, 156);
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+}
+
+/** A random number generator that gives the same numbers for the same seed (mulberry32). */
+export function randomOf(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  };
+}
+
+/** Bytes that zstd compresses a little. */
+export function sampleBytes(length: number, seed = 1): Buffer {
+  const random = randomOf(seed);
+  const bytes = Buffer.alloc(length);
+  for (let at = 0; at < length; at += 16) bytes.fill(random(256), at, Math.min(at + random(16), length));
+  return bytes;
+}
+
+/** A little user-data directory with what is special: an empty file and directory, a link, a name that is not ASCII, a long one. */
+export async function sampleDirectory(directory: string): Promise<string> {
+  const deep = path.join(directory, 'Default', 'Local Storage', 'a'.repeat(120), 'b'.repeat(120));
+  await mkdir(deep, { recursive: true });
+  await mkdir(path.join(directory, 'Default', 'empty'));
+  await writeFile(path.join(directory, 'Local State'), '{"a":1}', { mode: 0o600 });
+  await writeFile(path.join(directory, 'Default', 'Cookies'), sampleBytes(40_000), { mode: 0o600 });
+  await writeFile(path.join(directory, 'Default', 'LOCK'), '');
+  await writeFile(path.join(directory, 'Default', 'größe 👍'), 'größe');
+  await writeFile(path.join(directory, 'Default', 'tool'), '#!/bin/sh\n', { mode: 0o755 });
+  await writeFile(path.join(deep, 'c'.repeat(150)), 'deep');
+  await symlink('Cookies', path.join(directory, 'Default', 'link'));
+  for (const [index, name] of ['Local State', 'Default/Cookies', 'Default/empty', 'Default'].entries()) {
+    await utimes(path.join(directory, name), 1_600_000_000 + index, 1_600_000_000 + index);
+  }
+  return directory;
+}
+
+/** What is in a directory: for each name what it is, with mode, time in seconds, and content, of which a digest is enough when it is long. */
+export async function contentOf(directory: string): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const name of (await readdir(directory, { recursive: true })).sort()) {
+    const file = path.join(directory, name);
+    const status = await lstat(file);
+    const what = status.isSymbolicLink() ? `-> ${await readlink(file)}` : status.isFile() ? fingerprint(await readFile(file)) : '/';
+    found[name] = `${(status.mode & 0o777).toString(8)} ${Math.floor(status.mtimeMs / 1000)} ${what}`;
+  }
+  return found;
+}
+
+/** Extracts into a directory of the test's output, and returns its path. */
+export async function extractHere(
+  testInfo: TestInfo,
+  archive: Buffer | AsyncIterable<Uint8Array>,
+  options?: ExtractOptions,
+): Promise<string> {
+  const directory = path.join(await outputDirectory(testInfo), 'target');
+  await extract(Buffer.isBuffer(archive) ? Readable.from([archive]) : archive, directory, options);
+  return directory;
+}
+
+/** Expects that an archive is refused, and that nothing is left of it. */
+export async function expectRefused(
+  testInfo: TestInfo,
+  archive: Buffer,
+  error: { code: unknown; entry?: string; message?: unknown },
+  options?: ExtractOptions,
+): Promise<void> {
+  const before = await readdir(await outputDirectory(testInfo));
+  await expect(extractHere(testInfo, archive, options)).rejects.toMatchObject({ name: 'ArchiveError', ...error });
+  expect(await readdir(testInfo.outputDir)).toEqual(before);
+}
+
+export async function outputDirectory(testInfo: TestInfo): Promise<string> {
+  await mkdir(testInfo.outputDir, { recursive: true });
+  return testInfo.outputDir;
+}
+
+/** Runs a command in a shell. Returns what it writes, and throws what it complains of. */
+export async function shell(command: string, directory: string, input?: Buffer): Promise<Buffer> {
+  const child = spawn('sh', ['-c', command], { cwd: directory });
+  child.stdin.on('error', () => {}).end(input);
+  const [output, complaints, code] = await Promise.all([
+    buffer(child.stdout),
+    text(child.stderr),
+    new Promise((resolve) => child.once('close', resolve)),
+  ]);
+  if (code !== 0) throw new Error(`${command}: ${complaints}`);
+  return output;
+}
+
+function fingerprint(content: Buffer): string {
+  return content.length < 100
+    ? JSON.stringify(content.toString())
+    : `${content.length} bytes ${createHash('sha256').update(content).digest('hex')}`;
+}

@@ -1,0 +1,105 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { chromium, expect, test as base } from '@playwright/test';
+import { pack } from '../../src/archive/index.ts';
+import { systemChromium } from '../support/chromium.ts';
+import { contentOf, extractHere } from './archives.ts';
+
+const script = `
+  const store = async (mode) => {
+    const opening = indexedDB.open('database', 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore('store');
+    await new Promise((resolve) => (opening.onsuccess = resolve));
+    return opening.result.transaction('store', mode).objectStore('store');
+  };
+  const done = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
+  const put = async (value) => {
+    localStorage.setItem('key', value);
+    document.cookie = 'key=' + value + '; max-age=10000';
+    await (await caches.open('cache')).put('/cached', new Response(value));
+    await done((await store('readwrite')).put(value, 'key'));
+    await navigator.serviceWorker.register('/worker.js');
+    const { active } = await navigator.serviceWorker.ready;
+    if (active.state !== 'activated') await new Promise((resolve) => (active.onstatechange = resolve));
+  };
+  const get = async () => ({
+    cookie: document.cookie,
+    local: localStorage.getItem('key'),
+    cached: await (await caches.match('/cached')).text(),
+    indexed: await done((await store('readonly')).get('key')),
+    worker: await (await fetch('/from-worker')).text(),
+  });`;
+
+const answers: Record<string, [type: string, body: string]> = {
+  '/': ['text/html', '<script src="/page.js"></script>'],
+  '/page.js': ['text/javascript', script],
+  '/worker.js': [
+    'text/javascript',
+    `addEventListener('fetch', (event) => event.request.url.endsWith('/from-worker') && event.respondWith(new Response('worker')));`,
+  ],
+};
+
+const test = base.extend<{ site: string }>({
+  site: async ({}, use) => {
+    const server = createServer((request, response) => {
+      const [type, body] = answers[request.url ?? ''] ?? ['text/plain', 'network'];
+      response.writeHead(200, { 'content-type': type, 'cache-control': 'max-age=1000' }).end(body);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    await use(`http://localhost:${(server.address() as AddressInfo).port}/`);
+    server.closeAllConnections();
+    server.close();
+  },
+});
+
+/** Visits a page with Chromium on a user-data directory, and returns what an expression gives there. */
+async function visit(userDataDirectory: string, url: string, expression: string): Promise<unknown> {
+  const context = await chromium.launchPersistentContext(userDataDirectory, { executablePath: await systemChromium() });
+  try {
+    const page = await context.newPage();
+    await page.goto(url);
+    return await page.evaluate(expression);
+  } finally {
+    await context.close();
+  }
+}
+
+for (const withoutCaches of [false, true]) {
+  test(`what sites stored in Chromium is there after packing and extracting${withoutCaches ? ' without caches' : ''}`, async ({
+    site,
+  }, testInfo) => {
+    const original = testInfo.outputPath('original');
+    await visit(original, site, 'put("kept")');
+    const copy = await extractHere(testInfo, pack(original, { withoutCaches }));
+    if (!withoutCaches) expect(await contentOf(copy)).toEqual(await contentOf(original));
+    const names = await readdir(copy, { recursive: true });
+    expect(names.includes('Default/Cache/Cache_Data')).toBe(!withoutCaches);
+    expect(names.includes('Default/GPUCache')).toBe(!withoutCaches);
+    expect(await visit(copy, site, 'get()')).toEqual({
+      cookie: 'key=kept',
+      local: 'kept',
+      cached: 'kept',
+      indexed: 'kept',
+      worker: 'worker',
+    });
+  });
+}
+
+test('the directory of a running Chromium is packed too, without its lock', async ({ site }, testInfo) => {
+  const original = testInfo.outputPath('original');
+  const context = await chromium.launchPersistentContext(original, { executablePath: await systemChromium() });
+  try {
+    const page = await context.newPage();
+    await page.goto(site);
+    const writing = page.evaluate('(async () => { for (let i = 0; i < 50; i++) await put("kept " + i); })()');
+    const copy = await extractHere(testInfo, pack(original));
+    await writing;
+    const names = await readdir(copy, { recursive: true });
+    expect(names).toContain('Default/Cookies');
+    expect(names.filter((name) => /Singleton|lockfile|DevToolsActivePort/.test(name))).toEqual([]);
+  } finally {
+    await context.close();
+  }
+});

@@ -1,0 +1,132 @@
+import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
+import { compress } from '@mongodb-js/zstd';
+import { expect, test } from '@playwright/test';
+import { pack } from '../../src/archive/index.ts';
+import { contentOf, expectRefused, extractHere, randomOf, sampleDirectory, tarOf, zstdOf } from './archives.ts';
+
+const anyRefusal = { code: expect.any(String) };
+
+/** The borders of the frames of an archive of ours, which has an empty frame, a mark, frames of data, and a seal. */
+function bordersOf(archive: Buffer): number[] {
+  const magic = [Buffer.from('28b52ffd', 'hex'), Buffer.from('502a4d18', 'hex')];
+  return Array.from(archive.keys()).filter((at) => magic.some((bytes) => archive.subarray(at, at + 4).equals(bytes)));
+}
+
+test.describe('an archive of ours', () => {
+  test('is refused when it is cut off anywhere', async ({}, testInfo) => {
+    const archive = await buffer(pack(await sampleDirectory(testInfo.outputPath('original'))));
+    const borders = bordersOf(archive);
+    expect(borders.length).toBe(4);
+    const random = randomOf(1);
+    const lengths = new Set([
+      ...borders.flatMap((border) => [border - 1, border, border + 1, border + 5]),
+      ...Array.from({ length: 60 }, () => random(archive.length)),
+    ]);
+    for (const length of lengths) if (length >= 0) await expectRefused(testInfo, archive.subarray(0, length), anyRefusal);
+    await expectRefused(testInfo, archive.subarray(0, borders.at(-1)), { code: 'truncated', message: expect.stringContaining('seal') });
+    await expectRefused(testInfo, archive.subarray(0, -1), { code: 'truncated' });
+    await extractHere(testInfo, archive);
+  });
+
+  test('is refused when any of its bytes is changed', async ({}, testInfo) => {
+    const archive = await buffer(pack(await sampleDirectory(testInfo.outputPath('original'))));
+    const start = bordersOf(archive)[2]! + 20;
+    const random = randomOf(2);
+    const inFrames = new Set(Array.from({ length: 100 }, () => random(archive.length)));
+    // All bytes of what is around the data, and some of the data.
+    for (const at of [...archive.keys()].filter((at) => at < start || at > archive.length - 80 || inFrames.has(at))) {
+      const changed = Buffer.from(archive);
+      changed[at]! ^= 1 << random(8);
+      await expectRefused(testInfo, changed, anyRefusal);
+    }
+  });
+
+  test('is refused when a frame is left out, moved, or put in twice', async ({}, testInfo) => {
+    const archive = await buffer(pack(await sampleDirectory(testInfo.outputPath('original'))));
+    const borders = [...bordersOf(archive), archive.length];
+    const [empty, mark, content, seal] = borders.slice(0, -1).map((border, index) => archive.subarray(border, borders[index + 1]));
+    for (const frames of [
+      [mark, content, seal],
+      [empty, content, seal],
+      [empty, mark, seal],
+      [empty, mark, content],
+      [mark, empty, content, seal],
+      [empty, mark, content, content, seal],
+      [empty, mark, content, empty, seal],
+      [empty, mark, content, seal, seal],
+      [empty, mark, content, seal, empty],
+      [empty, mark, mark, content, seal],
+    ]) {
+      await expectRefused(testInfo, Buffer.concat(frames as Buffer[]), anyRefusal);
+    }
+    await expectRefused(testInfo, Buffer.concat([archive, archive]), { code: 'trailing_bytes' });
+    await expectRefused(testInfo, Buffer.concat([archive, Buffer.from('more')]), { code: 'trailing_bytes' });
+  });
+});
+
+test.describe('a foreign archive', () => {
+  const entries = [
+    { name: 'Default/', type: 'directory' as const },
+    { name: 'Default/file', content: 'x'.repeat(3000) },
+  ];
+
+  test('that is a plain tar is refused when it is cut off anywhere, also between entries', async ({}, testInfo) => {
+    const tar = await tarOf(entries);
+    for (let length = 0; length < tar.length; length += 128) {
+      await expectRefused(testInfo, tar.subarray(0, length), { code: length < 512 ? 'not_an_archive' : 'truncated' });
+      await expectRefused(testInfo, await compress(tar.subarray(0, length)), { code: length < 512 ? 'not_an_archive' : 'truncated' });
+    }
+    await extractHere(testInfo, tar);
+  });
+
+  test('is refused when its frame is cut off', async ({}, testInfo) => {
+    const archive = await zstdOf(entries);
+    for (const length of archive.keys())
+      await expectRefused(testInfo, archive.subarray(0, length), { code: length < 4 ? 'not_an_archive' : 'truncated' });
+  });
+
+  test('is refused when something follows', async ({}, testInfo) => {
+    const [tar, archive] = [await tarOf(entries), await zstdOf(entries)];
+    for (const more of ['x', 'x'.repeat(600), '\0\0x']) {
+      await expectRefused(testInfo, Buffer.concat([tar, Buffer.from(more)]), { code: 'trailing_bytes' });
+      await expectRefused(testInfo, await compress(Buffer.concat([tar, Buffer.from(more)])), { code: 'trailing_bytes' });
+      await expectRefused(testInfo, Buffer.concat([archive, Buffer.from(more)]), {
+        code: more.length < 4 ? 'truncated' : 'trailing_bytes',
+      });
+    }
+    const second = await tarOf([{ name: 'second', content: 'x' }]);
+    await expectRefused(testInfo, Buffer.concat([tar, second]), { code: 'trailing_bytes' });
+    await expectRefused(testInfo, Buffer.concat([archive, await compress(second)]), { code: 'trailing_bytes' });
+  });
+
+  test('is refused when a header in the tar is damaged', async ({}, testInfo) => {
+    const tar = await tarOf(entries);
+    tar[512]! ^= 1;
+    await expectRefused(testInfo, tar, { code: 'corrupt' });
+    tar[512]! ^= 1;
+    tar[0]! ^= 1;
+    await expectRefused(testInfo, tar, { code: 'not_an_archive' });
+  });
+
+  test('that is none is refused', async ({}, testInfo) => {
+    for (const bytes of ['', 'x', 'PK\u0003\u0004', '<html>'.repeat(1000), '\u001f\u008b'.repeat(600)]) {
+      await expectRefused(testInfo, Buffer.from(bytes, 'latin1'), { code: 'not_an_archive' });
+      await expectRefused(testInfo, await compress(Buffer.from(bytes, 'latin1')), { code: 'not_an_archive' });
+    }
+  });
+});
+
+test('a directory that was there keeps what it had when the archive turns out to be damaged', async ({}, testInfo) => {
+  const target = testInfo.outputPath('target');
+  const archive = await zstdOf([{ name: 'new', content: 'new' }]);
+  await extractHere(testInfo, await zstdOf([{ name: 'old', content: 'old' }]));
+  const before = await contentOf(target);
+  await expectRefused(testInfo, archive.subarray(0, -1), { code: 'truncated' }, { replace: true });
+  expect(await contentOf(target)).toEqual(before);
+  await appendFile(`${target}/old`, ' and used');
+  await writeFile(`${target}/added`, '');
+  await extractHere(testInfo, archive, { replace: true });
+  expect(await readdir(target)).toEqual(['new']);
+  expect(await readFile(`${target}/new`, 'utf8')).toBe('new');
+});

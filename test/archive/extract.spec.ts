@@ -1,0 +1,213 @@
+import { createReadStream } from 'node:fs';
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { expect, test } from '@playwright/test';
+import { extract, listEntries, pack, type Progress } from '../../src/archive/index.ts';
+import { contentOf, extractHere, outputDirectory, sampleBytes, sampleDirectory, zstdOf } from './archives.ts';
+
+test.describe('the target', () => {
+  const archive = zstdOf([{ name: 'new', content: 'new' }]);
+
+  test('may be missing or empty, and then has what the archive has, for its owner alone', async ({}, testInfo) => {
+    const target = await extractHere(testInfo, await archive);
+    expect(await readdir(target)).toEqual(['new']);
+    expect((await stat(target)).mode & 0o777).toBe(0o700);
+    await rm(path.join(target, 'new'));
+    await extractHere(testInfo, await archive);
+    expect(await readdir(target)).toEqual(['new']);
+    expect(await readdir(testInfo.outputDir)).toEqual(['target']);
+  });
+
+  test('is refused when there is something in it, before anything is read, and replaced on demand', async ({}, testInfo) => {
+    const target = testInfo.outputPath('target');
+    await mkdir(path.join(target, 'old'), { recursive: true });
+    await writeFile(path.join(target, 'old', 'file'), 'old');
+    const endless = new PassThrough();
+    await expect(extract(endless, target)).rejects.toMatchObject({
+      code: 'target_in_use',
+      message: expect.stringMatching(/replace: true/),
+    });
+    expect(endless.destroyed).toBe(true);
+    expect(await readdir(target)).toEqual(['old']);
+    await extractHere(testInfo, await archive, { replace: true });
+    expect(await readdir(target)).toEqual(['new']);
+    expect(await readdir(testInfo.outputDir)).toEqual(['target']);
+  });
+
+  test('may be named by a link', async ({}, testInfo) => {
+    await mkdir(testInfo.outputPath('real'));
+    await symlink('real', testInfo.outputPath('target'));
+    await extractHere(testInfo, await archive);
+    expect(await readdir(testInfo.outputPath('real'))).toEqual(['new']);
+    expect((await readdir(testInfo.outputDir)).sort()).toEqual(['real', 'target']);
+  });
+
+  test('must not be a file, and its parent must be there', async ({}, testInfo) => {
+    await outputDirectory(testInfo);
+    await writeFile(testInfo.outputPath('target'), 'a file');
+    await expect(extractHere(testInfo, await archive)).rejects.toMatchObject({ code: 'ENOTDIR' });
+    expect(await readFile(testInfo.outputPath('target'), 'utf8')).toBe('a file');
+    await expect(extract(Readable.from([await archive]), testInfo.outputPath('nowhere', 'target'))).rejects.toMatchObject({
+      code: 'ENOENT',
+    });
+    expect(await readdir(testInfo.outputDir)).toEqual(['target']);
+  });
+
+  test('that is filled by somebody else meanwhile is refused', async ({}, testInfo) => {
+    const target = path.join(await outputDirectory(testInfo), 'target');
+    const source = new PassThrough();
+    const extracting = extract(source, target);
+    const bytes = await archive;
+    source.write(bytes.subarray(0, 10));
+    await expect.poll(async () => (await readdir(testInfo.outputDir)).length).toBe(1);
+    await mkdir(target);
+    await writeFile(path.join(target, 'mine'), 'mine');
+    source.end(bytes.subarray(10));
+    await expect(extracting).rejects.toMatchObject({ code: 'target_in_use' });
+    expect(await readdir(target)).toEqual(['mine']);
+    expect(await readdir(testInfo.outputDir)).toEqual(['target']);
+  });
+});
+
+test.describe('stopping', () => {
+  test('an abort while the source is silent ends at once, and nothing is left', async ({}, testInfo) => {
+    const original = await sampleDirectory(testInfo.outputPath('original'));
+    await writeFile(path.join(original, 'large'), sampleBytes(20_000_000));
+    const archive = await buffer(pack(original));
+    await rm(original, { recursive: true });
+    for (const [how, signal] of [
+      ['abort', (abort: AbortController) => abort.abort(new Error('enough'))],
+      ['error', (_: AbortController, source: PassThrough) => source.destroy(new Error('enough'))],
+    ] as const) {
+      await test.step(how, async () => {
+        const [source, abort] = [new PassThrough(), new AbortController()];
+        let entries = 0;
+        const extracting = extractHere(testInfo, source, { signal: abort.signal, onProgress: (progress) => (entries = progress.entries) });
+        source.write(archive.subarray(0, -100));
+        await expect.poll(async () => [entries > 0, (await readdir(testInfo.outputDir)).length]).toEqual([true, 1]);
+        signal(abort, source);
+        await expect(extracting).rejects.toThrow('enough');
+        expect(source.destroyed).toBe(true);
+        expect(await readdir(testInfo.outputDir)).toEqual([]);
+      });
+    }
+  });
+
+  test('an abort at any time leaves nothing, or else the whole', async ({}, testInfo) => {
+    const original = await sampleDirectory(testInfo.outputPath('original'));
+    for (let index = 0; index < 100; index += 1) await writeFile(path.join(original, `file-${index}`), sampleBytes(20_000, index));
+    await writeFile(path.join(original, 'large'), sampleBytes(3_000_000));
+    const archive = await buffer(pack(original));
+    const content = await contentOf(original);
+    await rm(original, { recursive: true });
+    for (let after = 0; after < 30; after += 1) {
+      const abort = new AbortController();
+      let ticks = 0;
+      const ticking = setInterval(() => (ticks += 1) === after && abort.abort(new Error('enough')), 1);
+      const done = await extractHere(testInfo, archive, { signal: abort.signal, replace: true }).catch((error: Error) => error);
+      clearInterval(ticking);
+      if (done instanceof Error) {
+        expect(done.message).toBe('enough');
+        expect(await readdir(testInfo.outputDir)).toEqual([]);
+      } else {
+        expect(await contentOf(done)).toEqual(content);
+        await rm(done, { recursive: true });
+        expect(await readdir(testInfo.outputDir)).toEqual([]);
+      }
+    }
+  });
+
+  test('a signal that is aborted already leaves the source unread', async ({}, testInfo) => {
+    const source = new PassThrough();
+    await expect(extractHere(testInfo, source, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough');
+    expect(source.destroyed).toBe(true);
+    expect(await readdir(testInfo.outputDir)).toEqual([]);
+  });
+
+  test('a file that is not there is an error and no crash', async ({}, testInfo) => {
+    await outputDirectory(testInfo);
+    const source = createReadStream(testInfo.outputPath('nowhere'));
+    await expect(extract(source, testInfo.outputPath('target'))).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(await readdir(testInfo.outputDir)).toEqual([]);
+  });
+
+  test('what the listener of progress throws ends the extraction', async ({}, testInfo) => {
+    const abort = AbortSignal.abort(new Error('enough'));
+    await expect(extractHere(testInfo, await zstdOf([{ name: 'file' }]), { onProgress: () => abort.throwIfAborted() })).rejects.toThrow(
+      'enough',
+    );
+    expect(await readdir(testInfo.outputDir)).toEqual([]);
+  });
+});
+
+test('a download is extracted as it comes, and a server that breaks off is an error', async ({}, testInfo) => {
+  const original = await sampleDirectory(testInfo.outputPath('original'));
+  await writeFile(path.join(original, 'large'), sampleBytes(5_000_000));
+  const server = createServer((request, response) => {
+    const archive = pack(original);
+    if (request.url === '/whole') {
+      archive.pipe(response);
+    } else {
+      archive.once('data', (chunk: Buffer) => {
+        archive.destroy();
+        response.write(chunk, () => response.destroy());
+      });
+    }
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    const broken = await fetch(`${url}/broken`);
+    await expect(extractHere(testInfo, broken.body!)).rejects.toThrow('terminated');
+    expect(await readdir(testInfo.outputDir)).toEqual(['original']);
+    const whole = await fetch(`${url}/whole`);
+    expect(await contentOf(await extractHere(testInfo, whole.body!))).toEqual(await contentOf(original));
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+test('progress counts entries and bytes, comes not too often, and ends with the totals', async ({}, testInfo) => {
+  const entries = Array.from({ length: 300 }, (_, index) => ({ name: `file-${index}`, content: 'x'.repeat(1000) }));
+  const archive = await zstdOf([...entries, { name: 'directory', type: 'directory' }, { name: 'large', content: sampleBytes(20_000_000) }]);
+  const reports: Progress[] = [];
+  const start = performance.now();
+  await extractHere(testInfo, archive, { onProgress: (progress) => reports.push(progress) });
+  expect(reports.length).toBeLessThanOrEqual((performance.now() - start) / 100 + 2);
+  expect(reports.at(-1)).toEqual({ entries: 302, bytes: 20_300_000 });
+});
+
+test('the umask limits modes', async ({}, testInfo) => {
+  const archive = await zstdOf([
+    { name: 'directory', type: 'directory', mode: 0o777 },
+    { name: 'file', content: 'x', mode: 0o666 },
+  ]);
+  const umask = process.umask(0o027);
+  try {
+    const copy = await extractHere(testInfo, archive);
+    expect((await stat(path.join(copy, 'directory'))).mode & 0o777).toBe(0o750);
+    expect((await stat(path.join(copy, 'file'))).mode & 0o777).toBe(0o640);
+  } finally {
+    process.umask(umask);
+  }
+});
+
+test('the names in an archive are listed, unless it is damaged or a name is unsafe', async ({}) => {
+  const entries = [
+    { name: './Default/', type: 'directory' as const },
+    { name: './Default/file', content: 'x' },
+  ];
+  expect(await namesIn(await zstdOf(entries))).toEqual(['./Default/', './Default/file']);
+  await expect(namesIn((await zstdOf(entries)).subarray(0, -1))).rejects.toMatchObject({ code: 'truncated' });
+  await expect(namesIn(await zstdOf([{ name: '../file' }]))).rejects.toMatchObject({ code: 'unsafe_name', entry: '../file' });
+});
+
+async function namesIn(archive: Buffer): Promise<string[]> {
+  return await listEntries(Readable.from([archive]));
+}

@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from '@playwright/test';
+import { sampleBytes } from './archives.ts';
+
+const run = promisify(execFile);
+const built = pathToFileURL(path.resolve('dist/src/archive/index.js')).href;
+const megabytes = 200;
+
+/** Runs a module in a process of its own that has the archive's functions, and returns the most memory that it took, in MB. */
+async function memoryOf(code: string): Promise<number> {
+  const imports = `
+    import { createReadStream, createWriteStream } from 'node:fs';
+    import { pipeline } from 'node:stream/promises';
+    import { pack, extract } from '${built}';`;
+  const report = 'process.stdout.write(String(process.resourceUsage().maxRSS))';
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', `${imports}${code};${report}`]);
+  return Number(stdout) / 1000;
+}
+
+test(`packing and extracting ${megabytes} MB takes less than 200 MB of memory`, async ({}, testInfo) => {
+  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => testInfo.outputPath(name)) as [string, string, string];
+  await mkdir(original, { recursive: true });
+  const sample = sampleBytes(5_000_000);
+  for (let index = 0; index < 1000; index += 1)
+    await writeFile(path.join(original, `small-${index}`), sample.subarray(index, index + 10_000));
+  for (let index = 0; index < megabytes / 10 - 1; index += 1) {
+    await writeFile(path.join(original, `large-${index}`), Buffer.concat([sample.subarray(index), sample]));
+  }
+  expect(await memoryOf(`await pipeline(pack('${original}'), createWriteStream('${archive}'))`)).toBeLessThan(200);
+  expect((await stat(archive)).size).toBeGreaterThan(20_000_000);
+  expect(await memoryOf(`await extract(createReadStream('${archive}'), '${copy}')`)).toBeLessThan(200);
+  expect(await readdir(copy)).toHaveLength(1000 + megabytes / 10 - 1);
+  for (const directory of [original, copy]) await rm(directory, { recursive: true });
+});

@@ -1,0 +1,260 @@
+import { execFileSync } from 'node:child_process';
+import { appendFile, chmod, mkdir, open, readdir, readlink, rm, symlink, truncate, unlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { expect, test, type TestInfo } from '@playwright/test';
+import { pack, type Progress } from '../../src/archive/index.ts';
+import { contentOf, extractHere, sampleBytes, sampleDirectory } from './archives.ts';
+
+async function namesIn(testInfo: TestInfo, archive: AsyncIterable<Uint8Array>): Promise<string[]> {
+  return (await readdir(await extractHere(testInfo, archive), { recursive: true })).sort();
+}
+
+async function fill(directory: string, names: string[]): Promise<string> {
+  for (const name of names) {
+    await mkdir(path.join(directory, path.dirname(name)), { recursive: true });
+    await writeFile(path.join(directory, name), name);
+  }
+  return directory;
+}
+
+for (const compression of ['zstd', 'none'] as const) {
+  test(`contents, modes, times, links and odd names survive (compression ${compression})`, async ({}, testInfo) => {
+    const original = await sampleDirectory(testInfo.outputPath('original'));
+    const copy = await extractHere(testInfo, pack(original, { compression }));
+    expect(await contentOf(copy)).toEqual(await contentOf(original));
+  });
+}
+
+test('the same directory gives the same bytes, and so does its copy', async ({}, testInfo) => {
+  const original = await sampleDirectory(testInfo.outputPath('original'));
+  const archive = await buffer(pack(original));
+  expect(await buffer(pack(original))).toEqual(archive);
+  expect(await buffer(pack(await extractHere(testInfo, archive)))).toEqual(archive);
+});
+
+test('an empty directory makes an archive', async ({}, testInfo) => {
+  const original = await fill(testInfo.outputPath('original'), ['file']);
+  await unlink(path.join(original, 'file'));
+  expect(await namesIn(testInfo, pack(original))).toEqual([]);
+});
+
+test('files around the sizes at which they are handled otherwise survive', async ({}, testInfo) => {
+  const original = testInfo.outputPath('original');
+  await mkdir(original);
+  for (const size of [1, 511, 512, 513, 256 * 1024, 256 * 1024 + 1, 1024 * 1024, 2 * 1024 * 1024 + 1, 9_000_000]) {
+    await writeFile(path.join(original, String(size)), sampleBytes(size, size));
+  }
+  expect(await contentOf(await extractHere(testInfo, pack(original)))).toEqual(await contentOf(original));
+});
+
+test.describe('left out', () => {
+  test('are locks and what crashes left, by their place', async ({}, testInfo) => {
+    const kept = ['Crash Reports.txt', 'Default/Crashpad', 'Default/LOCK', 'Default/SingletonLock', 'Default/lockfile', 'Local State'];
+    const leftOut = [
+      'lockfile',
+      'DevToolsActivePort',
+      'Crashpad/reports/1',
+      'Crash Reports/1',
+      'CrashpadMetrics-active.pma',
+      'Default/1.dmp',
+    ];
+    const original = await fill(testInfo.outputPath('original'), [...kept, ...leftOut]);
+    for (const name of ['SingletonLock', 'SingletonSocket', 'SingletonCookie']) await symlink('/nowhere/else', path.join(original, name));
+    expect(await namesIn(testInfo, pack(original))).toEqual(['Default', ...kept].sort());
+  });
+
+  test('are sockets and FIFOs', async ({}, testInfo) => {
+    const original = await fill(testInfo.outputPath('original'), ['file']);
+    execFileSync('mkfifo', ['fifo'], { cwd: original });
+    // A socket's path must be short.
+    const directory = process.cwd();
+    const server = createServer();
+    try {
+      process.chdir(original);
+      server.listen('socket');
+    } finally {
+      process.chdir(directory);
+    }
+    await once(server, 'listening');
+    expect(await readdir(original)).toContain('socket');
+    expect(await namesIn(testInfo, pack(original))).toEqual(['file']);
+    server.close();
+  });
+
+  test('are caches when they are not wanted, but nothing that sites stored', async ({}, testInfo) => {
+    const kept = [
+      'Default/Cache.db',
+      'Default/Extensions/id/1.0/Cache/file',
+      'Default/Service Worker/CacheStorage/origin/file',
+      'Default/Service Worker/ScriptCache/file',
+      'Default/Storage/ext/id/def/Cookies',
+      'Profile 1/IndexedDB/GPUCache/file',
+    ];
+    const caches = [
+      'Default/Cache/Cache_Data/file',
+      'Default/Code Cache/js/file',
+      'Default/GPUCache/file',
+      'Default/DawnGraphiteCache/file',
+      'Default/DawnWebGPUCache/file',
+      'Default/Shared Dictionary/db',
+      'Default/Storage/ext/id/def/GPUCache/file',
+      'Profile 1/Cache/file',
+      'BrowserMetrics/file.pma',
+      'GPUPersistentCache/file',
+      'GrShaderCache/file',
+      'GraphiteDawnCache/file',
+      'ShaderCache/file',
+      'component_crx_cache/file',
+      'extensions_crx_cache/file',
+    ];
+    const original = await fill(testInfo.outputPath('original'), [...kept, ...caches]);
+    const files = async (withoutCaches: boolean) => {
+      const names = await namesIn(testInfo, pack(original, { withoutCaches }));
+      await rm(testInfo.outputPath('target'), { recursive: true });
+      return names.filter((name) => [...kept, ...caches].includes(name));
+    };
+    expect(await files(false)).toEqual([...kept, ...caches].sort());
+    expect(await files(true)).toEqual(kept);
+  });
+});
+
+test.describe('a directory in use', () => {
+  for (const compression of ['zstd', 'none'] as const) {
+    test(`files that vanish are left out (compression ${compression})`, async ({}, testInfo) => {
+      const copy = await changedWhilePacking(testInfo, compression, (directory) =>
+        rm(path.join(directory, 'z-directory'), { recursive: true }),
+      );
+      const names = await readdir(copy, { recursive: true });
+      expect(names.filter((name) => name.startsWith('b-'))).toHaveLength(40);
+      expect(names.filter((name) => name.startsWith('z-directory/'))).toEqual([]);
+    });
+  }
+
+  test('a file that grows is cut, one that shrinks is filled with zeros, and the rest stays whole', async ({}, testInfo) => {
+    const original = testInfo.outputPath('original');
+    await mkdir(original);
+    const large = sampleBytes(20_000_000);
+    await writeFile(path.join(original, 'a'), large);
+    await writeFile(path.join(original, 'b'), 'after');
+    for (const [change, expected] of [
+      [(file: string) => appendFile(file, 'more'), large],
+      [(file: string) => truncate(file, 100), Buffer.concat([large.subarray(0, 100), Buffer.alloc(large.length - 100)])],
+    ] as const) {
+      await rm(testInfo.outputPath('target'), { recursive: true, force: true });
+      await writeFile(path.join(original, 'a'), large);
+      const chunks: Buffer[] = [];
+      for await (const chunk of pack(original, { compression: 'none' })) {
+        if (chunks.length === 0) await change(path.join(original, 'a'));
+        chunks.push(chunk as Buffer);
+      }
+      const tar = Buffer.concat(chunks);
+      const copy = await extractHere(testInfo, tar);
+      const content = await contentOf(copy);
+      expect(Object.keys(content)).toEqual(['a', 'b']);
+      expect(content['b']).toContain('"after"');
+      expect(tar.length).toBe(512 + Math.ceil(large.length / 512) * 512 + 1024 + 1024);
+      // What had been read before the change stays.
+      const packed = tar.subarray(512, 512 + large.length);
+      expect(packed.subarray(0, 100)).toEqual(large.subarray(0, 100));
+      expect(packed.subarray(-100)).toEqual(expected.subarray(-100));
+    }
+  });
+
+  test('a file that writes itself all the time is in the archive, and so is all after it', async ({}, testInfo) => {
+    const original = testInfo.outputPath('original');
+    await mkdir(original);
+    await writeFile(path.join(original, 'a'), sampleBytes(3_000_000));
+    await writeFile(path.join(original, 'b'), 'after');
+    const handle = await open(path.join(original, 'a'), 'r+');
+    const over = new AbortController();
+    const writing = (async () => {
+      for (let round = 0; !over.signal.aborted; round += 1) {
+        await handle.truncate(round % 2 === 0 ? 100 : 3_000_000);
+        await handle.write(sampleBytes(50_000, round), 0, 50_000, (round * 40_000) % 3_000_000);
+      }
+    })();
+    for (let round = 0; round < 10; round += 1) {
+      expect(await namesIn(testInfo, pack(original))).toEqual(['a', 'b']);
+      await rm(testInfo.outputPath('target'), { recursive: true });
+    }
+    over.abort();
+    await writing;
+    await handle.close();
+  });
+});
+
+test('a directory that is not there, or something in it that cannot be read, is an error', async ({}, testInfo) => {
+  await expect(buffer(pack(testInfo.outputPath('nowhere')))).rejects.toMatchObject({ code: 'ENOENT' });
+  const original = await fill(testInfo.outputPath('original'), ['file', 'closed/file']);
+  await expect(buffer(pack(path.join(original, 'file')))).rejects.toMatchObject({ code: 'ENOTDIR' });
+  test.skip(process.getuid?.() === 0, 'the superuser can read everything');
+  await chmod(path.join(original, 'closed'), 0o000);
+  await expect(buffer(pack(original))).rejects.toMatchObject({ code: 'EACCES' });
+  await chmod(path.join(original, 'closed'), 0o700);
+});
+
+test('progress counts entries and bytes, comes not too often, and ends with the totals', async ({}, testInfo) => {
+  const original = testInfo.outputPath('original');
+  await mkdir(original);
+  for (let index = 0; index < 300; index += 1) await writeFile(path.join(original, String(index)), 'x'.repeat(1000));
+  await writeFile(path.join(original, 'large'), sampleBytes(20_000_000));
+  const reports: Progress[] = [];
+  const start = performance.now();
+  await buffer(pack(original, { onProgress: (progress) => reports.push(progress) }));
+  const tenths = (performance.now() - start) / 100;
+  expect(reports.at(-1)).toEqual({ entries: 301, bytes: 20_300_000 });
+  expect(reports.length).toBeLessThanOrEqual(tenths + 2);
+  for (const [index, report] of reports.entries()) {
+    expect(report.bytes).toBeGreaterThanOrEqual(reports[index - 1]?.bytes ?? 0);
+  }
+});
+
+test.describe('stopping', () => {
+  test('an abort ends the stream and closes all files', async ({}, testInfo) => {
+    const original = testInfo.outputPath('original');
+    await mkdir(original);
+    await writeFile(path.join(original, 'large'), sampleBytes(30_000_000));
+    const abort = new AbortController();
+    const archive = pack(original, { signal: abort.signal });
+    const reading = (async () => {
+      for await (const chunk of archive) if (chunk) abort.abort();
+    })();
+    await expect(reading).rejects.toMatchObject({ name: 'AbortError' });
+    await expect.poll(async () => await openIn(original)).toEqual([]);
+    await expect(buffer(pack(original, { signal: AbortSignal.abort() }))).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  test('a reader that stops in the middle leaves no file open', async ({}, testInfo) => {
+    const original = testInfo.outputPath('original');
+    await mkdir(original);
+    await writeFile(path.join(original, 'large'), sampleBytes(30_000_000));
+    for await (const chunk of pack(original)) if (chunk) break;
+    await expect.poll(async () => await openIn(original)).toEqual([]);
+  });
+});
+
+/** The files that this process has open within a directory. Linux only. */
+async function openIn(directory: string): Promise<string[]> {
+  const links = await Promise.all((await readdir('/proc/self/fd')).map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')));
+  return links.filter((file) => file.startsWith(directory));
+}
+
+/** Changes a directory while it is packed: the first file, which is large, is being read, and the others have not been looked at. */
+async function changedWhilePacking(testInfo: TestInfo, compression: 'zstd' | 'none', change: (directory: string) => Promise<void>) {
+  const original = testInfo.outputPath('original');
+  await mkdir(path.join(original, 'z-directory'), { recursive: true });
+  await writeFile(path.join(original, 'a-first'), sampleBytes(12_000_000));
+  for (let index = 0; index < 40; index += 1) await writeFile(path.join(original, `b-${index}`), 'small');
+  await writeFile(path.join(original, 'z-directory', 'z-large'), sampleBytes(6_000_000));
+  await writeFile(path.join(original, 'z-directory', 'z-last'), 'last');
+  const archive = pack(original, { compression });
+  const chunks: Buffer[] = [];
+  for await (const chunk of archive) {
+    if (chunks.length === 0) await change(original);
+    chunks.push(chunk as Buffer);
+  }
+  return await extractHere(testInfo, Buffer.concat(chunks));
+}

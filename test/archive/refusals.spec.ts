@@ -1,0 +1,216 @@
+import { lstat, readdir, readFile, readlink, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { compress } from '@mongodb-js/zstd';
+import { expect, test } from '@playwright/test';
+import { expectRefused, extractHere, sumHeader, tarOf, zstdOf, type TestEntry } from './archives.ts';
+
+const file: TestEntry = { name: 'Default/file', content: 'content' };
+
+for (const [what, code, entries] of [
+  ['an absolute name', 'unsafe_name', [{ name: '/tmp/escaped' }]],
+  ['a name with ..', 'unsafe_name', [{ name: '../escaped' }]],
+  ['a name with .. in the middle', 'unsafe_name', [file, { name: 'Default/../../escaped' }]],
+  ['a name with .. that stays within', 'unsafe_name', [file, { name: 'Default/../inside' }]],
+  ['a directory named ..', 'unsafe_name', [{ name: 'Default/..', type: 'directory' }]],
+  ['a long name', 'unsafe_name', [{ name: `${'long/'.repeat(210)}name` }]],
+  ['a name with a long part', 'unsafe_name', [{ name: `Default/${'l'.repeat(256)}` }]],
+  ['a name with a long part in UTF-8', 'unsafe_name', [{ name: `Default/${'ö'.repeat(128)}` }]],
+  ['a name with NUL', 'unsafe_name', [{ name: `Default/ö\0name` }]],
+  ['a file in place of the directory itself', 'duplicate_entry', [{ name: '.' }]],
+  ['a link to an absolute path', 'unsafe_link', [{ name: 'Default/link', type: 'symlink', linkname: '/etc/passwd' }]],
+  ['a link out of the directory', 'unsafe_link', [{ name: 'Default/link', type: 'symlink', linkname: '../../escaped' }]],
+  ['a link to the directory above', 'unsafe_link', [{ name: 'link', type: 'symlink', linkname: '..' }]],
+  [
+    'a link through a link',
+    'unsafe_link',
+    [
+      { name: 'a/b/up', type: 'symlink', linkname: '..' },
+      { name: 'out', type: 'symlink', linkname: 'a/b/up/../..' },
+    ],
+  ],
+  [
+    'a link through a link that comes later',
+    'unsafe_link',
+    [
+      { name: 'out', type: 'symlink', linkname: 'a/b/up/../..' },
+      { name: 'a/b/up', type: 'symlink', linkname: '..' },
+    ],
+  ],
+  [
+    'a file behind a link',
+    'unsafe_name',
+    [
+      { name: 'link', type: 'symlink', linkname: 'Default' },
+      { name: 'link/file', content: 'x' },
+    ],
+  ],
+  ['a file behind a file', 'unsafe_name', [file, { name: 'Default/file/behind' }]],
+  ['a hard link to an absolute path', 'unsafe_name', [{ name: 'link', type: 'link', linkname: '/etc/passwd' }]],
+  ['a hard link out of the directory', 'unsafe_name', [{ name: 'link', type: 'link', linkname: '../escaped' }]],
+  ['a hard link to what is not there', 'unsafe_link', [{ name: 'link', type: 'link', linkname: 'Default/later' }, file]],
+  ['a hard link to itself', 'unsafe_link', [{ name: 'link', type: 'link', linkname: 'link' }]],
+  ['a hard link to a directory', 'unsafe_link', [file, { name: 'link', type: 'link', linkname: 'Default' }]],
+  [
+    'a hard link to a link',
+    'unsafe_link',
+    [
+      { name: 'symlink', type: 'symlink', linkname: 'Default/file' },
+      { name: 'link', type: 'link', linkname: 'symlink' },
+    ],
+  ],
+  ['a FIFO', 'unsupported', [{ name: 'fifo', type: 'fifo' }]],
+  ['a character device', 'unsupported', [{ name: 'device', type: 'character-device', devmajor: 1, devminor: 3 }]],
+  ['a block device', 'unsupported', [{ name: 'device', type: 'block-device', devmajor: 8, devminor: 0 }]],
+  ['a sparse file', 'unsupported', [{ name: 'sparse', content: '1\n0\n1\n', pax: { 'GNU.sparse.major': '1', 'GNU.sparse.minor': '0' } }]],
+  ['a file twice', 'duplicate_entry', [file, file]],
+  ['a directory twice', 'duplicate_entry', [{ name: 'Default', type: 'directory' }, file, { name: 'Default/', type: 'directory' }]],
+  ['a file that is named otherwise', 'duplicate_entry', [file, { name: './Default//file' }]],
+  ['a file in place of a directory', 'duplicate_entry', [file, { name: 'Default' }]],
+  ['a directory in place of a file', 'duplicate_entry', [file, { name: 'Default/file', type: 'directory' }]],
+  ['a link in place of a file', 'duplicate_entry', [file, { name: 'Default/file', type: 'symlink', linkname: 'other' }]],
+  ['a name in other case', 'duplicate_entry', [file, { name: 'Default/FILE' }]],
+  ['a directory in other case', 'duplicate_entry', [file, { name: 'default/other' }]],
+  ['a name in another normal form', 'duplicate_entry', [{ name: 'u\u0308' }, { name: '\u00fc' }]],
+] as [string, string, TestEntry[]][]) {
+  test(`${what} is refused`, async ({}, testInfo) => {
+    const entry = entries.at(what.includes('comes later') || what.includes('not there') ? 0 : -1)!.name;
+    await expectRefused(testInfo, await zstdOf(entries), {
+      code,
+      entry,
+      message: expect.stringContaining(JSON.stringify(entry).slice(0, 100)),
+    });
+    await expectRefused(testInfo, await tarOf(entries), { code, entry });
+  });
+}
+
+test('a name that is not UTF-8 is refused', async ({}, testInfo) => {
+  const tar = await tarOf([{ name: 'Default/x' }]);
+  tar[8] = 0xff;
+  sumHeader(tar, 0);
+  await expectRefused(testInfo, tar, { code: 'unsafe_name', entry: 'Default/\ufffd' });
+});
+
+test('a link to nothing is refused', async ({}, testInfo) => {
+  const tar = await tarOf([{ name: 'link', type: 'symlink', linkname: 'x' }]);
+  tar[157] = 0;
+  sumHeader(tar, 0);
+  await expectRefused(testInfo, tar, { code: 'unsafe_link', entry: 'link' });
+});
+
+test('an entry of unknown type is refused', async ({}, testInfo) => {
+  const tar = await tarOf([file]);
+  tar.write('S', 156, 'latin1');
+  sumHeader(tar, 0);
+  await expectRefused(testInfo, tar, { code: 'unsupported', entry: 'Default/file' });
+});
+
+test.describe('limits', () => {
+  const many = Array.from({ length: 12 }, (_, index): TestEntry => ({ name: `file-${index}` }));
+
+  test('the entry beyond the number of entries is refused', async ({}, testInfo) => {
+    await expectRefused(testInfo, await zstdOf(many), { code: 'too_many_entries', entry: 'file-10' }, { limits: { entries: 10 } });
+    await extractHere(testInfo, await zstdOf(many), { limits: { entries: 12 } });
+  });
+
+  test('directories that no entry names count too, and so do entries that are left out', async ({}, testInfo) => {
+    const deep = await zstdOf([{ name: 'a/b/c/d/e/file' }]);
+    await expectRefused(testInfo, deep, { code: 'too_many_entries', entry: 'a/b/c/d/e/file' }, { limits: { entries: 5 } });
+    const locks = await zstdOf(many.map(({ name }) => ({ name: `Crashpad/${name}` })));
+    await expectRefused(testInfo, locks, { code: 'too_many_entries', entry: 'Crashpad/file-5' }, { limits: { entries: 5 } });
+  });
+
+  test('the entry with which the archive extracts to too much is refused before it is written', async ({}, testInfo) => {
+    const entries = [...many.slice(0, 3), { name: 'large', content: 'x'.repeat(10_000) }];
+    await expectRefused(testInfo, await zstdOf(entries), { code: 'too_large', entry: 'large' }, { limits: { bytes: 4000 } });
+    await expectRefused(testInfo, await zstdOf(many), { code: 'too_large', entry: 'file-4' }, { limits: { bytes: 5 * 512 } });
+    await extractHere(testInfo, await zstdOf(many), { limits: { bytes: 12 * 512 + 1024 } });
+  });
+
+  test('a header that promises more than the limit is refused at once', async ({}, testInfo) => {
+    const tar = await tarOf([{ name: 'huge', content: 'x' }]);
+    tar.write('77777777777 ', 124, 'latin1');
+    sumHeader(tar, 0);
+    await expectRefused(testInfo, tar, {
+      code: 'too_large',
+      entry: 'huge',
+      message: expect.stringContaining('4294967296 bytes (limits.bytes)'),
+    });
+  });
+
+  test('an archive that extracts to more than 200 times its size is refused', async ({}, testInfo) => {
+    const zeros = await zstdOf([file, { name: 'zeros', content: Buffer.alloc(60_000_000) }]);
+    expect(zeros.length).toBeLessThan(60_000_000 / 200);
+    await expectRefused(testInfo, zeros, { code: 'too_large', entry: 'zeros', message: expect.stringContaining('200 times') });
+    const copy = await extractHere(testInfo, zeros, { limits: { ratio: 100_000 } });
+    expect((await stat(path.join(copy, 'zeros'))).size).toBe(60_000_000);
+  });
+
+  test('zeros after the end of the tar count too, also before any entry', async ({}, testInfo) => {
+    const bytes = 5000;
+    await expectRefused(testInfo, await compress(Buffer.alloc(10_240)), { code: 'too_large' }, { limits: { bytes } });
+    const padded = await compress(Buffer.concat([await tarOf([file]), Buffer.alloc(10_240)]));
+    await expectRefused(testInfo, padded, { code: 'too_large', entry: 'Default/file' }, { limits: { bytes } });
+  });
+});
+
+test.describe('not refused', () => {
+  test('is what tar writes of a directory: its root, hard links, links to neighbours, and modes without set-user-id', async ({}, testInfo) => {
+    const copy = await extractHere(
+      testInfo,
+      await zstdOf([
+        { name: './', type: 'directory', mode: 0o750 },
+        { name: './Default/', type: 'directory', mode: 0o555 },
+        { name: './Default/file', content: 'content', mode: 0o6755 },
+        { name: './Default/same', type: 'link', linkname: './Default/file' },
+        { name: './Default/near', type: 'symlink', linkname: 'file' },
+        { name: './near', type: 'symlink', linkname: './Default/../Default/file' },
+        { name: './dangling', type: 'symlink', linkname: 'nowhere' },
+        { name: './root', type: 'symlink', linkname: '.' },
+        { name: './unreadable', content: 'x', mode: 0o004 },
+      ]),
+    );
+    const modeOf = async (name: string) => (await lstat(path.join(copy, name))).mode & 0o7777;
+    expect(await modeOf('.')).toBe(0o750);
+    expect(await modeOf('Default')).toBe(0o755);
+    expect(await modeOf('Default/file')).toBe(0o755);
+    expect(await modeOf('unreadable')).toBe(0o604);
+    expect((await stat(path.join(copy, 'Default/same'))).ino).toBe((await stat(path.join(copy, 'Default/file'))).ino);
+    expect(await readFile(path.join(copy, 'near'), 'utf8')).toBe('content');
+    expect(await readlink(path.join(copy, 'dangling'))).toBe('nowhere');
+  });
+
+  test('are the locks of a foreign archive: they are left out', async ({}, testInfo) => {
+    const copy = await extractHere(
+      testInfo,
+      await zstdOf([
+        file,
+        { name: './SingletonLock', type: 'symlink', linkname: 'elsewhere-123' },
+        { name: './SingletonSocket', type: 'symlink', linkname: '/tmp/org.chromium/SingletonSocket' },
+        { name: './Crashpad/reports/1.dmp', content: 'memory' },
+      ]),
+    );
+    expect(await readdir(copy)).toEqual(['Default']);
+  });
+
+  test('are directories that only the names of files tell of', async ({}, testInfo) => {
+    const copy = await extractHere(
+      testInfo,
+      await zstdOf([
+        { name: 'a/b/c', content: 'x' },
+        { name: 'a', type: 'directory', mode: 0o700 },
+      ]),
+    );
+    expect(await readFile(path.join(copy, 'a/b/c'), 'utf8')).toBe('x');
+  });
+
+  test('are times that no file system knows', async ({}, testInfo) => {
+    const tar = await tarOf([{ name: 'file' }, { name: 'directory', type: 'directory' }]);
+    for (const offset of [0, 512]) {
+      tar.fill(0xff, offset + 136, offset + 148);
+      if (offset > 0) tar[offset + 136] = 0x80;
+      sumHeader(tar, offset);
+    }
+    const copy = await extractHere(testInfo, tar);
+    expect((await stat(path.join(copy, 'file'))).mtimeMs).toBe(0);
+  });
+});

@@ -1,0 +1,102 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { expect, test } from '@playwright/test';
+import { pack } from '../../src/archive/index.ts';
+import { contentOf, expectRefused, extractHere, noZstd, outputDirectory, sampleBytes, sampleDirectory, shell } from './archives.ts';
+
+test.skip(noZstd !== false, String(noZstd));
+
+test('zstd and tar read our archives', async ({}, testInfo) => {
+  const original = await sampleDirectory(testInfo.outputPath('original'));
+  await writeFile(path.join(original, 'large'), sampleBytes(9_000_000));
+  await pipeline(pack(original), createWriteStream(testInfo.outputPath('archive.tar.zst')));
+  await shell('zstd -q --test archive.tar.zst', testInfo.outputDir);
+  for (const command of ['zstd -dc ../archive.tar.zst | tar x', 'tar xf ../archive.tar.zst']) {
+    const copy = testInfo.outputPath('copy');
+    await mkdir(copy);
+    await shell(command, copy);
+    expect(await contentOf(copy)).toEqual(await contentOf(original));
+    await rm(copy, { recursive: true });
+  }
+});
+
+test('tar reads our plain archives', async ({}, testInfo) => {
+  const original = await sampleDirectory(testInfo.outputPath('original'));
+  await pipeline(pack(original, { compression: 'none' }), createWriteStream(testInfo.outputPath('archive.tar')));
+  await mkdir(testInfo.outputPath('copy'));
+  await shell('tar xf ../archive.tar', testInfo.outputPath('copy'));
+  expect(await contentOf(testInfo.outputPath('copy'))).toEqual(await contentOf(original));
+});
+
+// A skippable frame of 4 bytes, one of 300 kB, and an empty frame.
+const skippable = "printf '\\120\\052\\115\\030\\004\\000\\000\\000skip'";
+const longSkippable = "printf '\\137\\052\\115\\030\\340\\223\\004\\000'; head -c 300000 /dev/zero";
+const empty = 'zstd -q < /dev/null';
+
+for (const [what, command] of [
+  ['at level 1', 'tar c -C original . | zstd -q -1'],
+  ['at level 19', 'tar c -C original . | zstd -q -19'],
+  ['with --ultra -22', 'tar c -C original . | zstd -q --ultra -22'],
+  ['with --long=27', 'tar c -C original . | zstd -q --long=27'],
+  ['with all threads', 'tar c -C original . | zstd -q -T0'],
+  ['without a checksum', 'tar c -C original . | zstd -q --no-check'],
+  ['with its content size', 'tar c -C original . > tar && zstd -q -c tar'],
+  ['in several frames', 'tar c -C original . > tar && split -b 1000000 tar part. && for part in part.*; do zstd -q -c $part; done'],
+  ['with skippable and empty frames', `${skippable}; ${empty}; ${longSkippable}; tar c -C original . | zstd -q; ${empty}; ${skippable}`],
+  ['not at all', 'tar c -C original .'],
+  // ustar has no room for the longest names.
+  ['as ustar', `rm -r 'original/Default/Local Storage'; tar c --format=ustar -C original . | zstd -q`],
+  ['as POSIX tar', 'tar c --format=posix -C original . | zstd -q'],
+  ['as one frame with much in it', 'head -c 90000000 large > original/larger; tar c -C original . | zstd -q'],
+  [
+    'as one frame with much in it, without a checksum',
+    'head -c 90000000 large > original/larger; tar c -C original . | zstd -q --no-check',
+  ],
+  ['as one wide frame with much in it', 'head -c 90000000 large > original/larger; tar c -C original . | zstd -q --long=27'],
+]) {
+  test(`what tar and zstd compressed ${what} is read`, async ({}, testInfo) => {
+    const original = await sampleDirectory(testInfo.outputPath('original'));
+    await writeFile(path.join(original, 'large'), sampleBytes(3_000_000));
+    if (what!.includes('much')) await shell('for i in $(seq 30); do cat original/large; done > large', testInfo.outputDir);
+    await shell(`{ ${command}; } > archive`, testInfo.outputDir);
+    const copy = await extractHere(testInfo, createReadStream(testInfo.outputPath('archive')));
+    expect(await contentOf(copy)).toEqual(await contentOf(original));
+  });
+}
+
+test('a window of more than 128 MiB is refused, with the reason', async ({}, testInfo) => {
+  await outputDirectory(testInfo);
+  const archive = await shell('head -c 1000 /dev/zero | zstd -q --long=28', testInfo.outputDir);
+  const message = expect.stringMatching(/a window of 256 MiB .* --long=27/);
+  await expectRefused(testInfo, archive, { code: 'unsupported', message });
+});
+
+test('what was compressed with a dictionary is refused', async ({}, testInfo) => {
+  await outputDirectory(testInfo);
+  const samples =
+    'for i in $(seq 200); do echo "sample number $i of some text that repeats itself" > sample$i; done; zstd -q --train sample* -o dictionary';
+  const archive = await shell(`{ ${samples}; } >&2 && zstd -q -c -D dictionary sample1`, testInfo.outputDir);
+  await expectRefused(testInfo, archive, { code: 'unsupported', message: expect.stringContaining('dictionary') });
+});
+
+test('a checksum of a large frame is checked', async ({}, testInfo) => {
+  await outputDirectory(testInfo);
+  await mkdir(testInfo.outputPath('original'));
+  await writeFile(testInfo.outputPath('original/large'), Buffer.alloc(70_000_000, sampleBytes(1_000_000)));
+  const archive = await shell('tar c -C original . | zstd -q', testInfo.outputDir);
+  const copy = await extractHere(testInfo, archive);
+  expect((await stat(path.join(copy, 'large'))).size).toBe(70_000_000);
+  await rm(copy, { recursive: true });
+  archive[archive.length - 1]! ^= 1;
+  await expectRefused(testInfo, archive, { code: 'corrupt', message: expect.stringContaining('checksum') });
+});
+
+test('a source that gives single bytes is read', async ({}, testInfo) => {
+  const original = await sampleDirectory(testInfo.outputPath('original'));
+  const archive = await shell('tar c -C original . | zstd -q', testInfo.outputDir);
+  const bytes = Readable.from([...archive].map((byte) => Buffer.from([byte])));
+  expect(await contentOf(await extractHere(testInfo, bytes))).toEqual(await contentOf(original));
+});
