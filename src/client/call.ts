@@ -1,19 +1,21 @@
 import { Readable } from 'node:stream';
 import { Deadline } from './deadline.ts';
 import { CallTimeoutError, transportError } from './errors.ts';
-import type { Call, Settings, Upload } from './request.ts';
+import type { Segments } from './multipart.ts';
+import type { Call, Settings } from './request.ts';
 import type { Answer, Reader } from './response.ts';
 import { withRetries } from './retry.ts';
 
-/** Makes a call, with retries, and reads its answer. A stream that was to be sent is destroyed in the end, sent or not. */
+/** Makes a call, with retries, and reads its answer. Streams that were to be sent are destroyed in the end, sent or not. */
 export async function perform(settings: Settings, call: Call, read: Reader): Promise<unknown> {
-  if (!(call.body instanceof Readable)) return await performInTime(settings, call, read);
+  if (!call.oneShot) return await performInTime(settings, call, read);
+  const streams = (call.body as Segments).filter((segment) => segment instanceof Readable);
   // A stream that fails before it is read would end the process without a listener; reading it tells of the failure.
-  call.body.on('error', () => {});
+  for (const stream of streams) stream.on('error', () => {});
   try {
     return await performInTime(settings, call, read);
   } finally {
-    call.body.destroy();
+    for (const stream of streams) stream.destroy();
   }
 }
 
@@ -32,19 +34,18 @@ async function performInTime(settings: Settings, call: Call, read: Reader): Prom
 const partSize = 1024 * 1024;
 
 async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise<Answer> {
-  const { method, path, body, timeout } = call;
-  const whole = body === undefined || typeof body === 'string' || (body instanceof Uint8Array && body.length <= partSize);
-  const headers = whole || !(body instanceof Uint8Array) ? call.headers : { ...call.headers, 'content-length': String(body.length) };
+  const { method, path, timeout, pauseLimit } = call;
+  const { body, length } = encodedBody(call, deadline);
   deadline.start();
   try {
     return await pool.request({
       method,
       path,
-      headers,
-      body: whole ? (body ?? null) : Readable.from(parts(body, deadline), { objectMode: false }),
+      headers: length === undefined ? call.headers : { ...call.headers, 'content-length': String(length) },
+      body,
       signal: deadline,
       headersTimeout: 0,
-      bodyTimeout: timeout,
+      bodyTimeout: pauseLimit,
     });
   } catch (error) {
     throw transportError(error, call, timeout);
@@ -53,11 +54,22 @@ async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise
   }
 }
 
-async function* parts(body: Exclude<Upload, string>, deadline: Deadline): AsyncGenerator<Uint8Array> {
+/** What undici is to send, with its length where undici would not find it. */
+function encodedBody({ body, oneShot }: Call, deadline: Deadline): { body: string | Uint8Array | Readable | null; length?: number } {
+  if (body === undefined || typeof body === 'string') return { body: body ?? null };
+  const [first] = body;
+  if (body.length === 1 && first instanceof Uint8Array && first.length <= partSize) return { body: first };
+  const stream = Readable.from(parts(body, deadline), { objectMode: false });
+  return oneShot ? { body: stream } : { body: stream, length: sizeOf(body as readonly Uint8Array[]) };
+}
+
+async function* parts(body: Segments, deadline: Deadline): AsyncGenerator<Uint8Array> {
   try {
-    for await (const part of body instanceof Uint8Array ? slices(body) : body) {
-      deadline.extend();
-      yield part;
+    for (const segment of body) {
+      for await (const part of segment instanceof Uint8Array ? slices(segment) : segment) {
+        deadline.extend();
+        yield part;
+      }
     }
   } catch (error) {
     // The caller's own stream failed: that is the reason, not the connection that is given up for it.
@@ -68,4 +80,8 @@ async function* parts(body: Exclude<Upload, string>, deadline: Deadline): AsyncG
 
 function* slices(bytes: Uint8Array): Generator<Uint8Array> {
   for (let start = 0; start < bytes.length; start += partSize) yield bytes.subarray(start, start + partSize);
+}
+
+function sizeOf(segments: readonly Uint8Array[]): number {
+  return segments.reduce((size, { length }) => size + length, 0);
 }

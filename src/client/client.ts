@@ -5,6 +5,8 @@ import {
   type Answer,
   type BodyInput,
   isOperation,
+  type Multipart,
+  type MultipartInput,
   type Octets,
   type Operation,
   type OperationTree,
@@ -13,6 +15,8 @@ import {
   type QueryInput,
 } from '../contract/operation.ts';
 import { perform } from './call.ts';
+import { eventStream, type OpenEvents } from './event-stream.ts';
+import type { UploadFile } from './multipart.ts';
 import { type ItemList, itemList } from './paginate.ts';
 import { type CallOptions, checkedRetries, checkedTimeout, encoder, queryPosition, type Settings, type Upload } from './request.ts';
 import { type Bytes, reader } from './response.ts';
@@ -36,10 +40,13 @@ export type ClientOf<T extends OperationTree> = {
   readonly [K in keyof T]: T[K] extends Operation ? ClientFunction<T[K]> : T[K] extends OperationTree ? ClientOf<T[K]> : never;
 };
 
-/** Calls one operation: path parameters, then the body, then the query, then the options. A list is fetched as it is iterated. */
+/**
+ * Calls one operation: path parameters, then the body, then the query, then the options. A list is fetched as it is iterated, and an
+ * event stream is opened as it is iterated.
+ */
 export type ClientFunction<O extends Operation> = (
   ...args: [...PathArguments<O>, ...BodyArgument<O>, ...QueryArgument<O>, options?: CallOptions]
-) => Answer<O, Bytes> extends Page<infer T> ? ItemList<T> : Promise<Answer<O, Bytes>>;
+) => Result<Answer<O, Bytes>>;
 
 export type Client = ClientOf<Contract> & {
   /** Closes all connections; calls that are still running fail with a ConnectionError. */
@@ -47,15 +54,18 @@ export type Client = ClientOf<Contract> & {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
+type Result<A> = [A] extends [Page<infer T>] ? ItemList<T> : [A] extends [AsyncIterable<unknown>] ? A : Promise<A>;
 type PathArguments<O extends Operation> =
   PathParameterNames<O['path']> extends infer Names extends string[] ? { [K in keyof Names]: string } : never;
 type BodyArgument<O extends Operation> = O extends { body: Octets }
   ? [body: Upload]
-  : O extends { body: object }
-    ? undefined extends BodyInput<O>
-      ? [body?: BodyInput<O>]
-      : [body: BodyInput<O>]
-    : [];
+  : O extends { body: infer M extends Multipart }
+    ? [body: MultipartInput<M, UploadFile>]
+    : O extends { body: object }
+      ? undefined extends BodyInput<O>
+        ? [body?: BodyInput<O>]
+        : [body: BodyInput<O>]
+      : [];
 type QueryArgument<O extends Operation> = O extends { query: object }
   ? Partial<QueryInput<O>> extends QueryInput<O>
     ? [query?: QueryInput<O>]
@@ -107,7 +117,9 @@ function clientFunction(operation: Operation, settings: Settings): (...args: unk
   const read = reader(operation, settings);
   // Awaited, here and below, so that the stack of an error leads to the caller.
   const call = async (...args: unknown[]) => await perform(settings, encode(args), read);
-  if (!Object.values(operation.responses).some((response) => response.kind === 'list')) return call;
+  const kinds = new Set(Object.values(operation.responses).map(({ kind }) => kind));
+  if (kinds.has('events')) return (...args) => eventStream(() => call(...args) as Promise<OpenEvents>);
+  if (!kinds.has('list')) return call;
   const index = queryPosition(operation);
   return (...args) =>
     itemList((offset) => {

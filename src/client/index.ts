@@ -1,6 +1,6 @@
 export type { Browser } from '../contract/browsers.ts';
 export type { BrowserPool } from '../contract/browser-pools.ts';
-export type { FileInfo } from '../contract/files.ts';
+export type { FileEvent, FileInfo } from '../contract/files.ts';
 export type { Page } from '../contract/operation.ts';
 export type { Profile } from '../contract/profiles.ts';
 export { type Client, type ClientOptions, createClient } from './client.ts';
@@ -13,6 +13,7 @@ export {
   ServiceError,
   UnauthorizedError,
 } from './errors.ts';
+export type { UploadFile } from './multipart.ts';
 export type { ItemList } from './paginate.ts';
 export type { CallOptions, Upload } from './request.ts';
 export type { Bytes } from './response.ts';

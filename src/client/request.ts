@@ -1,6 +1,7 @@
 import type { Pool } from 'undici';
-import { type Octets, type Operation, pathParameterNames } from '../contract/operation.ts';
+import { type Multipart, type Octets, type Operation, pathParameterNames } from '../contract/operation.ts';
 import type { CallName } from './errors.ts';
+import { multipart, type Segments } from './multipart.ts';
 import type { Repeatability } from './retry.ts';
 
 /** The last argument of every client function. */
@@ -9,7 +10,8 @@ export type CallOptions = {
   signal?: AbortSignal;
   /**
    * Call timeout in milliseconds: until the answer's headers, over all retries.
-   * It starts anew with each part of a raw body that is sent, and limits each pause within the answer's body.
+   * It starts anew with each part of a body that is streamed, and limits each pause within the answer's body; an event stream may be
+   * silent for as long as it likes.
    */
   timeout?: number;
   /** How often the call is repeated at most, where repeating it is safe. */
@@ -41,8 +43,10 @@ export type Call = CallName &
     readonly path: string;
     readonly headers: Readonly<Record<string, string>>;
     /** A string is JSON. */
-    readonly body: Upload | undefined;
+    readonly body: string | Segments | undefined;
     readonly timeout: number;
+    /** The longest pause within the answer's body, in milliseconds; 0 is any. */
+    readonly pauseLimit: number;
     readonly signal: AbortSignal | undefined;
   };
 
@@ -57,22 +61,27 @@ export function encoder(operation: Operation, settings: Settings): (args: readon
   const queryIndex = queryPosition(operation);
   const optionsIndex = queryIndex + (query ? 1 : 0);
   const operationHeaders = { ...settings.headers, ...mediaTypes(operation) };
+  const isEventStream = Object.values(operation.responses).some(({ kind }) => kind === 'events');
   const repeatable = operation.repeatable ?? (method === 'GET' || method === 'PUT' || method === 'DELETE');
 
   return (args) => {
     const options = (args[optionsIndex] ?? {}) as CallOptions;
     let path = settings.prefix + start!;
     for (let index = 0; index < names.length; index++) path += pathSegment(args[index], names[index]!) + literals[index]!;
-    const sent = body && (isOctets(body) ? upload(args[names.length]) : JSON.stringify(args[names.length] ?? {}));
+    const form = isMultipart(body) ? multipart(formFields(args[names.length])) : undefined;
+    const sent = form ? form.segments : body && (isOctets(body) ? [upload(args[names.length])] : JSON.stringify(args[names.length] ?? {}));
+    const headers = form ? { ...operationHeaders, 'content-type': form.contentType } : operationHeaders;
+    const timeout = options.timeout === undefined ? settings.callTimeout : checkedTimeout('timeout', options.timeout);
     return {
       method,
       path: query ? path + queryString(args[queryIndex]) : path,
       url: settings.origin + path,
-      headers: options.headers ? { ...operationHeaders, ...lowerCased(options.headers) } : operationHeaders,
+      headers: options.headers ? { ...headers, ...lowerCased(options.headers) } : headers,
       body: sent,
       repeatable,
-      oneShot: typeof sent === 'object' && !(sent instanceof Uint8Array),
-      timeout: options.timeout === undefined ? settings.callTimeout : checkedTimeout('timeout', options.timeout),
+      oneShot: typeof sent === 'object' && sent.some((segment) => !(segment instanceof Uint8Array)),
+      timeout,
+      pauseLimit: isEventStream ? 0 : timeout,
       maxRetries: options.maxRetries === undefined ? settings.maxRetries : checkedRetries(options.maxRetries),
       signal: options.signal,
     };
@@ -127,23 +136,38 @@ function isList(value: QueryValue): value is readonly Scalar[] {
   return Array.isArray(value);
 }
 
+function formFields(value: unknown): object {
+  if (typeof value === 'object' && value !== null) return value;
+  throw new TypeError('the body must be an object with the fields of the form');
+}
+
 function upload(body: unknown): Exclude<Upload, string> {
   if (typeof body === 'string') return Buffer.from(body);
   if (body instanceof Uint8Array || (typeof body === 'object' && body !== null && Symbol.asyncIterator in body)) return body as Uint8Array;
   throw new TypeError('the body must be a Uint8Array, a string, a Readable or another async iterable of Uint8Arrays');
 }
 
-function mediaTypes({ body, responses }: Operation): Record<string, string> {
+function mediaTypes(operation: Operation): Record<string, string> {
+  const { body } = operation;
+  const accept = accepted(operation);
+  return body && !isMultipart(body) ? { accept, 'content-type': isOctets(body) ? body.mediaType : 'application/json' } : { accept };
+}
+
+function accepted({ responses }: Operation): string {
   const answers = Object.values(responses);
-  const bytes = answers.find((answer) => answer.kind === 'octets');
-  return {
-    accept: bytes ? bytes.mediaType : answers.every((answer) => answer.kind === 'empty') ? '*/*' : 'application/json',
-    ...(body && { 'content-type': isOctets(body) ? body.mediaType : 'application/json' }),
-  };
+  for (const answer of answers) {
+    if (answer.kind === 'octets') return answer.mediaType;
+    if (answer.kind === 'events') return 'text/event-stream';
+  }
+  return answers.every((answer) => answer.kind === 'empty') ? '*/*' : 'application/json';
 }
 
 function isOctets(body: NonNullable<Operation['body']>): body is Octets {
   return 'kind' in body && body.kind === 'octets';
+}
+
+function isMultipart(body: Operation['body']): body is Multipart {
+  return body !== undefined && 'kind' in body && body.kind === 'multipart';
 }
 
 function lowerCased(headers: Record<string, string>): Record<string, string> {

@@ -5,6 +5,7 @@ import type { ErrorObject } from '../contract/errors.ts';
 import { empty, type Operation, type Page, type ResponseKind } from '../contract/operation.ts';
 import { pageHeaders } from '../contract/pagination.ts';
 import type { Deadline } from './deadline.ts';
+import type { OpenEvents } from './event-stream.ts';
 import { type ErrorAnswer, type ServiceError, serviceError, transportError } from './errors.ts';
 import type { Call, Settings } from './request.ts';
 
@@ -33,6 +34,7 @@ export function reader(operation: Operation, { apiKey }: Settings): Reader {
     if (status >= 300) throw await readError(answer, call, apiKey);
     const kind: ResponseKind = status === 204 ? empty : (kinds[status] ?? usual);
     if (kind.kind === 'octets') return readBytes(answer, call, deadline);
+    if (kind.kind === 'events') return openEvents(answer, call, deadline);
     const value = kind.kind === 'empty' ? await answer.body.dump() : await readJSON(answer, call, apiKey);
     deadline.close();
     if (kind.kind === 'empty') return undefined;
@@ -84,6 +86,14 @@ function readBytes(answer: Answer, call: Call, deadline: Deadline): Bytes {
     bytes: () => buffer(stream),
     text: () => text(stream),
   };
+}
+
+function openEvents(answer: Answer, call: Call, deadline: Deadline): OpenEvents {
+  const { stream, contentType } = readBytes(answer, call, deadline);
+  const invalid = (message: string) => invalidAnswer(answer, call, message);
+  if (/^text\/event-stream\b/i.test(contentType ?? '')) return { stream, invalid };
+  stream.destroy();
+  throw invalid(`the answer is no event stream but ${contentType ?? 'has no content type'}`);
 }
 
 /** Error texts are cut: a gateway's page is no message. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { empty, json, octets, operation } from './operation.ts';
+import { empty, events, filePart, json, multipart, octets, operation } from './operation.ts';
 import { absolutePath, timestamp } from './values.ts';
 
 /** Permission bits in octal. */
@@ -17,7 +17,23 @@ export const fileInfo = z.looseObject({
 
 export type FileInfo = z.output<typeof fileInfo>;
 
+/** A change that a watch tells of. A renamed file has a `RENAME` with its old path and a `CREATE` with the new one. */
+export const fileEvent = z.looseObject({
+  type: z.enum(['CREATE', 'WRITE', 'DELETE', 'RENAME']),
+  path: z.string(),
+  name: z.string().optional(),
+  is_dir: z.boolean().optional(),
+});
+
+export type FileEvent = z.output<typeof fileEvent>;
+
 const path = z.strictObject({ path: absolutePath });
+
+const upload = z.strictObject({
+  files: z.array(z.strictObject({ dest_path: absolutePath, file: filePart })).min(1, 'must have at least one file'),
+});
+
+const zipUpload = z.strictObject({ dest_path: absolutePath, zip_file: filePart });
 
 export const files = {
   readFile: operation({
@@ -94,4 +110,54 @@ export const files = {
     responses: { 200: empty },
     errors: [403, 404],
   }),
+  downloadDirZip: operation({
+    method: 'GET',
+    path: '/browsers/{id}/fs/download_dir_zip',
+    summary: 'Download a directory as a zip archive of its directories and regular files; links are left out',
+    query: path,
+    responses: { 200: octets('application/zip') },
+    errors: [403, 404],
+  }),
+  upload: operation({
+    method: 'POST',
+    path: '/browsers/{id}/fs/upload',
+    summary: 'Write files into the session, all or none, over existing ones and with mode 644; missing parent directories are made',
+    body: multipart(upload, { plain: 'files' }),
+    responses: { 201: empty },
+    errors: [403, 404, 507],
+    repeatable: true,
+  }),
+  uploadZip: operation({
+    method: 'POST',
+    path: '/browsers/{id}/fs/upload_zip',
+    summary: 'Extract a zip archive into a directory of the session, which is made where it is missing; all entries or none',
+    body: multipart(zipUpload),
+    responses: { 201: empty },
+    errors: [403, 404, 507],
+    repeatable: true,
+  }),
+  watch: {
+    start: operation({
+      method: 'POST',
+      path: '/browsers/{id}/fs/watch',
+      summary: 'Watch a file or directory for changes until the watch is stopped or the session ends',
+      body: path.extend({ recursive: z.boolean().default(false).describe('Whether directories below are watched too') }),
+      responses: { 201: json(z.looseObject({ watch_id: z.string() })) },
+      errors: [403, 404, 409, 529],
+    }),
+    events: operation({
+      method: 'GET',
+      path: '/browsers/{id}/fs/watch/{watch_id}/events',
+      summary: 'Read the changes since the watch was started or last read; several readers share them. Ends with the watch',
+      responses: { 200: events(fileEvent) },
+      errors: [404, 529],
+    }),
+    stop: operation({
+      method: 'DELETE',
+      path: '/browsers/{id}/fs/watch/{watch_id}',
+      summary: 'Stop a watch, which ends its event streams',
+      responses: { 204: empty },
+      errors: [404],
+    }),
+  },
 };

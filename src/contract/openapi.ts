@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { commonErrors, errorObject, errorStatus } from './errors.ts';
-import { type Octets, type Operation, operationsOf, type OperationTree, pathParameterNames, type ResponseKind } from './operation.ts';
+import { type Multipart, type Operation, operationsOf, type OperationTree, pathParameterNames, type ResponseKind } from './operation.ts';
 import { pageHeaders } from './pagination.ts';
 
 type Schema = z.core.JSONSchema.BaseSchema;
-type Content = { [mediaType: string]: { schema?: Schema } };
+type Content = { [mediaType: string]: { schema?: Schema; encoding?: { [field: string]: { style: 'deepObject'; explode: boolean } } } };
 
 export type OpenAPIParameter = {
   name: string;
@@ -92,9 +92,21 @@ function serialization({ type }: Schema): Pick<OpenAPIParameter, 'style' | 'expl
   return {};
 }
 
-function requestBody(body: z.ZodType | Octets): NonNullable<OpenAPIOperation['requestBody']> {
-  if (!(body instanceof z.ZodType)) return { required: true, content: { [body.mediaType]: {} } };
-  return { required: !body.safeParse(undefined).success, content: jsonContent(jsonSchema(body, 'input')) };
+function requestBody(body: NonNullable<Operation['body']>): NonNullable<OpenAPIOperation['requestBody']> {
+  if (!('kind' in body)) return { required: !body.safeParse(undefined).success, content: jsonContent(jsonSchema(body, 'input')) };
+  return { required: true, content: body.kind === 'octets' ? { [body.mediaType]: {} } : multipartContent(body) };
+}
+
+/** Lists and objects are bracketed, as in queries: `files[0][dest_path]`. */
+function multipartContent({ schema: fields }: Multipart): Content {
+  const schema = jsonSchema(fields, 'input');
+  const nested = Object.keys(schema.properties ?? {}).filter((name) => isNested(schema.properties![name] as Schema));
+  const encoding = Object.fromEntries(nested.map((name) => [name, { style: 'deepObject', explode: true } as const]));
+  return { 'multipart/form-data': { schema, ...(nested.length > 0 && { encoding }) } };
+}
+
+function isNested({ type }: Schema): boolean {
+  return type === 'array' || type === 'object';
 }
 
 function successes({ responses }: Operation): OpenAPIOperation['responses'] {
@@ -104,6 +116,10 @@ function successes({ responses }: Operation): OpenAPIOperation['responses'] {
 function success(kind: ResponseKind): OpenAPIResponse {
   if (kind.kind === 'empty') return { description: 'Success, without a body' };
   if (kind.kind === 'octets') return { description: 'Raw bytes', content: { [kind.mediaType]: {} } };
+  if (kind.kind === 'events') {
+    const content = { 'text/event-stream': { schema: jsonSchema(kind.event, 'output') } };
+    return { description: "A stream of events, each of them JSON in its event's data", content };
+  }
   if (kind.kind === 'json') return { description: 'Success', content: jsonContent(jsonSchema(kind.schema, 'output')) };
   const schema: Schema = { type: 'array', items: jsonSchema(kind.item, 'output') };
   return { description: 'One page of the list', headers: pagingHeaders, content: jsonContent(schema) };
@@ -133,6 +149,6 @@ function jsonContent(schema: Schema): Content {
 }
 
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Schema {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io });
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
   return rest;
 }

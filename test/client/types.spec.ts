@@ -1,5 +1,17 @@
 import { expect, test } from '@playwright/test';
-import type { Browser, BrowserPool, Bytes, CallOptions, Client, FileInfo, ItemList, Profile, Upload } from '../../src/client/index.ts';
+import type {
+  Browser,
+  BrowserPool,
+  Bytes,
+  CallOptions,
+  Client,
+  FileEvent,
+  FileInfo,
+  ItemList,
+  Profile,
+  Upload,
+  UploadFile,
+} from '../../src/client/index.ts';
 
 /** These hold when this file compiles; `tsc --noEmit` is the test. */
 type Same<A, B> = [A, B] extends [B, A] ? true : false;
@@ -13,6 +25,10 @@ const checks: true[] = [
   true satisfies Same<ReturnType<Client['profiles']['list']>, ItemList<Profile>>,
   true satisfies Same<ReturnType<Files['readFile']>, Promise<Bytes>>,
   true satisfies Same<ReturnType<Files['listFiles']>, Promise<FileInfo[]>>,
+  true satisfies Same<ReturnType<Files['watch']['events']>, AsyncIterable<FileEvent>>,
+  true satisfies Same<ReturnType<Files['watch']['stop']>, Promise<undefined>>,
+  true satisfies Same<Parameters<Files['watch']['events']>, [string, string, CallOptions?]>,
+  true satisfies Same<Parameters<Files['upload']>, [string, { files: { dest_path: string; file: UploadFile }[] }, CallOptions?]>,
   true satisfies Same<Parameters<Pools['flush']>, [string, CallOptions?]>,
   true satisfies Same<Parameters<Pools['release']>, [string, { session_id: string; reuse?: boolean | undefined }, CallOptions?]>,
   true satisfies Same<Parameters<Files['readFile']>, [string, { path: string }, CallOptions?]>,

@@ -57,7 +57,7 @@ test('every list takes a page size and an offset', () => {
 
 test('unknown fields of bodies and queries are refused', () => {
   for (const [name, { body, query }] of operations) {
-    for (const schema of [body, query]) {
+    for (const schema of [body && 'schema' in body ? body.schema : body, query]) {
       if (!(schema instanceof z.ZodType)) continue;
       const { error } = schema.safeParse({ no_such_field: 1 });
       expect(error?.issues.map(({ code }) => code) ?? [], name).toContain('unrecognized_keys');
@@ -89,6 +89,14 @@ test('defaults and bounds are those of the interface', () => {
   }
   for (const path of ['x', '', './x', '/a\0b']) expect(contract.browsers.fs.readFile.query.safeParse({ path }).success, path).toBe(false);
   expect(contract.browsers.create.body.safeParse({ viewport: { width: 0, height: 1 } }).success).toBe(false);
+});
+
+test('any value stands for a file of a form, but it must be there', () => {
+  const { schema } = contract.browsers.fs.upload.body;
+  expect(schema.safeParse({ files: [{ dest_path: '/a', file: 'anything' }] }).success).toBe(true);
+  for (const files of [[], [{ dest_path: '/a' }], [{ dest_path: 'a', file: 1 }], [{ dest_path: '/a', file: 1, mode: '644' }]]) {
+    expect(schema.safeParse({ files }).success, JSON.stringify(files)).toBe(false);
+  }
 });
 
 test('answers may have fields that the contract does not know', () => {

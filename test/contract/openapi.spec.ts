@@ -138,6 +138,29 @@ test('raw bytes have a media type and no schema', () => {
   expect(describedAs('browsers.fs.readFile').responses['200']!.content).toEqual({ 'application/octet-stream': {} });
 });
 
+test('forms have a schema in which files are binary, and lists are bracketed', () => {
+  const file = { type: 'string', format: 'binary' };
+  expect(describedAs('browsers.fs.upload').requestBody).toMatchObject({
+    required: true,
+    content: {
+      'multipart/form-data': {
+        schema: { properties: { files: { type: 'array', minItems: 1, items: { properties: { file }, required: ['dest_path', 'file'] } } } },
+        encoding: { files: { style: 'deepObject', explode: true } },
+      },
+    },
+  });
+  const { content } = describedAs('browsers.fs.uploadZip').requestBody!;
+  expect(content['multipart/form-data']).toMatchObject({ schema: { properties: { zip_file: file }, additionalProperties: false } });
+  expect(content['multipart/form-data']).not.toHaveProperty('encoding');
+});
+
+test('event streams have the schema of one event', () => {
+  const { content } = describedAs('browsers.fs.watch.events').responses['200']!;
+  expect(content).toMatchObject({
+    'text/event-stream': { schema: { properties: { path: { type: 'string' } }, required: ['type', 'path'] } },
+  });
+});
+
 function* schemasOf(value: unknown): Generator<Parameters<typeof z.fromJSONSchema>[0]> {
   if (typeof value !== 'object' || value === null) return;
   for (const [key, item] of Object.entries(value)) {

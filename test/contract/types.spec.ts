@@ -1,7 +1,18 @@
 import { expect, test } from '@playwright/test';
 import { contract, type Contract } from '../../src/contract/contract.ts';
 import type { Browser } from '../../src/contract/browsers.ts';
-import type { Answer, BodyInput, BodyOutput, Page, PathParameterNames, QueryInput, QueryOutput } from '../../src/contract/operation.ts';
+import type { FileEvent } from '../../src/contract/files.ts';
+import type {
+  Answer,
+  BodyInput,
+  BodyOutput,
+  MultipartInput,
+  MultipartOutput,
+  Page,
+  PathParameterNames,
+  QueryInput,
+  QueryOutput,
+} from '../../src/contract/operation.ts';
 import type { Profile } from '../../src/contract/profiles.ts';
 
 /** These hold when this file compiles; `tsc --noEmit` is the test. */
@@ -16,6 +27,9 @@ const checks: true[] = [
   true satisfies Same<Answer<Pools['release'], Uint8Array>, undefined>,
   true satisfies Same<Answer<Contract['profiles']['list'], Uint8Array>, Page<Profile>>,
   true satisfies Same<Answer<Files['readFile'], Uint8Array>, Uint8Array>,
+  true satisfies Same<Answer<Files['watch']['events'], Uint8Array>, AsyncIterable<FileEvent>>,
+  true satisfies Same<MultipartInput<Files['upload']['body'], Uint8Array>, { files: { dest_path: string; file: Uint8Array }[] }>,
+  true satisfies Same<MultipartOutput<Files['uploadZip']['body'], number>, { dest_path: string; zip_file: number }>,
   true satisfies Same<QueryInput<Files['writeFile']>, { path: string; mode?: string | undefined }>,
   true satisfies Same<QueryOutput<Files['writeFile']>, { path: string; mode: string }>,
   true satisfies Same<QueryInput<Pools['flush']>, undefined>,

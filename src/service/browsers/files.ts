@@ -1,7 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { constants } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
 import { chmod, chown, lstat, open, readdir, readFile, rename, rm, rmdir, unlink } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
@@ -9,9 +7,7 @@ import type { FileInfo } from '../../contract/files.ts';
 import { errorCode, makeDirectory, pathSegments, withEntry } from './confined-path.ts';
 import { fileError, type PathUse } from './file-errors.ts';
 import { fileInfo } from './file-info.ts';
-
-/** Names of uploads on their way, which no listing shows. */
-const uploadPrefix = '.playwright-pool-upload-';
+import { isUpload, receive, uploadName } from './receive.ts';
 
 /**
  * The file operations on a session's file system: `/home/user/a` is `<root>/home/user/a` on the host, and nothing outside the root is ever touched.
@@ -50,17 +46,13 @@ export class SessionFiles {
     await this.#at(sessionPath, options, async (entry, directory) => {
       const existing = await statsOrMissing(entry);
       if (existing) regular(existing, sessionPath);
-      const upload = `${directory}/${uploadPrefix}${randomUUID()}`;
+      const upload = `${directory}/${uploadName()}`;
       try {
-        const file = await open(upload, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
-        try {
-          await receive(stream, file, signal);
+        await receive(stream, upload, signal, async (file) => {
           if (existing) await file.chown(existing.uid, existing.gid).catch(() => {});
           // Not given to open, where the umask would take bits away.
           await file.chmod(existing ? existing.mode & 0o7777 : Number.parseInt(mode, 8));
-        } finally {
-          await file.close();
-        }
+        });
         await rename(upload, entry);
       } catch (error) {
         await rm(upload, { force: true });
@@ -75,7 +67,7 @@ export class SessionFiles {
       if (!(await lstat(entry)).isDirectory()) {
         throw new OperationError('bad_request', `${JSON.stringify(sessionPath)} is not a directory`);
       }
-      const names = (await readdir(entry)).filter((name) => !name.startsWith(uploadPrefix)).sort();
+      const names = (await readdir(entry)).filter((name) => !isUpload(name)).sort();
       const found = await Promise.all(
         names.map(async (name) => {
           const stats = await statsOrMissing(`${entry}/${name}`);
@@ -150,23 +142,8 @@ export class SessionFiles {
   }
 }
 
-async function receive(stream: Readable, file: FileHandle, signal: AbortSignal): Promise<void> {
-  const chunks: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => stream.iterator({ destroyOnReturn: false }) };
-  const abort = () => stream.destroy(new Error('the caller hung up'));
-  signal.addEventListener('abort', abort);
-  try {
-    signal.throwIfAborted();
-    for await (const chunk of chunks) await file.appendFile(chunk);
-    signal.throwIfAborted();
-  } catch (error) {
-    if (error instanceof OperationError || (error instanceof Error && 'syscall' in error && error.syscall === 'write')) throw error;
-    throw new OperationError('bad_request', 'the upload broke off before its end', { cause: error });
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
-
-function regular(stats: Stats, sessionPath: string): Stats {
+/** Throws `bad_request` for what is not a regular file. */
+export function regular(stats: Stats, sessionPath: string): Stats {
   if (stats.isFile()) return stats;
   const problem = stats.isDirectory() ? 'is a directory' : 'is not a regular file';
   throw new OperationError('bad_request', `${JSON.stringify(sessionPath)} ${problem}`);
@@ -177,11 +154,12 @@ function refuseRoot(sessionPath: string, verb: string): void {
 }
 
 /** The path as answers show it, without `..` and doubled slashes. */
-function shown(sessionPath: string): string {
+export function shown(sessionPath: string): string {
   return `/${pathSegments(sessionPath).join('/')}`;
 }
 
-async function statsOrMissing(entry: string): Promise<Stats | undefined> {
+/** Of the entry itself, if it is a link. */
+export async function statsOrMissing(entry: string): Promise<Stats | undefined> {
   try {
     return await lstat(entry);
   } catch (error) {

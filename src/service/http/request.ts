@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable, Transform } from 'node:stream';
 import type { z } from 'zod';
-import type { Octets, Operation } from '../../contract/operation.ts';
+import type { Operation } from '../../contract/operation.ts';
 import { OperationError } from '../../contract/errors.ts';
 import { invalidInput } from './error-answer.ts';
+import { multipartBody } from './multipart.ts';
 
 /** The largest JSON body in bytes where nothing else is said. */
 const largestJson = 8 * 1024 * 1024;
@@ -26,11 +27,12 @@ export function readQuery(operation: Operation, search: URLSearchParams): unknow
   return validate(schema, Object.fromEntries(values), 'query');
 }
 
-/** The body: a stream of raw bytes, or the validated JSON. `limit` in bytes. */
-export async function readBody(operation: Operation, incoming: IncomingMessage, limit: number | undefined): Promise<unknown> {
-  if (operation.body === undefined) return undefined;
-  if (isOctets(operation.body)) return limit === undefined ? incoming : limited(incoming, limit);
-  return readJson(incoming, operation.body, limit);
+/** The body: a stream of raw bytes, a multipart body that is yet to be received, or the validated JSON. `limit` in bytes. */
+export async function readBody({ body }: Operation, incoming: IncomingMessage, limit: number | undefined): Promise<unknown> {
+  if (body === undefined) return undefined;
+  if (!('kind' in body)) return readJson(incoming, body, limit);
+  const bytes = limit === undefined ? incoming : limited(incoming, limit);
+  return body.kind === 'octets' ? bytes : multipartBody(body, bytes, incoming.headers);
 }
 
 /** A JSON body that fits the schema; `undefined` must fit it where the body may be absent. */
@@ -80,6 +82,8 @@ function limited(incoming: IncomingMessage, limit: number): Readable {
     },
   });
   incoming.once('error', (error) => counter.destroy(error));
+  // Who reads it learns of the failure; nobody may read it yet.
+  counter.on('error', () => {});
   return incoming.pipe(counter);
 }
 
@@ -91,10 +95,6 @@ function validate<S extends z.ZodType>(schema: S, value: unknown, whole: string)
   const result = schema.safeParse(value);
   if (!result.success) throw invalidInput(result.error.issues, whole);
   return result.data;
-}
-
-function isOctets(body: z.ZodType | Octets): body is Octets {
-  return 'kind' in body && body.kind === 'octets';
 }
 
 function isArray(schema: Wrapped | undefined): boolean {

@@ -1,0 +1,68 @@
+import type { Readable } from 'node:stream';
+import { createParser } from 'eventsource-parser';
+
+/** The longest event, in characters: a service that never ends one must not fill the memory. */
+const longestEvent = 16 * 1024 * 1024;
+
+/** An event stream that was opened. `invalid` makes the error for one that is none. */
+export type OpenEvents = { stream: Readable; invalid: (message: string) => Error };
+
+/**
+ * The events of a stream, which is opened anew for each iteration and closed when that stops. An iteration ends with the stream, and
+ * throws when the stream breaks off.
+ */
+export function eventStream(open: () => Promise<OpenEvents>): AsyncIterable<unknown> {
+  return {
+    [Symbol.asyncIterator]() {
+      let stopped = false;
+      let stream: Readable | undefined;
+      async function* iterate() {
+        const opened = await open();
+        stream = opened.stream;
+        try {
+          if (!stopped) yield* eventsOf(opened);
+        } catch (error) {
+          if (!stopped) throw error;
+        } finally {
+          stream.destroy();
+        }
+      }
+      const events = iterate();
+      return {
+        next: () => events.next(),
+        return() {
+          // Not left to the generator, which would wait for the next event.
+          stopped = true;
+          stream?.destroy();
+          return events.return();
+        },
+      };
+    },
+  };
+}
+
+async function* eventsOf({ stream, invalid }: OpenEvents): AsyncGenerator {
+  let pending: string[] = [];
+  let tooLong = false;
+  const parser = createParser({
+    onEvent: ({ data }) => pending.push(data),
+    onError: ({ type }) => (tooLong ||= type === 'max-buffer-size-exceeded'),
+    maxBufferSize: longestEvent,
+  });
+  const decoder = new TextDecoder();
+  for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+    parser.feed(decoder.decode(chunk, { stream: true }));
+    const complete = pending;
+    pending = [];
+    for (const data of complete) yield parsed(data, invalid);
+    if (tooLong) throw invalid(`an event is longer than ${longestEvent} characters`);
+  }
+}
+
+function parsed(data: string, invalid: OpenEvents['invalid']): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    throw invalid('an event is not JSON');
+  }
+}

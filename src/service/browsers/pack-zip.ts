@@ -1,0 +1,98 @@
+import type { Stats } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
+import { addAbortSignal, PassThrough, type Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { ZipFile } from 'yazl';
+import { OperationError } from '../../contract/errors.ts';
+import { errorCode, withEntry } from './confined-path.ts';
+import { fileError } from './file-errors.ts';
+import { shown, SessionFiles, statsOrMissing } from './files.ts';
+import { isUpload } from './receive.ts';
+
+/** The oldest time that an archive can hold. */
+const oldest = Date.UTC(1980, 0, 2);
+
+/** Files from this size on are written in the format without a limit of 4 GiB. */
+const largeFile = 1024 * 1024 * 1024;
+
+/** Fast rather than small: archives are rarely sent far, and much of what is large is compressed already. */
+const compressionLevel = 1;
+
+/**
+ * A zip archive of a directory of the session, made as it is read: its directories and regular files by their paths in it, links left out.
+ * The stream must be read to its end or destroyed; it breaks off when a file can't be read. Throws `not_found` and `bad_request`.
+ */
+export async function packZip(root: string, directory: string): Promise<Readable> {
+  const use = { followLink: true, missing: 'path' };
+  const stats = await withEntry(root, directory, use, (entry) => lstat(entry)).catch((error: unknown) => {
+    throw fileError(error, directory, use);
+  });
+  if (!stats.isDirectory()) throw new OperationError('bad_request', `path is not a directory: ${JSON.stringify(directory)}`);
+  const zip = new ZipFile();
+  const output = zip.outputStream.pipe(new PassThrough());
+  const left = new AbortController();
+  output.once('close', () => left.abort());
+  zip.on('error', (error) => output.destroy(error));
+  addEntries(zip, root, shown(directory), left.signal).then(
+    () => zip.end(),
+    (error: Error) => output.destroy(error),
+  );
+  return output;
+}
+
+/** Adds one entry after the other, each when the one before was read: one file is open at a time. */
+async function addEntries(zip: ZipFile, root: string, directory: string, signal: AbortSignal): Promise<void> {
+  const files = new SessionFiles(root);
+  for await (const { name, sessionPath, stats } of entries(root, directory)) {
+    signal.throwIfAborted();
+    const attributes = { mtime: new Date(Math.max(stats.mtimeMs, oldest)), mode: stats.mode };
+    if (stats.isDirectory()) {
+      zip.addEmptyDirectory(name, attributes);
+      continue;
+    }
+    const file = await files.read(sessionPath).catch(ifMissing);
+    if (!file) continue;
+    zip.addReadStream(addAbortSignal(signal, file.stream), name, {
+      ...attributes,
+      compressionLevel,
+      forceZip64Format: file.size >= largeFile,
+    });
+    await finished(file.stream);
+  }
+}
+
+type ZipEntry = { name: string; sessionPath: string; stats: Stats };
+
+async function* entries(root: string, directory: string, below = ''): AsyncGenerator<ZipEntry> {
+  const read = withEntry(root, `${directory}/${below}x`, {}, async (_, opened) => {
+    const names = (await readdir(opened)).filter((name) => !isUpload(name)).toSorted();
+    return await Promise.all(names.map(async (name) => ({ name, stats: await statsOrMissing(`${opened}/${name}`) })));
+  });
+  for (const { name, stats } of await read.catch(orNone)) {
+    const inZip = zipName(below + name);
+    const sessionPath = `${directory}/${below}${name}`;
+    if (stats?.isDirectory()) {
+      yield { name: `${inZip}/`, sessionPath, stats };
+      yield* entries(root, directory, `${below}${name}/`);
+    } else if (stats?.isFile()) {
+      yield { name: inZip, sessionPath, stats };
+    }
+  }
+}
+
+/** A name that no reader takes for a path of Windows. */
+function zipName(name: string): string {
+  const slashed = name.replaceAll('\\', '_');
+  return /^[a-zA-Z]:/.test(slashed) ? `./${slashed}` : slashed;
+}
+
+/** The file was deleted meanwhile. */
+function ifMissing(error: unknown): undefined {
+  if (!(error instanceof OperationError && error.code === 'not_found')) throw error;
+}
+
+/** The directory was deleted meanwhile. */
+function orNone(error: unknown): [] {
+  if (errorCode(error) === 'ENOENT') return [];
+  throw error;
+}

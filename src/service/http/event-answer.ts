@@ -1,0 +1,48 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { HttpBindings } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { Context } from 'hono';
+import { systemClock, type Clock } from '../clock.ts';
+
+/** How often an open stream says that it is still there, so that nothing on the way takes its silence for its end. */
+const keepAliveMs = 15_000;
+
+/**
+ * Answers with a stream of events, each of them one line of JSON, until there are no more or the caller hangs up. An event is taken
+ * when the one before was handed to the connection: a caller that does not read leaves them where they are.
+ */
+export async function sendEvents(
+  context: Context<{ Bindings: HttpBindings }>,
+  status: number,
+  events: AsyncIterable<unknown>,
+  clock: Clock = systemClock,
+): Promise<Response> {
+  const { outgoing } = context.env;
+  outgoing.writeHead(status, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store',
+    'x-sse-content-type': 'application/json',
+  });
+  // The caller knows from them that the stream is open.
+  outgoing.flushHeaders();
+  if (context.req.method === 'HEAD') {
+    outgoing.end();
+    return RESPONSE_ALREADY_SENT;
+  }
+  const keepAlive = () => {
+    if (outgoing.writable && !outgoing.writableNeedDrain) outgoing.write(':\n\n');
+    cancel = clock.after(keepAliveMs, keepAlive);
+  };
+  let cancel = clock.after(keepAliveMs, keepAlive);
+  try {
+    await pipeline(Readable.from(frames(events), { highWaterMark: 1 }), outgoing);
+  } finally {
+    cancel();
+  }
+  return RESPONSE_ALREADY_SENT;
+}
+
+async function* frames(events: AsyncIterable<unknown>): AsyncGenerator<string> {
+  for await (const event of events) yield `data: ${JSON.stringify(event)}\n\n`;
+}

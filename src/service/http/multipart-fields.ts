@@ -1,0 +1,58 @@
+import { filePart, type Multipart } from '../../contract/operation.ts';
+
+/** The keys that lead to a field: `files[0][file]`, `files[0].file` and `files.0.file` have `['files', '0', 'file']`. */
+export type FieldPath = readonly string[];
+
+/** Where a part's name leads among the fields of a body. */
+export function fieldPath(name: string, { schema, plain }: Multipart): FieldPath {
+  const [first = '', rest = ''] = /^([^.[\]]*)(.*)$/s.exec(name)?.slice(1) ?? [];
+  const keys = [
+    first,
+    ...Array.from(rest.matchAll(/\[([^\]]*)\]|\.([^.[\]]*)|.+/gs), ([text, bracketed, dotted]) => bracketed ?? dotted ?? text),
+  ];
+  return plain !== undefined && keys.length === 1 && !Object.hasOwn(schema.shape, first) ? [plain, '0', first] : keys;
+}
+
+/** What a field may be: `undefined` when the body has no such field. */
+export function fieldKind(path: FieldPath, body: Multipart): 'file' | 'text' | undefined {
+  let schema: Schema | undefined = body.schema;
+  for (const key of path) schema = schema && below(schema, key);
+  if (schema === undefined) return undefined;
+  const { type } = unwrapped(schema).def;
+  if (type === 'object' || type === 'array' || type === 'record') return undefined;
+  return unwrapped(schema) === filePart ? 'file' : 'text';
+}
+
+/** The value of a body: its fields, put together by their paths. The items of lists are in the order of their numbers. */
+export function assembled(fields: Iterable<[FieldPath, unknown]>, { schema }: Multipart): unknown {
+  const tree: Tree = new Map();
+  for (const [path, value] of fields) {
+    let node = tree;
+    for (const key of path.slice(0, -1)) node = (node.get(key) ?? node.set(key, new Map<string, unknown>()).get(key)) as Tree;
+    node.set(path.at(-1)!, value);
+  }
+  return grown(tree, schema);
+}
+
+type Tree = Map<string, unknown>;
+
+/** A schema as far as it is looked into: one that may be another one made optional or given a default. */
+type Schema = { def: { type: string; innerType?: Schema; shape?: Record<string, Schema>; element?: Schema; valueType?: Schema } };
+
+function grown(node: unknown, schema: Schema | undefined): unknown {
+  if (!(node instanceof Map) || !schema) return node;
+  const entries = Array.from(node as Tree, ([key, value]) => [key, grown(value, below(schema, key))] as const);
+  if (unwrapped(schema).def.type !== 'array') return Object.fromEntries(entries);
+  return entries.toSorted(([a], [b]) => Number(a) - Number(b)).map(([, value]) => value);
+}
+
+function below(schema: Schema, key: string): Schema | undefined {
+  const { type, shape = {}, element, valueType } = unwrapped(schema).def;
+  if (type === 'array') return /^\d{1,6}$/.test(key) ? element : undefined;
+  if (type === 'record') return valueType;
+  return type === 'object' && Object.hasOwn(shape, key) ? shape[key] : undefined;
+}
+
+function unwrapped(schema: Schema): Schema {
+  return schema.def.innerType ? unwrapped(schema.def.innerType) : schema;
+}

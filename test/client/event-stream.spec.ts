@@ -1,0 +1,169 @@
+import type { ServerResponse } from 'node:http';
+import { expect } from '@playwright/test';
+import { CallTimeoutError, ConnectionError, NotFoundError, ServiceError, type FileEvent } from '../../src/client/index.ts';
+import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
+
+const event = (index: number): FileEvent => ({ type: 'CREATE', path: `/${index}`, name: String(index), is_dir: false });
+const frame = (index: number) => `data: ${JSON.stringify(event(index))}\n\n`;
+
+/** Answers with the head of an event stream and these texts, and leaves the rest to `then`. */
+function stream(texts: string[], then: (response: ServerResponse) => unknown = (response) => response.end()): ScriptedAnswer {
+  return (_, response) => {
+    open.add(response.once('close', () => open.delete(response)));
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' }).flushHeaders();
+    for (const text of texts) response.write(text);
+    then(response);
+  };
+}
+
+/** The streams that are open at the service. */
+const open = new Set<ServerResponse>();
+
+const never = () => {};
+
+async function collect<T>(events: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of events) items.push(item);
+  return items;
+}
+
+test('events are read as they come, until the stream ends', async ({ serve, connect }) => {
+  const server = await serve(stream([':\n\n', frame(1) + frame(2), ': still there\n\n', 'id: 7\nevent: any\n' + frame(3)]));
+  const { watch } = connect(server).browsers.fs;
+  expect(await collect(watch.events('a', 'w'))).toEqual([event(1), event(2), event(3)]);
+  expect(server.calls).toMatchObject([{ method: 'GET', url: '/browsers/a/fs/watch/w/events', headers: { accept: 'text/event-stream' } }]);
+});
+
+test('an event may come in pieces, and a piece without an end is none', async ({ serve, connect }) => {
+  const grüße = `data: ${JSON.stringify({ ...event(1), path: '/grüße' })}\r\n\r\n`;
+  const bytes = Buffer.from(grüße);
+  const server = await serve((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const byte of bytes) response.write(Buffer.of(byte));
+    response.end('data: {"type":"CREATE","path":"/cut');
+  });
+  expect(await collect(connect(server).browsers.fs.watch.events('a', 'w'))).toEqual([{ ...event(1), path: '/grüße' }]);
+});
+
+test('nothing is sent before the first event is asked for, and each iteration opens a stream', async ({ serve, connect }) => {
+  const server = await serve(stream([frame(1)]));
+  const events = connect(server).browsers.fs.watch.events('a', 'w');
+  expect(server.calls).toHaveLength(0);
+  expect(await collect(events)).toEqual(await collect(events));
+  expect(server.calls).toHaveLength(2);
+});
+
+test('an iteration that stops closes its connection', async ({ serve, connect }) => {
+  const server = await serve(stream([frame(1), frame(2)], never));
+  const { watch } = connect(server).browsers.fs;
+  for await (const first of watch.events('a', 'w')) {
+    expect(first).toEqual(event(1));
+    break;
+  }
+  await expect.poll(() => open.size).toBe(0);
+  const failing = async () => {
+    for await (const first of watch.events('a', 'w')) throw new Error(`${first.path} is wrong`);
+  };
+  await expect(failing()).rejects.toThrow('/1 is wrong');
+  await expect.poll(() => open.size).toBe(0);
+});
+
+test('an iteration that waits can be stopped from elsewhere', async ({ serve, connect }) => {
+  const server = await serve(stream([frame(1)], never));
+  const events = connect(server).browsers.fs.watch.events('a', 'w')[Symbol.asyncIterator]();
+  expect(await events.next()).toEqual({ done: false, value: event(1) });
+  const waiting = events.next();
+  await events.return!();
+  expect(await waiting).toEqual({ done: true, value: undefined });
+  await expect.poll(() => open.size).toBe(0);
+});
+
+test('a signal aborts the opening, the waiting and nothing afterwards', async ({ serve, connect }) => {
+  const server = await serve(never, stream([frame(1)], never), stream([frame(1)]));
+  const { watch } = connect(server).browsers.fs;
+  const opening = new AbortController();
+  const opened = errorOf(collect(watch.events('a', 'w', { signal: opening.signal })));
+  await expect.poll(() => server.calls.length).toBe(1);
+  opening.abort(new Error('enough'));
+  expect(await opened).toMatchObject({ message: 'enough' });
+
+  const waiting = new AbortController();
+  const events = watch.events('a', 'w', { signal: waiting.signal })[Symbol.asyncIterator]();
+  await events.next();
+  const next = errorOf(events.next());
+  waiting.abort(new Error('enough'));
+  expect(await next).toMatchObject({ message: 'enough' });
+  await expect.poll(() => open.size).toBe(0);
+
+  const late = new AbortController();
+  expect(await collect(watch.events('a', 'w', { signal: late.signal }))).toHaveLength(1);
+  late.abort();
+});
+
+test('a stream may be silent for longer than the call timeout, but must open within it', async ({ serve, connect }) => {
+  const server = await serve(
+    stream([frame(1)], (response) => setTimeout(() => response.end(frame(2)), 1500)),
+    never,
+  );
+  const { watch } = connect(server, { callTimeout: 300 }).browsers.fs;
+  expect(await collect(watch.events('a', 'w'))).toEqual([event(1), event(2)]);
+  expect(await errorOf(collect(watch.events('a', 'w')))).toBeInstanceOf(CallTimeoutError);
+});
+
+test('a stream that breaks off throws a ConnectionError after its events', async ({ serve, connect }) => {
+  const server = await serve(stream([frame(1)], (response) => setTimeout(() => response.destroy(), 50)));
+  const seen: FileEvent[] = [];
+  const read = async () => {
+    for await (const item of connect(server).browsers.fs.watch.events('a', 'w')) seen.push(item);
+  };
+  expect(await errorOf(read())).toBeInstanceOf(ConnectionError);
+  expect(seen).toEqual([event(1)]);
+  expect(server.calls).toHaveLength(1);
+});
+
+test('what is no event stream is refused by a typed error', async ({ serve, connect }) => {
+  const json = { 'content-type': 'application/json' };
+  const server = await serve(
+    { status: 404, json: { code: 'not_found', message: 'watch not found' } },
+    { json: { ok: true } },
+    stream(['data: no json\n\n']),
+    stream(['data: ' + 'x'.repeat(17 * 1024 * 1024)], never),
+    { status: 503, headers: { ...json, 'retry-after': '0' }, text: '{"code":"unavailable","message":"not yet"}' },
+    stream([frame(1)]),
+  );
+  const { watch } = connect(server).browsers.fs;
+  const failure = () => errorOf(collect(watch.events('a', 'w')));
+  expect(await failure()).toBeInstanceOf(NotFoundError);
+  expect(await failure()).toMatchObject({
+    code: 'invalid_answer',
+    message: expect.stringContaining('no event stream but application/json'),
+  });
+  const invalid = await failure();
+  expect(invalid).toBeInstanceOf(ServiceError);
+  expect(invalid).toMatchObject({ code: 'invalid_answer', message: expect.stringContaining('an event is not JSON') });
+  expect(await failure()).toMatchObject({ code: 'invalid_answer', message: expect.stringContaining('longer than') });
+  // The opening is a call like others.
+  expect(await collect(watch.events('a', 'w'))).toEqual([event(1)]);
+});
+
+test('a reader that does not read holds the service back', async ({ serve, connect }) => {
+  let sent = 0;
+  const server = await serve(
+    stream([], (response) => {
+      const more = () => {
+        while (!response.destroyed && response.write(`data: ${JSON.stringify('x'.repeat(100_000))}\n\n`)) sent += 1;
+      };
+      response.on('drain', more);
+      more();
+    }),
+  );
+  const events = connect(server).browsers.fs.watch.events('a', 'w')[Symbol.asyncIterator]();
+  await events.next();
+  let before;
+  do {
+    before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  } while (sent > before);
+  expect(sent).toBeLessThan(200);
+  await events.return!();
+});

@@ -1,0 +1,104 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { expect } from '@playwright/test';
+import { ZipFile, type Options } from 'yazl';
+import { snapshot } from './session-files.ts';
+import { dataDirectory, test as base, type TestAnswer } from './service.ts';
+
+type Fixtures = {
+  /** `/browsers/{id}/fs` of a session. */
+  fs: string;
+  /** Where that file system is on this machine. */
+  root: string;
+  /** The same on a disk of 1 MiB. */
+  tinyRoot: string;
+  /** Sends parts, and says what came of it. */
+  send: (operation: 'upload' | 'upload_zip', parts: Part[]) => Promise<TestAnswer>;
+};
+
+/** A part of a multipart body: a text, or a file with that content. */
+export type Part = [name: string, content: string | Buffer, kind?: 'file'];
+
+export const test = base.extend<Fixtures>({
+  serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }),
+  fs: async ({ service }, use) => {
+    const { body } = await service.call('POST', '/browsers', {});
+    await use(`/browsers/${body.session_id}/fs`);
+  },
+  root: async ({ fs }, use, testInfo) => use(join(dataDirectory(testInfo), 'sessions', fs.split('/')[2]!, 'root')),
+  tinyRoot: async ({ root }, use) => {
+    const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', root]).status === 0;
+    base.skip(!isMounted, 'file systems cannot be mounted here');
+    await use(root);
+    spawnSync('umount', ['--lazy', root]);
+  },
+  send: async ({ service, fs }, use) => {
+    await use((operation, parts) => service.call('POST', `${fs}/${operation}`, encoded(parts), { 'content-type': contentType }));
+  },
+});
+
+export const contentType = 'multipart/form-data; boundary=cut';
+
+/** Parts as a client writes them by hand. */
+export function encoded(parts: Part[]): Uint8Array<ArrayBuffer> {
+  const bytes = parts.flatMap(([name, content, kind]) => {
+    const file = kind ? '; filename="a"\r\nContent-Type: application/octet-stream' : '';
+    return [
+      Buffer.from(`--cut\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n`),
+      Buffer.from(content),
+      Buffer.from('\r\n'),
+    ];
+  });
+  return Buffer.concat([...bytes, Buffer.from('--cut--\r\n')]);
+}
+
+export type ZipPart = { name: string; content?: string | Buffer; options?: Partial<Options> };
+
+/** A zip archive; names with a slash at the end are directories. */
+export async function zipOf(parts: ZipPart[]): Promise<Buffer> {
+  const zip = new ZipFile();
+  for (const { name, content, options } of parts) {
+    if (content === undefined) zip.addEmptyDirectory(name, options);
+    else zip.addBuffer(Buffer.from(content), name, options);
+  }
+  zip.end();
+  return await buffer(zip.outputStream);
+}
+
+/** An archive in which a name was exchanged for another one of the same length, as no library writes it. */
+export async function zipWith(name: string, content = 'x', options: Partial<Options> = {}): Promise<Buffer> {
+  const harmless = 'a'.repeat(Buffer.byteLength(name));
+  const zip = await zipOf([
+    { name: 'before', content: 'x' },
+    { name: harmless, content, options },
+  ]);
+  return Buffer.from(zip.toString('latin1').replaceAll(harmless, Buffer.from(name).toString('latin1')), 'latin1');
+}
+
+/** Sends the beginning of a body and hangs up when `ready` is true. */
+export async function breakOff(
+  service: { url: string; apiKey: string },
+  path: string,
+  beginning: Uint8Array,
+  ready: () => boolean,
+): Promise<void> {
+  const headers = { authorization: `Bearer ${service.apiKey}`, 'content-type': contentType };
+  const upload = request(`${service.url}${path}`, { method: 'POST', headers, agent: false });
+  upload.on('error', () => {});
+  upload.write(beginning);
+  await expect.poll(ready).toBe(true);
+  upload.destroy();
+}
+
+/** What is on its way there. */
+export function onTheirWay(root: string): string[] {
+  return readdirSync(root).filter((name) => name.startsWith('.playwright-pool-upload-'));
+}
+
+/** Everything below a session's root, in one text. */
+export async function contents(root: string): Promise<string> {
+  return (await snapshot(root)).join('\n');
+}
