@@ -2,6 +2,7 @@ import { expect } from '@playwright/test';
 import { findChromium } from '../../src/service/browsers/find-chromium.ts';
 import type { Session } from '../../src/service/browsers/session.ts';
 import { page, settings, test as base } from '../support/browser-sessions.ts';
+import { actionsOf } from '../support/input-events.ts';
 
 /** Writes down what a page would notice of another one in front. */
 const watchful = `
@@ -110,7 +111,7 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       await ours.goto(await site(page('<input>')));
       await ours.locator('input').focus();
       await useClipboard(session);
-      await session.computer.typeText({ text: 'typed', delay: 0 });
+      await actionsOf(session).type({ text: 'typed' });
       await expect(ours.locator('input')).toHaveValue('typed');
     });
   });

@@ -116,7 +116,7 @@ export type DragEvent = {
   modifiers: number;
 };
 
-/** Its size in CSS pixels, and how many pixels of the screen each of them is. */
-type VisualViewport = { clientWidth: number; clientHeight: number; scale: number };
+/** Its size in CSS pixels, and how many pixels of the screen each is: 1, but for pages of phones, which are shown larger or smaller. */
+export type VisualViewport = { clientWidth: number; clientHeight: number; scale: number };
 
 export type MouseButton = 'none' | 'left' | 'middle' | 'right' | 'back' | 'forward';

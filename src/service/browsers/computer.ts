@@ -1,156 +1,249 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Action, Region } from '../../contract/computer.ts';
 import { OperationError } from '../../contract/errors.ts';
-import { CdpError, type CdpConnection } from './cdp-connection.ts';
-import { keyOfCharacter, keyOfName, shift, type Key } from './keyboard.ts';
+import { ActedPages, type ActedPage } from './acted-page.ts';
+import type { CdpConnection } from './cdp-connection.ts';
+import { keysOf } from './key-names.ts';
+import { pathThrough, type Point } from './mouse-path.ts';
+import { Mouse } from './mouse.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import type { PageInView } from './page-in-view.ts';
+import { cropPng, pngSize, type Size } from './png.ts';
+import { PressedKeys } from './pressed-keys.ts';
+import { typeText } from './typing.ts';
 
-export type MouseMove = { x: number; y: number; hold_keys: string[]; smooth: boolean; duration_ms?: number };
+/** An action whose keys are known to exist, with the points of the screen that it takes the mouse to. */
+type Prepared = { points: Point[]; run: (signal: AbortSignal) => Promise<void> };
 
 /**
- * Mouse and keyboard of a session, acting on its page in view, one action after another. Actions throw `conflict` where there is no page.
+ * Mouse and keyboard of a session, acting on its page in view, one action after another. Every page fills the screen from its top left
+ * corner; the screen is as large as the session's viewport, or as the page in view where that is larger.
+ *
+ * Actions throw `bad_request` for points outside the screen and for unknown keys before they have done anything, and `conflict` where there
+ * is no page, or it is closed, crashes or stops answering.
  */
 export class Computer {
-  readonly #cdp: CdpConnection;
   readonly #page: PageInView;
-  readonly #screen: { width: number; height: number };
+  readonly #pages: ActedPages;
+  readonly #viewport: Size;
   readonly #ended: AbortSignal;
+  readonly #mouse: Mouse;
   readonly #inTurn = oneAtATime();
-  #position = { x: 0, y: 0 };
 
-  constructor(options: { cdp: CdpConnection; page: PageInView; screen: { width: number; height: number }; ended: AbortSignal }) {
-    this.#cdp = options.cdp;
+  constructor(options: { cdp: CdpConnection; page: PageInView; screen: Size; ended: AbortSignal }) {
     this.#page = options.page;
-    this.#screen = options.screen;
+    this.#pages = new ActedPages(options.cdp, options.page);
+    this.#viewport = options.screen;
     this.#ended = options.ended;
+    this.#mouse = new Mouse(options.cdp);
   }
 
   /** Where the mouse is, in pixels of the screen. */
-  mousePosition(): { x: number; y: number } {
-    return this.#position;
+  mousePosition(): Point {
+    return this.#mouse.position;
   }
 
-  /** Throws `bad_request` for a point outside the screen and for an unknown key. */
-  async moveMouse(move: MouseMove, signal?: AbortSignal): Promise<void> {
-    const { width, height } = this.#screen;
-    if (move.x < 0 || move.y < 0 || move.x >= width || move.y >= height) {
-      const most = `${width - 1},${height - 1}`;
-      throw new OperationError('bad_request', `the point ${move.x},${move.y} is outside the screen, which goes from 0,0 to ${most}`);
-    }
-    const held = move.hold_keys.map(heldKey);
-    const modifiers = held.reduce((bits, key) => bits | (key.modifier ?? 0), 0);
-    await this.#act(signal, async (send, signal) => {
-      for (const key of held) await send('Input.dispatchKeyEvent', pressed(key, modifiers));
-      try {
-        const points = pathOf(this.#position, move);
-        const startedAt = performance.now();
-        for (const [index, point] of points.entries()) {
-          const dueAt = startedAt + ((move.duration_ms ?? 0) * index) / points.length;
-          if (dueAt > performance.now()) await sleep(dueAt - performance.now(), undefined, { signal });
-          signal.throwIfAborted();
-          await send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...point, modifiers });
-          this.#position = point;
-        }
-      } finally {
-        for (const key of held) await send('Input.dispatchKeyEvent', released(key, 0));
-      }
+  async perform(action: Action, signal?: AbortSignal): Promise<void> {
+    await this.#act(signal, async (signal) => {
+      const prepared = await this.#prepare(action, signal);
+      await prepared.run(signal);
     });
   }
 
-  /** Types literal text, with `delay` ms after each key. Line breaks press Enter, tabs press Tab; what no key types is inserted. */
-  async typeText({ text, delay }: { text: string; delay: number }, signal?: AbortSignal): Promise<void> {
-    const letters = Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
-    await this.#act(signal, async (send, signal) => {
-      // Answers are waited for many at a time: a page works through the keys in their order anyway.
-      const sent: Promise<unknown>[] = [];
-      for (let index = 0; index < letters.length; index++) {
-        signal.throwIfAborted();
-        const letter = letters[index] ?? '';
-        const key = keyOfCharacter(letter);
-        if (key === undefined) {
-          let insertion = letter;
-          if (delay === 0) {
-            while (index + 1 < letters.length && keyOfCharacter(letters[index + 1] ?? '') === undefined) insertion += letters[++index];
-          }
-          await Promise.all(sent.splice(0));
-          await send('Input.insertText', { text: insertion });
-        } else {
-          sent.push(send('Input.dispatchKeyEvent', pressed(key, 0)), send('Input.dispatchKeyEvent', released(key, 0)));
-          // Enter and Tab may move the focus, and the next key belongs to what has it then.
-          if (delay > 0 || sent.length >= mostUnanswered || movesFocus(key)) await Promise.all(sent.splice(0));
-        }
-        if (delay > 0) await sleep(delay, undefined, { signal });
+  /** Does several actions with nothing in between. All are checked before the first; the first that fails is the last, and named in the error. */
+  async batch(actions: Action[], signal?: AbortSignal): Promise<void> {
+    await this.#act(signal, async (signal) => {
+      const prepared: Prepared[] = [];
+      for (const [index, action] of actions.entries()) {
+        prepared.push(await named(action, index, () => this.#prepare(action, signal)));
       }
-      await Promise.all(sent);
+      for (const [index, action] of actions.entries()) await named(action, index, () => prepared[index]!.run(signal));
     });
   }
 
-  /** Runs an action in its turn, on the page that is in view then. `signal` and the session's end abort it. */
-  async #act(aborted: AbortSignal | undefined, action: (send: SendInput, signal: AbortSignal) => Promise<void>): Promise<void> {
+  /** A PNG image of the page in view, with one pixel for each of the screen, or of a region of it. */
+  async screenshot(region?: Region, signal?: AbortSignal): Promise<Buffer> {
+    return await this.#act(signal, async (signal) => {
+      const page = await this.#pages.inView(signal);
+      const { data } = await page.send('Page.captureScreenshot', { format: 'png' });
+      const png = Buffer.from(data, 'base64');
+      if (region === undefined) return png;
+      const { width, height } = pngSize(png);
+      if (region.x + region.width > width || region.y + region.height > height) {
+        throw new OperationError('bad_request', `region exceeds screen bounds: the page in view shows ${width}x${height} pixels`);
+      }
+      // By itself Chromium would cut the region out at the price of what the client emulates, such as a device scale factor.
+      return await cropPng(png, region);
+    });
+  }
+
+  /** Runs an action in its turn. `signal` and the session's end abort it. */
+  async #act<T>(aborted: AbortSignal | undefined, action: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const signal = aborted === undefined ? this.#ended : AbortSignal.any([aborted, this.#ended]);
-    await this.#inTurn(async () => {
+    return await this.#inTurn(async () => {
+      signal.throwIfAborted();
       try {
-        signal.throwIfAborted();
-        const sessionId = await this.#page.attach(signal);
-        // Sent without the signal: many may be on their way, and each is answered or given up.
-        await action((method, params) => this.#cdp.send(method, params, { sessionId, timeoutMs: inputTimeoutMs }), signal);
+        return await action(signal);
       } catch (error) {
-        if (signal.aborted) throw signal.reason;
-        if (!(error instanceof CdpError)) throw error;
-        throw new OperationError('conflict', `the page in view was closed or crashed; bring another to the front and repeat`, {
-          cause: error,
-        });
+        throw signal.aborted ? signal.reason : error;
       }
     });
   }
-}
 
-type SendInput = CdpConnection['send'];
-
-const mostUnanswered = 40;
-
-/** Pages may be slow to take input; one that shows a dialog takes none. */
-const inputTimeoutMs = 30_000;
-
-function movesFocus({ key }: Key): boolean {
-  return key === 'Enter' || key === 'Tab';
-}
-
-function pressed(key: Key, modifiers: number) {
-  // With Control, Alt or Meta a key is a shortcut and types nothing.
-  const text = (modifiers & ~shift) === 0 ? key.text : undefined;
-  return {
-    type: text === undefined ? ('rawKeyDown' as const) : ('keyDown' as const),
-    ...fields(key, modifiers),
-    text,
-    unmodifiedText: text,
-  };
-}
-
-function released(key: Key, modifiers: number) {
-  return { type: 'keyUp' as const, ...fields(key, modifiers) };
-}
-
-function fields({ key, code, keyCode, location }: Key, modifiers: number) {
-  return { key, code, windowsVirtualKeyCode: keyCode, location, modifiers };
-}
-
-function heldKey(name: string): Key {
-  const key = keyOfName(name);
-  if (key === undefined) {
-    throw new OperationError(
-      'bad_request',
-      `hold_keys has the unknown key ${JSON.stringify(name)}; known are ctrl, shift, alt, meta and characters`,
-    );
+  async #prepare(action: Action, signal: AbortSignal): Promise<Prepared> {
+    const prepared = this.#prepared(action);
+    await this.#requireOnScreen(prepared.points, signal);
+    return prepared;
   }
-  return key;
+
+  #prepared(action: Action): Prepared {
+    switch (action.type) {
+      case 'click_mouse':
+        return this.#click(action.click_mouse);
+      case 'move_mouse':
+        return this.#move(action.move_mouse);
+      case 'drag_mouse':
+        return this.#drag(action.drag_mouse);
+      case 'scroll':
+        return this.#scroll(action.scroll);
+      case 'type_text':
+        return this.#withKeys([], [], (page, _keys, signal) => typeText(page, action.type_text, signal));
+      case 'press_key':
+        return this.#pressKeys(action.press_key);
+      case 'set_cursor':
+        // Only a display of its own would show a cursor.
+        return { points: [], run: async () => {} };
+      default:
+        return { points: [], run: (signal) => sleep(action.sleep.duration_ms, undefined, { signal }) };
+    }
+  }
+
+  #click({ x, y, button, click_type, num_clicks, hold_keys }: Fields<'click_mouse'>): Prepared {
+    return this.#withKeys(hold_keys, [{ x, y }], async (page, { modifiers }) => {
+      await this.#mouse.move(page, { x, y }, modifiers);
+      if (click_type === 'down') return await this.#mouse.press(page, button, modifiers);
+      if (click_type === 'up') return await this.#mouse.release(page, button, modifiers);
+      for (let click = 1; click <= Math.max(1, num_clicks); click++) {
+        await inTheEnd(
+          () => this.#mouse.press(page, button, modifiers, click),
+          () => this.#mouse.release(page, button, modifiers, click),
+        );
+      }
+    });
+  }
+
+  #move({ x, y, smooth, duration_ms, hold_keys }: Fields<'move_mouse'>): Prepared {
+    return this.#withKeys(hold_keys, [{ x, y }], async (page, { modifiers }, signal) => {
+      const path = pathThrough([this.#mouse.position, { x, y }], { smooth, duration_ms, steps_per_segment: 1, step_delay_ms: 0 });
+      await this.#mouse.follow(page, path, modifiers, signal);
+    });
+  }
+
+  #drag({ path, button, delay, hold_keys, ...manner }: Fields<'drag_mouse'>): Prepared {
+    const points = path.map(([x, y]) => ({ x, y }));
+    return this.#withKeys(hold_keys, points, async (page, { modifiers }, signal) => {
+      await this.#mouse.move(page, points[0]!, modifiers);
+      await inTheEnd(
+        async () => {
+          await this.#mouse.press(page, button, modifiers);
+          await sleep(delay, undefined, { signal });
+          await this.#mouse.follow(page, pathThrough(points, manner), modifiers, signal);
+        },
+        () => this.#mouse.release(page, button, modifiers),
+      );
+    });
+  }
+
+  #scroll({ x, y, delta_x, delta_y, hold_keys }: Fields<'scroll'>): Prepared {
+    return this.#withKeys(hold_keys, [{ x, y }], async (page, { modifiers }, signal) => {
+      await this.#mouse.move(page, { x, y }, modifiers);
+      for (const ticks of [...oneByOne(delta_y, 'y'), ...oneByOne(delta_x, 'x')]) {
+        signal.throwIfAborted();
+        await this.#mouse.scroll(page, ticks, modifiers);
+      }
+    });
+  }
+
+  #pressKeys({ keys, duration, hold_keys }: Fields<'press_key'>): Prepared {
+    const combinations = keys.map(keysOf);
+    return this.#withKeys(hold_keys, [], async (page, pressed, signal) => {
+      if (duration > 0) {
+        await pressed.press(combinations.flat());
+        await sleep(duration, undefined, { signal });
+        return;
+      }
+      const held = pressed.count;
+      for (const combination of combinations) {
+        signal.throwIfAborted();
+        if (combination[0]?.key === 'Escape' && (await this.#mouse.cancelDrag())) continue;
+        await pressed.press(combination);
+        await pressed.release(held);
+      }
+    });
+  }
+
+  /** An action during which keys are down, and released in the end, whatever happened. */
+  #withKeys(
+    holdKeys: string[],
+    points: Point[],
+    act: (page: ActedPage, keys: PressedKeys, signal: AbortSignal) => Promise<void>,
+  ): Prepared {
+    const held = holdKeys.flatMap(keysOf);
+    const run = async (signal: AbortSignal) => {
+      const page = await this.#pages.inView(signal);
+      const keys = new PressedKeys(page);
+      await inTheEnd(
+        async () => {
+          await keys.press(held);
+          await act(page, keys, signal);
+        },
+        () => keys.release(),
+      );
+      await page.answered();
+    };
+    return { points, run };
+  }
+
+  async #requireOnScreen(points: Point[], signal: AbortSignal): Promise<void> {
+    if (points.every((point) => isWithin(point, this.#viewport))) return;
+    const size = this.#page.targetId === undefined ? this.#viewport : await (await this.#pages.inView(signal)).size();
+    const width = Math.max(this.#viewport.width, size.width);
+    const height = Math.max(this.#viewport.height, size.height);
+    const outside = points.find((point) => !isWithin(point, { width, height }));
+    if (outside === undefined) return;
+    const { x, y } = outside;
+    throw new OperationError('bad_request', `coordinates exceed screen bounds (max: ${width - 1}x${height - 1}): ${x},${y}`);
+  }
 }
 
-/** The points of a move: only its end, or a few on the way that slow down towards the end; one per 20 ms where the duration is given. */
-function pathOf(from: { x: number; y: number }, { x, y, smooth, duration_ms }: MouseMove): { x: number; y: number }[] {
-  const steps = smooth ? Math.max(5, Math.ceil((duration_ms ?? 0) / 20)) : 1;
-  return Array.from({ length: steps }, (_, index) => {
-    const rest = (1 - (index + 1) / steps) ** 2;
-    return { x: Math.round(x + (from.x - x) * rest), y: Math.round(y + (from.y - y) * rest) };
-  });
+type Fields<T extends Action['type']> = Extract<Action, { type: T }> extends infer A ? A[T & keyof A] : never;
+
+function isWithin({ x, y }: Point, { width, height }: Size): boolean {
+  return x < width && y < height;
+}
+
+function oneByOne(ticks: number, axis: 'x' | 'y'): Point[] {
+  const tick = { x: 0, y: 0, [axis]: Math.sign(ticks) };
+  return Array.from({ length: Math.abs(ticks) }, () => tick);
+}
+
+/** Does something, and `then` whatever happened to it. The first failure counts. */
+async function inTheEnd(act: () => Promise<void>, then: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    await then().catch(() => {});
+    throw error;
+  }
+  await then();
+}
+
+/** Names an action of a batch in the errors that it causes. */
+async function named<T>({ type }: Action, index: number, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof OperationError)) throw error;
+    throw new OperationError(error.code, `actions[${index}] (${type}): ${error.message}`, { cause: error });
+  }
 }

@@ -228,7 +228,7 @@ function saveError(error: unknown): OperationError {
 /** Beside Chromium's own files, so that whoever has the directory has them too. */
 const sessionCookiesFile = 'session-cookies.json';
 
-async function readSessionCookies(directory: string): Promise<Cookie[]> {
+export async function readSessionCookies(directory: string): Promise<Cookie[]> {
   try {
     return JSON.parse(await readFile(path.join(directory, sessionCookiesFile), 'utf8')) as Cookie[];
   } catch {

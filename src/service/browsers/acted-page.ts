@@ -1,0 +1,153 @@
+import { setMaxListeners } from 'node:events';
+import { OperationError } from '../../contract/errors.ts';
+import { CdpError, type CdpConnection } from './cdp-connection.ts';
+import type { Commands, VisualViewport } from './cdp-protocol.ts';
+import type { PageInView } from './page-in-view.ts';
+import type { Size } from './png.ts';
+
+const answerSeconds = 10;
+
+/** The pages that actions act on. */
+export class ActedPages {
+  readonly #cdp: CdpConnection;
+  readonly #pageInView: PageInView;
+  /** By their targets. */
+  readonly #pages = new Map<string, ActedPage>();
+
+  constructor(cdp: CdpConnection, pageInView: PageInView) {
+    this.#cdp = cdp;
+    this.#pageInView = pageInView;
+    cdp.onEvent(({ method, params }) => {
+      if (method !== 'Target.targetDestroyed' && method !== 'Target.targetCrashed') return;
+      this.#pages.get(params.targetId)?.lose(gone());
+      this.#pages.delete(params.targetId);
+    });
+  }
+
+  /** The page in view. Throws `conflict` where there is none. */
+  async inView(signal: AbortSignal): Promise<ActedPage> {
+    const { targetId = '' } = this.#pageInView;
+    const sessionId = await orGone(this.#pageInView.attach(signal));
+    const known = this.#pages.get(targetId);
+    known?.measure();
+    const page = known ?? new ActedPage(this.#cdp, sessionId);
+    this.#pages.set(targetId, page);
+    return page;
+  }
+}
+
+/** A page that an action acts on. */
+export class ActedPage {
+  readonly sessionId: string;
+  readonly #cdp: CdpConnection;
+  #viewport: Promise<VisualViewport>;
+  #lost: AbortController;
+  #unanswered = 0;
+  #watchdog: NodeJS.Timeout | undefined;
+
+  constructor(cdp: CdpConnection, sessionId: string) {
+    this.#cdp = cdp;
+    this.sessionId = sessionId;
+    this.#lost = newController();
+    this.#viewport = this.#ask();
+  }
+
+  /** Whether it was closed or crashed. */
+  get isGone(): boolean {
+    return this.#lost.signal.reason instanceof PageGoneError;
+  }
+
+  /** Asks for its size anew. A page that did not answer before gets another chance. */
+  measure(): void {
+    this.#lost = newController();
+    this.#viewport = this.#ask();
+  }
+
+  async viewport(): Promise<VisualViewport> {
+    return await this.#viewport;
+  }
+
+  /** In pixels of the screen. */
+  async size(): Promise<Size> {
+    const { clientWidth, clientHeight, scale } = await this.#viewport;
+    return { width: Math.round(clientWidth * scale), height: Math.round(clientHeight * scale) };
+  }
+
+  /**
+   * Resolves when it has answered something since it was measured, or is gone. That it took input says nothing: Chromium itself takes what is
+   * meant for a page that shows a dialog.
+   */
+  async answered(): Promise<void> {
+    await ifThere(this.#viewport);
+  }
+
+  /** Ends the wait for answers with an error. */
+  lose(error: OperationError): void {
+    this.#lost.abort(error);
+  }
+
+  /** Throws `conflict` when the page is gone, and when it answers nothing for 10 s; what is sent after that is not waited for. */
+  async send<M extends keyof Commands>(method: M, params: Commands[M]['params']): Promise<Commands[M]['result']> {
+    const { sessionId } = this;
+    const { signal } = this.#lost;
+    if (signal.aborted) {
+      this.#cdp.send(method, params, { sessionId }).catch(() => {});
+      throw signal.reason;
+    }
+    if (this.#unanswered++ === 0) this.#watchdog = setTimeout(() => this.lose(stuck()), answerSeconds * 1000);
+    try {
+      return await orGone(this.#cdp.send(method, params, { sessionId, signal, timeoutMs: 60_000 }));
+    } finally {
+      if (--this.#unanswered === 0) clearTimeout(this.#watchdog);
+      else this.#watchdog?.refresh();
+    }
+  }
+
+  /** As `send`, for what releases a key or a button: nothing is held on a page that is gone. */
+  async release<M extends keyof Commands>(method: M, params: Commands[M]['params']): Promise<void> {
+    await ifThere(this.send(method, params));
+  }
+
+  #ask(): Promise<VisualViewport> {
+    const viewport = this.send('Page.getLayoutMetrics', {}).then(({ cssVisualViewport }) => cssVisualViewport);
+    // Not every action waits for it.
+    viewport.catch(() => {});
+    return viewport;
+  }
+}
+
+function newController(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
+}
+
+class PageGoneError extends OperationError {}
+
+async function ifThere(answer: Promise<unknown>): Promise<void> {
+  try {
+    await answer;
+  } catch (error) {
+    if (!(error instanceof PageGoneError)) throw error;
+  }
+}
+
+async function orGone<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw error instanceof CdpError ? gone(error) : error;
+  }
+}
+
+function gone(cause?: CdpError): OperationError {
+  return new PageGoneError('conflict', 'the page in view was closed or crashed; bring another to the front and repeat', { cause });
+}
+
+function stuck(): OperationError {
+  return new OperationError(
+    'conflict',
+    `the page in view did not answer for ${answerSeconds} s: it shows a dialog, its scripts are busy, or it crashed; ` +
+      'close the dialog, or bring another page to the front, and repeat',
+  );
+}

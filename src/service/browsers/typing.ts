@@ -1,0 +1,46 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ActedPage } from './acted-page.ts';
+import { keyOfCharacter, type Key } from './keyboard.ts';
+import { keyDown, keyUp } from './pressed-keys.ts';
+
+/** Answers that may be outstanding. A page works through the keys in their order anyway. */
+const mostUnanswered = 40;
+
+/** Runs of characters that have keys, unless something joins them, such as an accent. */
+const runsOfKeys = /((?:\r\n|[\t\n\r -~](?![\p{Grapheme_Extend}\p{Spacing_Mark}\u200d]))+)/u;
+
+/** Types literal text, with `delay` ms after each key. Line breaks press Enter, tabs press Tab; what no key types is inserted. */
+export async function typeText(page: ActedPage, { text, delay }: { text: string; delay: number }, signal: AbortSignal): Promise<void> {
+  const sent: Promise<unknown>[] = [];
+  const pause = async () => {
+    await Promise.all(sent.splice(0));
+    signal.throwIfAborted();
+    if (delay > 0) await sleep(delay, undefined, { signal });
+  };
+  for (const [index, run] of text.split(runsOfKeys).entries()) {
+    const isOfKeys = index % 2 === 1;
+    for (const character of isOfKeys ? (run.match(/\r\n|./gs) ?? []) : insertions(run, delay)) {
+      if (isOfKeys) {
+        const key = keyOfCharacter(character)!;
+        sent.push(page.send('Input.dispatchKeyEvent', keyDown(key, 0)), page.send('Input.dispatchKeyEvent', keyUp(key, 0)));
+        // After Enter and Tab something else may have the focus, and gets the next key.
+        if (delay > 0 || movesFocus(key) || sent.length >= mostUnanswered) await pause();
+      } else {
+        await Promise.all(sent.splice(0));
+        sent.push(page.send('Input.insertText', { text: character }));
+        await pause();
+      }
+    }
+  }
+  await Promise.all(sent);
+}
+
+/** What is inserted at once: letter by letter only where each has its pause. */
+function insertions(run: string, delay: number): string[] {
+  if (run === '') return [];
+  return delay === 0 ? [run] : Array.from(new Intl.Segmenter().segment(run), ({ segment }) => segment);
+}
+
+function movesFocus({ key }: Key): boolean {
+  return key === 'Enter' || key === 'Tab';
+}

@@ -1,0 +1,86 @@
+import type { Browser, BrowserContextOptions, Page } from '@playwright/test';
+import { computer } from '../../src/contract/computer.ts';
+import type { Session } from '../../src/service/browsers/session.ts';
+import { page } from './browser-sessions.ts';
+
+/** An input event as a page saw it. */
+export type SeenEvent = {
+  type: string;
+  /** The id of its target, else its tag. */
+  target: string;
+  x: number;
+  y: number;
+  button: number;
+  buttons: number;
+  detail: number;
+  pressure: number;
+  key: string;
+  code: string;
+  location: number;
+  repeat: boolean;
+  data: string;
+  deltaX: number;
+  deltaY: number;
+  modifiers: string;
+  isTrusted: boolean;
+};
+
+/** The element that writes down the input events that its page sees, for `seen`. */
+export const recorder = `
+  <script>
+    window.seenEvents = [];
+    const types = ['mousemove', 'mousedown', 'mouseup', 'click', 'dblclick', 'auxclick', 'contextmenu', 'wheel',
+      'pointermove', 'pointerdown', 'pointerup', 'pointercancel', 'keydown', 'keyup', 'input', 'copy', 'cut', 'paste',
+      'dragstart', 'dragenter', 'dragover', 'drop', 'dragend'];
+    for (const type of types) {
+      addEventListener(type, (event) => seenEvents.push({
+        type, target: event.target.id || event.target.tagName?.toLowerCase(), x: event.clientX, y: event.clientY,
+        button: event.button, buttons: event.buttons, detail: event.detail, pressure: event.pressure, key: event.key, code: event.code,
+        location: event.location, repeat: event.repeat, data: event.data, deltaX: event.deltaX, deltaY: event.deltaY,
+        modifiers: ['ctrl', 'shift', 'alt', 'meta'].filter((name) => event[name + 'Key']).join('+'), isTrusted: event.isTrusted,
+      }), { capture: true, passive: true });
+    }
+  </script>`;
+
+/** Serves a page that records its input events. */
+export function recording(html: string) {
+  return page(`<!doctype html><body style="margin: 0">${recorder}${html}`);
+}
+
+/** What a page saw of input so far, of these types. */
+export async function seen(ours: Page, ...types: string[]): Promise<SeenEvent[]> {
+  const events: SeenEvent[] = await ours.evaluate('seenEvents');
+  // Chromium makes up a move to the corner for a new page.
+  return events.filter(({ type, x, y }) => types.includes(type) && !(type.endsWith('move') && x === 0 && y === 0));
+}
+
+export async function forget(ours: Page): Promise<void> {
+  await ours.evaluate('seenEvents.length = 0');
+}
+
+/** A page in a context of its own, with the focus on its first field. */
+export async function openPage(browser: Browser, url: string, options?: BrowserContextOptions): Promise<Page> {
+  const ours = await browser.newPage(options);
+  await ours.goto(url);
+  const field = ours.locator('input, textarea').first();
+  if ((await field.count()) > 0) await field.focus();
+  return ours;
+}
+
+type Actions = { [T in 'click' | 'move' | 'drag' | 'scroll' | 'type' | 'press']: (fields: object, signal?: AbortSignal) => Promise<void> };
+
+/** The actions of a session, with the defaults of the contract. */
+export function actionsOf({ computer: machine }: Session): Actions & { batch: (actions: object[], signal?: AbortSignal) => Promise<void> } {
+  const batch = (actions: object[], signal?: AbortSignal) => machine.batch(computer.batch.body.parse({ actions }).actions, signal);
+  const single = (type: string) => (fields: object, signal?: AbortSignal) =>
+    machine.perform(computer.batch.body.parse({ actions: [{ type, [type]: fields }] }).actions[0]!, signal);
+  return {
+    batch,
+    click: single('click_mouse'),
+    move: single('move_mouse'),
+    drag: single('drag_mouse'),
+    scroll: single('scroll'),
+    type: single('type_text'),
+    press: single('press_key'),
+  };
+}
