@@ -1,17 +1,42 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
+import { inspect } from 'node:util';
 import { Command } from 'commander';
+import { CommandError, exitCodes } from './command-error.ts';
+import { profileCommand } from './profile.ts';
 import { serveCommand } from './serve.ts';
+import { printable } from './terminal.ts';
 
 const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
+
+const exitCodesText = `
+Exit codes: 0 done, 1 failed, 2 called wrongly, 3 nothing was saved yet, 130 interrupted. Commands with others say so in their help.`;
 
 const program = new Command('playwright-pool')
   .description('Pooled remote browsers for Playwright Test.')
   .version(version)
-  .showHelpAfterError()
-  .addCommand(serveCommand(process.env));
+  .addCommand(serveCommand(process.env))
+  .addCommand(profileCommand(process.env))
+  .addHelpText('after', exitCodesText);
+
+setUp(program);
+// Whoever reads the output may have read enough.
+process.stdout.on('error', () => process.exit());
 
 program.parseAsync().catch((error: unknown) => {
-  console.error(`playwright-pool: ${error instanceof Error ? error.message : String(error)}`);
-  process.exitCode = 1;
+  const message = error instanceof Error ? error.message : String(error);
+  if (process.env['PLAYWRIGHT_POOL_DEBUG']) console.error(inspect(error));
+  else console.error(`playwright-pool: ${message.split('\n').map(printable).join('\n')}`);
+  process.exitCode = error instanceof CommandError ? error.exitCode : exitCodes.failed;
 });
+
+/** Subcommands inherit none of this. */
+function setUp(command: Command): void {
+  command.showHelpAfterError(`(${commandPath(command)} --help says more)`);
+  command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.usage));
+  for (const subcommand of command.commands) setUp(subcommand);
+}
+
+function commandPath(command: Command): string {
+  return command.parent ? `${commandPath(command.parent)} ${command.name()}` : command.name();
+}

@@ -63,7 +63,7 @@ test('a data directory in use is refused with the service that holds it', async 
 test('wrong arguments are refused with help', async ({}) => {
   for (const args of [['serve', '--port', 'x'], ['serve', '--port', '70000'], ['serve', '--nonsense'], ['nonsense']]) {
     const cli = new CliProcess(args);
-    expect((await cli.exited).code).toBe(1);
+    expect((await cli.exited).code).toBe(2);
     expect(cli.output).toMatch(/error: .*/);
     expect(cli.output).not.toContain('    at ');
   }

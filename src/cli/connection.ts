@@ -1,0 +1,54 @@
+import { resolve } from 'node:path';
+import { type Command, Option } from 'commander';
+import type { Client } from '../client/index.ts';
+import { CommandError, exitCodes } from './command-error.ts';
+
+/** Which service a command talks to. */
+export type ConnectionOptions = { baseUrl?: string; apiKey?: string; dataDir?: string };
+
+/** Adds the options that say which service a command talks to. */
+export function connectionOptions(command: Command): Command {
+  return command
+    .option('--base-url <url>', 'the service to talk to (default: PLAYWRIGHT_POOL_BASE_URL, else the embedded one of this project)')
+    .option('--api-key <key>', 'its API key (default: PLAYWRIGHT_POOL_API_KEY)')
+    .addOption(
+      new Option('--data-dir <directory>', 'the embedded service with its data in this directory, which is started if need be').conflicts([
+        'baseUrl',
+        'apiKey',
+      ]),
+    );
+}
+
+/** Lets `use` talk to the service. One that was started for it ends after the command. */
+export async function connected<T>(
+  options: ConnectionOptions,
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+  use: (client: Client) => Promise<T>,
+): Promise<T> {
+  const projectId = env['PLAYWRIGHT_POOL_PROJECT']?.trim();
+  const [{ createClient }, service] = await Promise.all([import('../client/index.ts'), serviceOf(options, env, signal)]);
+  const client = createClient({ ...service, ...(projectId && { projectId }) });
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
+async function serviceOf(
+  options: ConnectionOptions,
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<{ baseURL: string; apiKey: string }> {
+  const baseURL = options.baseUrl ?? (options.dataDir === undefined ? env['PLAYWRIGHT_POOL_BASE_URL']?.trim() : undefined);
+  if (baseURL) {
+    const apiKey = options.apiKey ?? env['PLAYWRIGHT_POOL_API_KEY']?.trim();
+    if (apiKey) return { baseURL, apiKey };
+    throw new CommandError(`the service at ${baseURL} needs an API key: set PLAYWRIGHT_POOL_API_KEY, or give --api-key`, exitCodes.usage);
+  }
+  const { dataDirectoryFor, joinService } = await import('../service/data-directory.ts');
+  const dataDirectory = options.dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(options.dataDir);
+  const { url, apiKey } = await joinService({ dataDirectory, userPid: process.pid, signal });
+  return { baseURL: url, apiKey };
+}

@@ -1,0 +1,21 @@
+import { CommandError, exitCodes } from './command-error.ts';
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Runs a command, and aborts its signal on Ctrl+C, so that it leaves nothing behind. Who asks twice doesn't want to wait for that. */
+export async function interruptible(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const controller = new AbortController();
+  const interrupt = () => {
+    if (controller.signal.aborted) process.exit(exitCodes.interrupted);
+    controller.abort(new CommandError('interrupted', exitCodes.interrupted));
+  };
+  for (const signal of signals) process.on(signal, interrupt);
+  try {
+    await run(controller.signal);
+  } catch (error) {
+    // Whatever an abort made fail on its way: the reason is what happened.
+    throw controller.signal.aborted ? controller.signal.reason : error;
+  } finally {
+    for (const signal of signals) process.off(signal, interrupt);
+  }
+}

@@ -1,0 +1,119 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/**
+ * The origins that may have local storage, of a directory that no Chromium has open. Chromium tells what an origin stored, but not which
+ * ones did: their names are the keys of its LevelDB. Origins whose storage was deleted may be among them.
+ */
+export async function localStorageOrigins(directory: string): Promise<string[]> {
+  const names = await readdir(directory).catch((): string[] => []);
+  const origins = new Set<string>();
+  for (const name of names.filter((name) => /\.(log|ldb)$/.test(name))) {
+    const bytes = await readFile(join(directory, name));
+    // Keys stand in a log as they are, and in tables in compressed blocks.
+    for (const text of name.endsWith('.log') ? [bytes.toString('latin1')] : tableKeys(bytes)) {
+      for (const [, origin] of text.matchAll(/(?:META(?:ACCESS)?:|_)(https?:\/\/[^\s\0-\x20/^"\x7F-\xFF]+)/g)) {
+        if (origin !== undefined && URL.canParse(origin) && new URL(origin).origin === origin) origins.add(origin);
+      }
+    }
+  }
+  return [...origins].toSorted();
+}
+
+const footerSize = 48;
+/** No block of local storage is as large, in bytes: it holds 10 MB for an origin at most. */
+const largestBlock = 64 * 1024 * 1024;
+
+/** The keys of a LevelDB table, up to where it is damaged: Chromium may not use the table any more, or will not either. */
+function* tableKeys(table: Buffer): Generator<string> {
+  try {
+    yield* wholeTableKeys(table);
+  } catch (error) {
+    // A number led out of the table.
+    if (!(error instanceof RangeError)) throw error;
+  }
+}
+
+function* wholeTableKeys(table: Buffer): Generator<string> {
+  const footer = new Reader(table, table.length - footerSize);
+  // The handle of the index of filters comes first.
+  footer.varint();
+  footer.varint();
+  for (const [, handle] of entries(blockAt(table, footer.varint(), footer.varint()))) {
+    const place = new Reader(handle);
+    for (const [key] of entries(blockAt(table, place.varint(), place.varint()))) yield key.toString('latin1');
+  }
+}
+
+/** A block is followed by a byte that says how it is compressed. */
+function blockAt(table: Buffer, start: number, size: number): Buffer {
+  const block = table.subarray(start, start + size);
+  return table[start + size] === 1 ? unsnapped(block) : block;
+}
+
+/** Each key shares its beginning with the one before. At the end stand the places of keys that don't, and their number. */
+function* entries(block: Buffer): Generator<[key: Buffer, value: Buffer]> {
+  const end = block.length - 4 - 4 * block.readUInt32LE(block.length - 4);
+  const reader = new Reader(block);
+  let key: Buffer = Buffer.alloc(0);
+  while (reader.position < end) {
+    const [shared, rest, size] = [reader.varint(), reader.varint(), reader.varint()];
+    key = Buffer.concat([key.subarray(0, shared), reader.take(rest)]);
+    yield [key, reader.take(size)];
+  }
+}
+
+/** Undoes Snappy: literals, and copies of what came before. */
+function unsnapped(compressed: Buffer): Buffer {
+  const reader = new Reader(compressed);
+  const size = reader.varint();
+  if (size > largestBlock) throw new RangeError(`a block of ${size} bytes`);
+  const whole = Buffer.alloc(size);
+  let filled = 0;
+  while (reader.position < compressed.length) {
+    const tag = reader.number(1);
+    const kind = tag & 3;
+    if (kind === 0) {
+      const short = tag >> 2;
+      const length = (short < 60 ? short : reader.number(short - 59)) + 1;
+      filled += reader.take(length).copy(whole, filled);
+      continue;
+    }
+    const length = kind === 1 ? ((tag >> 2) & 7) + 4 : (tag >> 2) + 1;
+    const distance = kind === 1 ? ((tag >> 5) << 8) + reader.number(1) : reader.number(kind === 2 ? 2 : 4);
+    // A copy may reach into what it makes.
+    for (let count = 0; count < length; count += 1, filled += 1) whole[filled] = whole[filled - distance]!;
+  }
+  return whole;
+}
+
+class Reader {
+  readonly #bytes: Buffer;
+  position: number;
+
+  constructor(bytes: Buffer, position = 0) {
+    this.#bytes = bytes;
+    this.position = position;
+  }
+
+  /** An unsigned number of so many bytes, the lowest first. */
+  number(size: number): number {
+    const value = this.#bytes.readUIntLE(this.position, size);
+    this.position += size;
+    return value;
+  }
+
+  varint(): number {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = this.number(1);
+      value += (byte % 128) * factor;
+      if (byte < 128) return value;
+    }
+  }
+
+  take(size: number): Buffer {
+    this.position += size;
+    return this.#bytes.subarray(this.position - size, this.position);
+  }
+}

@@ -1,0 +1,74 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { extract, pack } from '../archive/index.ts';
+import { NotFoundError } from '../client/index.ts';
+import { CommandError, exitCodes } from './command-error.ts';
+import { connected, type ConnectionOptions } from './connection.ts';
+import { downloaded, extractFile, mayHoldUserData } from './profile-archive.ts';
+import { inBytes, withProgress } from './progress.ts';
+
+/**
+ * Lets `use` work on a temporary copy of a profile's user-data directory; it is removed afterwards.
+ * `source` is a path if it has a separator or ends like an archive, else the name or id of a profile of the service.
+ */
+export async function withCopy<T>(
+  source: string,
+  options: ConnectionOptions,
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+  use: (userDataDirectory: string) => Promise<T>,
+): Promise<T> {
+  const temporary = await mkdtemp(join(tmpdir(), 'playwright-pool-profile-'));
+  const copy = join(temporary, 'user-data');
+  try {
+    if (!/[/\\]|\.tar(\.zst)?$/.test(source)) await copyOfProfile(source, copy, options, env, signal);
+    else if ((await stat(source).catch(() => undefined))?.isDirectory()) await copyOfDirectory(source, copy, signal);
+    else await extractFile(source, copy, signal);
+    if (!(await mayHoldUserData(copy))) throw notUserData(source);
+    return await use(copy);
+  } finally {
+    // Chromium's last processes may still write.
+    await rm(temporary, { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
+async function copyOfProfile(
+  name: string,
+  copy: string,
+  options: ConnectionOptions,
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await connected(options, env, signal, async (client) => {
+      const { stream } = await downloaded(client, name, 'tar.zst', signal);
+      try {
+        await withProgress(`Downloading ${name}`, (show) =>
+          extract(stream, copy, { signal, onProgress: ({ bytes, entries }) => show(`${entries} entries, ${inBytes(bytes)}`) }),
+        );
+      } finally {
+        stream.destroy();
+      }
+    });
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    throw new CommandError(`${error.message}. For a file or directory of that name, write ./${name}`, exitCodes.failed, { cause: error });
+  }
+}
+
+/** Locks stay behind, so that Chromium does not take the copy for being in use. */
+async function copyOfDirectory(directory: string, copy: string, signal: AbortSignal): Promise<void> {
+  // Before it is copied: it may be large.
+  if (!(await mayHoldUserData(directory))) throw notUserData(directory);
+  await withProgress(`Copying ${directory}`, (show) =>
+    extract(pack(directory, { signal, withoutCaches: true, compression: 'none' }), copy, {
+      signal,
+      onProgress: ({ bytes, entries }) => show(`${entries} entries, ${inBytes(bytes)}`),
+    }),
+  );
+}
+
+function notUserData(source: string): CommandError {
+  return new CommandError(`${source} is no user-data directory: it has neither "Default" nor "Local State" in it`);
+}

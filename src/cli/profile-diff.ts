@@ -1,0 +1,98 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { CommandError } from './command-error.ts';
+import type { ConnectionOptions } from './connection.ts';
+import { withCopy } from './profile-copy.ts';
+import { withProgress } from './progress.ts';
+import { printJSON } from './table.ts';
+import { printable, styled } from './terminal.ts';
+import { readUserData, type Item, type Items, type UserData } from './user-data.ts';
+
+export type DiffOptions = ConnectionOptions & { chromium?: string; sandbox: boolean; showValues?: boolean; json?: boolean };
+
+// As those of diff(1).
+const different = 1;
+const failed = 2;
+
+/** A value that is not shown: its length in characters, and a mark that equal values of one output share and that tells nothing else. */
+type Shown = { length: number; mark: string } | { value: string };
+type Side = Shown & { attributes?: string };
+type Differences = {
+  added: ({ key: string } & Side)[];
+  removed: ({ key: string } & Side)[];
+  changed: { key: string; before: Side; after: Side }[];
+};
+
+/** Compares two profiles and prints how the second differs from the first. Sets the exit code. */
+export async function diff(a: string, b: string, options: DiffOptions, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
+  const read = (source: string) =>
+    withCopy(source, options, env, signal, (directory) =>
+      withProgress(`Reading ${source}`, (show) =>
+        readUserData(directory, show, {
+          executable: options.chromium,
+          ...(!options.sandbox && { sandbox: false }),
+          environment: env,
+          signal,
+        }),
+      ),
+    );
+  try {
+    const [before, after] = [await read(a), await read(b)];
+    const shown = options.showValues ? ({ value }: Item) => ({ value }) : masked();
+    const sections = Object.keys(before) as (keyof UserData)[];
+    const differences = Object.fromEntries(
+      // Names and versions of extensions are no secrets.
+      sections.map((section) => [
+        section,
+        compared(before[section], after[section], section === 'extensions' ? ({ value }) => ({ value }) : shown),
+      ]),
+    ) as Record<keyof UserData, Differences>;
+    const equal = Object.values(differences).every(({ added, removed, changed }) => added.length + removed.length + changed.length === 0);
+    if (options.json) printJSON({ equal, ...differences });
+    else if (equal) console.log('Nothing differs.');
+    else for (const section of sections) print(section, differences[section]);
+    if (!equal) process.exitCode = different;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw new CommandError(error instanceof Error ? error.message : String(error), failed, { cause: error });
+  }
+}
+
+function compared(before: Items, after: Items, shown: (item: Item) => Shown): Differences {
+  const side = (item: Item): Side => ({ ...shown(item), ...(item.attributes !== undefined && { attributes: item.attributes }) });
+  const onlyIn = (items: Items, others: Items) =>
+    sorted(items)
+      .filter(([key]) => !others.has(key))
+      .map(([key, item]) => Object.assign({ key }, side(item)));
+  const changed = sorted(before).flatMap(([key, old]) => {
+    const now = after.get(key);
+    if (now === undefined || (now.value === old.value && now.attributes === old.attributes)) return [];
+    return [{ key, before: side(old), after: side(now) }];
+  });
+  return { added: onlyIn(after, before), removed: onlyIn(before, after), changed };
+}
+
+function sorted(items: Items): [string, Item][] {
+  return [...items].toSorted(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** The key of the marks is new each time: short values could be found by trying otherwise. */
+function masked(): (item: Item) => Shown {
+  const key = randomBytes(32);
+  return ({ value }) => ({ length: value.length, mark: createHmac('sha256', key).update(value).digest('hex').slice(0, 8) });
+}
+
+function print(section: keyof UserData, { added, removed, changed }: Differences): void {
+  if (added.length + removed.length + changed.length === 0) return;
+  const { stdout } = process;
+  console.log(styled(stdout, 'bold', section.replace('_', ' ')));
+  for (const { key, ...item } of added) console.log(styled(stdout, 'green', `  + ${printable(key)}  ${text(item)}`));
+  for (const { key, ...item } of removed) console.log(styled(stdout, 'red', `  - ${printable(key)}  ${text(item)}`));
+  for (const { key, before, after } of changed) {
+    console.log(styled(stdout, 'yellow', `  ~ ${printable(key)}  ${text(before)} -> ${text(after)}`));
+  }
+}
+
+function text(side: Side): string {
+  const value = 'value' in side ? printable(side.value) : `${side.length} characters #${side.mark}`;
+  return side.attributes ? `${value} (${side.attributes})` : value;
+}

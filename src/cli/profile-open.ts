@@ -1,0 +1,35 @@
+import { once } from 'node:events';
+import { hasDisplay, startLocalChromium } from '../service/local-chromium.ts';
+import type { ConnectionOptions } from './connection.ts';
+import { withCopy } from './profile-copy.ts';
+import { printJSON } from './table.ts';
+
+export type OpenOptions = ConnectionOptions & { headless?: boolean; chromium?: string; sandbox: boolean; json?: boolean };
+
+/** Starts Chromium on a copy of a profile, until it is closed or the command interrupted. */
+export async function openCopy(profile: string, options: OpenOptions, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
+  const headless = options.headless || !hasDisplay(env);
+  await withCopy(profile, options, env, signal, async (userDataDirectory) => {
+    const chromium = await startLocalChromium({
+      userDataDirectory,
+      headless,
+      executable: options.chromium,
+      ...(!options.sandbox && { sandbox: false }),
+      environment: env,
+      signal,
+    });
+    try {
+      await chromium.send('Target.createTarget', { url: 'about:blank' });
+      const { wsEndpoint } = chromium;
+      if (options.json) printJSON({ cdp_ws_url: wsEndpoint, headless });
+      else {
+        if (headless && !options.headless) console.log('There is no display, so Chromium runs without a window.');
+        console.log(`A copy of ${profile} is open at ${wsEndpoint}`);
+        console.log('Ctrl+C ends it; what changes in the copy is not saved.');
+      }
+      if (!signal.aborted) await Promise.race([chromium.exited, once(signal, 'abort')]);
+    } finally {
+      await chromium.kill();
+    }
+  });
+}

@@ -1,0 +1,19 @@
+import { printable, styled } from './terminal.ts';
+
+/** Prints rows in columns under a head. */
+export function printTable(head: string[], rows: string[][]): void {
+  const lines = [head, ...rows].map((cells) => cells.map(printable));
+  const widths = head.map((_, column) => Math.max(...lines.map((cells) => cells[column]!.length)));
+  for (const [index, cells] of lines.entries()) {
+    const line = cells
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join('  ')
+      .trimEnd();
+    console.log(index === 0 ? styled(process.stdout, 'bold', line) : line);
+  }
+}
+
+/** Prints a value for programs. */
+export function printJSON(value: unknown): void {
+  console.log(JSON.stringify(value, undefined, 2));
+}

@@ -1,0 +1,23 @@
+import { styleText } from 'node:util';
+
+type Stream = Pick<NodeJS.WriteStream, 'isTTY' | 'hasColors'>;
+type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
+
+/** The text in a colour, on a terminal that has colours and is not told by `NO_COLOR` to do without. */
+export function styled(stream: Stream, style: Style, text: string): string {
+  // Node 20.19's own check of the stream does not know `NO_COLOR`.
+  return stream.isTTY && stream.hasColors() ? styleText(style, text) : text;
+}
+
+/** The text with its control characters escaped: what comes from sites and services must not command a terminal. */
+export function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) =>
+    JSON.stringify(character)
+      .slice(1, -1)
+      .replace(/^[\u007F-\uFFFF]/, escaped),
+  );
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}

@@ -1,0 +1,148 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startLocalChromium, type LocalChromium } from '../service/local-chromium.ts';
+import { CommandError } from './command-error.ts';
+import { localStorageOrigins } from './local-storage-origins.ts';
+import type { ShowProgress } from './progress.ts';
+
+/** `attributes` is what else can differ and is no secret. */
+export type Item = { value: string; attributes?: string };
+export type Items = Map<string, Item>;
+
+/** What is compared of a user-data directory, by unique keys for people. */
+export type UserData = { cookies: Items; local_storage: Items; preferences: Items; extensions: Items };
+
+type Settings = Omit<Parameters<typeof startLocalChromium>[0], 'userDataDirectory' | 'headless'>;
+type Json = { [name: string]: unknown };
+
+/** Reads a user-data directory, which Chromium changes meanwhile: it must be a copy. */
+export async function readUserData(directory: string, show: ShowProgress, settings: Settings): Promise<UserData> {
+  const profile = join(directory, 'Default');
+  // Before Chromium starts, which rewrites them.
+  const preferences = [await readJSON(join(profile, 'Preferences')), await readJSON(join(profile, 'Secure Preferences'))];
+  const extensions = await readExtensions(profile, preferences);
+  const origins = await localStorageOrigins(join(profile, 'Local Storage', 'leveldb'));
+  show('starting Chromium');
+  const chromium = await startLocalChromium({ ...settings, userDataDirectory: directory, headless: true });
+  try {
+    return {
+      cookies: await readCookies(chromium),
+      local_storage: await readLocalStorage(chromium, origins, show, settings.signal),
+      preferences: new Map(preferences.flatMap((file) => flattened(file))),
+      extensions,
+    };
+  } finally {
+    await chromium.kill();
+  }
+}
+
+type Cookie = {
+  name: string;
+  value: string;
+  domain: string;
+  path: string;
+  expires: number;
+  httpOnly: boolean;
+  secure: boolean;
+  sameSite?: string;
+  partitionKey?: { topLevelSite: string };
+};
+
+async function readCookies(chromium: LocalChromium): Promise<Items> {
+  const { cookies } = (await chromium.send('Storage.getCookies')) as { cookies: Cookie[] };
+  return new Map(
+    cookies.map(({ name, value, domain, path, expires, httpOnly, secure, sameSite, partitionKey }) => {
+      const attributes = [
+        expires < 0 ? 'session' : `expires ${new Date(expires * 1000).toISOString()}`,
+        httpOnly && 'HttpOnly',
+        secure && 'Secure',
+        sameSite && `SameSite=${sameSite}`,
+      ];
+      const key = `${name} ${domain}${path}${partitionKey ? ` in ${partitionKey.topLevelSite}` : ''}`;
+      return [key, { value, attributes: attributes.filter(Boolean).join(', ') }];
+    }),
+  );
+}
+
+/** Lets a page be of each origin in turn. It gets an empty answer to whatever it asks for, so no site hears of it. */
+async function readLocalStorage(chromium: LocalChromium, origins: string[], show: ShowProgress, signal: AbortSignal): Promise<Items> {
+  const items: Items = new Map();
+  if (origins.length === 0) return items;
+  const { targetId } = await chromium.send('Target.createTarget', { url: 'about:blank' });
+  const { sessionId } = (await chromium.send('Target.attachToTarget', { targetId, flatten: true })) as { sessionId: string };
+  const send = (method: string, params?: object) => chromium.send(method, params, sessionId);
+  chromium.onEvent(({ method, params }) => {
+    if (method !== 'Fetch.requestPaused') return;
+    const answer = { requestId: params['requestId'], responseCode: 200, responseHeaders: [{ name: 'Content-Type', value: 'text/html' }] };
+    // A request that was given up meanwhile can't be answered.
+    send('Fetch.fulfillRequest', answer).catch(() => {});
+  });
+  await send('Network.enable');
+  await send('Network.setBypassServiceWorker', { bypass: true });
+  await send('Fetch.enable');
+  for (const [index, origin] of origins.entries()) {
+    signal.throwIfAborted();
+    show(`local storage of ${origin}`, index / origins.length);
+    const { errorText } = (await send('Page.navigate', { url: `${origin}/` })) as { errorText?: string };
+    if (errorText) throw new CommandError(`Chromium could not read the local storage of ${origin}: ${errorText}`);
+    const { result } = (await send('Runtime.evaluate', {
+      expression: '[location.origin, Object.entries(localStorage)]',
+      returnByValue: true,
+    })) as { result: { value: [string, [string, string][]] } };
+    // An http origin that only https may be of has what was stored before.
+    const [shownOrigin, entries] = result.value;
+    if (shownOrigin === origin) for (const [name, value] of entries) items.set(`${origin} ${name}`, { value });
+  }
+  return items;
+}
+
+/** Each leaf by its path. Extensions are compared by themselves, and signatures follow what they sign. */
+function flattened(value: unknown, path = ''): [string, Item][] {
+  if (path === 'extensions.settings' || path === 'protection') return [];
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, { value: JSON.stringify(value) }]];
+  return Object.entries(value).flatMap(([name, inner]) => flattened(inner, path === '' ? name : `${path}.${name}`));
+}
+
+/** Installed ones have a directory for each version; unpacked ones are in the preferences only. */
+async function readExtensions(profile: string, preferences: Json[]): Promise<Items> {
+  const items: Items = new Map();
+  for (const { extensions } of preferences) {
+    const settings = (extensions as { settings?: Record<string, { location?: number; path?: string }> } | undefined)?.settings ?? {};
+    for (const [id, { location, path }] of Object.entries(settings)) {
+      if (location === unpacked && path !== undefined) items.set(id, { value: `unpacked at ${path}` });
+    }
+  }
+  const directory = join(profile, 'Extensions');
+  for (const id of await namesIn(directory)) {
+    if (!/^[a-p]{32}$/.test(id)) continue;
+    const versions = await Promise.all(
+      (await namesIn(join(directory, id))).map((version) => readJSON(join(directory, id, version, 'manifest.json'))),
+    );
+    const texts = versions.map(({ name, version }) => `${String(name)} ${String(version)}`);
+    if (texts.length > 0) items.set(id, { value: texts.toSorted().join(', ') });
+  }
+  return items;
+}
+
+/** Chromium's number for extensions that are loaded from where they are developed. */
+const unpacked = 4;
+
+async function namesIn(directory: string): Promise<string[]> {
+  return await readdir(directory).catch((): string[] => []);
+}
+
+/** An empty object where there is no file. */
+async function readJSON(file: string): Promise<Json> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch {
+    return {};
+  }
+  try {
+    // Some extensions' manifests begin with a byte order mark.
+    return JSON.parse(text.replace(/^\uFEFF/, '')) as Json;
+  } catch (error) {
+    throw new CommandError(`${file} is not JSON: the profile is damaged`, 1, { cause: error });
+  }
+}
