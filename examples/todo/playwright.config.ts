@@ -25,6 +25,8 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
   },
   projects: [
     { name: 'log in', testMatch: 'login.setup.ts' },
-    { name: 'todo', testMatch: '*.spec.ts', dependencies: ['log in'], use: { storageState: savedLogin } },
+    { name: 'todo', testMatch: '*.spec.ts', testIgnore: 'profile.spec.ts', dependencies: ['log in'], use: { storageState: savedLogin } },
+    { name: 'log in under a profile', testMatch: 'profile.setup.ts', use: { profile: { name: 'carol', save: true } } },
+    { name: 'profile', testMatch: 'profile.spec.ts', dependencies: ['log in under a profile'], use: { profile: 'carol' } },
   ],
 });

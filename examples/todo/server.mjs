@@ -1,12 +1,12 @@
-// The to-do application: node examples/todo/server.mjs, then log in as alice (wonderland) or bob (builder).
+// The to-do application: node examples/todo/server.mjs, then log in as alice (wonderland), bob (builder) or carol (looking glass).
 import { randomUUID } from 'node:crypto';
 import { fstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { addTodo, attach, completeTodo, deleteTodo, Lists, summary, toCsv } from './lists.mjs';
 
-const passwords = { alice: 'wonderland', bob: 'builder' };
-const assets = { '/list.js': 'text/javascript', '/style.css': 'text/css' };
+const passwords = { alice: 'wonderland', bob: 'builder', carol: 'looking glass' };
+const assets = { '/drafts.js': 'text/javascript', '/list.js': 'text/javascript', '/style.css': 'text/css' };
 const largestBody = 100 * 1024 * 1024;
 
 const lists = new Lists();

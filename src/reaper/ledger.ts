@@ -8,7 +8,8 @@ export type LedgerEntry = {
   lease: string;
   holder: string;
   at: number;
-  pool: string;
+  /** Where it was leased from; a single session has none. */
+  pool?: string;
   sessionId: string;
 };
 

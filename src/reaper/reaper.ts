@@ -76,7 +76,8 @@ export class Reaper {
     for (let attempt = 1; attempt <= releaseAttempts; attempt++) {
       try {
         // What its holder did not give back itself is in an unknown state.
-        await client.browserPools.release(entry.pool, { session_id: entry.sessionId, reuse: false });
+        if (entry.pool === undefined) await client.browsers.deleteByID(entry.sessionId);
+        else await client.browserPools.release(entry.pool, { session_id: entry.sessionId, reuse: false });
       } catch (error) {
         if (!(error instanceof NotFoundError)) {
           await delay(200 * 2 ** attempt);

@@ -52,6 +52,6 @@ export function dataDirectory(testInfo: TestInfo): string {
   return testInfo.outputPath('data');
 }
 
-function isRaw(body: unknown): body is string | Uint8Array<ArrayBuffer> {
-  return typeof body === 'string' || body instanceof Uint8Array;
+function isRaw(body: unknown): body is string | Uint8Array<ArrayBuffer> | FormData {
+  return typeof body === 'string' || body instanceof Uint8Array || body instanceof FormData;
 }

@@ -10,10 +10,11 @@ import { SessionFiles } from '../../src/service/browsers/files.ts';
 /** A session's root beside a directory that no operation may reach. */
 type Place = { root: string; outside: string };
 
-export const test = base.extend<{ place: Place; files: SessionFiles }>({
-  // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter
-  place: async ({}, use) => {
-    const directory = await realpath(await mkdtemp(path.join(tmpdir(), 'playwright-pool-files-')));
+export const test = base.extend<{ disk: string; place: Place; files: SessionFiles }>({
+  /** The directory in which the place is made. */
+  disk: [tmpdir(), { option: true }],
+  place: async ({ disk }, use) => {
+    const directory = await realpath(await mkdtemp(path.join(disk, 'playwright-pool-files-')));
     const place = { root: path.join(directory, 'root'), outside: path.join(directory, 'outside') };
     await mkdir(path.join(place.root, 'home/user'), { recursive: true });
     await mkdir(path.join(place.outside, 'directory'), { recursive: true });

@@ -1,3 +1,5 @@
+import { readDraft, writeDraft } from './drafts.js';
+
 const address = location.pathname;
 const rows = new Map(); // id of a to-do -> its list item, kept so that focus survives a change
 let list = { invite: '', todos: [] };
@@ -7,12 +9,15 @@ const byId = (id) => document.getElementById(id);
 byId('csv').href = `${address}/export.csv`;
 byId('json').href = `${address}/export.json`;
 new EventSource(`${address}/events`).addEventListener('message', (event) => show(JSON.parse(event.data)));
-byId('filter').addEventListener('change', () => show(list));
+byId('filter').addEventListener('change', onFilter);
 byId('todos').addEventListener('keydown', onKey);
 byId('add').addEventListener('submit', (event) => void add(event));
+byId('add').addEventListener('input', () => void keepDraft());
 byId('share').addEventListener('click', () => void share());
 byId('progress').addEventListener('mousemove', showTooltip);
 byId('progress').addEventListener('mouseleave', () => (byId('tooltip').hidden = true));
+for (const choice of document.querySelectorAll('[name=show]')) choice.checked = choice.value === (localStorage.getItem('show') ?? 'all');
+byId('add').elements.title.value ||= await readDraft(address);
 
 async function add(event) {
   event.preventDefault();
@@ -20,7 +25,19 @@ async function add(event) {
   const title = input.value.trim();
   if (!title) return;
   input.value = '';
+  await writeDraft(address, '');
   await change('/todos', { method: 'POST', body: JSON.stringify({ title }) });
+}
+
+/** What was typed is there again when the list is opened the next time. */
+async function keepDraft() {
+  await writeDraft(address, byId('add').elements.title.value);
+  byId('message').textContent = 'Draft kept';
+}
+
+function onFilter() {
+  localStorage.setItem('show', document.querySelector('[name=show]:checked').value);
+  show(list);
 }
 
 async function share() {
