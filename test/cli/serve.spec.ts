@@ -89,7 +89,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     cli.child.kill(signal);
     expect(await cli.exited).toEqual({ code: 0, signal: null });
     await expectNoProcessWith(directory);
-    expect((await readdir(directory)).toSorted()).toEqual(['api-key', 'service.db']);
+    expect((await readdir(directory)).toSorted()).toEqual(['api-key', 'profiles', 'replays', 'service.db']);
   });
 }
 
