@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { empty, json, octets, operation } from './operation.ts';
 
-/** In pixels of the screen, from its top left corner. */
-const coordinate = z.int().min(0, 'coordinates must be non-negative');
+const coordinate = z
+  .int()
+  .min(0, 'coordinates must be non-negative')
+  .describe('In pixels of the screen, which pages fill from its top left corner');
 const milliseconds = z.int().min(0).max(600_000);
 
 /** A key symbol of X11 or a character, or several joined by plus signs: `Return`, `a`, `Control+Shift+t`. */
@@ -48,8 +50,8 @@ const scroll = z
   .strictObject({
     x: coordinate,
     y: coordinate,
-    delta_x: ticks.describe('Ticks of the wheel to the right'),
-    delta_y: ticks.describe('Ticks of the wheel downwards'),
+    delta_x: ticks.describe('Ticks of the wheel to the right, of 120 pixels each'),
+    delta_y: ticks.describe('Ticks of the wheel downwards, of 120 pixels each'),
     hold_keys: holdKeys,
   })
   .refine(({ delta_x, delta_y }) => delta_x !== 0 || delta_y !== 0, 'delta_x and delta_y must not both be 0');

@@ -194,7 +194,7 @@ test('on a terminal there are colours and questions', async ({ env, run, service
   test.skip(spawnSync('script', ['--version']).status !== 0, 'needs script(1) for a terminal');
   const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
   const onTerminal = async (command: string, more: Record<string, string>, input = '') => {
-    const { FORCE_COLOR: _, NO_COLOR: __, ...own } = process.env;
+    const { FORCE_COLOR: _, NO_COLOR: __, CI: ___, ...own } = process.env;
     const child = spawn('script', ['-qec', `'${process.execPath}' '${main}' profile ${command}`, '/dev/null'], {
       env: { ...own, ...env, TERM: 'xterm', ...more },
       stdio: ['pipe', 'pipe', 'inherit'],

@@ -83,11 +83,11 @@ test('the tarball holds the built package and its documents, and nothing of the 
   const entries = await readdir(packed, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(packed.length + 1));
 
-  const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
+  const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', 'dist/src/service/browsers/encoder/mediabunny.LICENSE'];
   expect(files).toEqual(
     expect.arrayContaining([...documents, 'dist/fixtures/index.js', 'dist/fixtures/index.d.ts', 'dist/src/cli/main.js']),
   );
-  const foreign = files.filter((file) => !documents.includes(file) && !/^dist\/(src|fixtures)\/[\w/-]+(\.js|\.d\.ts)$/.test(file));
+  const foreign = files.filter((file) => !documents.includes(file) && !/^dist\/(src|fixtures)\/[\w/-]+(\.js|\.d\.ts|\.css)$/.test(file));
   expect(foreign).toEqual([]);
 
   const paths = [root, homedir()].filter((path) => path !== '/');

@@ -26,7 +26,8 @@ export const test = base.extend<Fixtures>({
   start: async ({ dataDirectory }, use, testInfo) => {
     const runs: PlaywrightRun[] = [];
     await use((options) => {
-      const env = { PLAYWRIGHT_POOL_DATA_DIR: dataDirectory, ...options.env };
+      // As on a developer's machine, wherever these tests run.
+      const env = { CI: '', PLAYWRIGHT_POOL_DATA_DIR: dataDirectory, ...options.env };
       const run = new PlaywrightRun(testInfo.outputPath(`project-${runs.length + 1}`), { ...options, env });
       runs.push(run);
       return run;

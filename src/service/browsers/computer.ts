@@ -119,15 +119,14 @@ export class Computer {
   }
 
   #click({ x, y, button, click_type, num_clicks, hold_keys }: Fields<'click_mouse'>): Prepared {
-    return this.#withKeys(hold_keys, [{ x, y }], async (page, { modifiers }) => {
+    return this.#withKeys(hold_keys, [{ x, y }], async (page, { modifiers }, signal) => {
       await this.#mouse.move(page, { x, y }, modifiers);
       if (click_type === 'down') return await this.#mouse.press(page, button, modifiers);
       if (click_type === 'up') return await this.#mouse.release(page, button, modifiers);
       for (let click = 1; click <= Math.max(1, num_clicks); click++) {
-        await inTheEnd(
-          () => this.#mouse.press(page, button, modifiers, click),
-          () => this.#mouse.release(page, button, modifiers, click),
-        );
+        signal.throwIfAborted();
+        await this.#mouse.press(page, button, modifiers, click);
+        await this.#mouse.release(page, button, modifiers, click);
       }
     });
   }
@@ -143,9 +142,9 @@ export class Computer {
     const points = path.map(([x, y]) => ({ x, y }));
     return this.#withKeys(hold_keys, points, async (page, { modifiers }, signal) => {
       await this.#mouse.move(page, points[0]!, modifiers);
+      await this.#mouse.press(page, button, modifiers);
       await inTheEnd(
         async () => {
-          await this.#mouse.press(page, button, modifiers);
           await sleep(delay, undefined, { signal });
           await this.#mouse.follow(page, pathThrough(points, manner), modifiers, signal);
         },

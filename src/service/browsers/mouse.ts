@@ -15,7 +15,7 @@ export class Mouse {
   readonly #down = new Set<MouseButton>();
   /** Where a button was pressed last, while one is down. With their page the buttons are released. */
   #pressedOn: ActedPage | undefined;
-  /** What the mouse carries. It moves by other events then, and ends where it began: a page of its own has it. */
+  /** What the mouse carries, and the page that it is from. That page gets events of a drag then, and none of a mouse. */
   #drag: { page: ActedPage; data: DragData; entered: boolean } | undefined;
 
   constructor(cdp: CdpConnection) {
@@ -53,13 +53,18 @@ export class Mouse {
     }
   }
 
-  /** `clickCount` is 2 for the second click of a double click. */
+  /** `clickCount` is 2 for the second click of a double click. A button whose press fails is released. */
   async press(page: ActedPage, button: MouseButton, modifiers: number, clickCount = 1): Promise<void> {
     this.#down.add(button);
     this.#pressedOn = page;
-    // Without a screen nothing would drag what a page lets go, and the page would take no input any more.
-    if (button === 'left') await page.send('Input.setInterceptDrags', { enabled: true });
-    await this.#dispatch(page, { type: 'mousePressed', ...(await pagePoint(page, this.#position)), button, modifiers, clickCount });
+    try {
+      // Without a screen nothing would drag what a page lets go, and the page would take no input any more.
+      if (button === 'left') await page.send('Input.setInterceptDrags', { enabled: true });
+      await this.#dispatch(page, { type: 'mousePressed', ...(await pagePoint(page, this.#position)), button, modifiers, clickCount });
+    } catch (error) {
+      await this.release(page, button, modifiers).catch(() => {});
+      throw error;
+    }
   }
 
   /** Drops what is dragged with the left button. */
