@@ -17,7 +17,9 @@ byId('share').addEventListener('click', () => void share());
 byId('progress').addEventListener('mousemove', showTooltip);
 byId('progress').addEventListener('mouseleave', () => (byId('tooltip').hidden = true));
 for (const choice of document.querySelectorAll('[name=show]')) choice.checked = choice.value === (localStorage.getItem('show') ?? 'all');
-byId('add').elements.title.value ||= await readDraft(address);
+const draft = await readDraft(address);
+// Somebody may have begun to type meanwhile.
+byId('add').elements.title.value ||= draft;
 
 async function add(event) {
   event.preventDefault();
