@@ -1,6 +1,6 @@
 import { defineConfig } from '@playwright/test';
 
-const rooms = ['contract', 'client', 'archive', 'service', 'fixtures', 'cli', 'player', 'package'];
+const rooms = ['contract', 'client', 'archive', 'service', 'fixtures', 'cli', 'player', 'faults', 'abuse', 'package'];
 
 export default defineConfig({
   testDir: 'test',

@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const windows = process.platform === 'win32';
-const buildInfo = join(root, 'dist/.tsbuildinfo');
+/** What a build writes last. */
+const built = join(root, 'dist/fixtures/index.js');
 const debianPackages = ['chromium-headless-shell', 'chromium'];
 
 try {
@@ -143,22 +144,22 @@ async function rootCommand() {
 
 function upToDate() {
   const inputs = readdirSync(root).filter((name) => name === 'package.json' || /^tsconfig.*\.json$/.test(name));
-  inputs.push('scripts/copy-assets.mjs');
+  inputs.push('scripts/bundle.mjs', 'package-lock.json');
   for (const directory of ['src', 'fixtures']) {
     // With its directories, whose times tell of files that were deleted or renamed.
     inputs.push(directory, ...readdirSync(join(root, directory), { recursive: true }).map((name) => join(directory, name)));
   }
-  const built = statSync(buildInfo, { throwIfNoEntry: false });
-  return built !== undefined && inputs.every((name) => statSync(join(root, name)).mtimeMs <= built.mtimeMs);
+  const builtAt = statSync(built, { throwIfNoEntry: false })?.mtimeMs;
+  return builtAt !== undefined && inputs.every((name) => statSync(join(root, name)).mtimeMs <= builtAt);
 }
 
 async function build() {
   say('building (npm run build)');
   const started = new Date();
   const { ok, output } = await run(['npm', 'run', 'build', '--silent'], { minutes: 5 });
-  // The compiler leaves the file as it is when nothing changed, and writes it when there were errors.
-  if (existsSync(buildInfo)) utimesSync(buildInfo, started, ok ? started : new Date(0));
   if (!ok) throw new Error(`the build failed:\n${excerpt(output)}`);
+  // What changed meanwhile is not in it.
+  utimesSync(built, started, started);
 }
 
 /** Runs a command to its end or its deadline and collects what it prints. Never throws. */

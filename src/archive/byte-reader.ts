@@ -37,6 +37,12 @@ export class ByteReader {
 
   /** Takes exactly `length` bytes. Throws `truncated` when there are fewer. */
   async take(length: number): Promise<Buffer> {
+    const parts = await this.takeParts(length);
+    return parts.length === 1 ? parts[0]! : Buffer.concat(parts, length);
+  }
+
+  /** Takes exactly `length` bytes in the parts in which they came. Throws `truncated` when there are fewer. */
+  async takeParts(length: number): Promise<Buffer[]> {
     while (this.#restBytes < length) {
       if (!(await this.#pull())) throw new ArchiveError('truncated', 'the archive ends too early: it was cut off');
     }
@@ -50,7 +56,7 @@ export class ByteReader {
       missing -= part.length;
     }
     this.#restBytes -= length;
-    return parts.length === 1 ? parts[0]! : Buffer.concat(parts, length);
+    return parts;
   }
 
   /** Takes the next bytes as they come; `undefined` at the end. */

@@ -14,7 +14,7 @@ export type FrameHeader = {
  *
  * - `skippable`: a skippable frame, or a part of a large one
  * - `frame`: a whole frame with its header and checksum. Its content has at most `contentLimit` bytes
- * - `part`: of a frame that is too large to be decompressed at once: its header, then each block, then its checksum
+ * - `part`: of a frame that is too large to be decompressed at once: its header, then its blocks in pieces, then its checksum
  */
 export type FramePiece =
   | { kind: 'skippable'; bytes: Buffer }
@@ -69,10 +69,10 @@ async function* frame(reader: ByteReader, mostAtOnce: MostAtOnce): AsyncGenerato
     const block = await takeBlock(reader, Math.min(header.windowBytes, longestBlockBytes));
     ({ isLast } = block);
     if (isInParts) {
-      yield { kind: 'part', bytes: block.bytes };
+      yield { kind: 'part', bytes: Buffer.concat(block.parts) };
       continue;
     }
-    waiting.push(block.bytes);
+    waiting.push(...block.parts);
     contentLimit += block.contentLimit;
     if (contentLimit <= mostAtOnce(header, reader.position - start)) continue;
     isInParts = true;
@@ -111,15 +111,15 @@ function readWindowSize(descriptor: number): number {
 }
 
 /** Takes a block with its header; its content has at most `contentLimit` bytes. */
-async function takeBlock(reader: ByteReader, longest: number): Promise<{ bytes: Buffer; isLast: boolean; contentLimit: number }> {
+async function takeBlock(reader: ByteReader, longest: number): Promise<{ parts: Buffer[]; isLast: boolean; contentLimit: number }> {
   const start = await reader.peek(3);
   const header = start.length < 3 ? 0 : start.readUIntLE(0, 3);
   const size = header >> 3;
   const type = (['raw', 'rle', 'compressed', 'reserved'] as const)[(header >> 1) & 3]!;
   if (type === 'reserved' || size > longest)
     throw new ArchiveError('corrupt', `the archive is damaged: no zstd block starts after ${reader.position} bytes`);
-  const bytes = await reader.take(3 + (type === 'rle' ? 1 : size));
-  return { bytes, isLast: (header & 1) !== 0, contentLimit: type === 'compressed' ? longest : size };
+  const parts = await reader.takeParts(3 + (type === 'rle' ? 1 : size));
+  return { parts, isLast: (header & 1) !== 0, contentLimit: type === 'compressed' ? longest : size };
 }
 
 function isSkippable(start: Buffer): boolean {

@@ -17,7 +17,8 @@ export type PackOptions = {
 };
 
 const frameBytes = 2 * 1024 * 1024;
-const framesAtOnce = 4;
+/** The pool has four threads, and files are read by them too. */
+const framesAtOnce = 2;
 
 /**
  * The archive of a user-data directory: a tar with relative, sorted names, compressed with zstd in frames, of which several are at work on

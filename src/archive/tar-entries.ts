@@ -83,6 +83,8 @@ class TarReader {
 
   async #read(header: Header, body: ExtractEvents['entry'][1]): Promise<void> {
     this.#entries += 1;
+    // tar-stream gives null for a size that it cannot read, whatever its types say, and would wait for the end of such a body for ever.
+    if (!Number.isSafeInteger(header.size)) throw this.#damage(`the size of ${JSON.stringify(header.name)} is not a number`);
     // tar-stream says where the content begins, which its types don't.
     const { byteOffset } = header as Header & { byteOffset: number };
     // As for tar-stream, a directory has no content, whatever its size; the body of one that names a size would never end.

@@ -28,8 +28,7 @@ export async function* tarIn(reader: ByteReader, signal: AbortSignal | undefined
       yield piece;
     } else if (piece.kind === 'part') {
       if (piece.header) largeFrame = new LargeFrame(piece.header);
-      if (piece.checksum) largeFrame!.end(piece.checksum);
-      else yield* largeFrame!.add(piece.bytes);
+      yield* piece.checksum ? largeFrame!.end(piece.checksum) : largeFrame!.add(piece.bytes);
       count += 1;
       if (count % piecesPerTurn === 0) await setImmediate();
     }
@@ -42,7 +41,7 @@ export async function* tarIn(reader: ByteReader, signal: AbortSignal | undefined
  * unless it is suspiciously small.
  */
 function mostAtOnce({ windowBytes }: FrameHeader, taken: number): number {
-  const most = windowBytes > 16 * mebibyte ? 512 * mebibyte : 64 * mebibyte;
+  const most = windowBytes > 16 * mebibyte ? 512 * mebibyte : 32 * mebibyte;
   return Math.min(most, Math.max(64 * mebibyte, taken * 200));
 }
 

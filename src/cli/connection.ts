@@ -36,13 +36,18 @@ export async function connected<T>(
   }
 }
 
+/** Where the service is, unless it is the embedded one. */
+export function hostedURL({ baseUrl, dataDir }: ConnectionOptions, env: NodeJS.ProcessEnv): string | undefined {
+  return baseUrl ?? (dataDir === undefined ? env['PLAYWRIGHT_POOL_BASE_URL']?.trim() || undefined : undefined);
+}
+
 async function serviceOf(
   options: ConnectionOptions,
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
 ): Promise<{ baseURL: string; apiKey: string }> {
-  const baseURL = options.baseUrl ?? (options.dataDir === undefined ? env['PLAYWRIGHT_POOL_BASE_URL']?.trim() : undefined);
-  if (baseURL) {
+  const baseURL = hostedURL(options, env);
+  if (baseURL !== undefined) {
     const apiKey = options.apiKey ?? env['PLAYWRIGHT_POOL_API_KEY']?.trim();
     if (apiKey) return { baseURL, apiKey };
     throw new CommandError(`the service at ${baseURL} needs an API key: set PLAYWRIGHT_POOL_API_KEY, or give --api-key`, exitCodes.usage);

@@ -2,9 +2,23 @@
 import { createRequire } from 'node:module';
 import { inspect } from 'node:util';
 import { Command } from 'commander';
+import { auditCommand } from './audit.ts';
+import { callCommand } from './call.ts';
 import { CommandError, exitCodes } from './command-error.ts';
+import { deployCommand } from './deploy.ts';
+import { deploymentsCommand } from './deployments.ts';
+import { doctorCommand } from './doctor.ts';
+import { initCommand } from './init.ts';
+import { invocationsCommand } from './invocations.ts';
+import { invokeCommand } from './invoke.ts';
+import { keysCommand } from './keys.ts';
+import { logsCommand } from './logs.ts';
+import { poolsCommand } from './pools.ts';
 import { profileCommand } from './profile.ts';
+import { projectsCommand } from './projects.ts';
+import { replaysCommand } from './replays.ts';
 import { serveCommand } from './serve.ts';
+import { sessionsCommand } from './sessions.ts';
 import { printable } from './terminal.ts';
 
 const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
@@ -16,7 +30,21 @@ const program = new Command('playwright-pool')
   .description('Pooled remote browsers for Playwright Test.')
   .version(version)
   .addCommand(serveCommand(process.env))
+  .addCommand(doctorCommand(process.env))
+  .addCommand(initCommand())
+  .addCommand(poolsCommand(process.env))
+  .addCommand(sessionsCommand(process.env))
   .addCommand(profileCommand(process.env))
+  .addCommand(replaysCommand(process.env))
+  .addCommand(callCommand(process.env))
+  .addCommand(deployCommand(process.env))
+  .addCommand(deploymentsCommand(process.env))
+  .addCommand(logsCommand(process.env))
+  .addCommand(invokeCommand(process.env))
+  .addCommand(invocationsCommand(process.env))
+  .addCommand(auditCommand(process.env))
+  .addCommand(keysCommand(process.env))
+  .addCommand(projectsCommand(process.env))
   .addHelpText('after', exitCodesText);
 
 setUp(program);

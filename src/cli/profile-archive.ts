@@ -1,12 +1,12 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { ArchiveError, extract } from '../archive/index.ts';
 import type { Bytes, Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connected, type ConnectionOptions } from './connection.ts';
 import { inBytes, withProgress } from './progress.ts';
+import { saveBytes } from './save-bytes.ts';
 import { printJSON } from './table.ts';
 
 export type DownloadOptions = ConnectionOptions & { output: string; format: 'tar.zst' | 'tar'; json?: boolean };
@@ -18,7 +18,7 @@ export async function download(name: string, options: DownloadOptions, env: Node
   const file = await fileAt(output, `${basename(name)}.${format}`);
   const bytes = await connected(options, env, signal, async (client) => {
     const archive = await downloaded(client, name, format, signal);
-    return await write(archive, file, `Downloading ${name}`, signal);
+    return await saveBytes(archive, file, `Downloading ${name}`, signal);
   });
   if (json) printJSON({ file, bytes });
   else console.log(`Wrote ${file} (${inBytes(bytes)}).`);
@@ -103,31 +103,4 @@ async function archiveAt(file: string): Promise<{ size: number }> {
 async function fileAt(output: string, name: string): Promise<string> {
   const isDirectory = /[/\\]$/.test(output) || (await stat(output).catch(() => undefined))?.isDirectory();
   return resolve(isDirectory ? join(output, name) : output);
-}
-
-/** Writes beside the file and renames in the end. Returns how many bytes. */
-async function write({ stream, size }: Bytes, file: string, title: string, signal: AbortSignal): Promise<number> {
-  let temporary: string | undefined;
-  try {
-    await mkdir(dirname(file), { recursive: true });
-    temporary = await mkdtemp(join(dirname(file), `.${basename(file)}-`));
-    const part = join(temporary, 'part');
-    let written = 0;
-    await withProgress(title, async (show) => {
-      async function* counted(source: AsyncIterable<Buffer>) {
-        for await (const chunk of source) {
-          written += chunk.length;
-          show(inBytes(written), size ? Math.min(1, written / size) : undefined);
-          yield chunk;
-        }
-      }
-      await pipeline(stream, counted, createWriteStream(part, { mode: 0o600 }), { signal });
-    });
-    signal.throwIfAborted();
-    await rename(part, file);
-    return written;
-  } finally {
-    stream.destroy();
-    if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
-  }
 }

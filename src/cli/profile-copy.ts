@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { extract, pack } from '../archive/index.ts';
-import { NotFoundError } from '../client/index.ts';
+import { NotFoundError } from '../client/errors.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connected, type ConnectionOptions } from './connection.ts';
 import { downloaded, extractFile, mayHoldUserData } from './profile-archive.ts';

@@ -1,14 +1,11 @@
-import { createInterface } from 'node:readline/promises';
 import { Command, Option } from 'commander';
-import { CommandError, exitCodes } from './command-error.ts';
-import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
+import { connected } from './connection.ts';
 import { interruptible } from './interruption.ts';
 import type { DownloadOptions, UnpackOptions } from './profile-archive.ts';
 import type { DiffOptions } from './profile-diff.ts';
 import type { OpenOptions } from './profile-open.ts';
+import { all, confirm, examples, serviceCommand, type ServiceOptions } from './service-command.ts';
 import { printJSON, printTable } from './table.ts';
-
-type Json = { json?: boolean };
 
 /** The commands for stored user-data directories. `env` is where the service and Chromium are looked up. */
 export function profileCommand(env: NodeJS.ProcessEnv): Command {
@@ -24,9 +21,9 @@ export function profileCommand(env: NodeJS.ProcessEnv): Command {
 }
 
 function listCommand(env: NodeJS.ProcessEnv): Command {
-  return talking('list', 'List the profiles, newest first')
-    .addHelpText('after', examples('list', 'list --json', 'list --base-url https://browsers.example.com'))
-    .action((options: ConnectionOptions & Json) =>
+  return serviceCommand('list', 'List the profiles, newest first')
+    .addHelpText('after', examples('profile list', 'profile list --json', 'profile list --base-url https://browsers.example.com'))
+    .action((options: ServiceOptions) =>
       interruptible(async (signal) => {
         const profiles = await connected(options, env, signal, (client) => all(client.profiles.list({}, { signal })));
         if (options.json) return printJSON(profiles);
@@ -44,10 +41,10 @@ function listCommand(env: NodeJS.ProcessEnv): Command {
 }
 
 function createCommand(env: NodeJS.ProcessEnv): Command {
-  return talking('create', 'Make an empty profile')
+  return serviceCommand('create', 'Make an empty profile')
     .argument('<name>', 'letters, digits, dots, underscores and hyphens')
-    .addHelpText('after', examples('create ann'))
-    .action((name: string, options: ConnectionOptions & Json) =>
+    .addHelpText('after', examples('profile create ann'))
+    .action((name: string, options: ServiceOptions) =>
       interruptible(async (signal) => {
         const profile = await connected(options, env, signal, (client) => client.profiles.create({ name }, { signal }));
         if (options.json) printJSON(profile);
@@ -57,13 +54,13 @@ function createCommand(env: NodeJS.ProcessEnv): Command {
 }
 
 function downloadCommand(env: NodeJS.ProcessEnv): Command {
-  return talking('download', "Download a profile's user-data directory as an archive")
+  return serviceCommand('download', "Download a profile's user-data directory as an archive")
     .argument('<name>', 'name or id of the profile')
     .option('-o, --output <path>', 'the file to write, or the directory for it if one is there or the path ends in "/"', '.')
     .addOption(new Option('--format <format>', 'compressed or not').choices(['tar.zst', 'tar']).default('tar.zst'))
     .addHelpText(
       'after',
-      `${examples('download ann', 'download ann -o profiles/', 'download ann -o ann.tar --format tar')}
+      `${examples('profile download ann', 'profile download ann -o profiles/', 'profile download ann -o ann.tar --format tar')}
 
 The file holds cookies and logins: nobody else may read it. It is there when it is whole, and takes the place of one that was there.
 Exit code 3: nothing was saved in this profile yet.`,
@@ -80,19 +77,19 @@ function unpackCommand(): Command {
     .requiredOption('-o, --output <directory>', 'the directory to make')
     .option('--force', 'replace a user-data directory that is there')
     .option('--json', 'print JSON')
-    .addHelpText('after', examples('unpack ann.tar.zst -o ann', 'unpack ann.tar.zst -o ann --force'))
+    .addHelpText('after', examples('profile unpack ann.tar.zst -o ann', 'profile unpack ann.tar.zst -o ann --force'))
     .action((file: string, options: UnpackOptions) =>
       interruptible(async (signal) => (await import('./profile-archive.ts')).unpack(file, options, signal)),
     );
 }
 
 function openCommand(env: NodeJS.ProcessEnv): Command {
-  return chromiumOptions(talking('open', "Start this machine's Chromium on a copy of a profile"))
+  return chromiumOptions(serviceCommand('open', "Start this machine's Chromium on a copy of a profile"))
     .argument('<profile>', whichProfile)
     .option('--headless', 'without a window; so it is where there is no display')
     .addHelpText(
       'after',
-      `${examples('open ann', 'open ./ann.tar.zst', 'open ann --headless')}
+      `${examples('profile open ann', 'profile open ./ann.tar.zst', 'profile open ann --headless')}
 
 The browser ends with Ctrl+C, or when it is closed. The copy is removed then; the profile stays as it is.`,
     )
@@ -102,13 +99,13 @@ The browser ends with Ctrl+C, or when it is closed. The copy is removed then; th
 }
 
 function diffCommand(env: NodeJS.ProcessEnv): Command {
-  return chromiumOptions(talking('diff', 'Compare two profiles: cookies, local storage, preferences and extensions'))
+  return chromiumOptions(serviceCommand('diff', 'Compare two profiles: cookies, local storage, preferences and extensions'))
     .argument('<a>', whichProfile)
     .argument('<b>', 'the same')
     .option('--show-values', 'print values, which may be secrets, instead of their lengths and marks')
     .addHelpText(
       'after',
-      `${examples('diff ann bob', 'diff ann ./ann-of-yesterday.tar.zst', 'diff ./before ./after --show-values --json')}
+      `${examples('profile diff ann bob', 'profile diff ann ./ann-of-yesterday.tar.zst', 'profile diff ./before ./after --show-values --json')}
 
 Values are masked: equal ones have the same mark within one output. Cookies and local storage are read by Chromium from copies.
 Exit codes: 0 nothing differs, 1 something does, 2 the comparison failed.`,
@@ -119,11 +116,11 @@ Exit codes: 0 nothing differs, 1 something does, 2 the comparison failed.`,
 }
 
 function deleteCommand(env: NodeJS.ProcessEnv): Command {
-  return talking('delete', 'Delete a profile with all that was saved in it')
+  return serviceCommand('delete', 'Delete a profile with all that was saved in it')
     .argument('<name>', 'name or id of the profile')
     .option('-y, --yes', 'do not ask; needed where there is no terminal to ask on')
-    .addHelpText('after', examples('delete ann', 'delete ann --yes'))
-    .action((name: string, options: ConnectionOptions & Json & { yes?: boolean }) =>
+    .addHelpText('after', examples('profile delete ann', 'profile delete ann --yes'))
+    .action((name: string, options: ServiceOptions & { yes?: boolean }) =>
       interruptible(async (signal) => {
         if (!options.yes) await confirm(`Delete the profile ${name} with all that was saved in it?`, signal);
         await connected(options, env, signal, (client) => client.profiles.delete(name, { signal }));
@@ -133,41 +130,11 @@ function deleteCommand(env: NodeJS.ProcessEnv): Command {
     );
 }
 
-/** Node 20 has no Array.fromAsync. */
-async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const list: T[] = [];
-  for await (const item of items) list.push(item);
-  return list;
-}
-
-async function confirm(question: string, signal: AbortSignal): Promise<void> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new CommandError('there is no terminal to ask on: confirm with --yes', exitCodes.usage);
-  }
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  // A terminal in raw mode sends no signal.
-  terminal.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
-  try {
-    const answer = await terminal.question(`${question} [y/N] `, { signal });
-    if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('nothing was deleted');
-  } finally {
-    terminal.close();
-  }
-}
-
 const whichProfile =
   'name or id of a profile; or an archive or user-data directory, by a path with "/" in it or ending in .tar or .tar.zst';
-
-function talking(name: string, description: string): Command {
-  return connectionOptions(new Command(name).description(description).option('--json', 'print JSON'));
-}
 
 function chromiumOptions(command: Command): Command {
   return command
     .addOption(new Option('--chromium <file>', 'the Chromium to run').env('PLAYWRIGHT_POOL_CHROMIUM'))
     .option('--no-sandbox', "run Chromium without its sandbox, where the system doesn't allow one");
-}
-
-function examples(...calls: string[]): string {
-  return `\nExamples:\n${calls.map((call) => `  $ playwright-pool profile ${call}`).join('\n')}`;
 }

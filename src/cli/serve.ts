@@ -1,7 +1,16 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-type ServeOptions = { port: number; dataDir?: string; chromium?: string; sandbox: boolean; replayFormat?: 'h264' | 'vp9' | 'vp8' };
+type ServeOptions = {
+  port: number;
+  dataDir?: string;
+  chromium?: string;
+  sandbox: boolean;
+  replayFormat?: 'h264' | 'vp9' | 'vp8';
+  auditRetentionDays?: number;
+  maxSessions?: number;
+  clockStart?: number;
+};
 
 const examples = `
 Examples:
@@ -30,12 +39,19 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
         'vp8',
       ]),
     )
+    .option('--audit-retention-days <days>', 'how long audit records are kept; 0 records nothing (default: 90)', parseDays)
+    .option('--max-sessions <number>', 'how many browsers run at once at most, those of pools included (default: 1000)', parseCount)
+    .option('--clock-start <time>', 'let the clock of the service start at this time (ISO 8601) instead of now', parseTime)
     .addHelpText('after', examples)
     .action((options: ServeOptions) => serve(options, env));
 }
 
-async function serve({ port, dataDir, chromium, sandbox, replayFormat }: ServeOptions, env: NodeJS.ProcessEnv): Promise<void> {
+async function serve(
+  { port, dataDir, chromium, sandbox, replayFormat, auditRetentionDays, maxSessions, clockStart }: ServeOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
   const { dataDirectoryFor } = await import('../service/data-directory.ts');
+  const { clockFrom } = await import('../service/clock.ts');
   const { runServiceProcess } = await import('../service/service-process.ts');
   const apiKey = env['PLAYWRIGHT_POOL_API_KEY']?.trim();
   try {
@@ -45,6 +61,9 @@ async function serve({ port, dataDir, chromium, sandbox, replayFormat }: ServeOp
       ...(apiKey && { apiKey }),
       chromium: { ...(chromium && { executable: chromium }), ...(!sandbox && { sandbox }) },
       ...(replayFormat && { replayFormat }),
+      ...(auditRetentionDays !== undefined && { auditRetentionDays }),
+      ...(maxSessions !== undefined && { maxConcurrentSessions: maxSessions }),
+      ...(clockStart !== undefined && { clock: clockFrom(clockStart) }),
       addUser: () => true,
     });
   } catch (error) {
@@ -56,4 +75,20 @@ async function serve({ port, dataDir, chromium, sandbox, replayFormat }: ServeOp
 function parsePort(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('It must be a number from 0 to 65535.');
   return Number(text);
+}
+
+function parseDays(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('It must be a number of days from 0 to 99999.');
+  return Number(text);
+}
+
+function parseCount(text: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a number from 1 to 999999.');
+  return Number(text);
+}
+
+function parseTime(text: string): number {
+  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : NaN;
+  if (Number.isNaN(time)) throw new InvalidArgumentError('It must be a date or time such as 2026-11-24 or 2026-11-24T12:00:00Z.');
+  return time;
 }

@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream';
 import { Deadline } from './deadline.ts';
-import { CallTimeoutError, transportError } from './errors.ts';
+import { CallTimeoutError } from './errors.ts';
 import type { Segments } from './multipart.ts';
 import type { Call, Settings } from './request.ts';
 import type { Answer, Reader } from './response.ts';
 import { withRetries } from './retry.ts';
+import { transportError } from './transport-error.ts';
 
 /** Makes a call, with retries, and reads its answer. Streams that were to be sent are destroyed in the end, sent or not. */
 export async function perform(settings: Settings, call: Call, read: Reader): Promise<unknown> {
@@ -64,16 +65,20 @@ function encodedBody({ body, oneShot }: Call, deadline: Deadline): { body: strin
 }
 
 async function* parts(body: Segments, deadline: Deadline): AsyncGenerator<Uint8Array> {
+  let isSending = false;
   try {
     for (const segment of body) {
       for await (const part of segment instanceof Uint8Array ? slices(segment) : segment) {
         deadline.extend();
+        isSending = true;
         yield part;
+        isSending = false;
       }
     }
   } catch (error) {
-    // The caller's own stream failed: that is the reason, not the connection that is given up for it.
-    deadline.abort(error);
+    // The caller's own stream failed: that is the reason, not the connection that is given up for it. One that fails while a part is
+    // sent has its own reason, which may be in an answer that came before.
+    if (!isSending) deadline.abort(error);
     throw error;
   }
 }

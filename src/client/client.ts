@@ -13,11 +13,14 @@ import {
   type Page,
   type PathParameterNames,
   type QueryInput,
+  type TokenPage,
 } from '../contract/operation.ts';
+import { type AuditLogDownload, auditLogDownload } from './audit-download.ts';
 import { perform } from './call.ts';
 import { eventStream, type OpenEvents } from './event-stream.ts';
+import { follow } from './follow.ts';
 import type { UploadFile } from './multipart.ts';
-import { type ItemList, itemList } from './paginate.ts';
+import { type ItemList, itemList, type TokenItemList, tokenItemList } from './paginate.ts';
 import { type CallOptions, checkedRetries, checkedTimeout, encoder, queryPosition, type Settings, type Upload } from './request.ts';
 import { type Bytes, reader } from './response.ts';
 
@@ -42,19 +45,27 @@ export type ClientOf<T extends OperationTree> = {
 
 /**
  * Calls one operation: path parameters, then the body, then the query, then the options. A list is fetched as it is iterated, and an
- * event stream is opened as it is iterated.
+ * event stream is opened as it is iterated; a resumable one is opened again when it breaks off.
  */
 export type ClientFunction<O extends Operation> = (
   ...args: [...PathArguments<O>, ...BodyArgument<O>, ...QueryArgument<O>, options?: CallOptions]
-) => Result<Answer<O, Bytes>>;
+) => Result<O['responses'][keyof O['responses'] & number]['kind'], Answer<O, Bytes>>;
 
 export type Client = ClientOf<Contract> & {
+  readonly auditLogs: { readonly download: AuditLogDownload };
   /** Closes all connections; calls that are still running fail with a ConnectionError. */
   close: () => Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-type Result<A> = [A] extends [Page<infer T>] ? ItemList<T> : [A] extends [AsyncIterable<unknown>] ? A : Promise<A>;
+/** By the kind of the answer: an object that looks like a page may just be one. */
+type Result<Kind, A> = [Kind, A] extends ['list', Page<infer T>]
+  ? ItemList<T>
+  : [Kind, A] extends ['token_list', TokenPage<infer T>]
+    ? TokenItemList<T>
+    : [Kind] extends ['events']
+      ? A
+      : Promise<A>;
 type PathArguments<O extends Operation> =
   PathParameterNames<O['path']> extends infer Names extends string[] ? { [K in keyof Names]: string } : never;
 type BodyArgument<O extends Operation> = O extends { body: Octets }
@@ -100,7 +111,12 @@ export function createClient(options: ClientOptions): Client {
     maxRetries: checkedRetries(options.maxRetries ?? 2),
   };
   const close = () => pool.destroy();
-  return { ...functionsOf(contract, settings), close, [Symbol.asyncDispose]: close };
+  const functions = functionsOf(contract, settings);
+  const auditLogs = {
+    ...functions.auditLogs,
+    download: auditLogDownload(functions.auditLogs.exportChunk, settings.origin + settings.prefix),
+  };
+  return { ...functions, auditLogs, close, [Symbol.asyncDispose]: close };
 }
 
 /** The one cast: the types of the functions are computed from the contract, their code from the same contract. */
@@ -118,14 +134,29 @@ function clientFunction(operation: Operation, settings: Settings): (...args: unk
   // Awaited, here and below, so that the stack of an error leads to the caller.
   const call = async (...args: unknown[]) => await perform(settings, encode(args), read);
   const kinds = new Set(Object.values(operation.responses).map(({ kind }) => kind));
-  if (kinds.has('events')) return (...args) => eventStream(() => call(...args) as Promise<OpenEvents>);
-  if (!kinds.has('list')) return call;
+  if (kinds.has('events')) {
+    const open = (...args: unknown[]) => eventStream(() => call(...args) as Promise<OpenEvents>);
+    return operation.resumable ? followed(operation, open) : open;
+  }
   const index = queryPosition(operation);
-  return (...args) =>
-    itemList((offset) => {
-      const query = offset === undefined ? args[index] : { ...(args[index] as object), offset };
-      return call(...args.slice(0, index), query, args[index + 1]) as Promise<Page<unknown>>;
-    });
+  const callFor = (args: unknown[], page: object | undefined) =>
+    call(...args.slice(0, index), page ? { ...(args[index] as object), ...page } : args[index], args[index + 1]);
+  if (kinds.has('list')) {
+    return (...args) => itemList((offset) => callFor(args, offset === undefined ? undefined : { offset }) as Promise<Page<unknown>>);
+  }
+  if (kinds.has('token_list')) {
+    return (...args) =>
+      tokenItemList((token) => callFor(args, token === undefined ? undefined : { page_token: token }) as Promise<TokenPage<unknown>>);
+  }
+  return call;
+}
+
+function followed(operation: Operation, open: (...args: unknown[]) => AsyncIterable<unknown>): (...args: unknown[]) => unknown {
+  const index = queryPosition(operation);
+  return (...args) => {
+    const options = args[index + 1] as CallOptions | undefined;
+    return follow((query) => open(...args.slice(0, index), query, options), args[index] ?? {}, options?.signal);
+  };
 }
 
 function checkedBaseURL(baseURL: string): URL {

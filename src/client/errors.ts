@@ -1,4 +1,3 @@
-import { errors as undiciErrors } from 'undici';
 import type { ErrorObject } from '../contract/errors.ts';
 
 /** Which call an error is about. `url` has no query, since a query may hold tokens. */
@@ -107,6 +106,20 @@ export class CallTimeoutError extends Error {
   }
 }
 
+/** A download of audit records cannot go on. What has arrived undamaged is kept: the same call resumes there. */
+export class AuditLogDownloadError extends Error {
+  override name = 'AuditLogDownloadError';
+  /** The file that was to be written. */
+  readonly file: string;
+
+  constructor(file: string, problem: string) {
+    super(
+      `${problem}: the audit records for ${file} cannot be downloaded. Call again to resume, and report this to the service if it stays`,
+    );
+    this.file = file;
+  }
+}
+
 export function serviceError(answer: ErrorAnswer): ServiceError {
   if (answer.status === 401) return new UnauthorizedError(answer);
   if (answer.status === 404) return new NotFoundError(answer);
@@ -114,31 +127,3 @@ export function serviceError(answer: ErrorAnswer): ServiceError {
   if (answer.status === 429) return new RateLimitError(answer);
   return new ServiceError(answer);
 }
-
-/** Turns what undici rejects with into this family. */
-export function transportError(error: unknown, call: CallName, timeout: number): Error {
-  if (error instanceof undiciErrors.BodyTimeoutError) return new CallTimeoutError(call, timeout, 'more of the answer');
-  if (error instanceof undiciErrors.InvalidArgumentError) return new TypeError(`${error.message} (${call.method} ${call.url})`);
-  // A parse error carries the bytes that it could not read, in which a broken peer may echo the API key.
-  const cause = error instanceof undiciErrors.HTTPParserError ? undefined : error;
-  const { code, message } = describe(error);
-  return new ConnectionError(call, code, `${message} (${call.method} ${call.url}). ${adviceFor(code)}`, cause);
-}
-
-/** The happy-eyeballs error of node:net has a code and the single errors, but no message. */
-function describe(error: unknown): { code: string | undefined; message: string } {
-  if (!(error instanceof Error)) return { code: undefined, message: String(error) };
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-  const parts = error instanceof AggregateError ? error.errors.map((part) => describe(part).message) : [];
-  return { code, message: error.message || parts.join(', ') || code || error.name };
-}
-
-function adviceFor(code: string | undefined): string {
-  if (code === 'ENOTFOUND') return 'Check the host name of the base URL';
-  if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return 'The client was closed';
-  if (code !== undefined && neverConnected.has(code)) return 'Check that the service is running and that the base URL is right';
-  return 'Check that the service is still running and that the base URL is right; whether the call took effect is not known';
-}
-
-/** Codes of connections that never came about, so that nothing was sent. */
-export const neverConnected: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);

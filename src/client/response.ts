@@ -2,12 +2,13 @@ import { PassThrough, type Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import type { Dispatcher } from 'undici';
 import type { ErrorObject } from '../contract/errors.ts';
-import { empty, type Operation, type Page, type ResponseKind } from '../contract/operation.ts';
+import { empty, type Operation, type Page, type ResponseKind, type TokenPage } from '../contract/operation.ts';
 import { pageHeaders } from '../contract/pagination.ts';
 import type { Deadline } from './deadline.ts';
 import type { OpenEvents } from './event-stream.ts';
-import { type ErrorAnswer, type ServiceError, serviceError, transportError } from './errors.ts';
+import { type ErrorAnswer, type ServiceError, serviceError } from './errors.ts';
 import type { Call, Settings } from './request.ts';
+import { transportError } from './transport-error.ts';
 
 export type Answer = Dispatcher.ResponseData<unknown>;
 
@@ -20,6 +21,8 @@ export type Bytes = {
   contentType: string | undefined;
   /** In bytes, where the service said it beforehand. */
   size: number | undefined;
+  /** A header of the answer, whatever the case of its name. */
+  header(name: string): string | undefined;
   /** Fails with a ConnectionError when the answer breaks off. */
   stream: Readable;
   bytes(): Promise<Buffer>;
@@ -38,7 +41,8 @@ export function reader(operation: Operation, { apiKey }: Settings): Reader {
     const value = kind.kind === 'empty' ? await answer.body.dump() : await readJSON(answer, call, apiKey);
     deadline.close();
     if (kind.kind === 'empty') return undefined;
-    return kind.kind === 'list' ? page(value, answer, call) : value;
+    if (kind.kind === 'list') return page(value, answer, call);
+    return kind.kind === 'token_list' ? tokenPage(value, answer, call) : value;
   };
 }
 
@@ -67,6 +71,11 @@ function page(items: unknown, answer: Answer, call: Call): Page<unknown> {
   return { items, hasMore: more === undefined ? nextOffset > 0 : more === 'true', nextOffset };
 }
 
+function tokenPage(items: unknown, answer: Answer, call: Call): TokenPage<unknown> {
+  if (!Array.isArray(items)) throw invalidAnswer(answer, call, 'the answer is not a list');
+  return { items, nextPageToken: header(answer, pageHeaders.nextPageToken) || undefined };
+}
+
 function readBytes(answer: Answer, call: Call, deadline: Deadline): Bytes {
   const { body } = answer;
   const stream = new PassThrough({ highWaterMark: 64 * 1024 });
@@ -82,6 +91,7 @@ function readBytes(answer: Answer, call: Call, deadline: Deadline): Bytes {
     status: answer.statusCode,
     contentType: header(answer, 'Content-Type'),
     size: optionalNumber(header(answer, 'Content-Length')),
+    header: (name) => header(answer, name),
     stream,
     bytes: () => buffer(stream),
     text: () => text(stream),

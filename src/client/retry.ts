@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
 import type { Deadline } from './deadline.ts';
-import { ConnectionError, neverConnected, ServiceError } from './errors.ts';
+import { ConnectionError, ServiceError } from './errors.ts';
+import { neverConnected } from './transport-error.ts';
 
 /** What decides whether a call may be sent again. */
 export type Repeatability = {

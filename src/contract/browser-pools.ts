@@ -146,7 +146,7 @@ export const browserPools = {
         .describe('False: the browser is replaced by a fresh one, and so is one that was given a profile of its own'),
     }),
     responses: { 204: empty },
-    errors: [403, 404, 409, 507],
+    errors: [403, 404, 409],
   }),
   flush: operation({
     method: 'POST',

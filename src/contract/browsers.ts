@@ -45,6 +45,7 @@ export const browser = z.looseObject({
   profile: profile.optional(),
   profile_save: profileSave.optional().describe("Only on ended sessions with save_changes (this service's own field)"),
   pool: z.looseObject({ id: z.string(), name: z.string().optional() }).optional().describe('Only on a browser leased from a pool'),
+  proxy_id: z.string().optional(),
   viewport: viewport.optional(),
   start_url: z.string().optional(),
   usage: z.looseObject({ uptime_ms: z.int() }).optional(),
@@ -90,7 +91,7 @@ export type BrowserUpdate = z.output<typeof browserUpdate>;
 const browserList = pageQuery.extend({
   status: z.enum(['active', 'deleted', 'all']).default('active'),
   include_deleted: queryBoolean().optional().describe('Deprecated; use status'),
-  query: z.string().optional().describe("Part of a session's name, id, profile or pool"),
+  query: z.string().optional().describe("Part of a session's name, id, profile, pool or proxy id"),
   tags: tags.optional().describe('All pairs must match exactly'),
 });
 
@@ -101,7 +102,7 @@ export const browsers = {
     summary: 'Start a browser session',
     body: browserCreate.prefault({}),
     responses: { 200: json(browser) },
-    errors: [403, 409, 429, 507, 529],
+    errors: [403, 409, 429, 529],
   }),
   list: operation({
     method: 'GET',
@@ -125,14 +126,14 @@ export const browsers = {
     summary: "Change a session's name, tags, profile or viewport; a profile restarts its browser, to which nobody may be connected",
     body: browserUpdate,
     responses: { 200: json(browser) },
-    errors: [403, 404, 409, 507],
+    errors: [403, 404, 409],
   }),
   deleteByID: operation({
     method: 'DELETE',
     path: '/browsers/{id_or_name}',
     summary: 'End a browser session, and wait until its profile is saved; an error says why that failed',
     responses: { 204: empty },
-    errors: [404, 409, 507],
+    errors: [404, 409],
   }),
   fs: files,
   computer,

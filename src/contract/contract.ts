@@ -1,8 +1,50 @@
+import { apiKeys } from './api-keys.ts';
+import { apps } from './apps.ts';
+import { auditLogs } from './audit-logs.ts';
+import { authConnections } from './auth-connections.ts';
 import { browserPools } from './browser-pools.ts';
 import { browsers } from './browsers.ts';
+import { credentialProviders } from './credential-providers.ts';
+import { credentials } from './credentials.ts';
+import { deployments } from './deployments.ts';
+import { invocations } from './invocations.ts';
+import { organization } from './organization.ts';
 import { profiles } from './profiles.ts';
+import { projects } from './projects.ts';
+import { proxies } from './proxies.ts';
+
+/** Written out, so that the declarations of the operations stay in the files of their areas. */
+export type Contract = {
+  browsers: typeof browsers;
+  browserPools: typeof browserPools;
+  profiles: typeof profiles;
+  projects: typeof projects;
+  organization: typeof organization;
+  apiKeys: typeof apiKeys;
+  auditLogs: typeof auditLogs;
+  deployments: typeof deployments;
+  apps: typeof apps;
+  invocations: typeof invocations;
+  auth: { connections: typeof authConnections };
+  credentials: typeof credentials;
+  credentialProviders: typeof credentialProviders;
+  proxies: typeof proxies;
+};
 
 /** Every operation of the service, under the names by which the client offers it. */
-export const contract = { browsers, browserPools, profiles };
-
-export type Contract = typeof contract;
+export const contract: Contract = {
+  browsers,
+  browserPools,
+  profiles,
+  projects,
+  organization,
+  apiKeys,
+  auditLogs,
+  deployments,
+  apps,
+  invocations,
+  auth: { connections: authConnections },
+  credentials,
+  credentialProviders,
+  proxies,
+};

@@ -6,13 +6,19 @@ export const errorStatus = {
   unauthorized: 401,
   forbidden: 403,
   not_found: 404,
+  project_not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
   already_exists: 409,
+  project_not_empty: 409,
+  last_active_project: 409,
   pool_in_use: 409,
+  gone: 410,
   payload_too_large: 413,
   unsupported_media_type: 415,
   range_not_satisfiable: 416,
+  no_active_flow: 422,
+  not_asked: 422,
   rate_limited: 429,
   internal_error: 500,
   recording_failed: 500,
@@ -25,7 +31,7 @@ export const errorStatus = {
 export type ErrorCode = keyof typeof errorStatus;
 
 /** The statuses that every operation may answer. */
-export const commonErrors = [400, 401, 413, 415, 500, 503] as const;
+export const commonErrors = [400, 401, 413, 415, 500, 503, 507] as const;
 
 const part = z.object({ code: z.string(), message: z.string() });
 
@@ -33,6 +39,7 @@ const part = z.object({ code: z.string(), message: z.string() });
 export const errorObject = part.extend({
   details: z.array(part).optional(),
   inner_error: part.optional(),
+  existing_id: z.string().optional().describe('What is in the way of what was to be created'),
 });
 
 export type ErrorObject = z.output<typeof errorObject>;
@@ -42,11 +49,14 @@ export class OperationError extends Error {
   override name = 'OperationError';
   readonly code: ErrorCode;
   readonly details: ErrorObject['details'];
+  /** The id of what is in the way of what was to be created. */
+  readonly existingId: string | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { details?: ErrorObject['details']; cause?: unknown } = {}) {
+  constructor(code: ErrorCode, message: string, options: { details?: ErrorObject['details']; existingId?: string; cause?: unknown } = {}) {
     super(message, { cause: options.cause });
     this.code = code;
     this.details = options.details;
+    this.existingId = options.existingId;
   }
 
   get status(): number {

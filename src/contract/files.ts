@@ -51,7 +51,7 @@ export const files = {
     query: path.extend({ mode: mode.default('644') }),
     body: octets(),
     responses: { 201: empty },
-    errors: [403, 404, 507],
+    errors: [403, 404],
   }),
   listFiles: operation({
     method: 'GET',
@@ -75,7 +75,7 @@ export const files = {
     summary: 'Make a directory and its parents; one that exists is a success',
     body: path.extend({ mode: mode.default('755') }),
     responses: { 201: empty },
-    errors: [403, 404, 409, 507],
+    errors: [403, 404, 409],
   }),
   deleteFile: operation({
     method: 'PUT',
@@ -124,7 +124,7 @@ export const files = {
     summary: 'Write files into the session, all or none, over existing ones and with mode 644; missing parent directories are made',
     body: multipart(upload, { plain: 'files' }),
     responses: { 201: empty },
-    errors: [403, 404, 507],
+    errors: [403, 404],
     repeatable: true,
   }),
   uploadZip: operation({
@@ -133,7 +133,7 @@ export const files = {
     summary: 'Extract a zip archive into a directory of the session, which is made where it is missing; all entries or none',
     body: multipart(zipUpload),
     responses: { 201: empty },
-    errors: [403, 404, 507],
+    errors: [403, 404],
     repeatable: true,
   }),
   watch: {

@@ -1,6 +1,16 @@
 import { z } from 'zod';
-import { commonErrors, errorObject, errorStatus } from './errors.ts';
-import { type Multipart, type Operation, operationsOf, type OperationTree, pathParameterNames, type ResponseKind } from './operation.ts';
+import { errorObject, errorStatus } from './errors.ts';
+import {
+  type DeprecatedOperation,
+  errorsOf,
+  type Multipart,
+  type Octets,
+  type Operation,
+  operationsOf,
+  type OperationTree,
+  pathParameterNames,
+  type ResponseKind,
+} from './operation.ts';
 import { pageHeaders } from './pagination.ts';
 
 type Schema = z.core.JSONSchema.BaseSchema;
@@ -8,7 +18,7 @@ type Content = { [mediaType: string]: { schema?: Schema; encoding?: { [field: st
 
 export type OpenAPIParameter = {
   name: string;
-  in: 'path' | 'query';
+  in: 'path' | 'query' | 'header';
   required: boolean;
   description?: string;
   style?: 'deepObject' | 'form';
@@ -26,6 +36,7 @@ export type OpenAPIOperation = {
   operationId: string;
   summary: string;
   tags: string[];
+  deprecated?: true;
   parameters: OpenAPIParameter[];
   requestBody?: { required: boolean; content: Content };
   responses: { [status: string]: OpenAPIResponse };
@@ -60,17 +71,30 @@ export function openapi(contract: OperationTree, info: { title: string; version:
   };
 }
 
-function describeOperation(name: string, operation: Operation): OpenAPIOperation {
-  const { summary, path, query, body } = operation;
+function describeOperation(name: string, operation: Operation | DeprecatedOperation): OpenAPIOperation {
+  const { summary, path, query, body, scope } = operation;
   return {
     operationId: name,
     summary,
     tags: [name.slice(0, Math.max(0, name.lastIndexOf('.')))],
-    parameters: [...pathParameterNames(path).map(pathParameter), ...(query ? queryParameters(query) : [])],
+    ...('deprecated' in operation && { deprecated: true }),
+    parameters: [
+      ...pathParameterNames(path).map(pathParameter),
+      ...(query ? queryParameters(query) : []),
+      ...(scope === undefined ? [projectParameter] : []),
+    ],
     ...(body && { requestBody: requestBody(body) }),
     responses: { ...successes(operation), ...failures(operation) },
   };
 }
+
+const projectParameter: OpenAPIParameter = {
+  name: 'X-Kernel-Project-Id',
+  in: 'header',
+  required: false,
+  description: "In which project, by its id. Default: the key's, else the organization's default project",
+  schema: { type: 'string' },
+};
 
 function pathParameter(name: string): OpenAPIParameter {
   return { name, in: 'path', required: true, schema: { type: 'string' } };
@@ -115,14 +139,21 @@ function successes({ responses }: Operation): OpenAPIOperation['responses'] {
 
 function success(kind: ResponseKind): OpenAPIResponse {
   if (kind.kind === 'empty') return { description: 'Success, without a body' };
-  if (kind.kind === 'octets') return { description: 'Raw bytes', content: { [kind.mediaType]: {} } };
+  if (kind.kind === 'octets') return { description: 'Raw bytes', ...describeHeaders(kind.headers), content: { [kind.mediaType]: {} } };
   if (kind.kind === 'events') {
     const content = { 'text/event-stream': { schema: jsonSchema(kind.event, 'output') } };
     return { description: "A stream of events, each of them JSON in its event's data", content };
   }
   if (kind.kind === 'json') return { description: 'Success', content: jsonContent(jsonSchema(kind.schema, 'output')) };
   const schema: Schema = { type: 'array', items: jsonSchema(kind.item, 'output') };
-  return { description: 'One page of the list', headers: pagingHeaders, content: jsonContent(schema) };
+  const headers = kind.kind === 'list' ? pagingHeaders : tokenHeaders;
+  return { description: 'One page of the list', headers, content: jsonContent(schema) };
+}
+
+function describeHeaders(headers: Octets['headers']): Pick<OpenAPIResponse, 'headers'> {
+  if (!headers) return {};
+  const described = Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }] as const);
+  return { headers: Object.fromEntries(described) };
 }
 
 const pagingHeaders: NonNullable<OpenAPIResponse['headers']> = {
@@ -135,8 +166,14 @@ const pagingHeaders: NonNullable<OpenAPIResponse['headers']> = {
   [pageHeaders.offset]: { description: "Index of the page's first item", schema: { type: 'integer', minimum: 0 } },
 };
 
-function failures({ errors }: Operation): OpenAPIOperation['responses'] {
-  return Object.fromEntries([...commonErrors, ...errors].map((status) => [status, failure(status)]));
+const tokenHeaders: NonNullable<OpenAPIResponse['headers']> = {
+  [pageHeaders.hasMore]: pagingHeaders[pageHeaders.hasMore]!,
+  [pageHeaders.limit]: pagingHeaders[pageHeaders.limit]!,
+  [pageHeaders.nextPageToken]: { description: 'What asks for the next page; missing on the last one', schema: { type: 'string' } },
+};
+
+function failures(operation: Operation): OpenAPIOperation['responses'] {
+  return Object.fromEntries(errorsOf(operation).map((status) => [status, failure(status)]));
 }
 
 function failure(status: number): OpenAPIResponse {

@@ -41,7 +41,7 @@ export const replays = {
     summary: 'Start to record a session',
     body: replayStart.prefault({}),
     responses: { 201: json(replay) },
-    errors: [403, 404, 409, 507],
+    errors: [403, 404, 409],
     repeatable: false,
   }),
   list: operation({
@@ -63,7 +63,7 @@ export const replays = {
     path: '/browsers/{id}/replays/{replay_id}/stop',
     summary: 'Stop a recording and wait until its video is complete; an error says why one broke off earlier',
     responses: { 200: empty },
-    errors: [403, 404, 507],
+    errors: [403, 404],
     repeatable: true,
   }),
   mark: operation({

@@ -6,7 +6,25 @@ export const name = z.string().regex(/^[a-zA-Z0-9._-]{1,255}$/, 'must be 1 to 25
 /** As `name`, and the empty string, which stands for "no name" on updates. */
 export const nameOrEmpty = z.literal('').or(name);
 
+/** What people call projects and API keys. */
+export const label = z
+  .string()
+  .refine((text) => text !== '' && Array.from(text).length <= 255, 'must have 1 to 255 characters')
+  .refine((text) => !text.includes('\0'), 'must not contain a NUL character');
+
 export const timestamp = z.iso.datetime();
+
+/** The host of a web site, with its port where that is not the usual one; kept as browsers write it. */
+export const domain = z
+  .string()
+  .max(260)
+  .refine(
+    (text) => isHost.test(text) && URL.canParse(`https://${text}`),
+    'must be a domain such as example.com, or with a port localhost:3000',
+  )
+  .overwrite((text) => (URL.canParse(`https://${text}`) ? new URL(`https://${text}`).host : text));
+
+const isHost = /^[\p{L}\p{M}\p{N}_](?:[\p{L}\p{M}\p{N}._-]*[\p{L}\p{M}\p{N}])?(?::\d{1,5})?$/u;
 
 const tagCharacters = /^[A-Za-z0-9 _.:/=+@-]*$/;
 

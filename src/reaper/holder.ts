@@ -3,14 +3,29 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { LeasedFrom, LedgerEntry } from './ledger.ts';
 
 /** What a worker tells the reaper: who it is, and how its leases are given back. Travels over the reaper's socket only. */
 export type Hello = {
   holder: string;
-  service: { baseURL: string; apiKey: string; projectId?: string };
+  service: LeasedFrom & { apiKey: string; userAgent?: string };
   /** The pool to flush at the end of the run. */
   flush?: string;
 };
+
+/** A lease that comes over the socket is one that its holder could not give back. */
+export type Message = Hello | LedgerEntry;
+
+/** What gives leases back for a worker that can't any more. */
+export type LeaseKeeper = Disposable & {
+  /** From here on it gives back what the ledger says that this process holds, as soon as it ends, however it ends. */
+  hold(hello: Hello, signal: AbortSignal): Promise<void>;
+  /** Leaves it to the keeper to give back a lease at once. */
+  leave(entry: LedgerEntry): void;
+};
+
+/** Where no process may outlive the run: what is not given back by its holder ends by the service's idle timeout. */
+export const noReaper: LeaseKeeper = { hold: async () => undefined, leave: () => undefined, [Symbol.dispose]: () => undefined };
 
 /** Where the reaper of a run listens. */
 export function reaperSocket(directory: string): string {
@@ -18,7 +33,7 @@ export function reaperSocket(directory: string): string {
 }
 
 /** A worker's connection to the run's reaper. It never keeps the process alive. */
-export class ReaperConnection implements Disposable {
+export class ReaperConnection implements LeaseKeeper {
   readonly #socket: Socket;
 
   constructor(socket: Socket) {
@@ -27,12 +42,15 @@ export class ReaperConnection implements Disposable {
     socket.unref();
   }
 
-  /** From here on the reaper gives back what the ledger says that this process holds, as soon as it ends, however it ends. */
   async hold(hello: Hello, signal: AbortSignal): Promise<void> {
     this.#socket.write(`${JSON.stringify(hello)}\n`);
     this.#socket.ref();
     await once(this.#socket, 'data', { signal });
     this.#socket.unref();
+  }
+
+  leave(entry: LedgerEntry): void {
+    this.#socket.write(`${JSON.stringify(entry)}\n`);
   }
 
   [Symbol.dispose](): void {

@@ -1,16 +1,29 @@
-import { appendFileSync, lstatSync, mkdirSync, readFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { appendFileSync, linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
-/** One line of the ledger. `lease` is the same on the two lines of one lease; `at` is in milliseconds since the epoch. */
+/** The service of a lease. `pid` is the process of an embedded one, with which all of its browsers end. */
+export type LeasedFrom = { baseURL: string; projectId?: string | undefined; pid?: number | undefined };
+
+/**
+ * One line of the ledger. A lease is asked for, acquired unless that was in vain, and released in any case; `lease` is the same on its
+ * lines, and at the service the session's tag. `at` is in milliseconds since the epoch.
+ */
 export type LedgerEntry = {
-  event: 'acquired' | 'released';
+  event: 'asked' | 'acquired' | 'released';
   lease: string;
+  /** `<pid of the runner>:<parallel index>:<pid of the worker>` */
   holder: string;
   at: number;
-  /** Where it was leased from; a single session has none. */
+  service: LeasedFrom;
+  /** Where it is leased from; a single session has none. */
   pool?: string;
-  sessionId: string;
+  /** Until when the service may grant what was asked for, in milliseconds since the epoch. */
+  until?: number;
+  /** Unknown as long as it was only asked for. */
+  sessionId?: string;
 };
 
 export type LeaseCount = { acquired: number; released: number; leaked: number };
@@ -20,6 +33,7 @@ export type LeaseCount = { acquired: number; released: number; leaked: number };
  * given back. A run is known by its runner, the parent process of its workers. It holds no secret.
  */
 export class Ledger {
+  /** The run's own, with what its processes share. */
   readonly directory: string;
   readonly #file: string;
 
@@ -28,9 +42,43 @@ export class Ledger {
     this.#file = join(directory, 'ledger.jsonl');
   }
 
-  /** Synchronous, so that no line is lost when the process ends right after. */
+  /** The `User-Agent` of the run's calls, by which the service's audit records of the run are found; `undefined` before there are any. */
+  get userAgent(): string | undefined {
+    try {
+      return readFileSync(this.#userAgentFile, 'utf8');
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** As `userAgent`, which is made for the first worker that asks. */
+  makeUserAgent(): string {
+    const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
+    const draft = `${this.#userAgentFile}.${process.pid}`;
+    writeFileSync(draft, `playwright-pool/${version} run/${randomUUID()}`, { mode: 0o600 });
+    try {
+      // A link appears with its content, and only for the first.
+      linkSync(draft, this.#userAgentFile);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    } finally {
+      rmSync(draft, { force: true });
+    }
+    return readFileSync(this.#userAgentFile, 'utf8');
+  }
+
+  get #userAgentFile(): string {
+    return join(this.directory, 'user-agent');
+  }
+
+  /** Synchronous, so that no line is lost when the process ends right after. @throws Error when there is no room for it. */
   append(entry: LedgerEntry): void {
-    appendFileSync(this.#file, `${JSON.stringify(entry)}\n`, { mode: 0o600 });
+    try {
+      appendFileSync(this.#file, `${JSON.stringify(entry)}\n`, { mode: 0o600 });
+    } catch (error) {
+      const advice = 'Make room there, or set TMPDIR to another directory';
+      throw new Error(`The run's leases can't be written down: ${(error as Error).message}. ${advice}`, { cause: error });
+    }
   }
 
   read(): LedgerEntry[] {
@@ -42,15 +90,15 @@ export class Ledger {
     }
     // A line that is just being written has no line break yet.
     const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
-    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as LedgerEntry);
+    return lines.flatMap(entryIn);
   }
 
-  /** The leases that were acquired and not yet released, oldest first. */
+  /** The last lines of the leases that were not released yet, oldest first. */
   open(): LedgerEntry[] {
     const open = new Map<string, LedgerEntry>();
     for (const entry of this.read()) {
-      if (entry.event === 'acquired') open.set(entry.lease, entry);
-      else open.delete(entry.lease);
+      if (entry.event === 'released') open.delete(entry.lease);
+      else open.set(entry.lease, entry);
     }
     return [...open.values()];
   }
@@ -72,6 +120,17 @@ export function runDirectory(runnerPid: number): string {
   return join(userDirectory(), `run-${runnerPid}`);
 }
 
+/** The pid of the runner whose directory it is; `undefined` for what is no run's directory. */
+export function runnerOf(directory: string): number | undefined {
+  const pid = /^run-(\d+)$/.exec(basename(directory))?.[1];
+  return pid === undefined ? undefined : Number(pid);
+}
+
+/** The pid of the worker that is an entry's holder. */
+export function workerOf({ holder }: LedgerEntry): number {
+  return Number(holder.split(':')[2]);
+}
+
 /** Makes the run's directory. Throws when somebody else owns the place. */
 export function makeRunDirectory(runnerPid: number): string {
   const parent = userDirectory();
@@ -82,6 +141,16 @@ export function makeRunDirectory(runnerPid: number): string {
   const directory = runDirectory(runnerPid);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   return directory;
+}
+
+/** A line that was cut short, by a full disk for instance, is none. */
+function entryIn(line: string): LedgerEntry[] {
+  try {
+    const entry = JSON.parse(line) as Partial<LedgerEntry>;
+    return entry.lease && entry.holder && entry.service ? [entry as LedgerEntry] : [];
+  } catch {
+    return [];
+  }
 }
 
 function userDirectory(): string {

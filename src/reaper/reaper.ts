@@ -2,22 +2,30 @@ import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Hello } from './holder.ts';
-import type { Ledger, LedgerEntry } from './ledger.ts';
+import type { Client } from '../client/index.ts';
+import { abandonedRuns, isAbandoned } from './abandoned.ts';
+import type { Hello, Message } from './holder.ts';
+import { hasEnded, isAlive } from './is-alive.ts';
+import type { LeasedFrom, Ledger, LedgerEntry } from './ledger.ts';
 
 /** How often the reaper looks whether the runner still lives, and how long the workers may outlive it, in milliseconds. */
 const runnerPoll = 250;
 const workerGrace = 5000;
 const releaseAttempts = 5;
+const lookAgainAfter = 1000;
+const callTimeout = 10_000;
 
-/** Gives leases back for the workers of one run. */
+/** Gives leases back for the workers of one run, and for earlier runs that could not. */
 export class Reaper {
   readonly #ledger: Ledger;
   readonly #server: Server;
-  readonly #holders = new Map<Socket, Hello>();
-  /** Everyone that ever held, since a lease of a worker that is gone is given back by its credentials. */
-  readonly #known = new Map<string, Hello>();
-  readonly #releasing = new Set<Promise<void>>();
+  readonly #holders = new Map<Socket, string>();
+  /** By the place of the service: a lease of a worker that is gone is given back by its credentials, or another worker's. */
+  readonly #services = new Map<string, Hello['service']>();
+  readonly #toFlush = new Map<string, { pool: string; service: Hello['service'] }>();
+  /** By the lease. */
+  readonly #releasing = new Map<string, Promise<void>>();
+  readonly #sweeping = new Set<Promise<void>>();
 
   constructor(ledger: Ledger) {
     this.#ledger = ledger;
@@ -39,78 +47,105 @@ export class Reaper {
     while (this.#holders.size > 0 && Date.now() < deadline) await delay(50);
     this.#server.close();
     for (const socket of this.#holders.keys()) socket.destroy();
-    for (const holder of this.#known.keys()) this.#reap(holder);
-    await Promise.all(this.#releasing);
+    for (const entry of this.#ledger.open()) this.#startRelease(entry);
+    await Promise.all([...this.#releasing.values(), ...this.#sweeping]);
     await this.#flush();
     if (this.#ledger.open().length === 0) rmSync(this.#ledger.directory, { recursive: true, force: true });
   }
 
   #greet(socket: Socket): void {
     socket.on('error', () => undefined);
-    createInterface(socket).once('line', (line) => {
-      const hello = JSON.parse(line) as Hello;
-      this.#holders.set(socket, hello);
-      this.#known.set(hello.holder, hello);
+    createInterface(socket).on('line', (line) => {
+      const message = JSON.parse(line) as Message;
+      if ('lease' in message) return this.#startRelease(message);
+      this.#holders.set(socket, message.holder);
+      this.#meet(message);
       socket.write('held\n');
     });
     socket.on('close', () => {
-      const hello = this.#holders.get(socket);
+      const holder = this.#holders.get(socket);
       this.#holders.delete(socket);
-      if (hello) this.#reap(hello.holder);
+      if (holder === undefined) return;
+      for (const entry of this.#ledger.open()) if (entry.holder === holder) this.#startRelease(entry);
     });
   }
 
-  #reap(holder: string): void {
-    const hello = this.#known.get(holder);
-    if (!hello) return;
-    for (const entry of this.#ledger.open()) {
-      if (entry.holder !== holder) continue;
-      const releasing = this.#release(entry, hello).finally(() => this.#releasing.delete(releasing));
-      this.#releasing.add(releasing);
+  #meet({ service, flush }: Hello): void {
+    const place = placeOf(service);
+    if (flush !== undefined) this.#toFlush.set(`${place} ${flush}`, { pool: flush, service });
+    if (this.#services.has(place)) return;
+    this.#services.set(place, service);
+    // What is not swept now stays for a later run.
+    const sweeping = this.#sweep().catch(() => undefined);
+    this.#sweeping.add(sweeping);
+  }
+
+  /** Gives back what earlier runs left at the services that are known now. */
+  async #sweep(): Promise<void> {
+    for (const { ledger, isForgotten } of await abandonedRuns(this.#ledger.directory)) {
+      const released = await Promise.all(ledger.open().map((entry) => this.#release(entry)));
+      // Another runner may have got the pid meanwhile.
+      const isDone = (isForgotten || released.every(Boolean)) && (await isAbandoned(ledger.directory));
+      if (isDone) rmSync(ledger.directory, { recursive: true, force: true });
     }
   }
 
-  async #release(entry: LedgerEntry, hello: Hello): Promise<void> {
-    const { createClient, NotFoundError } = await loadClient();
-    await using client = createClient({ ...hello.service, callTimeout: 10_000 });
-    for (let attempt = 1; attempt <= releaseAttempts; attempt++) {
-      try {
-        // What its holder did not give back itself is in an unknown state.
-        if (entry.pool === undefined) await client.browsers.deleteByID(entry.sessionId);
-        else await client.browserPools.release(entry.pool, { session_id: entry.sessionId, reuse: false });
-      } catch (error) {
-        if (!(error instanceof NotFoundError)) {
-          await delay(200 * 2 ** attempt);
-          continue;
-        }
-      }
-      this.#ledger.append({ ...entry, event: 'released', at: Date.now() });
-      return;
+  #startRelease(entry: LedgerEntry): void {
+    if (this.#releasing.has(entry.lease)) return;
+    const releasing = this.#releaseAndNote(entry).finally(() => this.#releasing.delete(entry.lease));
+    this.#releasing.set(entry.lease, releasing);
+  }
+
+  async #releaseAndNote(entry: LedgerEntry): Promise<void> {
+    try {
+      if (await this.#release(entry)) this.#ledger.append({ ...entry, event: 'released', at: Date.now() });
+    } catch {
+      // What could not be noted is looked for again by a later run.
     }
+  }
+
+  /** Whether the service has nothing under this lease any more. */
+  async #release(entry: LedgerEntry): Promise<boolean> {
+    const service = this.#services.get(placeOf(entry.service));
+    if (!service) return hasEnded(entry.service);
+    const { createClient } = await loadClient();
+    await using client = createClient({ ...service, callTimeout });
+    for (let attempt = 1; attempt <= releaseAttempts && !hasEnded(entry.service);) {
+      try {
+        if (await endLease(client, entry)) return true;
+        await delay(lookAgainAfter);
+      } catch {
+        await delay(200 * 2 ** attempt++);
+      }
+    }
+    return hasEnded(entry.service);
   }
 
   async #flush(): Promise<void> {
-    const pools = new Map<string, Hello>();
-    for (const hello of this.#known.values()) if (hello.flush !== undefined) pools.set(hello.flush, hello);
-    for (const [pool, hello] of pools) {
+    for (const { pool, service } of this.#toFlush.values()) {
+      if (hasEnded(service)) continue;
       const { createClient } = await loadClient();
-      await using client = createClient({ ...hello.service, callTimeout: 10_000 });
+      await using client = createClient({ ...service, callTimeout });
       // The service may be gone together with the runner, and its idle browsers with it.
       await client.browserPools.flush(pool).catch(() => undefined);
     }
   }
 }
 
+/** Gives back what is held under the lease; false as long as the service may still grant what was asked for. */
+async function endLease(client: Client, entry: LedgerEntry): Promise<boolean> {
+  const { findLeased, giveBack } = await import('./give-back.ts');
+  const session = await findLeased(client, entry);
+  // What its holder did not give back itself is in an unknown state.
+  if (session) await giveBack(client, { pool: entry.pool, sessionId: session.session_id, reuse: false });
+  return session !== undefined || entry.event === 'acquired' || Date.now() > (entry.until ?? 0);
+}
+
+function placeOf({ baseURL, projectId = '' }: LeasedFrom): string {
+  return `${baseURL} ${projectId}`;
+}
+
 /** Loaded when there is something to give back: the workers wait for the reaper's start, and most runs leave it nothing to do. */
 function loadClient() {
   return import('../client/index.ts');
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }

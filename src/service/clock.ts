@@ -6,11 +6,24 @@ export type Clock = {
   after(ms: number, callback: () => void): () => void;
 };
 
+/** The longest that a timer of Node can wait, in ms: about 25 days. */
+const longestTimer = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    timer.unref();
+    let timer: NodeJS.Timeout;
+    const wait = (restMs: number) => {
+      timer = setTimeout(() => (restMs > longestTimer ? wait(restMs - longestTimer) : callback()), Math.min(restMs, longestTimer));
+      timer.unref();
+    };
+    wait(ms);
     return () => clearTimeout(timer);
   },
 };
+
+/** A clock that goes as the machine's does, and shows `start`, in ms since the epoch, now. */
+export function clockFrom(start: number): Clock {
+  const startedAt = performance.now();
+  return { ...systemClock, now: () => Math.round(start + performance.now() - startedAt) };
+}

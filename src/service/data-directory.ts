@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -116,6 +116,12 @@ export async function writePrivateFile(file: string, text: string): Promise<void
   await rm(temporary, { force: true });
   await writeFile(temporary, text, { mode: 0o600, flag: 'wx' });
   await rename(temporary, file);
+}
+
+/** Removes what a killed service has left of private files. Only the service that holds the directory may call this. */
+export async function removeUnfinished(dataDirectory: string): Promise<void> {
+  const left = (await readdir(dataDirectory)).filter((name) => /^(api-key|service\.json)\.\d+\.tmp$/.test(name));
+  await Promise.all(left.map((name) => rm(join(dataDirectory, name), { force: true })));
 }
 
 /** Resolves when a service of the directory answers: the one started here, or one that another process started at the same time. */

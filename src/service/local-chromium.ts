@@ -1,9 +1,9 @@
 import { launchChromium } from './browsers/chromium.ts';
 import type { Commands } from './browsers/cdp-protocol.ts';
-import { findChromium, hasDisplay, type Environment } from './browsers/find-chromium.ts';
+import { findChromium, hasDisplay, playwrightDirectory, type Environment } from './browsers/find-chromium.ts';
 import { readSessionCookies } from './browsers/profile-directories.ts';
 
-export { hasDisplay };
+export { hasDisplay, playwrightDirectory };
 
 /** What Chromium says unasked, over the connection of the one who started it. */
 export type CdpMessage = { method: string; params: Record<string, unknown>; sessionId?: string };

@@ -5,32 +5,27 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contract } from '../contract/contract.ts';
+import type { AuthConnections } from './auth/connections.ts';
+import { flowEvents } from './auth/flow-events.ts';
 import type { ChromiumSettings } from './browsers/chromium.ts';
-import { Encoder, type VideoFormat } from './browsers/encoder.ts';
-import { Pools } from './browsers/pools.ts';
-import { ProfileDirectories } from './browsers/profile-directories.ts';
-import { Replays } from './browsers/replays.ts';
-import { Sessions } from './browsers/sessions.ts';
+import type { VideoFormat } from './browsers/encoder.ts';
+import { endOrphans } from './browsers/orphans.ts';
+import type { Replays } from './browsers/replays.ts';
+import { Callers } from './callers.ts';
 import { systemClock, type Clock } from './clock.ts';
-import { DataDirectoryInUseError, readServiceRecord, writePrivateFile } from './data-directory.ts';
-import { browserPoolHandlers } from './handlers/browser-pools.ts';
-import { browserHandlers } from './handlers/browsers.ts';
-import { computerHandlers } from './handlers/computer.ts';
-import { fileHandlers } from './handlers/files.ts';
-import { replayHandlers } from './handlers/replays.ts';
-import { HeldSessions } from './browsers/held-sessions.ts';
-import { profileHandlers } from './handlers/profiles.ts';
+import { DataDirectoryInUseError, readServiceRecord, removeUnfinished, writePrivateFile } from './data-directory.ts';
 import { createApp } from './http/app.ts';
+import { Auditor } from './http/audit.ts';
 import { CdpProxy } from './http/cdp-proxy.ts';
 import { listen } from './http/server.ts';
+import { operationHandlers } from './operation-handlers.ts';
+import type { HostedLogin } from './pages/hosted-login-page.ts';
 import { LiveViewSockets } from './pages/live-view-sockets.ts';
 import { createPages } from './pages/pages.ts';
 import type { ReplayView } from './pages/replay-pages.ts';
+import { openParts } from './parts.ts';
 import { ApiKeyStore } from './store/api-keys.ts';
 import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './store/database.ts';
-import { PoolStore } from './store/pools.ts';
-import { ProfileStore } from './store/profiles.ts';
-import { ReplayStore } from './store/replays.ts';
 
 export { DataDirectoryInUseError };
 
@@ -47,6 +42,10 @@ export type ServiceOptions = {
   replayFormat?: VideoFormat;
   /** What tells the time; tests move it. */
   clock?: Clock;
+  /** The organization's limit: how many browsers run at once at most, those of pools included. Default: 1000. */
+  maxConcurrentSessions?: number;
+  /** How many days audit records are kept; 0 records nothing. Default: 90. */
+  auditRetentionDays?: number;
   /** The largest request body in bytes. Default: 8 MiB for JSON, no limit for files. */
   bodyLimit?: number;
 };
@@ -72,74 +71,62 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
   const database = await openStore(dataDirectory);
   try {
     const sessionsDirectory = join(directory, 'sessions');
+    if (dataDirectory !== undefined) {
+      await endOrphans(sessionsDirectory);
+      await removeUnfinished(dataDirectory);
+    }
     await rm(sessionsDirectory, { recursive: true, force: true, maxRetries: 10 });
     await mkdir(sessionsDirectory, { mode: 0o700 });
 
-    const apiKey = options.apiKey ?? (await storedKey(dataDirectory));
     const apiKeys = new ApiKeyStore(database, clock);
+    const apiKey = options.apiKey ?? (await storedKey(dataDirectory, (key) => apiKeys.isRevoked(key)));
     apiKeys.setOwn(apiKey);
-    const profiles = new ProfileStore(database, clock);
-    const profileDirectories = await ProfileDirectories.open({
-      directory: join(directory, 'profiles'),
-      records: profiles,
-      onSaved: (profileId) => void pools.profileSaved(profileId),
-    });
-    const sessions = new Sessions({
+    let url = '';
+    const parts = await openParts({
+      directory,
+      sessionsDirectory,
+      isKept: dataDirectory !== undefined,
+      database,
+      apiKeys,
       clock,
-      directory: sessionsDirectory,
-      profiles: profileDirectories,
       chromium: options.chromium ?? {},
+      replayFormat: options.replayFormat,
+      maxConcurrentSessions: options.maxConcurrentSessions ?? 1000,
+      auditRetentionDays: options.auditRetentionDays ?? 90,
+      url: () => url,
     });
-    const resolveProfile = profiles.resolve.bind(profiles);
-    const pools: Pools = new Pools({ clock, sessions, store: new PoolStore(database), resolveProfile });
-
-    const encoder = new Encoder({ directory: sessionsDirectory, chromium: options.chromium ?? {}, environment: process.env, clock });
-    const replays = await Replays.open({
-      directory: join(directory, 'replays'),
-      records: new ReplayStore(database),
-      encoder,
-      format: options.replayFormat,
-      clock,
-    });
-
-    const held = new HeldSessions(sessions, clock);
-    const surroundings = { hasDisplay: sessions.hasDisplay, resolveProfile };
+    const { apps, auditLogs, connections, endBrowsers, projects, replays, sessions } = parts;
+    const auditor = new Auditor({ contract, trail: auditLogs, clock });
     const app = createApp({
       contract,
-      handlers: {
-        browsers: {
-          ...browserHandlers({ sessions: held, surroundings, clock }),
-          fs: fileHandlers(held),
-          computer: computerHandlers(held),
-          replays: replayHandlers({ sessions: held, replays }),
-        },
-        browserPools: browserPoolHandlers({ pools, clock }),
-        profiles: profileHandlers({ store: profiles, directories: profileDirectories }),
-      },
-      accepts: (token) => apiKeys.accepts(token),
+      handlers: operationHandlers(parts),
+      callers: new Callers(apiKeys, projects),
+      clock,
+      auditor,
       openapi,
       pages: createPages({
         findReplay: (id, token) => replayView(replays, id, token),
         findLiveView: (token) => sessions.byLiveViewToken(token),
+        findLogin: (token) => hostedLogin(connections, token, clock),
       }),
       ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
       ...(addUser && { addUser }),
     });
     const proxy = new CdpProxy({ byToken: (token) => sessions.byToken(token), clock });
     const liveViews = new LiveViewSockets({ byToken: (token) => sessions.byLiveViewToken(token), clock });
-    const endBrowsers = async () => {
-      await pools.close();
-      await sessions.close();
-      await replays.close();
-    };
     const server = await listen({
       fetch: app.fetch,
       port: options.port ?? 0,
+      follow: (...exchange) => auditor.follow(...exchange),
       upgrade: (...upgrade) => liveViews.upgrade(...upgrade) || proxy.upgrade(...upgrade),
     }).catch(async (error: unknown) => {
       await endBrowsers();
+      auditLogs.close();
       throw error;
     });
+
+    url = server.url;
+    apps.resume();
 
     const end = async () => {
       server.stop();
@@ -147,6 +134,7 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
       proxy.close();
       liveViews.close();
       await server.drain();
+      auditLogs.close();
       closeDatabase(database);
       await rm(dataDirectory === undefined ? directory : sessionsDirectory, { recursive: true, force: true, maxRetries: 10 });
     };
@@ -171,11 +159,12 @@ async function openStore(dataDirectory: string | undefined): Promise<Database> {
   }
 }
 
-async function storedKey(dataDirectory: string | undefined): Promise<string> {
+/** The key in the data directory; a new one where there is none, or one that opens nothing any more. */
+async function storedKey(dataDirectory: string | undefined, isRevoked: (key: string) => boolean): Promise<string> {
   if (dataDirectory === undefined) return newKey();
   const file = join(dataDirectory, 'api-key');
   const stored = existsSync(file) ? (await readFile(file, 'utf8')).trim() : '';
-  if (stored !== '') return stored;
+  if (stored !== '' && !isRevoked(stored)) return stored;
   const key = newKey();
   await writePrivateFile(file, `${key}\n`);
   return key;
@@ -188,6 +177,18 @@ function newKey(): string {
 function replayView(replays: Replays, id: string, token: string): ReplayView | undefined {
   const record = replays.byToken(token);
   return record?.id === id ? { ...record, error: record.failure?.message, video: () => replays.video(record) } : undefined;
+}
+
+function hostedLogin(connections: AuthConnections, token: string, clock: Clock): HostedLogin | undefined {
+  const found = connections.byToken(token);
+  if (!found) return undefined;
+  const { id, projectId, domain, profileName } = found.record;
+  return {
+    domain,
+    profileName,
+    events: (host, signal) => flowEvents(connections.follow(id, signal), { host, clock }),
+    submit: (submission) => connections.submit(projectId, id, submission),
+  };
 }
 
 async function openapi(): Promise<unknown> {

@@ -8,6 +8,7 @@ import { compress } from '@mongodb-js/zstd';
 import { expect, type TestInfo } from '@playwright/test';
 import { pack as tarPack, type Header } from 'tar-stream';
 import { extract, type ExtractOptions } from '../../src/archive/index.ts';
+import { randomOf } from '../support/random.ts';
 
 /** Why tests with the command line's zstd are skipped, where it is missing. */
 export const noZstd = spawnSync('zstd', ['--version']).error !== undefined && 'there is no zstd command here: apt-get install zstd';
@@ -36,17 +37,6 @@ export function sumHeader(tar: Buffer, offset: number): void {
   header.fill(' ', 148, 156);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
-}
-
-/** A random number generator that gives the same numbers for the same seed (mulberry32). */
-export function randomOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
 }
 
 /** Bytes that zstd compresses a little. */

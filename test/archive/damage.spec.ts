@@ -3,7 +3,8 @@ import { buffer } from 'node:stream/consumers';
 import { compress } from '@mongodb-js/zstd';
 import { expect, test } from '@playwright/test';
 import { pack } from '../../src/archive/index.ts';
-import { contentOf, expectRefused, extractHere, randomOf, sampleDirectory, tarOf, zstdOf } from './archives.ts';
+import { randomOf } from '../support/random.ts';
+import { contentOf, expectRefused, extractHere, sampleDirectory, sumHeader, tarOf, zstdOf } from './archives.ts';
 
 const anyRefusal = { code: expect.any(String) };
 
@@ -129,4 +130,12 @@ test('a directory that was there keeps what it had when the archive turns out to
   await extractHere(testInfo, archive, { replace: true });
   expect(await readdir(target)).toEqual(['new']);
   expect(await readFile(`${target}/new`, 'utf8')).toBe('new');
+});
+
+test('a size that is no number is refused, and its content not waited for', async ({}, testInfo) => {
+  const tar = await tarOf([{ name: 'file', content: 'content' }]);
+  // The first byte says that a number in base 256 follows, but not of which sign.
+  tar[124] = 0xc0;
+  sumHeader(tar, 0);
+  await expectRefused(testInfo, tar, { code: 'corrupt', message: expect.stringContaining('size') });
 });

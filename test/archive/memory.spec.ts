@@ -4,10 +4,11 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from '@playwright/test';
-import { sampleBytes } from './archives.ts';
+import { contentOf, noZstd, sampleBytes, shell } from './archives.ts';
+import { isLong, longOnly } from '../support/long-form.ts';
 
 const run = promisify(execFile);
-const built = pathToFileURL(path.resolve('dist/src/archive/index.js')).href;
+const built = pathToFileURL(path.resolve('build/src/archive/index.js')).href;
 const megabytes = 200;
 
 /** Runs a module in a process of its own that has the archive's functions, and returns the most memory that it took, in MB. */
@@ -22,6 +23,8 @@ async function memoryOf(code: string): Promise<number> {
 }
 
 test(`packing and extracting ${megabytes} MB takes less than 200 MB of memory`, async ({}, testInfo) => {
+  // `npm run bench -- profile` has the bars: beside other work garbage is collected late.
+  test.skip(!isLong, longOnly);
   const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => testInfo.outputPath(name)) as [string, string, string];
   await mkdir(original, { recursive: true });
   const sample = sampleBytes(5_000_000);
@@ -34,5 +37,22 @@ test(`packing and extracting ${megabytes} MB takes less than 200 MB of memory`, 
   expect((await stat(archive)).size).toBeGreaterThan(20_000_000);
   expect(await memoryOf(`await extract(createReadStream('${archive}'), '${copy}')`)).toBeLessThan(200);
   expect(await readdir(copy)).toHaveLength(1000 + megabytes / 10 - 1);
+  for (const directory of [original, copy]) await rm(directory, { recursive: true });
+});
+
+test('one frame of 300 MB, which tar and zstd made, is read with less than 200 MB of memory', async ({}, testInfo) => {
+  test.skip(noZstd !== false, String(noZstd));
+  test.skip(!isLong, longOnly);
+  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => testInfo.outputPath(name)) as [string, string, string];
+  await mkdir(original, { recursive: true });
+  const sample = sampleBytes(5_000_000);
+  for (let index = 0; index < 30; index += 1) {
+    await writeFile(path.join(original, `large-${index}`), Buffer.concat([sample.subarray(index), sample]));
+  }
+  await shell('tar c -C original . | zstd -q > archive', testInfo.outputDir);
+  const frames = await shell('zstd --list --verbose archive', testInfo.outputDir);
+  expect(frames.toString()).toMatch(/Frames: 1\n/);
+  expect(await memoryOf(`await extract(createReadStream('${archive}'), '${copy}')`)).toBeLessThan(200);
+  expect(await contentOf(copy)).toEqual(await contentOf(original));
   for (const directory of [original, copy]) await rm(directory, { recursive: true });
 });

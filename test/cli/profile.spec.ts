@@ -210,7 +210,7 @@ test('on a terminal there are colours and questions', async ({ env, run, service
   await run(['create', 'ann']);
   expect((await onTerminal('list', {})).output).toContain('\u001B[1mNAME');
   expect((await onTerminal('list', { NO_COLOR: '1' })).output).not.toContain('\u001B');
-  expect(await onTerminal('delete ann', {}, 'n\n')).toMatchObject({ code: 1, output: expect.stringContaining('nothing was deleted') });
+  expect(await onTerminal('delete ann', {}, 'n\n')).toMatchObject({ code: 1, output: expect.stringContaining('nothing was changed') });
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
   expect((await onTerminal('delete ann', {}, 'y\n')).code).toBe(0);
   expect((await call('GET', '/profiles/ann')).status).toBe(404);

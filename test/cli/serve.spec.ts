@@ -89,7 +89,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     cli.child.kill(signal);
     expect(await cli.exited).toEqual({ code: 0, signal: null });
     await expectNoProcessWith(directory);
-    expect((await readdir(directory)).toSorted()).toEqual(['api-key', 'profiles', 'replays', 'service.db']);
+    expect((await readdir(directory)).toSorted()).toEqual(['api-key', 'deployments', 'profiles', 'replays', 'service.db']);
   });
 }
 
@@ -144,3 +144,36 @@ test('the public client and Playwright use a service that shares no file system 
   await expect(page).toHaveTitle('uploaded');
   await browser.close();
 });
+
+test('the clock starts at the time that is given, and goes on from there', async ({ serve }) => {
+  const before = await serve(['--clock-start', '2026-11-23T23:59:00Z']);
+  const { status, headers } = await before.call('GET', '/projects');
+  expect({ status, sunset: headers.get('sunset') }).toEqual({ status: 200, sunset: 'Tue, 24 Nov 2026 00:00:00 GMT' });
+  const { body: created } = await before.call('POST', '/profiles', { name: 'ann' });
+  expect(created.created_at).toMatch(/^2026-11-23T23:59:/);
+  expect((await before.call('POST', '/profiles', { name: 'bob' })).body.created_at > created.created_at).toBe(true);
+  before.cli.child.kill('SIGTERM');
+  await before.cli.exited;
+  const after = await serve(['--clock-start', '2026-11-24']);
+  expect(await after.call('GET', '/projects')).toMatchObject({ status: 410, body: { code: 'gone' } });
+  expect((await after.call('GET', '/org/projects')).status).toBe(200);
+});
+
+test('the number of browsers that run at once can be limited', async ({ serve }) => {
+  const { call } = await serve(['--max-sessions', '1']);
+  expect((await call('GET', '/org/limits')).body).toMatchObject({ max_concurrent_sessions: 1 });
+  expect((await call('POST', '/browsers', { headless: true })).status).toBe(200);
+  expect((await call('POST', '/browsers', { headless: true })).status).toBe(429);
+});
+
+for (const [option, value] of [
+  ['--clock-start', 'tomorrow'],
+  ['--clock-start', '2026-13-45'],
+  ['--max-sessions', '0'],
+] as const) {
+  test(`${option} ${value} is refused`, async ({ directory }) => {
+    const cli = new CliProcess(['serve', '--data-dir', directory, option, value]);
+    expect(await cli.exited).toEqual({ code: 2, signal: null });
+    expect(cli.output).toContain(option);
+  });
+}

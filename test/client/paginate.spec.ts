@@ -100,3 +100,19 @@ test('options hold for each page: the call timeout, retries, the signal', async 
   controller.abort(new Error('enough'));
   await expect(names(list)).rejects.toThrow('enough');
 });
+
+test('a list that is paged by tokens gives the items of all pages, and repeats the query', async ({ serve, connect }) => {
+  const record = { timestamp: '2026-01-01T00:00:00Z', path: '/a' };
+  const server = await serve({ json: [record, record], headers: { 'X-Next-Page-Token': 'a b' } }, { json: [record] });
+  const query = { start: '2026-01-01T00:00:00Z', end: '2026-01-02T00:00:00Z', search_user_id: ['a', 'b'] };
+  expect(await collect(connect(server).auditLogs.list(query))).toEqual([record, record, record]);
+  const url = '/audit-logs?start=2026-01-01T00%3A00%3A00Z&end=2026-01-02T00%3A00%3A00Z&search_user_id=a%2Cb';
+  expect(server.calls.map((call) => call.url)).toEqual([url, `${url}&page_token=a%20b`]);
+});
+
+test('a list whose token stands still fails instead of going on for ever', async ({ serve, connect }) => {
+  const server = await serve({ json: [], headers: { 'X-Next-Page-Token': 'x' } });
+  const list = connect(server).auditLogs.list({ start: '2026-01-01T00:00:00Z', end: '2026-01-02T00:00:00Z' });
+  await expect(collect(list)).rejects.toThrow(/the list has no end/);
+  expect(server.calls).toHaveLength(2);
+});

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createClient, UnauthorizedError } from '../../src/client/index.ts';
 import { pathSegment, queryString } from '../../src/client/request.ts';
+import { contract } from '../../src/contract/contract.ts';
 import { apiKey, errorOf, test } from './recording-server.ts';
 
 test('a call carries the API key, the product name and what it accepts', async ({ serve, connect }) => {
@@ -178,7 +179,7 @@ test('a body that is no bytes is a TypeError', async ({ serve, connect }) => {
 test('the client is plain objects, and functions work detached from it', async ({ serve, connect }) => {
   const server = await serve({ status: 401, json: { code: 'unauthorized', message: 'no' } });
   const client = connect(server);
-  expect(Object.keys(client)).toEqual(['browsers', 'browserPools', 'profiles', 'close']);
+  expect(Object.keys(client)).toEqual([...Object.keys(contract), 'close']);
   expect(Object.keys(client.browsers.computer)).toContain('moveMouse');
   const { retrieve } = client.profiles;
   await expect(retrieve('x')).rejects.toThrow(UnauthorizedError);

@@ -170,6 +170,19 @@ test('an upload that the service refuses early fails with that answer, and destr
   expect(body.destroyed).toBe(true);
 });
 
+test('an upload whose connection breaks fails with a ConnectionError, whatever it is sent from', async ({ serve, connect }) => {
+  const server = await serve((request) => void request.once('data', () => request.socket.end()));
+  for (const body of [
+    megabytes(50),
+    Readable.from(megabytes(50)),
+    new Blob([Buffer.alloc(20 * megabyte)]).stream(),
+    Buffer.alloc(20 * megabyte),
+  ]) {
+    const error = await errorOf(connect(server).browsers.fs.writeFile('a', body, { path: '/x' }, { maxRetries: 0 }));
+    expect(error).toBeInstanceOf(ConnectionError);
+  }
+});
+
 test('a stream that was never sent is destroyed with the call', async ({ connect }) => {
   const { fs } = connect({ url: 'http://127.0.0.1:1' }).browsers;
   const unreachable = new Readable({ read: () => {} });

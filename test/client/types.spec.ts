@@ -1,14 +1,18 @@
 import { expect, test } from '@playwright/test';
 import type {
+  AuditLog,
+  AuditLogDownloadProgress,
   Browser,
   BrowserPool,
   Bytes,
   CallOptions,
   Client,
+  CredentialProviderItem,
   FileEvent,
   FileInfo,
   ItemList,
   Profile,
+  TokenItemList,
   Upload,
   UploadFile,
 } from '../../src/client/index.ts';
@@ -23,6 +27,9 @@ const checks: true[] = [
   true satisfies Same<ReturnType<Pools['create']>, Promise<BrowserPool>>,
   true satisfies Same<ReturnType<Pools['release']>, Promise<undefined>>,
   true satisfies Same<ReturnType<Client['profiles']['list']>, ItemList<Profile>>,
+  true satisfies Same<ReturnType<Client['auditLogs']['list']>, TokenItemList<AuditLog>>,
+  true satisfies Same<Awaited<ReturnType<Client['credentialProviders']['listItems']>>['items'], CredentialProviderItem[]>,
+  true satisfies Same<ReturnType<Client['auditLogs']['download']>, Promise<AuditLogDownloadProgress>>,
   true satisfies Same<ReturnType<Files['readFile']>, Promise<Bytes>>,
   true satisfies Same<ReturnType<Files['listFiles']>, Promise<FileInfo[]>>,
   true satisfies Same<ReturnType<Files['watch']['events']>, AsyncIterable<FileEvent>>,

@@ -1,8 +1,8 @@
 import { expect, test } from '@playwright/test';
 import { z } from 'zod';
 import { contract } from '../../src/contract/contract.ts';
-import { commonErrors, errorStatus } from '../../src/contract/errors.ts';
-import { octets, operation, operationsOf } from '../../src/contract/operation.ts';
+import { errorStatus } from '../../src/contract/errors.ts';
+import { errorsOf, octets, operation, operationsOf } from '../../src/contract/operation.ts';
 import { openapi, type OpenAPIOperation, type OpenAPIParameter } from '../../src/contract/openapi.ts';
 
 const document = openapi(contract, { title: 'playwright-pool', version: '1.2.3' });
@@ -76,10 +76,10 @@ test('every schema is one that can be read back', () => {
 });
 
 test('every operation has its own errors and those common to all, each with the error object and the codes of the status', () => {
-  for (const [name, { errors }] of operations) {
+  for (const [name, operation] of operations) {
     const { responses } = describedAs(name);
     const statuses = Object.keys(responses).filter((status) => Number(status) >= 400);
-    expect(statuses.toSorted(), name).toEqual(Array.from(new Set([...commonErrors, ...errors].map(String))).toSorted());
+    expect(statuses.toSorted(), name).toEqual(errorsOf(operation).map(String).toSorted());
     for (const status of statuses) {
       expect(responses[status]!.content).toEqual({ 'application/json': { schema: { $ref: '#/components/schemas/Error' } } });
       for (const code of responses[status]!.description.split(', ')) expect(errorStatus).toHaveProperty(code, Number(status));
@@ -114,7 +114,23 @@ test('a list in a query is comma-joined', () => {
     }),
   };
   const { parameters } = openapi(tree, { title: 'x', version: '1' }).paths['/x']!['get']!;
-  expect(parameters).toMatchObject([{ name: 'exclude', required: true, style: 'form', explode: false }]);
+  expect(parameters[0]).toMatchObject({ name: 'exclude', required: true, style: 'form', explode: false });
+});
+
+test('what belongs to a project says how one is chosen; what belongs to the organization regards none', () => {
+  for (const [name, { scope }] of operations) {
+    const chosen = parameter(name, 'X-Kernel-Project-Id');
+    if (scope === undefined) expect(chosen, name).toMatchObject({ in: 'header', required: false, schema: { type: 'string' } });
+    else expect(chosen, name).toBeUndefined();
+  }
+});
+
+test('former paths are deprecated, and answer 410 one day', () => {
+  for (const [name, operation] of operations) {
+    const { deprecated, responses } = describedAs(name);
+    expect([deprecated ?? false, '410' in responses], name).toEqual('deprecated' in operation ? [true, true] : [false, false]);
+  }
+  expect(describedAs('projects.deprecated.retrieve').summary).toBe(describedAs('projects.retrieve').summary);
 });
 
 test('list answers carry the paging headers', () => {

@@ -15,7 +15,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
   },
   'src/archive/a.ts': {
     may: ['node:fs/promises', 'tar-stream', '@mongodb-js/zstd', 'fzstd', './b.ts'],
-    mayNot: ['../contract/contract.ts', '../client/index.ts', '../service/service.ts', 'zod', 'undici'],
+    mayNot: ['../contract/contract.ts', '../client/index.ts', '../service/service.ts', 'zod', 'undici', 'tinyglobby'],
   },
   'src/client/a.ts': {
     may: ['../contract/contract.ts', 'undici', 'p-retry', 'eventsource-parser', 'node:stream/promises', './b.ts'],
@@ -93,6 +93,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
       '../service/service.ts',
       '../archive/index.ts',
       'commander',
+      'yazl',
       'node:path',
       './b.ts',
     ],
@@ -105,6 +106,9 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
       'type:../src/contract/files.ts',
       '../src/reaper/ledger.ts',
       '@playwright/test',
+      'picomatch',
+      'tinyglobby',
+      'ws',
       './b.ts',
     ],
     mayNot: [
@@ -113,6 +117,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
       'type:../src/service/service.ts',
       '../src/cli/main.ts',
       '../src/client/request.ts',
+      'undici',
     ],
   },
   'fixtures/service.ts': {
@@ -121,11 +126,44 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
   },
   'fixtures/reporter.ts': {
     may: ['./attachments.ts', '../src/reaper/ledger.ts', '../src/player/player.ts', 'type:@playwright/test/reporter', 'node:fs'],
-    mayNot: ['./lease.ts', '../src/reaper/holder.ts', '../src/client/index.ts', '../src/service/service.ts', '@playwright/test'],
+    mayNot: [
+      './lease.ts',
+      '../src/reaper/holder.ts',
+      '../src/client/index.ts',
+      '../src/service/service.ts',
+      '@playwright/test',
+      'picomatch',
+    ],
   },
   'src/player/a.ts': {
     may: ['node:fs', './b.ts'],
     mayNot: ['../contract/contract.ts', '../service/service.ts', '../../fixtures/index.ts', 'zod', 'hono'],
+  },
+  'src/service/apps/a.ts': {
+    may: [
+      '../../contract/errors.ts',
+      '../../contract/since.ts',
+      'type:../../contract/deployments.ts',
+      '../clock.ts',
+      '../passed-on.ts',
+      '../process-group.ts',
+      'zod',
+      'node:fs',
+      './b.ts',
+    ],
+    mayNot: ['../../contract/deployments.ts', '../store/deployments.ts', '../browsers/session.ts', '../handlers/apps.ts', 'hono', 'yauzl'],
+  },
+  'src/service/auth/a.ts': {
+    may: [
+      '../../contract/errors.ts',
+      'type:../../contract/auth-connections.ts',
+      '../browsers/session.ts',
+      '../clock.ts',
+      'zod',
+      'node:fs',
+      './b.ts',
+    ],
+    mayNot: ['../../contract/auth-connections.ts', '../store/auth-connections.ts', '../handlers/page.ts', '../http/handler.ts', 'hono'],
   },
   'src/service/pages/a.ts': {
     may: ['../http/answer.ts', '../../player/player.ts', '../../contract/errors.ts', '../clock.ts', 'hono/html', 'ws', 'zod', './b.ts'],

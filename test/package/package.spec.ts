@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -83,11 +83,13 @@ test('the tarball holds the built package and its documents, and nothing of the 
   const entries = await readdir(packed, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(packed.length + 1));
 
-  const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', 'dist/src/service/browsers/encoder/mediabunny.LICENSE'];
+  const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', 'dist/THIRD-PARTY-LICENSES'];
   expect(files).toEqual(
     expect.arrayContaining([...documents, 'dist/fixtures/index.js', 'dist/fixtures/index.d.ts', 'dist/src/cli/main.js']),
   );
-  const foreign = files.filter((file) => !documents.includes(file) && !/^dist\/(src|fixtures)\/[\w/-]+(\.js|\.d\.ts|\.css)$/.test(file));
+  const foreign = files.filter(
+    (file) => !documents.includes(file) && !/^dist\/(src|fixtures|chunks)\/[\w/-]+(\.js|\.d\.ts|\.css)$/.test(file),
+  );
   expect(foreign).toEqual([]);
 
   const paths = [root, homedir()].filter((path) => path !== '/');
@@ -97,6 +99,10 @@ test('the tarball holds the built package and its documents, and nothing of the 
   }
 });
 
+test('the tarball is small', async ({ tarball }) => {
+  expect((await stat(tarball)).size).toBeLessThan(400_000);
+});
+
 for (const type of ['module', 'commonjs']) {
   test(`an installed package runs the tests of a project with "type": "${type}"`, async ({ tarball, directory }) => {
     test.setTimeout(240_000);
@@ -104,10 +110,7 @@ for (const type of ['module', 'commonjs']) {
     expect(await copiesOf('@playwright/test', directory)).toBe(1);
     expect(await copiesOf('playwright-core', directory)).toBe(1);
 
-    const tsc = join(root, 'node_modules/typescript/bin/tsc');
-    const compilerOptions = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck'];
-    await run(process.execPath, [tsc, ...compilerOptions, 'a.spec.ts', 'playwright.config.ts'], { cwd: directory });
-
+    await checkTypes(directory);
     const output = await run(process.execPath, [join(directory, 'node_modules/@playwright/test/cli.js'), 'test'], { cwd: directory });
     expect(output).toContain(type === 'module' ? '2 passed' : '3 passed');
     expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
@@ -124,10 +127,60 @@ test('the client, the service and the command of an installed package work', asy
   expect(await run(join(directory, 'node_modules/.bin/playwright-pool'), ['--version'], { cwd: directory })).toBe(`${version}\n`);
 });
 
+test('the oldest Playwright that is supported runs tests on the pool, and all that is installed beside it is small', async ({
+  tarball,
+  directory,
+}) => {
+  test.setTimeout(240_000);
+  await install(directory, 'module', tarball, await oldestPlaywright());
+  await checkTypes(directory);
+  expect(await sizeOf(join(directory, 'node_modules'), /^(@playwright|playwright|playwright-core|@types|\.\S*)$/)).toBeLessThan(50_000_000);
+  const output = await run(process.execPath, [join(directory, 'node_modules/@playwright/test/cli.js'), 'test'], { cwd: directory });
+  expect(output).toContain('2 passed');
+  expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
+});
+
+test('a new project of npm init playwright is on the pool after init', async ({ tarball, directory }) => {
+  test.setTimeout(300_000);
+  const cwd = directory;
+  await run('npm', ['init', '--yes', 'playwright@latest', '--', '--quiet', '--no-browsers', '--lang=TypeScript'], { cwd });
+  await run('npm', ['install', '--save-dev', '--no-audit', '--no-fund', '--ignore-scripts', tarball], { cwd });
+  // Its own test visits a site.
+  const example = `import { test, expect } from '@playwright/test';\n${suite.slice(suite.indexOf(`test('a page'`), suite.indexOf(`test('a file'`))}`;
+  await writeFile(join(directory, 'tests/example.spec.ts'), example.replace(', session', '').replace(/.*session\.pool.*\n/, ''));
+
+  expect(await run('npx', ['playwright-pool', 'init', '--yes'], { cwd })).toContain('Changed 3 files. Run the suite: npx playwright test');
+  expect(await run('npx', ['playwright-pool', 'doctor'], { cwd })).not.toContain('FAILURE');
+  const output = await run('npx', ['playwright', 'test', '--project', 'chromium', '--reporter', 'line,playwright-pool/reporter'], { cwd });
+  expect(output).toContain('1 passed');
+  expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
+});
+
+async function checkTypes(directory: string): Promise<void> {
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const compilerOptions = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck'];
+  await run(process.execPath, [tsc, ...compilerOptions, 'a.spec.ts', 'playwright.config.ts'], { cwd: directory });
+}
+
+async function oldestPlaywright(): Promise<string> {
+  const { peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+    peerDependencies: Record<string, string>;
+  };
+  return `${/^>=(\d+\.\d+) /.exec(peerDependencies['@playwright/test']!)![1]}.0`;
+}
+
+/** The bytes of the files below a directory but for those in `left`, names of its own entries. */
+async function sizeOf(directory: string, left: RegExp): Promise<number> {
+  const names = (await readdir(directory, { recursive: true })).filter((name) => !left.test(name.split('/')[0]!));
+  const stats = await Promise.all(names.map((name) => lstat(join(directory, name))));
+  return stats.filter((entry) => entry.isFile()).reduce((total, { size }) => total + size, 0);
+}
+
 /** Makes a small project with the package installed as its users install it. */
-async function install(directory: string, type: string, tarball: string): Promise<void> {
+async function install(directory: string, type: string, tarball: string, playwright?: string): Promise<void> {
   const installed = JSON.parse(await readFile(join(root, 'node_modules/@playwright/test/package.json'), 'utf8')) as { version: string };
-  const devDependencies = { '@playwright/test': installed.version, '@types/node': '20', 'playwright-pool': `file:${tarball}` };
+  const version = playwright ?? installed.version;
+  const devDependencies = { '@playwright/test': version, '@types/node': '20', 'playwright-pool': `file:${tarball}` };
   await writeFile(join(directory, 'package.json'), JSON.stringify({ name: 'suite', private: true, type, devDependencies }));
   await writeFile(join(directory, 'playwright.config.ts'), config);
   await writeFile(join(directory, 'a.spec.ts'), suite);

@@ -122,7 +122,7 @@ test('a malformed upgrade harms nothing', async ({ service, startSession }) => {
   const { pathname, search } = new URL((await startSession()).cdp_ws_url);
   for (const path of ['//', '/\\', '*', `${pathname}${search}`]) {
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: service\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
     const [data] = await once(socket, 'data');
     expect(String(data)).toMatch(/^HTTP\/1\.1 4/);
     socket.destroy();

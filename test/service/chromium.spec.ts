@@ -146,7 +146,7 @@ test.describe('launching', () => {
       const executable = await findChromium(true, command, process.env).catch(() => '');
       test.skip(executable === '', `${command} is not installed`);
       const userDataDirectory = testInfo.outputPath('user-data');
-      const module = pathToFileURL(path.resolve('dist/src/service/browsers/chromium.js')).href;
+      const module = pathToFileURL(path.resolve('build/src/service/browsers/chromium.js')).href;
       const options = { executable, userDataDirectory, headless: true, viewport };
       const program = `
         import { launchChromium } from ${JSON.stringify(module)};

@@ -179,7 +179,12 @@ test.describe('dragging', () => {
     await expect(ours.locator('#red')).toHaveText('copy');
     const events = await seen(ours, 'dragstart', 'dragenter', 'dragover', 'drop', 'dragend');
     expect(events[0]).toMatchObject({ type: 'dragstart', target: 'red', x: 100, y: 100 });
-    expect(events.filter(({ type }) => type === 'dragenter').map(({ target }) => target)).toEqual(['red', 'html', 'blue']);
+    const entered = events.filter(({ type }) => type === 'dragenter').map(({ target }) => target);
+    // Chromium tells of the drag some moves after it began: on a busy machine when the mouse has left what it started on.
+    expect([
+      ['red', 'html', 'blue'],
+      ['html', 'blue'],
+    ]).toContainEqual(entered);
     expect(events.slice(-2)).toMatchObject([
       { type: 'drop', target: 'blue', x: 350, y: 100 },
       { type: 'dragend', target: 'red' },

@@ -7,6 +7,7 @@ import * as fc from 'fast-check';
 import { OperationError } from '../../src/contract/errors.ts';
 import { SessionFiles } from '../../src/service/browsers/files.ts';
 import { expectCode, read, snapshot, test, write } from '../support/session-files.ts';
+import { isLong } from '../support/long-form.ts';
 
 test('malformed paths are refused', async ({ files }) => {
   await expectCode(files.read(''), 'bad_request', 'cannot be empty');
@@ -101,7 +102,7 @@ test('random paths over random links never reach anything outside', async ({ pla
       }
       expect(await snapshot(place.outside)).toEqual(before);
     }),
-    { numRuns: process.env['PLAYWRIGHT_POOL_TEST_LONG'] ? 3000 : 300 },
+    { numRuns: isLong ? 3000 : 300 },
   );
 });
 

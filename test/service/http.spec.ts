@@ -5,6 +5,7 @@ import { expect, test as base } from '@playwright/test';
 import { z } from 'zod';
 import { OperationError } from '../../src/contract/errors.ts';
 import { empty, json, octets, operation } from '../../src/contract/operation.ts';
+import { systemClock } from '../../src/service/clock.ts';
 import { createApp } from '../../src/service/http/app.ts';
 import type { HandlerTree } from '../../src/service/http/handler.ts';
 import { listen, type HttpServer } from '../../src/service/http/server.ts';
@@ -53,7 +54,11 @@ const test = base.extend<Fixtures>({
     const app = createApp({
       contract,
       handlers: handlersOf(noticed),
-      accepts: (token) => token === key,
+      clock: systemClock,
+      callers: {
+        identify: (token) => (token === key ? { id: 'key-1', name: 'test', email: 'key-1@example.com', projectId: undefined } : undefined),
+        projectOf: () => 'project-1',
+      },
       openapi: async () => ({ openapi: '3.1.0' }),
       ...(bodyLimit && { bodyLimit }),
     });
@@ -278,7 +283,7 @@ for (const [how, hangUp] of [
   test(`the handler learns that its caller ${how} the connection`, async ({ server, noticed }) => {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
     socket.on('error', () => {}).resume();
-    socket.write(`POST /poll HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`);
+    socket.write(`POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`);
     await expect.poll(() => noticed.polls).toBe(1);
     expect(noticed.aborts).toBe(0);
     socket[hangUp]();
@@ -289,7 +294,7 @@ for (const [how, hangUp] of [
 
 test('a caller that has its answers and closes the connection has not hung up', async ({ server, noticed, call }) => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
-  const poll = `POST /poll HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`;
+  const poll = `POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`;
   for (const count of [1, 2, 3]) {
     socket.write(poll);
     await expect.poll(() => noticed.polls).toBe(count);
@@ -305,7 +310,7 @@ test('a caller that has its answers and closes the connection has not hung up', 
 test('bytes are streamed as fast as they are read, and no faster', async ({ server, noticed }) => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
   socket.pause();
-  socket.write(`GET /bytes HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  socket.write(`GET /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n\r\n`);
   await expect.poll(() => noticed.produced).toBeGreaterThan(0);
   let before = -1;
   await expect.poll(() => before === (before = noticed.produced), { intervals: [200] }).toBe(true);
@@ -364,7 +369,7 @@ test('a caller that breaks off its body is no error of the service', async ({ se
   const original = console.error;
   console.error = (...parts) => logged.push(parts);
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
-  socket.write(`POST /things/a/echo HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${key}\r\nContent-Length: 100\r\n\r\n{"a":`);
+  socket.write(`POST /things/a/echo HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 100\r\n\r\n{"a":`);
   await call('GET', '/things/a');
   socket.destroy();
   await once(socket, 'close');

@@ -46,23 +46,16 @@ test.describe('typing', () => {
     expect((await seen(ours, 'input')).map(({ data }) => data)).toEqual(['a', 'b', 'é', '日']);
   });
 
-  for (const [what, text, byPlaywright, rounds] of [
-    ['keys', 'abcdefghi '.repeat(100), 'type', 1],
-    ['letters without keys', 'äöüß日本語éàç'.repeat(1000), 'insertText', 5],
+  for (const [what, text] of [
+    ['keys', 'abcdefghi '.repeat(100)],
+    ['letters without keys', 'äöüß日本語éàç'.repeat(1000)],
   ] as const) {
-    test(`of a long text of ${what} is right and takes no longer than with Playwright`, async ({ session, site, connect }) => {
+    test(`of a long text of ${what} is right`, async ({ session, site, connect }) => {
       const ours = await openPage(await connect(session), await site(page('<textarea></textarea>')));
       const field = ours.locator('textarea');
-      const times: [ofOurs: number, ofPlaywright: number][] = [];
-      for (let round = 0; round < rounds; round++) {
-        await field.fill('');
-        const ofPlaywright = await timeOf(() => ours.keyboard[byPlaywright](text));
-        await field.fill('');
-        times.push([await timeOf(() => actionsOf(session).type({ text })), ofPlaywright]);
-        expect(await field.inputValue()).toBe(text);
-      }
-      const best = (which: 0 | 1) => Math.min(...times.map((time) => time[which]));
-      expect(best(0)).toBeLessThan(1.3 * best(1));
+      await field.focus();
+      await actionsOf(session).type({ text });
+      expect(await field.inputValue()).toBe(text);
     });
   }
 });
@@ -189,9 +182,3 @@ test('keys have the names of X11 and of browsers, in any case', () => {
   expect(keysOf('+')).toMatchObject([{ key: '+' }]);
   expect(keysOf('Control+Shift++').map(({ key }) => key)).toEqual(['Control', 'Shift', '+']);
 });
-
-async function timeOf(act: () => Promise<unknown>): Promise<number> {
-  const startedAt = performance.now();
-  await act();
-  return performance.now() - startedAt;
-}

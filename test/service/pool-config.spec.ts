@@ -10,11 +10,15 @@ import { refuseUnsupported, sessionSettings } from '../../src/service/browsers/s
 const profiles: Profile[] = ['ada', 'bob'].map((name) => ({ id: `id-of-${name}`, name, created_at: '2026-01-01T00:00:00.000Z' }));
 
 const surroundings = {
+  projectId: 'project',
   hasDisplay: false,
   resolveProfile({ id, name }: ProfileSelector): Profile {
     const found = profiles.find((profile) => profile.id === id || profile.name === name);
     if (!found) throw new OperationError('not_found', `no profile ${id ?? name}`);
     return found;
+  },
+  resolveProxy(id: string): never {
+    throw new OperationError('not_found', `no proxy ${id}`);
   },
 };
 
@@ -24,6 +28,7 @@ const updated = (body: object, patch: object) => updatedPoolConfig(config(body),
 test('settings come from the body of a single session and from a pool alike', () => {
   const body = { stealth: true, kiosk_mode: true, start_url: 'https://example.com/', profile: { name: 'ada' } };
   const expected = {
+    projectId: 'project',
     headless: true,
     stealth: true,
     kioskMode: true,
@@ -67,9 +72,9 @@ for (const { field, value } of unsupported) {
 }
 
 test('several unsupported fields are all named', () => {
-  expect(errorOf(() => refuseUnsupported({ gpu: true, proxy_id: 'x' }))).toMatchObject({
-    message: expect.stringContaining('gpu, proxy_id'),
-    details: [{ message: expect.stringContaining('gpu: ') }, { message: expect.stringContaining('proxy_id: ') }],
+  expect(errorOf(() => refuseUnsupported({ gpu: true, telemetry: { enabled: true } }))).toMatchObject({
+    message: expect.stringContaining('gpu, telemetry'),
+    details: [{ message: expect.stringContaining('gpu: ') }, { message: expect.stringContaining('telemetry: ') }],
   });
 });
 

@@ -5,8 +5,9 @@ import { OperationError } from '../../src/contract/errors.ts';
 import type { Pool } from '../../src/service/browsers/pool.ts';
 import type { Session } from '../../src/service/browsers/session.ts';
 import { expectCounts, test, type TestPools } from '../support/pools.ts';
+import { projectId } from '../support/project.ts';
+import { isLong } from '../support/long-form.ts';
 
-const isLong = process.env['PLAYWRIGHT_POOL_TEST_LONG'] !== undefined;
 const timeLimitMs = isLong ? 900_000 : 40_000;
 
 /** An acquire, from its call to its end. */
@@ -190,7 +191,7 @@ const steps = [
       ([size, discard]) =>
         new Step(`update to size ${size}${discard ? ', discarding idle ones' : ''}`, async (users, model) => {
           model.size = size;
-          await users.testPools.pools.update(users.pool.id, update({ size, discard_all_idle: discard }));
+          await users.testPools.pools.update(projectId, users.pool.id, update({ size, discard_all_idle: discard }));
         }),
     ),
   },
@@ -212,11 +213,11 @@ const steps = [
         new Step(`delete ${force ? 'by force ' : ''}and create with size ${size}`, async (users, model) => {
           const { pools } = users.testPools;
           if (!force && users.holding.length > 0) {
-            await expect(pools.delete(users.pool.id, { force })).rejects.toMatchObject({ code: 'pool_in_use' });
+            await expect(pools.delete(projectId, users.pool.id, { force })).rejects.toMatchObject({ code: 'pool_in_use' });
             return;
           }
           const deleted = users.pool;
-          const deletion = pools.delete(deleted.id, { force });
+          const deletion = pools.delete(projectId, deleted.id, { force });
           users.pool = users.testPools.create({ size });
           model.size = size;
           await deletion;
@@ -240,13 +241,13 @@ test('random use of a pool never breaks its promises', async ({ testPools }) => 
       } finally {
         for (const acquire of users.waiting) hangUp(acquire);
         await new Promise((resolve) => setImmediate(resolve));
-        await testPools.pools.delete(users.pool.id, { force: true });
+        await testPools.pools.delete(projectId, users.pool.id, { force: true });
       }
       expect(users.waiting, 'every acquire comes to an end').toEqual([]);
       expect(users.violations).toEqual([]);
     }),
     // Each try takes seconds, so a failure is told as it was found.
-    { numRuns: isLong ? 300 : 12, endOnFailure: true, interruptAfterTimeLimit: timeLimitMs },
+    { numRuns: isLong ? 300 : 6, endOnFailure: true, interruptAfterTimeLimit: timeLimitMs },
   );
 });
 

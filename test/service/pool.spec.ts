@@ -5,6 +5,10 @@ import { browserPools } from '../../src/contract/browser-pools.ts';
 import type { Session } from '../../src/service/browsers/session.ts';
 import { systemChromium } from '../support/chromium.ts';
 import { expectCounts, test } from '../support/pools.ts';
+import { projectId } from '../support/project.ts';
+
+/** Two for each core. */
+const launchesAtOnce = 2 * availableParallelism();
 
 const update = (patch: object) => browserPools.update.body.parse(patch);
 
@@ -198,10 +202,10 @@ test.describe('browsers that end', () => {
 test.describe('updates', () => {
   test('the size grows and shrinks, and leased browsers stay', async ({ testPools: { createFull, lease, pools } }) => {
     const pool = await createFull({ size: 1 });
-    await pools.update(pool.id, update({ size: 3 }));
+    await pools.update(projectId, pool.id, update({ size: 3 }));
     await expectCounts(pools, pool, { available_count: 3 });
     const leased = [await lease(pool), await lease(pool)];
-    await pools.update(pool.id, update({ size: 1 }));
+    await pools.update(projectId, pool.id, update({ size: 1 }));
     expect(pools.describe(pool)).toMatchObject({ available_count: 0, acquired_count: 2 });
     pool.release(leased[0]!.id, true);
     expect(leased[0]!.alive).toBe(false);
@@ -214,13 +218,13 @@ test.describe('updates', () => {
     const { createFull, lease, pools } = testPools;
     const pool = await createFull({ size: 2 });
     const leased = await lease(pool);
-    await pools.update(pool.id, update({ viewport: { width: 800, height: 600 } }));
+    await pools.update(projectId, pool.id, update({ viewport: { width: 800, height: 600 } }));
     const stale = await lease(pool);
     expect(stale.settings.viewport.width).toBe(1920);
     pool.release(leased.id, true);
     expect(await lease(pool)).toBe(leased);
     pool.release(leased.id, true);
-    await pools.update(pool.id, update({ discard_all_idle: true }));
+    await pools.update(projectId, pool.id, update({ discard_all_idle: true }));
     expect(leased.alive).toBe(false);
     expect((await lease(pool)).settings.viewport.width).toBe(800);
     pool.release(stale.id, false);
@@ -231,28 +235,28 @@ test.describe('updates', () => {
     const one = create({ size: 1, name: 'one' });
     clock.advance(1000);
     const two = create({ size: 1 });
-    expect(pools.list()).toEqual([two, one]);
-    expect(pools.find('one')).toBe(one);
-    expect(pools.find(two.id)).toBe(two);
-    expect(() => pools.find('three')).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(pools.list(projectId)).toEqual([two, one]);
+    expect(pools.find(projectId, 'one')).toBe(one);
+    expect(pools.find(projectId, two.id)).toBe(two);
+    expect(() => pools.find(projectId, 'three')).toThrow(expect.objectContaining({ code: 'not_found' }));
     expect(() => create({ size: 1, name: 'one' })).toThrow(expect.objectContaining({ code: 'conflict' }));
-    await expect(pools.update(two.id, update({ name: 'one' }))).rejects.toMatchObject({ code: 'conflict' });
-    await pools.update(two.id, update({ name: 'two' }));
-    await pools.update('one', update({ name: 'one', size: 2 }));
-    expect(pools.find('two')).toBe(two);
+    await expect(pools.update(projectId, two.id, update({ name: 'one' }))).rejects.toMatchObject({ code: 'conflict' });
+    await pools.update(projectId, two.id, update({ name: 'two' }));
+    await pools.update(projectId, 'one', update({ name: 'one', size: 2 }));
+    expect(pools.find(projectId, 'two')).toBe(two);
     expect(pools.describe(one)).toMatchObject({ name: 'one', browser_pool_config: { size: 2 } });
   });
 
   test('pools outlive the service', async ({ testPools: { create, restart, pools, lease } }) => {
     create({ size: 1, name: 'kept' });
     const deleted = create({ size: 1, name: 'deleted' });
-    await pools.update('kept', update({ timeout_seconds: 42 }));
-    await pools.delete(deleted.id, { force: false });
+    await pools.update(projectId, 'kept', update({ timeout_seconds: 42 }));
+    await pools.delete(projectId, deleted.id, { force: false });
     const restarted = await restart();
-    expect(restarted.list().map((pool) => pools.describe(pool))).toMatchObject([
+    expect(restarted.list(projectId).map((pool) => pools.describe(pool))).toMatchObject([
       { name: 'kept', browser_pool_config: { size: 1, timeout_seconds: 42 } },
     ]);
-    await (await lease(restarted.find('kept'))).ping();
+    await (await lease(restarted.find(projectId, 'kept'))).ping();
   });
 });
 
@@ -261,23 +265,23 @@ test.describe('ends of a pool', () => {
     const { createFull, lease, acquire, pools, sessions } = testPools;
     const pool = await createFull({ size: 2 });
     const leased = await lease(pool);
-    await expect(pools.delete(pool.id, { force: false })).rejects.toMatchObject({ code: 'pool_in_use' });
-    expect(pools.find(pool.id)).toBe(pool);
+    await expect(pools.delete(projectId, pool.id, { force: false })).rejects.toMatchObject({ code: 'pool_in_use' });
+    expect(pools.find(projectId, pool.id)).toBe(pool);
     await lease(pool);
     const waiting = acquire(pool);
-    const deleted = pools.delete(pool.id, { force: true });
+    const deleted = pools.delete(projectId, pool.id, { force: true });
     await expect(waiting).rejects.toMatchObject({ code: 'not_found' });
     await deleted;
     expect(leased.alive).toBe(false);
-    expect(() => pools.find(pool.id)).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(() => pools.find(projectId, pool.id)).toThrow(expect.objectContaining({ code: 'not_found' }));
     await expect(acquire(pool)).rejects.toMatchObject({ code: 'not_found' });
     expect(sessions.list().filter((session) => session.alive)).toEqual([]);
   });
 
   test('a pool is deleted while it fills, and leaves nothing behind', async ({ testPools: { create, pools, sessions } }) => {
     const pool = create({ size: 4 });
-    expect(pool.startingCount).toBe(Math.min(4, availableParallelism()));
-    await pools.delete(pool.id, { force: false });
+    expect(pool.startingCount).toBe(Math.min(4, launchesAtOnce));
+    await pools.delete(projectId, pool.id, { force: false });
     await pools.close();
     expect(sessions.list().filter((session) => session.alive)).toEqual([]);
   });
@@ -294,13 +298,13 @@ test.describe('ends of a pool', () => {
 
 test.describe('launches', () => {
   test('only a few run at a time, and where somebody waits they come first', async ({ testPools: { create, lease, pools } }) => {
-    const large = create({ size: 4 * availableParallelism() });
+    const large = create({ size: 4 * launchesAtOnce });
     const small = create({ size: 1 });
-    expect(large.startingCount).toBe(availableParallelism());
+    expect(large.startingCount).toBe(launchesAtOnce);
     expect(small.startingCount).toBe(0);
     await lease(small);
-    expect(large.availableCount).toBeLessThan(2 * availableParallelism());
-    await pools.delete(large.id, { force: true });
+    expect(large.availableCount).toBeLessThan(2 * launchesAtOnce);
+    await pools.delete(projectId, large.id, { force: true });
   });
 
   test.describe('that fail', () => {
@@ -338,13 +342,13 @@ test.describe('launches', () => {
 
       // With a leased browser there is something to wait for.
       await writeFile(testInfo.outputPath('broken'), '');
-      await pools.update(pool.id, update({ size: 2 }));
+      await pools.update(projectId, pool.id, update({ size: 2 }));
       await expect.poll(() => clock.pending(), { timeout: 20_000 }).toContain(500);
       expect(await acquire(pool, { timeoutMs: 0 })).toBeUndefined();
 
       // An update may be the cure: it is tried at once.
       await rm(testInfo.outputPath('broken'));
-      await pools.update(pool.id, update({ stealth: true }));
+      await pools.update(projectId, pool.id, update({ stealth: true }));
       await expectCounts(pools, pool, { available_count: 1, acquired_count: 1 });
     });
   });

@@ -3,9 +3,10 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test as base } from '@playwright/test';
 import { ProfileDirectories } from '../../src/service/browsers/profile-directories.ts';
-import { closeDatabase, openDatabase } from '../../src/service/store/database.ts';
+import { closeDatabase } from '../../src/service/store/database.ts';
 import { ProfileStore } from '../../src/service/store/profiles.ts';
 import { TestClock } from '../support/clock.ts';
+import { openTestDatabase, projectId } from '../support/project.ts';
 
 type Profiles = {
   store: ProfileStore;
@@ -22,7 +23,7 @@ type Profiles = {
 const test = base.extend<{ profiles: Profiles; directory: string }>({
   directory: async ({}, use, testInfo) => await use(testInfo.outputPath('profiles')),
   profiles: async ({ directory }, use, testInfo) => {
-    const database = await openDatabase();
+    const database = await openTestDatabase();
     const store = new ProfileStore(database, new TestClock());
     const saved: string[] = [];
     let copies = 0;
@@ -43,7 +44,7 @@ const cookie = { name: 'a', value: 'b' };
 
 test('a copy begins empty, and what is saved is in the next one', async ({ profiles, directory }) => {
   const directories = await profiles.open();
-  const { id } = profiles.store.create('ann');
+  const { id } = profiles.store.create(projectId, 'ann');
   expect(directories.read(id)).toBeUndefined();
   const first = await profiles.copy(directories, id);
   expect(await readdir(first.directory)).toEqual([]);
@@ -64,7 +65,7 @@ test('a copy begins empty, and what is saved is in the next one', async ({ profi
 
 test('who overwrites and who is overwritten is told, once each', async ({ profiles }) => {
   const directories = await profiles.open();
-  const { id } = profiles.store.create('ann');
+  const { id } = profiles.store.create(projectId, 'ann');
   const [a, b, c] = [await profiles.copy(directories, id), await profiles.copy(directories, id), await profiles.copy(directories, id)];
   const saveOfA = await a.save('session-a', []);
   const saveOfB = await b.save('session-b', []);
@@ -79,7 +80,7 @@ test('who overwrites and who is overwritten is told, once each', async ({ profil
 
 test('what an earlier service left unfinished is removed, and what it saved stays', async ({ profiles, directory }) => {
   const before = await profiles.open();
-  const { id } = profiles.store.create('ann');
+  const { id } = profiles.store.create(projectId, 'ann');
   await (await profiles.copy(before, id)).save('session', [cookie]);
   const version = profiles.store.version(id)!;
   await mkdir(join(directory, 'unfinished', 'Default'), { recursive: true });
@@ -90,7 +91,7 @@ test('what an earlier service left unfinished is removed, and what it saved stay
 
 test('a version that is read stays until its last reader is done, even when the profile is deleted', async ({ profiles, directory }) => {
   const directories = await profiles.open();
-  const { id } = profiles.store.create('ann');
+  const { id } = profiles.store.create(projectId, 'ann');
   await (await profiles.copy(directories, id)).save('session', []);
   const readers = [directories.read(id)!, directories.read(id)!];
   await (await profiles.copy(directories, id)).save('session', []);
@@ -105,7 +106,7 @@ test('a version that is read stays until its last reader is done, even when the 
 
 test('a copy that is aborted throws the reason', async ({ profiles }, testInfo) => {
   const directories = await profiles.open();
-  const { id } = profiles.store.create('ann');
+  const { id } = profiles.store.create(projectId, 'ann');
   await (await profiles.copy(directories, id)).save('session', []);
   const signal = AbortSignal.abort(new Error('the caller hung up'));
   await expect(directories.copy(id, testInfo.outputPath('aborted'), signal)).rejects.toThrow('the caller hung up');

@@ -7,6 +7,7 @@ import { processesWith } from '../support/processes.ts';
 import { startRecording, test, videoOf } from '../support/replays.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
+import { isLong } from '../support/long-form.ts';
 
 /** Changes all the time, and compresses badly. */
 const noise = `data:text/html,<body style="margin:0"><canvas width=640 height=360></canvas><script>
@@ -46,7 +47,7 @@ test('a killed encoder ends the recording with an error, and the next one is rec
 
   const call = callerOf(service);
   const { body: next } = await call('POST', `${recording.path}/replays`, {});
-  await recording.show(page, 'blue', 300);
+  await recording.show(page, 'blue', 1500);
   expect((await call('POST', `${recording.path}/replays/${next.replay_id}/stop`)).status).toBe(200);
   await using nextVideo = await videoOf(service, `${recording.path}/replays/${next.replay_id}`);
   expect(await nextVideo.colorAt(nextVideo.duration - 0.1)).toBe('blue');
@@ -82,7 +83,8 @@ for (const format of ['h264', 'vp8'] as const) {
     const recording = await startRecording(first);
     const page = await recording.openPage();
     await recording.show(page, 'red', 1200);
-    await recording.show(page, 'lime', 1800);
+    // What nothing follows is written after a second, and on a busy machine some time later.
+    await recording.show(page, 'lime', 4000);
     first.child.child.kill('SIGKILL');
     await first.child.exited;
 
@@ -94,7 +96,7 @@ for (const format of ['h264', 'vp8'] as const) {
     ]);
     await using video = await videoOf(second, `${recording.path}/replays/${recording.replay.replay_id}`);
     expect(await video.colorAt(0.9)).toBe('red');
-    expect(await video.colorAt(2)).toBe('lime');
+    expect(await video.colorAt(video.duration)).toBe('lime');
     const next = await startRecording(second);
     await next.show(await next.openPage(), 'blue', 200);
     expect((await next.stop()).status).toBe(200);
@@ -145,7 +147,6 @@ async function recordOnce(options: { dataDirectory: string; clock: TestClock }) 
 }
 
 test('memory does not grow with the length of a recording', async ({}, testInfo) => {
-  const isLong = process.env['PLAYWRIGHT_POOL_TEST_LONG'] !== undefined;
   test.setTimeout(isLong ? 900_000 : 120_000);
   const child = new CliProcess(['serve', '--port', '0', '--data-dir', dataDirectory(testInfo)]);
   const url = (await child.firstLine()).replace('listening on ', '');

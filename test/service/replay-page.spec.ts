@@ -42,7 +42,7 @@ const test = base.extend<Fixtures, WorkerFixtures>({
   },
   url: async ({ replay }, use) => {
     const findReplay = (id: string, token: string) => (id === replay.id && token === 'secret' ? replay : undefined);
-    const pages = createPages({ findReplay, findLiveView: () => undefined });
+    const pages = createPages({ findReplay, findLiveView: () => undefined, findLogin: () => undefined });
     const server = await listen({ fetch: pages.fetch, port: 0, upgrade: (_request, socket) => socket.destroy() });
     await use(server.url);
     server.stop();

@@ -2,7 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
 import { openVideo } from '../support/video.ts';
-import { test } from '../support/replays.ts';
+import { isLong, longOnly } from '../support/long-form.ts';
+import { test, videoOf } from '../support/replays.ts';
+
+/** Long enough for a page to be recorded on a busy machine, too. */
+const shownMs = 1500;
 
 test('a recording shows what the page showed, when it did', async ({ record }) => {
   const recording = await record({ framerate: 10 });
@@ -10,7 +14,7 @@ test('a recording shows what the page showed, when it did', async ({ record }) =
   const startedAt = Date.parse(recording.replay.started_at);
   const shownAt: [string, number][] = [];
   for (const color of ['red', 'lime', 'blue'] as const) {
-    await recording.show(page, color, 700);
+    await recording.show(page, color, shownMs);
     shownAt.push([color, (Date.now() - startedAt - 200) / 1000]);
   }
   expect((await recording.stop()).status).toBe(200);
@@ -27,7 +31,7 @@ test('a recording follows tabs, popups and isolated contexts', async ({ record }
   const startedAt = Date.parse(recording.replay.started_at);
   const expected: [string, number][] = [];
   const hold = async (color: string) => {
-    await sleep(800);
+    await sleep(shownMs);
     expected.push([color, (Date.now() - startedAt - 100) / 1000]);
   };
   const first = await recording.openPage();
@@ -74,6 +78,25 @@ for (const [replayFormat, contentType] of [
     });
   });
 }
+
+test('a page that navigates just as it comes into view is shown', async ({ record, service }) => {
+  test.skip(!isLong, longOnly);
+  test.setTimeout(600_000);
+  const { path, browser } = await record();
+  for (let round = 0; round < 100; round++) {
+    const { body: replay } = await service.call('POST', `${path}/replays`, {});
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    // Where Chromium has sent no frame of a new page, its screencast is started anew about now.
+    await sleep(150 + Math.random() * 120);
+    await page.goto('data:text/html,<body style="background:red">');
+    await sleep(1000);
+    await service.call('POST', `${path}/replays/${replay.replay_id}/stop`);
+    await context.close();
+    await using video = await videoOf(service, `${path}/replays/${replay.replay_id}`);
+    expect([round, await video.colorAt(video.duration - 0.1)]).toEqual([round, 'red']);
+  }
+});
 
 test('a recording without a page is black and as long as it lasted', async ({ record }) => {
   const recording = await record();

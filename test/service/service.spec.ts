@@ -119,7 +119,7 @@ test('an acquire is answered by nothing when its time is over, and at once when 
 function sendAcquire({ url, apiKey }: TestService): ReturnType<typeof connect> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
   socket.write(
-    `POST /browser_pools/ci/acquire HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${apiKey}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`,
+    `POST /browser_pools/ci/acquire HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${apiKey}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`,
   );
   return socket;
 }
@@ -163,7 +163,7 @@ for (const how of ['destroy', 'resetAndDestroy', 'end'] as const) {
 
 test('a caller that hangs up while its browser starts leaves none', async ({ service }) => {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
-  socket.write(`POST /browsers HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 0\r\n\r\n`);
+  socket.write(`POST /browsers HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 0\r\n\r\n`);
   await once(socket, 'connect');
   await service.call('GET', '/browsers');
   socket.destroy();

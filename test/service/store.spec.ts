@@ -9,6 +9,7 @@ import { ApiKeyStore } from '../../src/service/store/api-keys.ts';
 import { closeDatabase, DatabaseInUseError, openDatabase } from '../../src/service/store/database.ts';
 import { PoolStore } from '../../src/service/store/pools.ts';
 import { ProfileStore } from '../../src/service/store/profiles.ts';
+import { openTestDatabase, projectId } from '../support/project.ts';
 
 function movableClock(): Clock & { time: number } {
   return { time: Date.UTC(2030, 0, 1), now() { return this.time; }, after: () => () => {} }; // prettier-ignore
@@ -49,7 +50,7 @@ test('a database whose process was killed is free again', async ({}, testInfo) =
 
 test('of several first openers exactly one gets the database', async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
-  const database = fileURLToPath(new URL('../../dist/src/service/store/database.js', import.meta.url));
+  const database = fileURLToPath(new URL('../../build/src/service/store/database.js', import.meta.url));
   const script = `
     const { openDatabase } = await import(${JSON.stringify(database)});
     try { await openDatabase(${JSON.stringify(file)}); console.log('opened'); } catch (error) { console.log(error.name); }
@@ -86,55 +87,55 @@ test('pools and profiles outlive the database connection', async ({}, testInfo) 
     extensions: [],
     chrome_policy: {},
   };
-  const first = await openDatabase(file);
-  new PoolStore(first).insert({ id: 'a', name: 'ci', config, createdAt: 5 });
-  new PoolStore(first).insert({ id: 'b', config: { ...config, size: 3 }, createdAt: 6 });
-  const profile = new ProfileStore(first, clock).create('ann');
+  const first = await openTestDatabase(file);
+  new PoolStore(first).insert({ id: 'a', projectId, name: 'ci', config, createdAt: 5 });
+  new PoolStore(first).insert({ id: 'b', projectId, config: { ...config, size: 3 }, createdAt: 6 });
+  const profile = new ProfileStore(first, clock).create(projectId, 'ann');
   closeDatabase(first);
 
-  const second = await openDatabase(file);
+  const second = await openTestDatabase(file);
   const pools = new PoolStore(second);
   expect(pools.list()).toEqual([
-    { id: 'a', name: 'ci', config, createdAt: 5 },
-    { id: 'b', config: { ...config, size: 3 }, createdAt: 6 },
+    { id: 'a', projectId, name: 'ci', config, createdAt: 5 },
+    { id: 'b', projectId, config: { ...config, size: 3 }, createdAt: 6 },
   ]);
-  pools.update({ id: 'a', name: 'nightly', config: { ...config, name: 'nightly' }, createdAt: 5 });
+  pools.update({ id: 'a', projectId, name: 'nightly', config: { ...config, name: 'nightly' }, createdAt: 5 });
   pools.delete('b');
-  expect(pools.list()).toEqual([{ id: 'a', name: 'nightly', config: { ...config, name: 'nightly' }, createdAt: 5 }]);
-  expect(new ProfileStore(second, clock).get('ann')).toEqual(profile);
+  expect(pools.list()).toEqual([{ id: 'a', projectId, name: 'nightly', config: { ...config, name: 'nightly' }, createdAt: 5 }]);
+  expect(new ProfileStore(second, clock).get(projectId, 'ann')).toEqual(profile);
   closeDatabase(second);
 });
 
 test('a profile has its times, a unique name and is found by id and by name', async () => {
-  const database = await openDatabase();
+  const database = await openTestDatabase();
   const clock = movableClock();
   const profiles = new ProfileStore(database, clock);
-  const ann = profiles.create('ann');
+  const ann = profiles.create(projectId, 'ann');
   expect(ann).toEqual({
     id: expect.stringMatching(/^[a-z0-9]{24}$/),
     name: 'ann',
     created_at: '2030-01-01T00:00:00.000Z',
     updated_at: '2030-01-01T00:00:00.000Z',
   });
-  expect(() => profiles.create('ann')).toThrow(/ann exists already/);
-  const nameless = profiles.create(undefined);
-  expect(profiles.create(undefined).name).toBeNull();
-  expect(profiles.resolve({ id: nameless.id })).toEqual(nameless);
-  expect(() => profiles.resolve({ name: 'bob' })).toThrow(/bob/);
+  expect(() => profiles.create(projectId, 'ann')).toThrow(/ann exists already/);
+  const nameless = profiles.create(projectId, undefined);
+  expect(profiles.create(projectId, undefined).name).toBeNull();
+  expect(profiles.resolve(projectId, { id: nameless.id })).toEqual(nameless);
+  expect(() => profiles.resolve(projectId, { name: 'bob' })).toThrow(/bob/);
 
   clock.time += 1000;
   profiles.used(ann.id);
-  expect(profiles.rename('ann', 'bob')).toEqual({
+  expect(profiles.rename(projectId, 'ann', 'bob')).toEqual({
     ...ann,
     name: 'bob',
     updated_at: '2030-01-01T00:00:01.000Z',
     last_used_at: '2030-01-01T00:00:01.000Z',
   });
-  profiles.rename('bob', 'bob');
-  profiles.create('cat');
-  expect(() => profiles.rename('bob', 'cat')).toThrow(/cat exists already/);
+  profiles.rename(projectId, 'bob', 'bob');
+  profiles.create(projectId, 'cat');
+  expect(() => profiles.rename(projectId, 'bob', 'cat')).toThrow(/cat exists already/);
   profiles.delete(ann.id);
-  expect(() => profiles.get('bob')).toThrow(/bob/);
+  expect(() => profiles.get(projectId, 'bob')).toThrow(/bob/);
   closeDatabase(database);
 });
 
@@ -145,23 +146,23 @@ test('an API key is stored as a salted hash, and a newer own key replaces it', a
   const first = await openDatabase(file);
   const keys = new ApiKeyStore(first, clock);
   keys.setOwn(key);
-  expect(keys.accepts(key)).toBe(true);
-  expect(keys.accepts('pwp_a-rather-long-secret-kez')).toBe(false);
-  expect(first.prepare('SELECT masked_key FROM api_keys').all()).toEqual([{ masked_key: 'pwp_…-key' }]);
+  expect(keys.find(key)).toBeTruthy();
+  expect(keys.find('pwp_a-rather-long-secret-kez')).toBeUndefined();
+  expect(first.prepare('SELECT masked_key FROM api_keys').all()).toEqual([{ masked_key: 'pwp_...-key' }]);
   closeDatabase(first);
   expect((await readFile(file)).includes(key)).toBe(false);
 
   const second = await openDatabase(file);
   const again = new ApiKeyStore(second, clock);
-  expect(again.accepts(key)).toBe(true);
+  expect(again.find(key)).toBeTruthy();
   again.setOwn(key);
   expect(second.prepare('SELECT count(*) AS count FROM api_keys').all()).toEqual([{ count: 1 }]);
   again.setOwn('another-key-of-the-service');
-  expect(again.accepts(key)).toBe(false);
-  expect(again.accepts('another-key-of-the-service')).toBe(true);
+  expect(again.find(key)).toBeUndefined();
+  expect(again.find('another-key-of-the-service')).toBeTruthy();
   second.prepare('UPDATE api_keys SET expires_at = ? WHERE deleted_at IS NULL').run(clock.time + 1000);
-  expect(again.accepts('another-key-of-the-service')).toBe(true);
+  expect(again.find('another-key-of-the-service')).toBeTruthy();
   clock.time += 1000;
-  expect(again.accepts('another-key-of-the-service')).toBe(false);
+  expect(again.find('another-key-of-the-service')).toBeUndefined();
   closeDatabase(second);
 });

@@ -11,6 +11,7 @@ import { CdpProxy } from '../../src/service/http/cdp-proxy.ts';
 import { noProfiles } from './profiles.ts';
 
 export const settings: SessionSettings = {
+  projectId: 'project',
   headless: true,
   stealth: false,
   kioskMode: false,

@@ -21,7 +21,9 @@ export async function openStream<T>(service: { url: string; apiKey: string }, pa
   let text = '';
   response.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk;
-    const complete = text.slice(0, text.lastIndexOf('\n\n') + 2);
+    const end = text.lastIndexOf('\n\n');
+    if (end === -1) return;
+    const complete = text.slice(0, end + 2);
     text = text.slice(complete.length);
     const headers = new Headers(response.headers as Record<string, string>);
     expectConformance({ method: 'GET', path, status: response.statusCode!, headers, text: complete });

@@ -53,7 +53,11 @@ export const test = base.extend<Fixtures>({
     sockets.close();
   },
   url: async ({ sessions, sockets }, use) => {
-    const pages = createPages({ findReplay: () => undefined, findLiveView: (token) => sessions.byLiveViewToken(token) });
+    const pages = createPages({
+      findReplay: () => undefined,
+      findLiveView: (token) => sessions.byLiveViewToken(token),
+      findLogin: () => undefined,
+    });
     const upgrade = (...request: Parameters<LiveViewSockets['upgrade']>) => void (sockets.upgrade(...request) || request[1].destroy());
     const server = await listen({ fetch: pages.fetch, port: 0, upgrade });
     await use(server.url);

@@ -7,11 +7,11 @@ import type { Pool } from '../../src/service/browsers/pool.ts';
 import { Pools } from '../../src/service/browsers/pools.ts';
 import type { Session } from '../../src/service/browsers/session.ts';
 import { Sessions } from '../../src/service/browsers/sessions.ts';
-import { openDatabase } from '../../src/service/store/database.ts';
 import { PoolStore } from '../../src/service/store/pools.ts';
 import { expectNoProcessWith } from './processes.ts';
 import { TestClock } from './clock.ts';
 import { noProfiles } from './profiles.ts';
+import { openTestDatabase, projectId } from './project.ts';
 
 /** The pools of a service with real Chromium and a real store, under a clock that only the test moves. */
 export type TestPools = {
@@ -35,12 +35,13 @@ export const test = base.extend<{ chromiumExecutable: string | undefined; testPo
   testPools: async ({ chromiumExecutable }, use, testInfo) => {
     const directory = testInfo.outputPath('sessions');
     const clock = new TestClock();
-    const database = await openDatabase();
+    const database = await openTestDatabase();
     const chromium = { ...(chromiumExecutable && { executable: chromiumExecutable }) };
     const sessions = new Sessions({ clock, directory, profiles: await noProfiles(testInfo), chromium });
-    const start = () => new Pools({ clock, sessions, store: new PoolStore(database), resolveProfile: noProfile });
+    const surroundingsOf = () => ({ projectId, hasDisplay: sessions.hasDisplay, resolveProfile: noProfile, resolveProxy: noProxy });
+    const start = () => new Pools({ clock, sessions, store: new PoolStore(database), surroundingsOf });
     let pools = start();
-    const create: TestPools['create'] = (body) => pools.create(browserPools.create.body.parse({ headless: true, ...body }));
+    const create: TestPools['create'] = (body) => pools.create(projectId, browserPools.create.body.parse({ headless: true, ...body }));
     await use({
       get pools() {
         return pools;
@@ -80,6 +81,10 @@ export async function expectCounts(pools: Pools, pool: Pool, counts: Partial<Bro
 
 function noProfile(): never {
   throw new OperationError('not_found', 'there are no profiles');
+}
+
+function noProxy(): never {
+  throw new OperationError('not_found', 'there are no proxies');
 }
 
 async function acquire(pool: Pool, options: Lease & { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<Session | undefined> {

@@ -19,15 +19,26 @@ export class ActedPages {
     this.#pageInView = pageInView;
     cdp.onEvent(({ method, params }) => {
       if (method !== 'Target.targetDestroyed' && method !== 'Target.targetCrashed') return;
-      this.#pages.get(params.targetId)?.lose(gone());
+      this.#pages.get(params.targetId)?.leave();
       this.#pages.delete(params.targetId);
     });
   }
 
-  /** The page in view. Throws `conflict` where there is none. */
+  /** The page in view, once it has answered; if it is just being closed, the next one. Throws `conflict` where there is none. */
   async inView(signal: AbortSignal): Promise<ActedPage> {
     const { targetId = '' } = this.#pageInView;
-    const sessionId = await orGone(this.#pageInView.attach(signal));
+    try {
+      const page = this.#measured(targetId, await orGone(this.#pageInView.attach(signal)));
+      // That a page takes input says nothing: Chromium itself takes what is meant for one that shows a dialog or is being closed.
+      await page.viewport();
+      return page;
+    } catch (error) {
+      if (error instanceof PageGoneError && this.#pageInView.targetId !== targetId) return await this.inView(signal);
+      throw error;
+    }
+  }
+
+  #measured(targetId: string, sessionId: string): ActedPage {
     const known = this.#pages.get(targetId);
     known?.measure();
     const page = known ?? new ActedPage(this.#cdp, sessionId);
@@ -73,17 +84,9 @@ export class ActedPage {
     return { width: Math.round(clientWidth * scale), height: Math.round(clientHeight * scale) };
   }
 
-  /**
-   * Resolves when it has answered something since it was measured, or is gone. That it took input says nothing: Chromium itself takes what is
-   * meant for a page that shows a dialog.
-   */
-  async answered(): Promise<void> {
-    await ifThere(this.#viewport);
-  }
-
-  /** Ends the wait for answers with an error. */
-  lose(error: OperationError): void {
-    this.#lost.abort(error);
+  /** To be called when it was closed or crashed: Chromium answers nothing of what it was sent before. */
+  leave(): void {
+    this.#lost.abort(gone());
   }
 
   /** Throws `conflict` when the page is gone, and when it answers nothing for 10 s; what is sent after that is not waited for. */
@@ -94,7 +97,7 @@ export class ActedPage {
       this.#cdp.send(method, params, { sessionId }).catch(() => {});
       throw signal.reason;
     }
-    if (this.#unanswered++ === 0) this.#watchdog = setTimeout(() => this.lose(stuck()), answerSeconds * 1000);
+    if (this.#unanswered++ === 0) this.#watchdog = setTimeout(() => this.#lost.abort(stuck()), answerSeconds * 1000);
     try {
       return await orGone(this.#cdp.send(method, params, { sessionId, signal, timeoutMs: 60_000 }));
     } finally {
@@ -110,9 +113,18 @@ export class ActedPage {
 
   #ask(): Promise<VisualViewport> {
     const viewport = this.send('Page.getLayoutMetrics', {}).then(({ cssVisualViewport }) => cssVisualViewport);
-    // Not every action waits for it.
+    // Not everybody who acts on a page asks for its size.
     viewport.catch(() => {});
     return viewport;
+  }
+}
+
+/** Waits for what may close its own page, and is done then. */
+export async function ifThere(answer: Promise<unknown>): Promise<void> {
+  try {
+    await answer;
+  } catch (error) {
+    if (!(error instanceof PageGoneError)) throw error;
   }
 }
 
@@ -123,14 +135,6 @@ function newController(): AbortController {
 }
 
 class PageGoneError extends OperationError {}
-
-async function ifThere(answer: Promise<unknown>): Promise<void> {
-  try {
-    await answer;
-  } catch (error) {
-    if (!(error instanceof PageGoneError)) throw error;
-  }
-}
 
 async function orGone<T>(answer: Promise<T>): Promise<T> {
   try {

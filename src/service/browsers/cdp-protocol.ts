@@ -4,34 +4,50 @@ export type Commands = {
   'Browser.getVersion': { params: object; result: object };
   'Browser.grantPermissions': { params: { permissions: string[]; browserContextId: string }; result: object };
   'Browser.setDownloadBehavior': { params: { behavior: 'allow'; downloadPath: string }; result: object };
+  'DOM.describeNode': { params: { objectId: string; depth: number; pierce: boolean }; result: { node: DomNode } };
+  'DOM.getContentQuads': { params: { objectId: string }; result: { quads: number[][] } };
+  'DOM.getFrameOwner': { params: { frameId: string }; result: { backendNodeId: number } };
+  'DOM.resolveNode': { params: { backendNodeId: number; executionContextId?: number }; result: { object: { objectId: string } } };
+  'DOM.scrollIntoViewIfNeeded': { params: { objectId: string }; result: object };
   'Emulation.setFocusEmulationEnabled': { params: { enabled: boolean }; result: object };
+  'Fetch.continueRequest': { params: { requestId: string }; result: object };
+  'Fetch.enable': { params: { patterns: { resourceType: string; requestStage: string }[] }; result: object };
+  'Fetch.failRequest': { params: { requestId: string; errorReason: string }; result: object };
   'Input.dispatchDragEvent': { params: DragEvent; result: object };
   'Input.dispatchKeyEvent': { params: KeyEvent; result: object };
   'Input.dispatchMouseEvent': { params: MouseEvent; result: object };
   'Input.insertText': { params: { text: string }; result: object };
   'Input.setInterceptDrags': { params: { enabled: boolean }; result: object };
+  'Network.enable': { params: object; result: object };
   'Page.captureScreenshot': { params: { format: 'png' }; result: { data: string } };
+  'Page.createIsolatedWorld': { params: { frameId: string; worldName: string }; result: { executionContextId: number } };
+  'Page.enable': { params: object; result: object };
+  'Page.getFrameTree': { params: object; result: { frameTree: FrameTree } };
   'Page.getLayoutMetrics': { params: object; result: { cssVisualViewport: VisualViewport } };
+  'Page.handleJavaScriptDialog': { params: { accept: boolean }; result: object };
+  'Page.navigate': { params: { url: string }; result: { errorText?: string; loaderId?: string } };
   'Page.screencastFrameAck': { params: { sessionId: number }; result: object };
   'Page.startScreencast': { params: ScreencastSettings; result: object };
   'Page.stopScreencast': { params: object; result: object };
   'Runtime.callFunctionOn': {
     params: {
-      objectId: string;
+      objectId?: string;
+      executionContextId?: number;
       functionDeclaration: string;
-      arguments: { value: unknown }[];
+      arguments: ({ value: unknown } | { objectId: string })[];
       awaitPromise: boolean;
       returnByValue: boolean;
     };
     result: Evaluation;
   };
   'Runtime.evaluate': {
-    params: { expression: string; awaitPromise: boolean; returnByValue: boolean; userGesture: boolean };
+    params: { expression: string; contextId?: number; awaitPromise: boolean; returnByValue: boolean; userGesture: boolean };
     result: Evaluation;
   };
   'Storage.getCookies': { params: object; result: { cookies: (Cookie & { session: boolean })[] } };
   'Storage.setCookies': { params: { cookies: Cookie[] }; result: object };
   'Target.attachToTarget': { params: { targetId: string; flatten: true }; result: { sessionId: string } };
+  'Target.closeTarget': { params: { targetId: string }; result: object };
   'Target.createBrowserContext': { params: object; result: { browserContextId: string } };
   'Target.createTarget': {
     params: { url: string; browserContextId?: string; background?: boolean };
@@ -39,16 +55,25 @@ export type Commands = {
   };
   'Target.detachFromTarget': { params: { sessionId: string }; result: object };
   'Target.disposeBrowserContext': { params: { browserContextId: string }; result: object };
+  'Target.setAutoAttach': { params: { autoAttach: boolean; waitForDebuggerOnStart: boolean; flatten: true }; result: object };
   'Target.setDiscoverTargets': { params: { discover: true; filter: { type?: string; exclude?: boolean }[] }; result: object };
 };
 
 /** Handed on as it comes. */
-export type Cookie = { name: string; value: string };
+export type Cookie = { name: string; value: string; domain?: string; httpOnly?: boolean };
 
 /** The events that the service itself listens to. */
 export type CdpEvent =
+  | { method: 'Fetch.requestPaused'; sessionId: string; params: { requestId: string; frameId: string; request: { url: string } } }
   | { method: 'Input.dragIntercepted'; sessionId: string; params: { data: DragData } }
+  | { method: 'Network.loadingFailed' | 'Network.loadingFinished'; sessionId: string; params: { requestId: string } }
+  | { method: 'Network.requestWillBeSent'; sessionId: string; params: { requestId: string; type?: string } }
+  | { method: 'Network.responseReceived'; sessionId: string; params: ResponseReceived }
+  | { method: 'Page.frameNavigated'; sessionId: string; params: { frame: Frame } }
+  | { method: 'Page.javascriptDialogOpening'; sessionId: string; params: { message: string; type: string } }
   | { method: 'Page.screencastFrame'; sessionId: string; params: ScreencastFrame }
+  | { method: 'Target.attachedToTarget'; sessionId?: string; params: { sessionId: string; targetInfo: TargetInfo } }
+  | { method: 'Target.detachedFromTarget'; sessionId?: string; params: { sessionId: string } }
   | { method: 'Target.targetCrashed'; params: { targetId: string } }
   | { method: 'Target.targetCreated'; params: { targetInfo: TargetInfo } }
   | { method: 'Target.targetDestroyed'; params: { targetId: string } };
@@ -67,7 +92,14 @@ type ScreencastSettings = {
 export type ScreencastFrame = {
   data: string;
   sessionId: number;
-  metadata: { deviceWidth: number; deviceHeight: number; offsetTop: number; pageScaleFactor: number };
+  metadata: {
+    deviceWidth: number;
+    deviceHeight: number;
+    offsetTop: number;
+    pageScaleFactor: number;
+    /** When it was drawn, in seconds since the epoch. */
+    timestamp: number;
+  };
 };
 
 type Evaluation = {
@@ -75,7 +107,22 @@ type Evaluation = {
   exceptionDetails?: { text: string; exception?: { description?: string } };
 };
 
-export type TargetInfo = { targetId: string; type: string; browserContextId?: string };
+export type TargetInfo = { targetId: string; type: string; browserContextId?: string; openerId?: string };
+
+/** A frame of a page; a new `loaderId` is a new document. */
+export type Frame = { id: string; parentId?: string; loaderId: string; url: string };
+
+export type FrameTree = { frame: Frame; childFrames?: FrameTree[] };
+
+/** As far as the service looks at it: an element with the trees in it. */
+export type DomNode = {
+  backendNodeId: number;
+  shadowRootType?: 'open' | 'closed' | 'user-agent';
+  children?: DomNode[];
+  shadowRoots?: DomNode[];
+};
+
+type ResponseReceived = { requestId: string; type: string; frameId?: string; response: { url: string; status: number } };
 
 export type KeyEvent = {
   type: 'keyDown' | 'rawKeyDown' | 'keyUp';

@@ -2,8 +2,12 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { Readable, Writable } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
+import { passedOn } from '../passed-on.ts';
+import { killGroup } from '../process-group.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import type { Environment } from './find-chromium.ts';
+import type { ProxyAccess } from './proxy-connection.ts';
+import { ProxyHop } from './proxy-hop.ts';
 import { chromiumSwitches } from './switches.ts';
 
 /** Where Chromium is, instead of looking for one, and whether it runs in its sandbox; an option of the service. */
@@ -32,6 +36,8 @@ export type LaunchOptions = {
   /** Default: wherever it can be, that is not for the superuser. */
   sandbox?: boolean;
   viewport: { width: number; height: number };
+  /** Through which it reaches what is not on this machine. */
+  proxy?: ProxyAccess;
   environment: Environment;
   /** How far it steps back where processors are short, as `nice` counts: 0, the default, is not at all. */
   niceness?: number;
@@ -44,10 +50,12 @@ const launchTimeoutMs = 30_000;
 export async function launchChromium(options: LaunchOptions): Promise<Chromium> {
   const { executable, headless, viewport, signal } = options;
   signal?.throwIfAborted();
+  const hop = options.proxy && (await ProxyHop.open(options.proxy));
   const switches = [
     ...chromiumSwitches({ headless, sandbox: options.sandbox ?? process.getuid?.() !== 0 }),
     `--window-size=${viewport.width},${viewport.height}`,
     `--user-data-dir=${options.userDataDirectory}`,
+    ...(hop ? hop.switches : []),
     // The port is for clients. The pipe is for the service, and makes Chromium end with the service, whatever ends that.
     '--remote-debugging-port=0',
     '--remote-debugging-pipe',
@@ -59,9 +67,9 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
   });
   // Right away, so that all of its processes inherit it.
   if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
-  const exited = ended(child);
+  const exited = ended(child).finally(() => hop?.close());
   const kill = async () => {
-    if (child.exitCode === null && child.signalCode === null) killAll(child);
+    if (child.exitCode === null && child.signalCode === null) killGroup(child);
     await exited;
   };
   try {
@@ -124,27 +132,6 @@ async function ended(child: ChildProcess): Promise<number | undefined> {
   if (child.pid === undefined) return undefined;
   await new Promise((resolve) => child.once('exit', resolve));
   // What is left of its process group.
-  killAll(child);
+  killGroup(child);
   return child.exitCode ?? undefined;
 }
-
-function killAll(child: ChildProcess): void {
-  if (child.pid === undefined) return;
-  if (process.platform === 'win32') {
-    spawn('taskkill', ['/pid', String(child.pid), '/T', '/F'], { stdio: 'ignore' }).on('error', () => child.kill());
-    return;
-  }
-  try {
-    process.kill(-child.pid, 'SIGKILL');
-  } catch {
-    // The whole group is gone.
-  }
-}
-
-/** Chromium gets what it needs of the service's environment and none of its secrets. */
-function passedOn(environment: Environment): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => neededVariable.test(name)));
-}
-
-const neededVariable =
-  /^(PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TEMP|TMP|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|XDG_\w+|DBUS_\w+|LD_LIBRARY_PATH|FONTCONFIG_\w+|SSL_CERT_\w+|(https?|all|no|ftp)_proxy|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES\S*|USERPROFILE|HOMEDRIVE|HOMEPATH|NUMBER_OF_PROCESSORS|PROCESSOR_\w+)$/i;

@@ -198,7 +198,6 @@ export class Computer {
         },
         () => keys.release(),
       );
-      await page.answered();
     };
     return { points, run };
   }

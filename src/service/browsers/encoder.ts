@@ -216,10 +216,9 @@ function fileParts(value: unknown): FilePart[] {
 }
 
 async function encoderScript(): Promise<string> {
-  // The bundle exists in the built package only.
-  const bundle = path.join(path.dirname(fileURLToPath(import.meta.resolve('playwright-pool/package.json'))), bundlePath);
-  const [mediabunny, page] = await Promise.all([readFile(bundle, 'utf8'), readFile(new URL('encoder/page.js', import.meta.url), 'utf8')]);
-  return `(() => { ${mediabunny}; globalThis.Mediabunny = Mediabunny; })();\n${page}`;
+  // It exists in the built package only.
+  const script = path.join(path.dirname(fileURLToPath(import.meta.resolve('playwright-pool/package.json'))), scriptPath);
+  return `${await readFile(script, 'utf8')};encoder`;
 }
 
-const bundlePath = 'dist/src/service/browsers/encoder/mediabunny.js';
+const scriptPath = 'dist/src/service/browsers/encoder/page.js';

@@ -27,7 +27,7 @@ export class SessionFiles {
       const file = await open(entry, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       try {
         const { size } = regular(await file.stat(), sessionPath);
-        if (size > 0) return { stream: file.createReadStream({ end: size - 1 }), size };
+        if (size > 0) return { stream: file.createReadStream({ end: size - 1, highWaterMark: 512 * 1024 }), size };
         await file.close();
         return { stream: Readable.from([]), size };
       } catch (error) {

@@ -77,7 +77,8 @@ async function installedByPlaywright(kind: Kind, environment: Environment): Prom
   return undefined;
 }
 
-function playwrightDirectory(environment: Environment): string {
+/** Where Playwright keeps the programs that it installs. */
+export function playwrightDirectory(environment: Environment): string {
   const { PLAYWRIGHT_BROWSERS_PATH: chosen, XDG_CACHE_HOME, LOCALAPPDATA } = environment;
   if (chosen !== undefined && chosen !== '' && chosen !== '0') return path.resolve(chosen);
   const home = homedir();

@@ -18,7 +18,28 @@ export class HeldSessions {
     this.#clock = clock;
   }
 
-  /** Starts a single session. Throws `conflict` when the name is taken. */
+  /** Those of a project, for which no others exist. */
+  in(projectId: string): ProjectSessions {
+    return new ProjectSessions({ projectId, sessions: this.#sessions, clock: this.#clock, single: this.#single });
+  }
+}
+
+/** The sessions of a project that somebody holds. */
+export class ProjectSessions {
+  readonly #projectId: string;
+  readonly #sessions: Sessions;
+  readonly #clock: Clock;
+  /** Those of all projects that were started singly. */
+  readonly #single: WeakSet<Session>;
+
+  constructor(options: { projectId: string; sessions: Sessions; clock: Clock; single: WeakSet<Session> }) {
+    this.#projectId = options.projectId;
+    this.#sessions = options.sessions;
+    this.#clock = options.clock;
+    this.#single = options.single;
+  }
+
+  /** Starts a single session. Throws `conflict` when the name is taken, and as `create` of all sessions does. */
   async create(settings: SessionSettings, name: string | undefined, signal: AbortSignal): Promise<Session> {
     this.refuseTakenName(name);
     const session = await this.#sessions.create(settings, signal);
@@ -47,12 +68,16 @@ export class HeldSessions {
 
   /** A live session by its id. Throws `not_found`. */
   get(id: string): Session {
-    return this.#held(this.#sessions.get(id), id);
+    const session = this.#sessions.get(id);
+    if (this.#isHeld(session)) return session;
+    const isKnown = session.settings.projectId === this.#projectId;
+    const problem = isKnown ? `the browser session ${id} was released to its pool` : `there is no browser session ${id}, or it has ended`;
+    throw new OperationError('not_found', problem);
   }
 
   /** A live session by its id or name. Throws `not_found`. */
   find(idOrName: string): Session {
-    return this.#held(this.#sessions.find(idOrName), idOrName);
+    return this.list().find((session) => session.alive && session.name === idOrName) ?? this.get(idOrName);
   }
 
   /** Live ones and those that ended lately, newest first. */
@@ -91,12 +116,7 @@ export class HeldSessions {
     throw new OperationError('conflict', `a browser session named ${name} exists already: choose another name, or end it first`);
   }
 
-  #held(session: Session, idOrName: string): Session {
-    if (this.#isHeld(session)) return session;
-    throw new OperationError('not_found', `the browser session ${idOrName} was released to its pool`);
-  }
-
   #isHeld(session: Session): boolean {
-    return session.pool !== undefined || this.#single.has(session);
+    return session.settings.projectId === this.#projectId && (session.pool !== undefined || this.#single.has(session));
   }
 }

@@ -27,6 +27,7 @@ const startPageMs = 1000;
  */
 export class Pool {
   readonly id: string;
+  readonly projectId: string;
   /** In ms since the epoch. */
   readonly createdAt: number;
   readonly #surroundings: PoolSurroundings;
@@ -40,8 +41,9 @@ export class Pool {
   #cancelPause: (() => void) | undefined;
   #closed: OperationError | undefined;
 
-  constructor(stored: { id: string; config: PoolConfig; createdAt: number }, surroundings: PoolSurroundings) {
+  constructor(stored: { id: string; projectId: string; config: PoolConfig; createdAt: number }, surroundings: PoolSurroundings) {
     this.id = stored.id;
+    this.projectId = stored.projectId;
     this.createdAt = stored.createdAt;
     this.#config = stored.config;
     this.#surroundings = surroundings;
@@ -68,9 +70,14 @@ export class Pool {
     return this.#starting.size;
   }
 
+  /** Leased, idle and starting browsers. */
+  get occupied(): number {
+    return this.#leased.size + this.#idle.length + this.#starting.size;
+  }
+
   /** Whether a browser is missing and may be launched now. */
   get lacksBrowser(): boolean {
-    return !this.#closed && !this.#cancelPause && this.#occupied < this.#config.size;
+    return !this.#closed && !this.#cancelPause && this.occupied < this.#config.size;
   }
 
   /** Since when, in ms since the epoch, a waiter waits whom no launch under way will serve; Infinity when there is none. */
@@ -111,7 +118,7 @@ export class Pool {
     if (!session) throw new OperationError('not_found', `no browser ${sessionId} is leased from the pool ${this.#title}`);
     this.#leased.delete(sessionId);
     const isAsMade = session.profile === session.settings.profile;
-    if (reuse && isAsMade && session.alive && this.#occupied < this.#config.size) {
+    if (reuse && isAsMade && session.alive && this.occupied < this.#config.size) {
       session.pool = undefined;
       session.name = undefined;
       session.tags = undefined;
@@ -132,6 +139,15 @@ export class Pool {
     await endAll(flushed);
   }
 
+  /** Gives up so many browsers, as far as they are starting or idle; returns how many. */
+  giveUp(count: number): number {
+    const launches = [...this.#starting].slice(0, count);
+    for (const launch of launches) this.#abort(launch);
+    const idle = this.#idle.splice(0, count - launches.length);
+    void endAll(idle);
+    return launches.length + idle.length;
+  }
+
   /** Browsers are made under `config` from now on; idle ones stay unless there are too many, or all are to be discarded. */
   async update(config: PoolConfig, discardAllIdle: boolean): Promise<void> {
     this.#config = config;
@@ -139,9 +155,9 @@ export class Pool {
     for (const session of this.#leased.values()) session.pool = this.#reference;
     const surplus = discardAllIdle ? this.#idle.splice(0) : [];
     for (const launch of [...this.#starting].toReversed()) {
-      if (discardAllIdle || this.#occupied > config.size) this.#abort(launch);
+      if (discardAllIdle || this.occupied > config.size) this.#abort(launch);
     }
-    while (this.#idle.length > 0 && this.#occupied > config.size) surplus.push(this.#idle.pop()!);
+    while (this.#idle.length > 0 && this.occupied > config.size) surplus.push(this.#idle.pop()!);
     this.#surroundings.fill();
     await endAll(surplus);
   }
@@ -178,10 +194,6 @@ export class Pool {
       if (!launch.signal.aborted) this.#pause(error);
     }
     this.#serve();
-  }
-
-  get #occupied(): number {
-    return this.#leased.size + this.#idle.length + this.#starting.size;
   }
 
   get #title(): string {
@@ -263,7 +275,9 @@ export class Pool {
   }
 
   #isNameTaken(name: string | undefined): boolean {
-    return name !== undefined && this.#surroundings.sessions.list().some((session) => session.alive && session.name === name);
+    if (name === undefined) return false;
+    const sessions = this.#surroundings.sessions.list().filter(({ settings }) => settings.projectId === this.projectId);
+    return sessions.some((session) => session.alive && session.name === name);
   }
 
   async #shut(reason: OperationError): Promise<void> {

@@ -6,12 +6,12 @@ import { newId } from '../id.ts';
 import type { PoolConfig } from './pool-config.ts';
 import { currentProfileId, newPoolConfig, updatedPoolConfig } from './pool-config.ts';
 import { Pool } from './pool.ts';
-import type { ResolveProfile, Surroundings } from './session-settings.ts';
+import type { Surroundings } from './session-settings.ts';
 import { sessionSettings } from './session-settings.ts';
 import type { Sessions } from './sessions.ts';
 
 /** `name` is the one in `config`; `createdAt` in ms since the epoch. */
-export type StoredPool = { id: string; name?: string; config: PoolConfig; createdAt: number };
+export type StoredPool = { id: string; projectId: string; name?: string; config: PoolConfig; createdAt: number };
 
 /** Where pools outlive the service. */
 export type PoolStore = {
@@ -21,28 +21,33 @@ export type PoolStore = {
   delete(id: string): void;
 };
 
-/** Starting Chromium is work for one core. */
-const concurrentLaunches = availableParallelism();
+/** Starting Chromium is work for half a core: the rest of the time it waits. */
+const concurrentLaunches = 2 * availableParallelism();
 
-/** All pools of a service. Those in the store fill as soon as this is constructed. */
+/** All pools of a service, each of them known in its project only. Those in the store fill as soon as this is constructed. */
 export class Pools {
   readonly #options: { clock: Clock; sessions: Sessions; store: PoolStore };
-  readonly #surroundings: Surroundings;
+  readonly #surroundingsOf: (projectId: string) => Surroundings;
   readonly #pools = new Map<string, Pool>();
   readonly #launches = new Set<Promise<void>>();
 
-  constructor(options: { clock: Clock; sessions: Sessions; store: PoolStore; resolveProfile: ResolveProfile }) {
+  constructor(options: { clock: Clock; sessions: Sessions; store: PoolStore; surroundingsOf: (projectId: string) => Surroundings }) {
     this.#options = options;
-    this.#surroundings = { hasDisplay: options.sessions.hasDisplay, resolveProfile: options.resolveProfile };
+    this.#surroundingsOf = options.surroundingsOf;
     for (const stored of options.store.list()) this.#add(stored);
+    options.sessions.onRoom(() => this.#fill());
     this.#fill();
   }
 
-  /** Throws `bad_request` for what the service cannot honour and `conflict` when the name is taken. */
-  create(body: PoolCreate): Pool {
-    const config = newPoolConfig(body, this.#surroundings);
-    this.#refuseTakenName(config.name);
-    const stored = storedPool({ id: newId(), config, createdAt: this.#options.clock.now() });
+  /**
+   * Throws `bad_request` for what the service cannot honour, `conflict` when the name is taken, and `rate_limited` when the pools of the
+   * project would have more browsers than its limit allows.
+   */
+  create(projectId: string, body: PoolCreate): Pool {
+    const config = newPoolConfig(body, this.#surroundingsOf(projectId));
+    this.#refuseTakenName(projectId, config.name);
+    this.#refuseSize(projectId, config.size);
+    const stored = storedPool({ id: newId(), projectId, config, createdAt: this.#options.clock.now() });
     this.#options.store.insert(stored);
     const pool = this.#add(stored);
     this.#fill();
@@ -50,30 +55,32 @@ export class Pools {
   }
 
   /** Newest first. */
-  list(): Pool[] {
-    return [...this.#pools.values()].sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
+  list(projectId: string): Pool[] {
+    return this.#ofProject(projectId).sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
   }
 
   /** Throws `not_found`. */
-  find(idOrName: string): Pool {
-    const pool = this.#pools.get(idOrName) ?? this.list().find(({ name }) => name === idOrName);
+  find(projectId: string, idOrName: string): Pool {
+    const pools = this.#ofProject(projectId);
+    const pool = pools.find(({ id }) => id === idOrName) ?? pools.find(({ name }) => name === idOrName);
     if (!pool) throw new OperationError('not_found', `no pool ${JSON.stringify(idOrName)} exists: create it, or check the name`);
     return pool;
   }
 
   /** Resolves when the idle browsers that have to go are gone. Throws as `find` and `create` do. */
-  async update(idOrName: string, patch: PoolUpdate): Promise<Pool> {
-    const pool = this.find(idOrName);
-    const config = updatedPoolConfig(pool.config, patch, this.#surroundings);
-    if (config.name !== pool.name) this.#refuseTakenName(config.name);
-    this.#options.store.update(storedPool({ id: pool.id, config, createdAt: pool.createdAt }));
+  async update(projectId: string, idOrName: string, patch: PoolUpdate): Promise<Pool> {
+    const pool = this.find(projectId, idOrName);
+    const config = updatedPoolConfig(pool.config, patch, this.#surroundingsOf(projectId));
+    if (config.name !== pool.name) this.#refuseTakenName(projectId, config.name);
+    if (config.size > pool.config.size) this.#refuseSize(projectId, config.size - pool.config.size);
+    this.#options.store.update(storedPool({ id: pool.id, projectId, config, createdAt: pool.createdAt }));
     await pool.update(config, patch.discard_all_idle);
     return pool;
   }
 
   /** Resolves when all browsers of the pool are gone. Throws `not_found`, and `pool_in_use` while browsers are leased, unless forced. */
-  async delete(idOrName: string, { force }: { force: boolean }): Promise<void> {
-    const pool = this.find(idOrName);
+  async delete(projectId: string, idOrName: string, { force }: { force: boolean }): Promise<void> {
+    const pool = this.find(projectId, idOrName);
     const ended = pool.delete(force);
     this.#pools.delete(pool.id);
     this.#options.store.delete(pool.id);
@@ -82,15 +89,26 @@ export class Pools {
 
   /** Flushes the pools that follow what is saved of a profile. */
   async profileSaved(profileId: string): Promise<void> {
-    const following = this.list().filter(
-      ({ config }) => config.refresh_on_profile_update && currentProfileId(config, this.#surroundings) === profileId,
+    const following = [...this.#pools.values()].filter(
+      (pool) => pool.config.refresh_on_profile_update && this.#profileIdOf(pool) === profileId,
     );
     await Promise.all(following.map((pool) => pool.update(pool.config, true)));
   }
 
+  /** To be called when the limits changed: gives up browsers that nobody holds and are too many now, and launches what is missing. */
+  limitsChanged(): void {
+    const { sessions } = this.#options;
+    for (const projectId of new Set(Array.from(this.#pools.values(), (pool) => pool.projectId))) {
+      const pooledExcess = this.#pooledIn(projectId) - sessions.limits.capsOf(projectId).pooledSessions;
+      let excess = Math.max(0, pooledExcess, sessions.excessOf(projectId));
+      for (const pool of this.list(projectId)) excess -= pool.giveUp(excess);
+    }
+    this.#fill();
+  }
+
   /** The pool as the wire shows it. */
   describe(pool: Pool): BrowserPool {
-    const profileId = currentProfileId(pool.config, this.#surroundings);
+    const profileId = this.#profileIdOf(pool);
     return {
       id: pool.id,
       ...(pool.name && { name: pool.name }),
@@ -105,14 +123,14 @@ export class Pools {
 
   /** Ends all browsers of all pools; the pools stay in the store. */
   async close(): Promise<void> {
-    await Promise.all(this.list().map((pool) => pool.close()));
+    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
     await Promise.all(this.#launches);
   }
 
   #add(stored: StoredPool): Pool {
     const { clock, sessions } = this.#options;
     const createSession = async (config: PoolConfig, signal: AbortSignal) =>
-      await sessions.create(sessionSettings(config, this.#surroundings), signal);
+      await sessions.create(sessionSettings(config, this.#surroundingsOf(stored.projectId)), signal);
     const pool = new Pool(stored, { clock, sessions, createSession, fill: () => this.#fill() });
     this.#pools.set(pool.id, pool);
     return pool;
@@ -121,7 +139,7 @@ export class Pools {
   /** Launches missing browsers, a few at a time; first where somebody has waited longest, then in the order of the pools. */
   #fill(): void {
     while (this.#launches.size < concurrentLaunches) {
-      const lacking = [...this.#pools.values()].filter((pool) => pool.lacksBrowser);
+      const lacking = [...this.#pools.values()].filter((pool) => pool.lacksBrowser && this.#mayLaunch(pool));
       if (lacking.length === 0) return;
       const pool = lacking.reduce((first, other) => (other.waitingSince < first.waitingSince ? other : first));
       const launch = pool.launch().finally(() => {
@@ -132,12 +150,38 @@ export class Pools {
     }
   }
 
-  #refuseTakenName(name: string | undefined): void {
-    if (!name || ![...this.#pools.values()].some((pool) => pool.name === name)) return;
+  #mayLaunch({ projectId }: Pool): boolean {
+    const { sessions } = this.#options;
+    return sessions.mayStart(projectId) && this.#pooledIn(projectId) < sessions.limits.capsOf(projectId).pooledSessions;
+  }
+
+  #ofProject(projectId: string): Pool[] {
+    return [...this.#pools.values()].filter((pool) => pool.projectId === projectId);
+  }
+
+  /** How many browsers the pools of a project have. */
+  #pooledIn(projectId: string): number {
+    return this.#ofProject(projectId).reduce((sum, { occupied }) => sum + occupied, 0);
+  }
+
+  #profileIdOf({ config, projectId }: Pool): string | undefined {
+    return currentProfileId(config, this.#surroundingsOf(projectId));
+  }
+
+  #refuseSize(projectId: string, more: number): void {
+    const cap = this.#options.sessions.limits.capsOf(projectId).pooledSessions;
+    const sizes = this.#ofProject(projectId).reduce((sum, { config }) => sum + config.size, 0);
+    if (sizes + more <= cap) return;
+    const message = `the project may have ${cap} pooled browsers, and with ${more} more it would have ${sizes + more}: make its pools smaller`;
+    throw new OperationError('rate_limited', message);
+  }
+
+  #refuseTakenName(projectId: string, name: string | undefined): void {
+    if (!name || !this.#ofProject(projectId).some((pool) => pool.name === name)) return;
     throw new OperationError('conflict', `a pool named ${name} exists already: choose another name, or update that one`);
   }
 }
 
-function storedPool(pool: { id: string; config: PoolConfig; createdAt: number }): StoredPool {
+function storedPool(pool: { id: string; projectId: string; config: PoolConfig; createdAt: number }): StoredPool {
   return { ...pool, ...(pool.config.name && { name: pool.config.name }) };
 }

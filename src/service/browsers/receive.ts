@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, createWriteStream } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { OperationError } from '../../contract/errors.ts';
 
 const uploadPrefix = '.playwright-pool-upload-';
@@ -36,17 +37,23 @@ export async function receive(
 }
 
 async function copy(stream: Readable, file: FileHandle, signal: AbortSignal): Promise<void> {
-  const chunks: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => stream.iterator({ destroyOnReturn: false }) };
   const abort = () => stream.destroy(new Error('the caller hung up'));
   signal.addEventListener('abort', abort);
+  // What arrives while it writes is written at once.
+  const writing = createWriteStream('', { fd: file.fd, autoClose: false, highWaterMark: 1024 * 1024 });
   try {
     signal.throwIfAborted();
-    for await (const chunk of chunks) await file.appendFile(chunk);
+    // Not pipeline, which destroys the stream, and the connection with it, when the disk is full.
+    stream.pipe(writing);
+    await Promise.all([finished(stream, { writable: false }), finished(writing)]);
     signal.throwIfAborted();
   } catch (error) {
-    if (error instanceof OperationError || (error instanceof Error && 'syscall' in error && error.syscall === 'write')) throw error;
+    if (error instanceof OperationError || error === writing.errored) throw error;
     throw new OperationError('bad_request', 'the upload broke off before its end', { cause: error });
   } finally {
+    stream.unpipe(writing);
+    // The file is closed next, and no write may be under way then.
+    await finished(writing.end()).catch(() => {});
     signal.removeEventListener('abort', abort);
   }
 }

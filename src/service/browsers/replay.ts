@@ -49,8 +49,8 @@ export class Replay {
       maxWidth: video.width,
       maxHeight: video.height,
       framerate: video.framerate,
-      onFrame: (jpeg) => {
-        this.#waiting = { at: this.#elapsed(), jpeg };
+      onFrame: (jpeg, { timestamp }) => {
+        this.#waiting = { at: this.#elapsed() - secondsSince(timestamp), jpeg };
         this.#wake();
       },
       onEnd: () => {
@@ -163,4 +163,9 @@ export function failureOf(error: unknown): OperationError {
     return new OperationError('insufficient_storage', 'the disk on which the service keeps replays is full', { cause: error });
   }
   return new OperationError('recording_failed', `the video could not be written: ${message}`, { cause: error });
+}
+
+/** Frames come late where processors are busy. Never negative, as clocks may be set. */
+function secondsSince(timestamp: number): number {
+  return Math.max(0, Date.now() / 1000 - timestamp);
 }

@@ -13,6 +13,7 @@ import type { Session } from './session.ts';
 /** What is known of a recording. Times are in ms since the epoch. */
 export type ReplayRecord = {
   id: string;
+  projectId: string;
   sessionId: string;
   /** The bearer token of `replay_view_url`. */
   token: string;
@@ -71,13 +72,14 @@ export class Replays {
   /** Throws `not_found` when the session has ended and `insufficient_storage` when the disk is full. */
   async start(session: Session, options: ReplayStart): Promise<ReplayRecord> {
     if (options.record_audio) throw new OperationError('bad_request', 'record_audio: this service records no audio');
-    void this.#expire();
+    void this.#expire().catch((error: unknown) => console.error('replays that have expired could not be deleted:', error));
     const id = newId();
     const file = await open(this.#fileOf(id), 'wx', 0o600).catch((error: unknown) => {
       throw failureOf(error);
     });
     const record: ReplayRecord = {
       id,
+      projectId: session.settings.projectId,
       sessionId: session.id,
       token: newToken(id),
       startedAt: this.#clock.now(),
@@ -87,6 +89,7 @@ export class Replays {
       markers: [],
     };
     try {
+      this.#records.add(record);
       const replay = new Replay({
         session,
         file,
@@ -98,25 +101,25 @@ export class Replays {
         onContentType: (contentType) => this.#records.change(id, { contentType }),
         onFinished: (failure) => this.#finished(id, failure),
       });
-      this.#records.add(record);
       this.#running.set(id, replay);
     } catch (error) {
       await file.close();
       await rm(this.#fileOf(id), { force: true });
+      this.#records.delete(id);
       throw error;
     }
     return record;
   }
 
   /** Oldest first. */
-  ofSession(sessionId: string): ReplayRecord[] {
-    return this.#records.ofSession(sessionId);
+  ofSession(projectId: string, sessionId: string): ReplayRecord[] {
+    return this.#records.ofSession(sessionId).filter((record) => record.projectId === projectId);
   }
 
   /** Throws `not_found`. */
-  get(sessionId: string, id: string): ReplayRecord {
+  get(projectId: string, sessionId: string, id: string): ReplayRecord {
     const record = this.#records.get(id);
-    if (record?.sessionId === sessionId) return record;
+    if (record?.sessionId === sessionId && record.projectId === projectId) return record;
     throw new OperationError('not_found', `the browser session ${sessionId} has no replay ${id}`);
   }
 
@@ -165,10 +168,15 @@ export class Replays {
 
   #finished(id: string, failure: OperationError | undefined): void {
     this.#running.delete(id);
-    this.#records.change(id, {
-      finishedAt: this.#clock.now(),
-      failure: failure && { code: failure.code, message: failure.message },
-    });
+    try {
+      this.#records.change(id, {
+        finishedAt: this.#clock.now(),
+        failure: failure && { code: failure.code, message: failure.message },
+      });
+    } catch (error) {
+      // The next service finishes it.
+      console.error(`the end of the replay ${id} could not be stored:`, error);
+    }
   }
 
   async #recover(): Promise<void> {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CdpConnection } from './cdp-connection.ts';
+import { CdpError, type CdpConnection } from './cdp-connection.ts';
 import type { CdpEvent, ScreencastFrame } from './cdp-protocol.ts';
 import type { PageInView } from './page-in-view.ts';
 
@@ -73,14 +73,21 @@ export class Screencast {
     }
   }
 
-  /** Of a new page Chromium sometimes sends no frame, until the screencast is started anew. */
+  /** Starts it anew until a frame has come: of a new page Chromium sometimes sends none, and one that navigates may refuse. */
   async #start(shown: Shown, sessionId: string): Promise<void> {
     const { maxWidth, maxHeight } = this.#options;
     const settings = { format: 'jpeg', quality, maxWidth, maxHeight, maxFramesInFlight: 1, sendLastFrame: true } as const;
-    for (let starts = 0; starts < mostStarts && this.#shown === shown && !shown.hasFrames; starts++) {
-      if (starts > 0) await this.#cdp.send('Page.stopScreencast', {}, { sessionId });
-      await this.#cdp.send('Page.startScreencast', settings, { sessionId });
+    for (let starts = 0; starts < mostStarts && this.#shown === shown; starts++) {
+      try {
+        if (starts > 0) await this.#cdp.send('Page.stopScreencast', {}, { sessionId });
+        // One that came before says nothing of this start.
+        shown.hasFrames = false;
+        await this.#cdp.send('Page.startScreencast', settings, { sessionId });
+      } catch (error) {
+        if (!(error instanceof CdpError)) throw error;
+      }
       await sleep(firstFrameMs, undefined, { ref: false });
+      if (shown.hasFrames) return;
     }
   }
 

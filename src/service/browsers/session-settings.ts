@@ -1,6 +1,7 @@
 import type { BrowserCreate } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
+import type { ProxyAccess } from './proxy-connection.ts';
 import type { SessionSettings } from './session.ts';
 
 export type ProfileSelector = NonNullable<BrowserCreate['profile']>;
@@ -8,34 +9,43 @@ export type ProfileSelector = NonNullable<BrowserCreate['profile']>;
 /** Finds a profile by id or name; throws `not_found`. */
 export type ResolveProfile = (selector: ProfileSelector) => Profile;
 
-/** What a service can do, as far as the settings of a session depend on it. */
-export type Surroundings = { hasDisplay: boolean; resolveProfile: ResolveProfile };
+/** What a service can do in a project, as far as the settings of a session depend on it. `resolveProxy` throws `not_found`. */
+export type Surroundings = {
+  projectId: string;
+  hasDisplay: boolean;
+  resolveProfile: ResolveProfile;
+  resolveProxy: (id: string) => ProxyAccess;
+};
 
 /** What single sessions and pools say alike about how a browser is made. */
-type Request = Pick<BrowserCreate, 'headless' | 'stealth' | 'kiosk_mode' | 'timeout_seconds' | 'viewport' | 'profile' | 'start_url'> &
+type Request = Pick<
+  BrowserCreate,
+  'headless' | 'stealth' | 'kiosk_mode' | 'timeout_seconds' | 'viewport' | 'profile' | 'start_url' | 'proxy_id'
+> &
   Unsupported;
 
 /** Fields that the service knows and cannot honour. */
 type Unsupported = {
   gpu?: boolean;
   extensions?: readonly unknown[];
-  proxy_id?: string | null;
   chrome_policy?: Record<string, unknown>;
   telemetry?: BrowserCreate['telemetry'];
 };
 
 /**
  * The settings of a session from the body of `POST /browsers` or the configuration of a pool.
- * Throws `bad_request`, naming the field in `details`, for what cannot be honoured and for a profile that doesn't exist.
+ * Throws `bad_request`, naming the field in `details`, for what cannot be honoured and for a profile or proxy that doesn't exist.
  */
-export function sessionSettings(request: Request, { hasDisplay, resolveProfile }: Surroundings): SessionSettings {
+export function sessionSettings(request: Request, { projectId, hasDisplay, resolveProfile, resolveProxy }: Surroundings): SessionSettings {
   refuseUnsupported(request);
   const headless = request.headless ?? !hasDisplay;
   if (!headless && !hasDisplay) {
     throw invalidField('headless', 'false needs a display, and the service has none: set DISPLAY for it, or ask for a headless browser');
   }
   const profile = request.profile && requestedProfile(request.profile, resolveProfile);
+  const proxy = request.proxy_id ? found('proxy_id', () => resolveProxy(request.proxy_id!)) : undefined;
   return {
+    projectId,
     headless,
     stealth: request.stealth,
     kioskMode: request.kiosk_mode,
@@ -43,6 +53,7 @@ export function sessionSettings(request: Request, { hasDisplay, resolveProfile }
     viewport: request.viewport ? { refresh_rate: refreshRate(request.viewport), ...request.viewport } : defaultViewport,
     ...(profile && { profile }),
     ...(request.profile?.save_changes && { saveChanges: true }),
+    ...(proxy && { proxy }),
     ...(request.start_url && { startUrl: request.start_url }),
   };
 }
@@ -52,7 +63,6 @@ export function refuseUnsupported(request: Unsupported): void {
   const asked = {
     gpu: request.gpu === true,
     extensions: (request.extensions?.length ?? 0) > 0,
-    proxy_id: !!request.proxy_id,
     chrome_policy: Object.keys(request.chrome_policy ?? {}).length > 0,
     telemetry: asksForTelemetry(request.telemetry),
   };
@@ -66,12 +76,7 @@ export function refuseUnsupported(request: Unsupported): void {
 /** The profile that a request names. Throws `bad_request` for a selector that has not just one of id and name, and for a profile that doesn't exist. */
 export function requestedProfile(selector: ProfileSelector, resolveProfile: ResolveProfile): Profile {
   if (!selector.id === !selector.name) throw invalidField('profile', `must have an id or a name${selector.id ? ', not both' : ''}`);
-  try {
-    return resolveProfile(selector);
-  } catch (error) {
-    if (error instanceof OperationError && error.code === 'not_found') throw invalidField('profile', error.message);
-    throw error;
-  }
+  return found('profile', () => resolveProfile(selector));
 }
 
 export function invalidField(field: string, problem: string): OperationError {
@@ -89,7 +94,17 @@ function refreshRate({ width, height }: { width: number; height: number }): numb
 }
 
 /** Telemetry is on when it is enabled, and when a category is while nothing is said of the whole. */
-function asksForTelemetry(telemetry: BrowserCreate['telemetry']): boolean {
+export function asksForTelemetry(telemetry: BrowserCreate['telemetry']): boolean {
   if (telemetry?.enabled !== undefined) return telemetry.enabled;
   return Object.values(telemetry?.browser ?? {}).some((category) => category?.enabled !== false);
+}
+
+/** What a field names. Throws `bad_request` when it doesn't exist. */
+function found<T>(field: string, find: () => T): T {
+  try {
+    return find();
+  } catch (error) {
+    if (error instanceof OperationError && error.code === 'not_found') throw invalidField(field, error.message);
+    throw error;
+  }
 }

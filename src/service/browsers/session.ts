@@ -6,18 +6,21 @@ import type { Profile } from '../../contract/profiles.ts';
 import type { Clock } from '../clock.ts';
 import { newToken } from '../id.ts';
 import { CdpInspection, type ClientConnection } from './cdp-inspection.ts';
+import type { CdpConnection } from './cdp-connection.ts';
 import type { Cookie } from './cdp-protocol.ts';
 import type { Chromium } from './chromium.ts';
 import type { Clipboard } from './clipboard.ts';
 import type { Computer } from './computer.ts';
 import { LiveView, type LiveViewer } from './live-view.ts';
 import type { ProfileCopy } from './profile-directories.ts';
+import type { ProxyAccess } from './proxy-connection.ts';
 import { Screencast, type ScreencastOptions } from './screencast.ts';
 import { SessionBrowser } from './session-browser.ts';
 import { SessionProfile } from './session-profile.ts';
 
-/** How a session's browser is made. */
+/** How a session's browser is made, and for which project. */
 export type SessionSettings = {
+  projectId: string;
   headless: boolean;
   stealth: boolean;
   kioskMode: boolean;
@@ -27,11 +30,17 @@ export type SessionSettings = {
   profile?: Profile;
   /** Whether the profile is saved when the session ends. */
   saveChanges?: boolean;
+  proxy?: ProxyAccess;
   startUrl?: string;
 };
 
 /** A Chromium that was started for a session, on a copy of a profile if it has one. */
 export type LaunchedChromium = { chromium: Chromium; copy: ProfileCopy | undefined };
+
+/** An idle session that is found so late was not idle all that time. */
+const lateMs = 1000;
+/** Longer than it takes until clients are pinged. */
+const graceMs = 6000;
 
 /** The session path of downloads for which a client chose no directory. */
 export const downloadDirectory = '/home/user/Downloads';
@@ -48,6 +57,8 @@ export class Session {
   readonly ended: Promise<void>;
   name: string | undefined;
   tags: Record<string, string> | undefined;
+  /** The invocation with which it ends. */
+  invocationId: string | undefined;
   /** Set while leased from a pool. */
   pool: { id: string; name?: string } | undefined;
 
@@ -119,6 +130,11 @@ export class Session {
   /** The leader of Chromium's process group. */
   get pid(): number {
     return this.#browser.chromium.pid;
+  }
+
+  /** The service's own connection to its Chromium, as long as no profile is loaded. */
+  get cdp(): CdpConnection {
+    return this.#browser.chromium.cdp;
   }
 
   get computer(): Computer {
@@ -193,9 +209,17 @@ export class Session {
     if (timeoutSeconds === undefined || !this.alive) return;
     this.touch();
     const check = () => {
-      const restMs = this.#activeAt + timeoutSeconds * 1000 - this.#clock.now();
-      if (restMs > 0) this.#cancelIdle = this.#clock.after(restMs, check);
-      else void this.end();
+      const now = this.#clock.now();
+      // It may have been set back.
+      this.#activeAt = Math.min(this.#activeAt, now);
+      const restMs = this.#activeAt + timeoutSeconds * 1000 - now;
+      if (restMs > 0) {
+        this.#cancelIdle = this.#clock.after(restMs, check);
+      } else if (restMs < -lateMs) {
+        // The clock was put forward, or the service slept: whoever is there had no chance to show it.
+        this.#activeAt = now - timeoutSeconds * 1000 + graceMs;
+        this.#cancelIdle = this.#clock.after(graceMs, check);
+      } else void this.end();
     };
     check();
   }

@@ -9,12 +9,21 @@ import { findChromium, hasDisplay, type Environment } from './find-chromium.ts';
 import type { ProfileDirectories } from './profile-directories.ts';
 import { downloadDirectory, Session, type LaunchedChromium, type SessionSettings } from './session.ts';
 
+/** How many browsers there may be at once; Infinity where there is no cap. */
+export type SessionLimits = {
+  /** In all projects together. */
+  readonly maxConcurrentSessions: number;
+  capsOf(projectId: string): { sessions: number; pooledSessions: number };
+};
+
 const endedKept = 1000;
+const unlimited: SessionLimits = { maxConcurrentSessions: Infinity, capsOf: () => ({ sessions: Infinity, pooledSessions: Infinity }) };
 
 /** All browser sessions of a service. */
 export class Sessions {
   /** Whether headful browsers can be started. */
   readonly hasDisplay: boolean;
+  readonly limits: SessionLimits;
   readonly #clock: Clock;
   readonly #directory: string;
   readonly #profiles: ProfileDirectories;
@@ -25,6 +34,9 @@ export class Sessions {
   /** The ids of those that ended, in the order of their ends. */
   readonly #ended: string[] = [];
   readonly #starting = new Set<Promise<unknown>>();
+  /** The sessions that are starting, unless they are told to stop. */
+  readonly #startingIn = new Set<{ projectId: string }>();
+  readonly #onRoom: (() => void)[] = [];
   readonly #closing = new AbortController();
 
   /** Each session has a directory of its own in `directory`, which must be nobody else's. */
@@ -33,8 +45,10 @@ export class Sessions {
     directory: string;
     profiles: ProfileDirectories;
     chromium: ChromiumSettings;
+    limits?: SessionLimits;
     environment?: Environment;
   }) {
+    this.limits = options.limits ?? unlimited;
     this.#clock = options.clock;
     this.#directory = path.resolve(options.directory);
     this.#profiles = options.profiles;
@@ -44,11 +58,32 @@ export class Sessions {
   }
 
   /**
-   * Throws `unavailable` when no Chromium is found or it does not start, `bad_request` for a headful one without a display,
-   * `insufficient_storage` when there is no room for a copy of the profile, and the signal's reason.
+   * Throws `rate_limited` when the project or the organization may have no more browsers, `unavailable` when no Chromium is found or it
+   * does not start, `bad_request` for a headful one without a display, `insufficient_storage` when there is no room for a copy of the profile, and the signal's reason.
    */
   async create(settings: SessionSettings, signal?: AbortSignal): Promise<Session> {
     return await this.#untilClosing((closing) => this.#start(settings, closing), signal);
+  }
+
+  /** How many browsers live or start in a project, or in all. */
+  countIn(projectId?: string): number {
+    const live = [...this.#sessions.values()].filter(({ alive }) => alive).map(({ settings }) => settings);
+    return [...live, ...this.#startingIn].filter((session) => projectId === undefined || session.projectId === projectId).length;
+  }
+
+  /** Whether the limits allow one more browser in the project. */
+  mayStart(projectId: string): boolean {
+    return this.#refusal(projectId) === undefined;
+  }
+
+  /** By how many browsers a project exceeds its limit, which may have been lowered. */
+  excessOf(projectId: string): number {
+    return Math.max(0, this.countIn(projectId) - this.limits.capsOf(projectId).sessions);
+  }
+
+  /** Calls back whenever a session has ended or failed to start. */
+  onRoom(callback: () => void): void {
+    this.#onRoom.push(callback);
   }
 
   /** Restarts a session's browser on a copy of a profile. Throws as `create` and the session's `loadProfile` do; it goes on as it was then. */
@@ -73,14 +108,6 @@ export class Sessions {
     const session = this.#sessions.get(id);
     if (session?.alive) return session;
     throw new OperationError('not_found', `there is no browser session ${id}, or it has ended`);
-  }
-
-  /** A live session. Throws `not_found`. */
-  find(idOrName: string): Session {
-    for (const session of this.#sessions.values()) {
-      if (session.alive && session.name === idOrName) return session;
-    }
-    return this.get(idOrName);
   }
 
   /** The live session with this bearer token. */
@@ -109,12 +136,18 @@ export class Sessions {
 
   async #start(settings: SessionSettings, signal: AbortSignal): Promise<Session> {
     signal.throwIfAborted();
+    const refusal = this.#refusal(settings.projectId);
+    if (refusal) throw refusal;
     if (!settings.headless && !this.hasDisplay) {
       throw new OperationError('bad_request', 'the service has no display: ask for a headless browser');
     }
     const id = newId();
     const directory = path.join(this.#directory, id);
     const root = path.join(directory, 'root');
+    const place = { projectId: settings.projectId };
+    const leave = () => void this.#startingIn.delete(place);
+    this.#startingIn.add(place);
+    signal.addEventListener('abort', leave);
     try {
       await Promise.all([path.join(root, 'tmp'), path.join(root, downloadDirectory)].map((made) => mkdir(made, { recursive: true })));
       const launched = await this.#launch(settings, path.join(directory, 'user-data'), signal);
@@ -131,12 +164,33 @@ export class Sessions {
       return session;
     } catch (error) {
       await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
+      // Who asked for the session is to learn of the failure first, or a pool would try again at once.
+      setImmediate(() => this.#tellOfRoom());
       throw error;
+    } finally {
+      leave();
+      signal.removeEventListener('abort', leave);
     }
   }
 
+  #refusal(projectId: string): OperationError | undefined {
+    const { sessions: cap } = this.limits.capsOf(projectId);
+    const { maxConcurrentSessions } = this.limits;
+    const reached =
+      this.countIn(projectId) >= cap
+        ? `the project has reached its limit, ${cap} browsers at once`
+        : this.countIn() >= maxConcurrentSessions
+          ? `the organization has reached its limit, ${maxConcurrentSessions} browsers at once`
+          : undefined;
+    return reached === undefined ? undefined : new OperationError('rate_limited', `${reached}: end one first`);
+  }
+
   /** Starts a Chromium on a new user-data directory. */
-  async #launch({ headless, viewport, profile }: SessionSettings, directory: string, signal: AbortSignal): Promise<LaunchedChromium> {
+  async #launch(
+    { headless, viewport, profile, proxy }: SessionSettings,
+    directory: string,
+    signal: AbortSignal,
+  ): Promise<LaunchedChromium> {
     const { sandbox } = this.#chromium;
     const executable = await findChromium(headless, this.#chromium.executable, this.#environment);
     const copy = profile && (await this.#profiles.copy(profile.id, directory, signal));
@@ -148,6 +202,7 @@ export class Sessions {
       viewport,
       environment: this.#environment,
       signal,
+      ...(proxy && { proxy }),
       ...(sandbox !== undefined && { sandbox }),
     });
     return { chromium, copy };
@@ -156,7 +211,7 @@ export class Sessions {
   /** What is started with the signal is done before the sessions are closed. */
   async #untilClosing<T>(start: (signal: AbortSignal) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     const closing = this.#closing.signal;
-    const starting = start(signal === undefined ? closing : AbortSignal.any([signal, closing]));
+    const starting = start(AbortSignal.any(signal === undefined ? [closing] : [signal, closing]));
     this.#starting.add(starting);
     try {
       return await starting;
@@ -174,5 +229,10 @@ export class Sessions {
   #retire(id: string): void {
     this.#ended.push(id);
     if (this.#ended.length > endedKept) this.#sessions.delete(this.#ended.shift() ?? '');
+    this.#tellOfRoom();
+  }
+
+  #tellOfRoom(): void {
+    for (const callback of this.#onRoom) callback();
   }
 }

@@ -21,8 +21,9 @@ export function browserAnswer(session: Session, host: string, clock: Clock): Bro
     ...(session.profile && { profile: session.profile }),
     ...(session.profileSave && { profile_save: session.profileSave }),
     ...(session.pool && { pool: session.pool }),
+    ...(settings.proxy && { proxy_id: settings.proxy.id }),
     ...(settings.startUrl && { start_url: settings.startUrl }),
-    usage: { uptime_ms: (endedAt ?? clock.now()) - session.createdAt },
+    usage: { uptime_ms: Math.max(0, (endedAt ?? clock.now()) - session.createdAt) },
     ...(endedAt !== undefined && { deleted_at: new Date(endedAt).toISOString() }),
   };
 }

@@ -9,24 +9,24 @@ import { pageOf } from './page.ts';
 
 export function browserPoolHandlers({ pools, clock }: { pools: Pools; clock: Clock }): HandlerTree<typeof browserPools> {
   return {
-    create: ({ body }) => pools.describe(pools.create(body)),
+    create: ({ body, caller }) => pools.describe(pools.create(caller.projectId, body)),
 
-    list({ query }) {
+    list({ query, caller }) {
       const text = query.query?.toLowerCase();
       const found = pools
-        .list()
+        .list(caller.projectId)
         .filter(({ name }) => query.name === undefined || name === query.name)
         .filter(({ id, name }) => text === undefined || id.includes(text) || name?.toLowerCase().includes(text));
       const { items, ...page } = pageOf(found, query);
       return { items: items.map((pool) => pools.describe(pool)), ...page };
     },
 
-    retrieve: ({ params }) => pools.describe(pools.find(params.id_or_name)),
-    update: async ({ params, body }) => pools.describe(await pools.update(params.id_or_name, body)),
-    delete: ({ params, body }) => pools.delete(params.id_or_name, body),
+    retrieve: ({ params, caller }) => pools.describe(pools.find(caller.projectId, params.id_or_name)),
+    update: async ({ params, body, caller }) => pools.describe(await pools.update(caller.projectId, params.id_or_name, body)),
+    delete: ({ params, body, caller }) => pools.delete(caller.projectId, params.id_or_name, body),
 
-    async acquire({ params, body, signal, host }) {
-      const pool = pools.find(params.id_or_name);
+    async acquire({ params, body, signal, host, caller }) {
+      const pool = pools.find(caller.projectId, params.id_or_name);
       refuseUnsupported({ telemetry: body.telemetry });
       const session = await pool.acquire({
         timeoutMs: Math.min(body.acquire_timeout_seconds ?? longestPollSeconds, longestPollSeconds) * 1000,
@@ -44,7 +44,7 @@ export function browserPoolHandlers({ pools, clock }: { pools: Pools; clock: Clo
       };
     },
 
-    release: ({ params, body }) => pools.find(params.id_or_name).release(body.session_id, body.reuse).saved(),
-    flush: ({ params }) => pools.find(params.id_or_name).flush(),
+    release: ({ params, body, caller }) => pools.find(caller.projectId, params.id_or_name).release(body.session_id, body.reuse).saved(),
+    flush: ({ params, caller }) => pools.find(caller.projectId, params.id_or_name).flush(),
   };
 }

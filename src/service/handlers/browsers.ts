@@ -1,4 +1,6 @@
 import type { browsers, BrowserUpdate } from '../../contract/browsers.ts';
+import { OperationError } from '../../contract/errors.ts';
+import type { Invocations } from '../apps/invocations.ts';
 import type { Session } from '../browsers/session.ts';
 import { invalidField, refuseUnsupported, requestedProfile, sessionSettings, type Surroundings } from '../browsers/session-settings.ts';
 import type { Clock } from '../clock.ts';
@@ -12,27 +14,31 @@ type BrowserOperations = Omit<typeof browsers, 'fs' | 'computer' | 'replays'>;
 
 export function browserHandlers({
   sessions,
-  surroundings,
+  surroundingsOf,
+  invocations,
   clock,
 }: {
   sessions: HeldSessions;
-  surroundings: Surroundings;
+  surroundingsOf: (projectId: string) => Surroundings;
+  invocations: Invocations;
   clock: Clock;
 }): HandlerTree<BrowserOperations> {
   return {
-    async create({ body, signal, host }) {
-      if (body.invocation_id) throw invalidField('invocation_id', 'not supported by this service');
-      const settings = sessionSettings(body, surroundings);
-      const session = await sessions.create(settings, body.name, signal);
+    async create({ body, signal, host, caller }) {
+      if (body.invocation_id) refuseEnded(body.invocation_id, caller.projectId);
+      const settings = sessionSettings(body, surroundingsOf(caller.projectId));
+      const session = await sessions.in(caller.projectId).create(settings, body.name, signal);
       session.tags = body.tags;
+      if (body.invocation_id) await bind(session, body.invocation_id, caller.projectId);
       if (settings.startUrl) await session.openPage(settings.startUrl).catch(() => {});
       await handOver(signal, () => void session.discard());
       return browserAnswer(session, host, clock);
     },
 
-    list({ query, host }) {
+    list({ query, host, caller }) {
       const status = query.include_deleted ? 'all' : query.status;
       const found = sessions
+        .in(caller.projectId)
         .list()
         .filter(({ endedAt }) => status === 'all' || (status === 'deleted') === (endedAt !== undefined))
         .filter((session) => query.query === undefined || mentions(session, query.query))
@@ -41,35 +47,59 @@ export function browserHandlers({
       return { items: items.map((session) => browserAnswer(session, host, clock)), ...page };
     },
 
-    retrieve({ params, query, host }) {
-      const ended = query.include_deleted && sessions.list().find(({ id, endedAt }) => id === params.id_or_name && endedAt !== undefined);
-      return browserAnswer(ended || sessions.find(params.id_or_name), host, clock);
+    retrieve({ params, query, host, caller }) {
+      const held = sessions.in(caller.projectId);
+      const ended = query.include_deleted && held.list().find(({ id, endedAt }) => id === params.id_or_name && endedAt !== undefined);
+      return browserAnswer(ended || held.find(params.id_or_name), host, clock);
     },
 
-    async update({ params, body, signal, host }) {
-      const session = sessions.find(params.id_or_name);
+    async update({ params, body, signal, host, caller }) {
+      const session = sessions.in(caller.projectId).find(params.id_or_name);
       await update(session, body, signal);
       return browserAnswer(session, host, clock);
     },
 
-    async deleteByID({ params }) {
-      const session = sessions.find(params.id_or_name);
+    async deleteByID({ params, caller }) {
+      const session = sessions.in(caller.projectId).find(params.id_or_name);
       await session.end();
       await session.saved();
     },
   };
 
+  function refuseEnded(invocationId: string, projectId: string): void {
+    try {
+      invocations.refuseEnded(invocationId, projectId);
+    } catch (error) {
+      throw error instanceof OperationError ? invalidField('invocation_id', error.message) : error;
+    }
+  }
+
+  /** Makes a session end with its invocation, which may have ended meanwhile. */
+  async function bind(session: Session, invocationId: string, projectId: string): Promise<void> {
+    session.invocationId = invocationId;
+    try {
+      refuseEnded(invocationId, projectId);
+    } catch (error) {
+      await session.discard();
+      throw error;
+    }
+  }
+
   async function update(session: Session, body: BrowserUpdate, signal: AbortSignal): Promise<void> {
     const { name, tags, profile, viewport, telemetry, proxy_id } = body;
-    refuseUnsupported({ telemetry, proxy_id: proxy_id ?? undefined });
+    refuseUnsupported({ telemetry });
+    if (proxy_id !== undefined && (proxy_id || undefined) !== session.settings.proxy?.id)
+      throw invalidField('proxy_id', 'this service cannot change it while the browser runs: start another one');
     if (viewport) throw invalidField('viewport', 'this service cannot change it while the browser runs');
-    const loaded = profile && requestedProfile(profile, surroundings.resolveProfile);
-    sessions.refuseTakenName(name ?? undefined, session);
+    const { projectId } = session.settings;
+    const held = sessions.in(projectId);
+    const loaded = profile && requestedProfile(profile, surroundingsOf(projectId).resolveProfile);
+    held.refuseTakenName(name ?? undefined, session);
 
     const nameBefore = session.name;
     if (name !== undefined) session.name = name || undefined;
     try {
-      if (loaded) await sessions.loadProfile(session, loaded, profile.save_changes ?? false, signal);
+      if (loaded) await held.loadProfile(session, loaded, profile.save_changes ?? false, signal);
     } catch (error) {
       session.name = nameBefore;
       throw error;
@@ -78,7 +108,7 @@ export function browserHandlers({
   }
 }
 
-function mentions({ id, name, pool, profile }: Session, text: string): boolean {
+function mentions({ id, name, pool, profile, settings }: Session, text: string): boolean {
   const lower = text.toLowerCase();
-  return [id, name, pool?.name, profile?.id, profile?.name].some((field) => field?.toLowerCase().includes(lower));
+  return [id, name, pool?.name, profile?.id, profile?.name, settings.proxy?.id].some((field) => field?.toLowerCase().includes(lower));
 }

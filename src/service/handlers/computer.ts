@@ -2,28 +2,31 @@ import { Readable } from 'node:stream';
 import type { Action, computer } from '../../contract/computer.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { HeldSessions } from '../browsers/held-sessions.ts';
+import { inSession, type SessionRequest } from './in-session.ts';
 
 export function computerHandlers(sessions: HeldSessions): HandlerTree<typeof computer> {
-  const perform = (id: string, action: Action, signal: AbortSignal) => sessions.use(id, ({ computer }) => computer.perform(action, signal));
+  const perform = (request: SessionRequest & { signal: AbortSignal }, action: Action) =>
+    inSession(sessions, request, ({ computer }) => computer.perform(action, request.signal));
   return {
-    clickMouse: ({ params, body, signal }) => perform(params.id, { type: 'click_mouse', click_mouse: body }, signal),
-    moveMouse: ({ params, body, signal }) => perform(params.id, { type: 'move_mouse', move_mouse: body }, signal),
-    dragMouse: ({ params, body, signal }) => perform(params.id, { type: 'drag_mouse', drag_mouse: body }, signal),
-    scroll: ({ params, body, signal }) => perform(params.id, { type: 'scroll', scroll: body }, signal),
-    typeText: ({ params, body, signal }) => perform(params.id, { type: 'type_text', type_text: body }, signal),
-    pressKey: ({ params, body, signal }) => perform(params.id, { type: 'press_key', press_key: body }, signal),
-    setCursorVisibility: async ({ params, body, signal }) => {
-      await perform(params.id, { type: 'set_cursor', set_cursor: body }, signal);
+    clickMouse: ({ body, ...request }) => perform(request, { type: 'click_mouse', click_mouse: body }),
+    moveMouse: ({ body, ...request }) => perform(request, { type: 'move_mouse', move_mouse: body }),
+    dragMouse: ({ body, ...request }) => perform(request, { type: 'drag_mouse', drag_mouse: body }),
+    scroll: ({ body, ...request }) => perform(request, { type: 'scroll', scroll: body }),
+    typeText: ({ body, ...request }) => perform(request, { type: 'type_text', type_text: body }),
+    pressKey: ({ body, ...request }) => perform(request, { type: 'press_key', press_key: body }),
+    setCursorVisibility: async ({ body, ...request }) => {
+      await perform(request, { type: 'set_cursor', set_cursor: body });
       return { ok: true };
     },
-    captureScreenshot: ({ params, body, signal }) =>
-      sessions.use(params.id, async ({ computer }) => {
+    captureScreenshot: ({ body, signal, ...request }) =>
+      inSession(sessions, request, async ({ computer }) => {
         const png = await computer.screenshot(body.region, signal);
         return { stream: Readable.from([png]), size: png.length };
       }),
-    getMousePosition: ({ params }) => sessions.use(params.id, ({ computer }) => computer.mousePosition()),
-    readClipboard: ({ params, signal }) => sessions.use(params.id, async ({ clipboard }) => ({ text: await clipboard.read(signal) })),
-    writeClipboard: ({ params, body, signal }) => sessions.use(params.id, ({ clipboard }) => clipboard.write(body.text, signal)),
-    batch: ({ params, body, signal }) => sessions.use(params.id, ({ computer }) => computer.batch(body.actions, signal)),
+    getMousePosition: (request) => inSession(sessions, request, ({ computer }) => computer.mousePosition()),
+    readClipboard: ({ signal, ...request }) =>
+      inSession(sessions, request, async ({ clipboard }) => ({ text: await clipboard.read(signal) })),
+    writeClipboard: ({ body, signal, ...request }) => inSession(sessions, request, ({ clipboard }) => clipboard.write(body.text, signal)),
+    batch: ({ body, signal, ...request }) => inSession(sessions, request, ({ computer }) => computer.batch(body.actions, signal)),
   };
 }

@@ -1,58 +1,62 @@
 import type { files } from '../../contract/files.ts';
-import { extractZip } from '../browsers/extract-zip.ts';
 import { SessionFiles } from '../browsers/files.ts';
-import { packZip } from '../browsers/pack-zip.ts';
 import { Upload } from '../browsers/upload.ts';
 import { Watches } from '../browsers/watches.ts';
 import type { HeldSessions } from '../browsers/held-sessions.ts';
 import type { HandlerTree } from '../http/handler.ts';
+import { inSession, type SessionRequest } from './in-session.ts';
 
+/** What handles zip files is loaded when it is used: the service starts faster without it. */
 export function fileHandlers(sessions: HeldSessions): HandlerTree<typeof files> {
   const watches = new Watches();
-  const inFiles = <T>({ id }: { id: string }, use: (files: SessionFiles) => Promise<T>) =>
-    sessions.use(id, ({ root }) => use(new SessionFiles(root)));
-  const inUpload = (params: { id: string }, signal: AbortSignal, use: (upload: Upload) => Promise<void>) =>
-    sessions.use(params.id, async ({ root }) => {
-      await using upload = await Upload.start(root, signal);
+  const inFiles = <T>(request: SessionRequest, use: (files: SessionFiles) => Promise<T>) =>
+    inSession(sessions, request, ({ root }) => use(new SessionFiles(root)));
+  const inUpload = (request: SessionRequest & { signal: AbortSignal }, use: (upload: Upload) => Promise<void>) =>
+    inSession(sessions, request, async ({ root }) => {
+      await using upload = await Upload.start(root, request.signal);
       await use(upload);
     });
 
   return {
-    async readFile({ params, query }) {
-      const session = sessions.get(params.id);
+    async readFile({ caller, params, query }) {
+      const held = sessions.in(caller.projectId);
+      const session = held.get(params.id);
       const file = await new SessionFiles(session.root).read(query.path);
-      file.stream.once('close', sessions.keepActive(session));
+      file.stream.once('close', held.keepActive(session));
       return file;
     },
-    writeFile: ({ params, query, body, signal }) => inFiles(params, (files) => files.write(query.path, body, query.mode, signal)),
-    listFiles: ({ params, query }) => inFiles(params, (files) => files.list(query.path)),
-    fileInfo: ({ params, query }) => inFiles(params, (files) => files.info(query.path)),
-    createDirectory: ({ params, body }) => inFiles(params, (files) => files.createDirectory(body.path, body.mode)),
-    deleteFile: ({ params, body }) => inFiles(params, (files) => files.deleteFile(body.path)),
-    deleteDirectory: ({ params, body }) => inFiles(params, (files) => files.deleteDirectory(body.path)),
-    move: ({ params, body }) => inFiles(params, (files) => files.move(body.src_path, body.dest_path)),
-    setFilePermissions: ({ params, body }) =>
-      inFiles(params, (files) => files.setPermissions(body.path, body.mode, body.owner, body.group)),
-    async downloadDirZip({ params, query }) {
-      const session = sessions.get(params.id);
+    writeFile: ({ query, body, ...request }) => inFiles(request, (files) => files.write(query.path, body, query.mode, request.signal)),
+    listFiles: ({ query, ...request }) => inFiles(request, (files) => files.list(query.path)),
+    fileInfo: ({ query, ...request }) => inFiles(request, (files) => files.info(query.path)),
+    createDirectory: ({ body, ...request }) => inFiles(request, (files) => files.createDirectory(body.path, body.mode)),
+    deleteFile: ({ body, ...request }) => inFiles(request, (files) => files.deleteFile(body.path)),
+    deleteDirectory: ({ body, ...request }) => inFiles(request, (files) => files.deleteDirectory(body.path)),
+    move: ({ body, ...request }) => inFiles(request, (files) => files.move(body.src_path, body.dest_path)),
+    setFilePermissions: ({ body, ...request }) =>
+      inFiles(request, (files) => files.setPermissions(body.path, body.mode, body.owner, body.group)),
+    async downloadDirZip({ caller, params, query }) {
+      const held = sessions.in(caller.projectId);
+      const session = held.get(params.id);
+      const { packZip } = await import('../browsers/pack-zip.ts');
       const stream = await packZip(session.root, query.path);
-      stream.once('close', sessions.keepActive(session));
+      stream.once('close', held.keepActive(session));
       return { stream };
     },
-    upload: ({ params, body, signal }) =>
-      inUpload(params, signal, async (upload) => {
+    upload: ({ body, ...request }) =>
+      inUpload(request, async (upload) => {
         const { files } = await body.receive((file) => upload.receive(file));
         await upload.place(files.map(({ file, dest_path }) => ({ received: file, sessionPath: dest_path })));
       }),
-    uploadZip: ({ params, body, signal }) =>
-      inUpload(params, signal, async (upload) => {
+    uploadZip: ({ body, ...request }) =>
+      inUpload(request, async (upload) => {
         const { zip_file, dest_path } = await body.receive((file) => upload.receive(file));
+        const { extractZip } = await import('../browsers/extract-zip.ts');
         await extractZip(upload, zip_file, dest_path);
       }),
     watch: {
-      start: ({ params, body }) => sessions.use(params.id, async (session) => ({ watch_id: await watches.start(session, body) })),
-      events: ({ params, signal }) => sessions.use(params.id, (session) => watches.get(session, params.watch_id).events(signal)),
-      stop: ({ params }) => sessions.use(params.id, (session) => watches.stop(session, params.watch_id)),
+      start: ({ body, ...request }) => inSession(sessions, request, async (session) => ({ watch_id: await watches.start(session, body) })),
+      events: (request) => inSession(sessions, request, (session) => watches.get(session, request.params.watch_id).events(request.signal)),
+      stop: (request) => inSession(sessions, request, (session) => watches.stop(session, request.params.watch_id)),
     },
   };
 }

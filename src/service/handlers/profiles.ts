@@ -1,4 +1,3 @@
-import { pack } from '../../archive/index.ts';
 import type { profiles } from '../../contract/profiles.ts';
 import type { ProfileDirectories } from '../browsers/profile-directories.ts';
 import type { HandlerTree } from '../http/handler.ts';
@@ -8,14 +7,16 @@ type Profiles = { store: ProfileStore; directories: ProfileDirectories };
 
 export function profileHandlers({ store, directories }: Profiles): HandlerTree<typeof profiles> {
   return {
-    create: ({ body }) => store.create(body.name),
-    list: ({ query }) => store.list(query),
-    retrieve: ({ params }) => store.get(params.id_or_name),
-    update: ({ params, body }) => store.rename(params.id_or_name, body.name),
-    delete: ({ params }) => directories.delete(store.get(params.id_or_name).id),
+    create: ({ body, caller }) => store.create(caller.projectId, body.name),
+    list: ({ query, caller }) => store.list(caller.projectId, query),
+    retrieve: ({ params, caller }) => store.get(caller.projectId, params.id_or_name),
+    update: ({ params, body, caller }) => store.rename(caller.projectId, params.id_or_name, body.name),
+    delete: ({ params, caller }) => directories.delete(store.get(caller.projectId, params.id_or_name).id),
 
-    download({ params, query }) {
-      const { id, name } = store.get(params.id_or_name);
+    async download({ params, query, caller }) {
+      // Loaded when it is used: the service starts faster without it.
+      const { pack } = await import('../../archive/index.ts');
+      const { id, name } = store.get(caller.projectId, params.id_or_name);
       const stored = directories.read(id);
       if (!stored) return undefined;
       const stream = pack(stored.directory, { compression: query.format === 'tar' ? 'none' : 'zstd' });

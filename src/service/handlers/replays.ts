@@ -1,21 +1,24 @@
 import type { Replay, replays as operations } from '../../contract/replays.ts';
 import type { HeldSessions } from '../browsers/held-sessions.ts';
 import type { ReplayRecord, Replays } from '../browsers/replays.ts';
-import type { HandlerTree } from '../http/handler.ts';
+import type { Caller, HandlerTree } from '../http/handler.ts';
+import { inSession } from './in-session.ts';
 
 export function replayHandlers({ sessions, replays }: { sessions: HeldSessions; replays: Replays }): HandlerTree<typeof operations> {
-  const find = ({ id, replay_id }: { id: string; replay_id: string }) => replays.get(id, replay_id);
+  const find = ({ params, caller }: { params: { id: string; replay_id: string }; caller: Caller }) =>
+    replays.get(caller.projectId, params.id, params.replay_id);
   return {
-    start: ({ params, body, host }) => sessions.use(params.id, async (session) => replayAnswer(await replays.start(session, body), host)),
-    list({ params, host }) {
-      const found = replays.ofSession(params.id);
-      if (found.length === 0) sessions.get(params.id);
+    start: ({ body, host, ...request }) =>
+      inSession(sessions, request, async (session) => replayAnswer(await replays.start(session, body), host)),
+    list({ params, host, caller }) {
+      const found = replays.ofSession(caller.projectId, params.id);
+      if (found.length === 0) sessions.in(caller.projectId).get(params.id);
       return found.map((record) => replayAnswer(record, host));
     },
-    download: ({ params }) => replays.video(find(params)),
-    stop: ({ params }) => replays.stop(find(params)),
-    mark: ({ params, body }) => replays.mark(find(params), body),
-    delete: ({ params }) => replays.delete(find(params)),
+    download: (input) => replays.video(find(input)),
+    stop: (input) => replays.stop(find(input)),
+    mark: (input) => replays.mark(find(input), input.body),
+    delete: (input) => replays.delete(find(input)),
   };
 }
 

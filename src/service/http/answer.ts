@@ -1,21 +1,20 @@
 import { pipeline } from 'node:stream/promises';
-import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import type { Context } from 'hono';
 import parseRange from 'range-parser';
 import { OperationError } from '../../contract/errors.ts';
-import type { Operation, Page, ResponseKind } from '../../contract/operation.ts';
+import type { Operation, Page, ResponseKind, TokenPage } from '../../contract/operation.ts';
 import { pageHeaders } from '../../contract/pagination.ts';
-import { sendEvents } from './event-answer.ts';
-import type { Bytes, StoredBytes } from './handler.ts';
+import { sendEvents, type AnsweredContext } from './event-answer.ts';
+import { WithStatus, type Bytes, type StoredBytes } from './handler.ts';
 
 /** The answer to what a handler returned. `page` is the query of a list. An empty answer is never labelled JSON: clients would parse it. */
 export async function toAnswer(
-  context: Context<{ Bindings: HttpBindings }>,
+  context: AnsweredContext,
   operation: Operation,
   value: unknown,
   page: { limit: number; offset: number } | undefined,
 ): Promise<Response> {
+  if (value instanceof WithStatus) return Response.json(value.value, { status: value.status });
   const [status, response] = responseFor(operation, value);
   if (response.kind === 'empty') return new Response(null, { status, headers: emptyHeaders[status] ?? { 'content-length': '0' } });
   if (response.kind === 'json') return Response.json(value, { status });
@@ -28,13 +27,20 @@ export async function toAnswer(
     }
     return Response.json(items, { status, headers });
   }
+  if (response.kind === 'token_list') {
+    const { items, nextPageToken } = value as TokenPage<unknown>;
+    const headers = new Headers({ [pageHeaders.hasMore]: String(nextPageToken !== undefined) });
+    if (nextPageToken !== undefined) headers.set(pageHeaders.nextPageToken, nextPageToken);
+    if (page) headers.set(pageHeaders.limit, String(page.limit));
+    return Response.json(items, { status, headers });
+  }
   if (response.kind === 'events') return sendEvents(context, status, value as AsyncIterable<unknown>);
   const bytes = value as Bytes;
   if ('read' in bytes) return sendStored(context, bytes);
   const { outgoing } = context.env;
   const length = bytes.size !== undefined && { 'content-length': bytes.size };
   const disposition = bytes.fileName !== undefined && { 'content-disposition': `attachment; filename="${bytes.fileName}"` };
-  outgoing.writeHead(status, { 'content-type': response.mediaType, ...length, ...disposition });
+  outgoing.writeHead(status, { 'content-type': response.mediaType, ...length, ...disposition, ...bytes.headers });
   await pipeline(bytes.stream, outgoing);
   return RESPONSE_ALREADY_SENT;
 }
@@ -43,10 +49,7 @@ export async function toAnswer(
 const emptyHeaders: Record<number, Record<string, string>> = { 202: { 'content-length': '0', 'retry-after': '1' }, 204: {} };
 
 /** Answers with stored bytes, or the part of them that a Range header asks for. Throws `range_not_satisfiable`. */
-export async function sendStored(
-  context: Context<{ Bindings: HttpBindings }>,
-  { size, contentType, read }: StoredBytes,
-): Promise<Response> {
+export async function sendStored(context: AnsweredContext, { size, contentType, read }: StoredBytes): Promise<Response> {
   const { outgoing } = context.env;
   const part = requestedPart(context.req.header('range'), size);
   const { start, end } = part ?? { start: 0, end: size - 1 };

@@ -23,6 +23,9 @@ const connectTimeoutMs = 5000;
 /** How much may wait to be written to one side before the other side is read no further. */
 const highWaterMark = 8 * 1024 * 1024;
 
+/** What is sent to Chromium stays on this machine: there is no cache on its way that a mask would have to protect. */
+const generateMask = (mask: Buffer) => void mask.fill(0);
+
 const socketOptions = { perMessageDeflate: false, maxPayload: largestMessage, skipUTF8Validation: true, closeTimeout: 2000 };
 
 /** Carries CDP between clients of `cdp_ws_url` and Chromium. */
@@ -49,15 +52,18 @@ export class CdpProxy {
     if (!session) return refuseToken(socket);
 
     // Chromium first: a client that is let in can use its socket at once, and nothing has to be queued.
-    const upstream = new WebSocket(session.wsEndpoint, { handshakeTimeout: connectTimeoutMs, ...socketOptions });
+    const upstream = new WebSocket(session.wsEndpoint, { handshakeTimeout: connectTimeoutMs, generateMask, ...socketOptions });
     const notReady = () => refuse(socket, 503, 'unavailable', 'the browser does not answer');
     upstream.once('error', notReady);
-    upstream.once('open', () => {
-      upstream.off('error', notReady);
-      // The session may have ended or been released meanwhile.
-      if (this.#byToken(token) !== session) refuseToken(socket);
-      if (!socket.writable) return upstream.terminate();
-      this.#server.handleUpgrade(request, socket, head, (client) => this.#connect(client, upstream, session));
+    upstream.once('upgrade', ({ socket: browserSocket }) => {
+      upstream.once('open', () => {
+        upstream.off('error', notReady);
+        // The session may have ended or been released meanwhile.
+        if (this.#byToken(token) !== session) refuseToken(socket);
+        if (!socket.writable) return upstream.terminate();
+        const browser = new Side(upstream, browserSocket);
+        this.#server.handleUpgrade(request, socket, head, (client) => this.#connect(new Side(client, socket), browser, session));
+      });
     });
     socket.once('close', () => upstream.terminate());
   }
@@ -67,7 +73,9 @@ export class CdpProxy {
     for (const client of this.#server.clients) client.terminate();
   }
 
-  #connect(client: WebSocket, upstream: WebSocket, session: ProxiedSession): void {
+  #connect(clientSide: Side, browserSide: Side, session: ProxiedSession): void {
+    const { webSocket: client } = clientSide;
+    const { webSocket: upstream } = browserSide;
     const end = (code: number, reason: string) => {
       if (client.isPaused) client.resume();
       client.close(code, reason);
@@ -81,11 +89,11 @@ export class CdpProxy {
 
     client.on('message', (data: Buffer) => {
       const frame = inspection.fromClient(data);
-      if (frame) pass(frame, client, upstream);
+      if (frame) browserSide.pass(frame, client);
     });
     upstream.on('message', (data: Buffer) => {
       const frame = inspection.fromBrowser(data);
-      if (frame) pass(frame, upstream, client);
+      if (frame) clientSide.pass(frame, upstream);
     });
 
     pingRegularly(client, this.#clock, () => session.touch());
@@ -100,11 +108,37 @@ export class CdpProxy {
   }
 }
 
-/** Passes a frame on, and reads no further from where it came while too much waits to be written. */
-function pass(frame: Buffer, from: WebSocket, to: WebSocket): void {
-  if (to.readyState !== WebSocket.OPEN) return;
-  to.send(frame, { binary: false }, () => {
-    if (from.isPaused && to.bufferedAmount < highWaterMark) from.resume();
-  });
-  if (to.bufferedAmount >= highWaterMark) from.pause();
+/** One side of a carried connection. */
+class Side {
+  readonly webSocket: WebSocket;
+  readonly #socket: Duplex;
+  #isGathering = false;
+
+  /** `socket` is what the WebSocket writes to. */
+  constructor(webSocket: WebSocket, socket: Duplex) {
+    this.webSocket = webSocket;
+    this.#socket = socket;
+  }
+
+  /** Passes a frame on to this side, and reads no further from where it came while too much waits to be written. */
+  pass(frame: Buffer, from: WebSocket): void {
+    const to = this.webSocket;
+    if (to.readyState !== WebSocket.OPEN) return;
+    this.#gather();
+    to.send(frame, { binary: false }, () => {
+      if (from.isPaused && to.bufferedAmount < highWaterMark) from.resume();
+    });
+    if (to.bufferedAmount >= highWaterMark) from.pause();
+  }
+
+  /** Frames that came together are written together: a write costs more than all else that is done to a frame. */
+  #gather(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    this.#socket.cork();
+    process.nextTick(() => {
+      this.#isGathering = false;
+      this.#socket.uncork();
+    });
+  }
 }

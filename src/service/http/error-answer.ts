@@ -5,15 +5,25 @@ import { OperationError } from '../../contract/errors.ts';
 /** What the client learns of a failure: the error itself, or that there was one which is not its business. */
 export function toOperationError(error: unknown): OperationError {
   if (error instanceof OperationError) return error;
+  if (error instanceof Error && 'code' in error && diskFull.has(error.code)) {
+    return new OperationError('insufficient_storage', 'the disk on which the service keeps its data is full: make room there', {
+      cause: error,
+    });
+  }
   return new OperationError('internal_error', "the service failed; its log, under this answer's x-request-id, says why", { cause: error });
 }
 
+/** What the system and the database say then. */
+const diskFull = new Set<unknown>(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
+
 export function errorBody(error: OperationError): ErrorObject {
-  return { code: error.code, message: error.message, ...(error.details && { details: error.details }) };
+  const { code, message, details, existingId } = error;
+  return { code, message, ...(details && { details }), ...(existingId !== undefined && { existing_id: existingId }) };
 }
 
-/** Some say that repeating won't help: the public client would repeat them otherwise. */
+/** Some say that repeating won't help, the public client would repeat them otherwise; a limit that was reached may be free in a moment. */
 export function errorHeaders(error: OperationError): Record<string, string> {
+  if (error.code === 'rate_limited') return { 'retry-after': '1' };
   return error.status === 409 || hopeless.has(error.code) ? { 'x-should-retry': 'false' } : {};
 }
 

@@ -5,6 +5,9 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context } from 'hono';
 import { systemClock, type Clock } from '../clock.ts';
 
+/** The part of a request's context that an answer needs. */
+export type AnsweredContext = Pick<Context<{ Bindings: HttpBindings }>, 'env' | 'req'>;
+
 /** How often an open stream says that it is still there, so that nothing on the way takes its silence for its end. */
 const keepAliveMs = 15_000;
 
@@ -13,7 +16,7 @@ const keepAliveMs = 15_000;
  * when the one before was handed to the connection: a caller that does not read leaves them where they are.
  */
 export async function sendEvents(
-  context: Context<{ Bindings: HttpBindings }>,
+  context: AnsweredContext,
   status: number,
   events: AsyncIterable<unknown>,
   clock: Clock = systemClock,

@@ -4,7 +4,6 @@ import type { z } from 'zod';
 import type { Operation } from '../../contract/operation.ts';
 import { OperationError } from '../../contract/errors.ts';
 import { invalidInput } from './error-answer.ts';
-import { multipartBody } from './multipart.ts';
 
 /** The largest JSON body in bytes where nothing else is said. */
 const largestJson = 8 * 1024 * 1024;
@@ -21,7 +20,7 @@ export function readQuery(operation: Operation, search: URLSearchParams): unknow
       values.set(name, Object.fromEntries([...(known instanceof Object ? Object.entries(known) : []), [property, value]]));
     } else if (value !== '') {
       const all = search.getAll(key);
-      values.set(key, isArray(schema.shape[key]) ? all.flatMap((item) => item.split(',')) : all.length > 1 ? all : value);
+      values.set(key, isList(schema, key) ? all.flatMap((item) => item.split(',')) : all.length > 1 ? all : value);
     }
   }
   return validate(schema, Object.fromEntries(values), 'query');
@@ -32,7 +31,10 @@ export async function readBody({ body }: Operation, incoming: IncomingMessage, l
   if (body === undefined) return undefined;
   if (!('kind' in body)) return readJson(incoming, body, limit);
   const bytes = limit === undefined ? incoming : limited(incoming, limit);
-  return body.kind === 'octets' ? bytes : multipartBody(body, bytes, incoming.headers);
+  if (body.kind === 'octets') return bytes;
+  // Loaded when it is used: the service starts faster without it.
+  const { multipartBody } = await import('./multipart.ts');
+  return multipartBody(body, bytes, incoming.headers);
 }
 
 /** A JSON body that fits the schema; `undefined` must fit it where the body may be absent. */
@@ -97,8 +99,12 @@ function validate<S extends z.ZodType>(schema: S, value: unknown, whole: string)
   return result.data;
 }
 
-function isArray(schema: Wrapped | undefined): boolean {
-  return schema?.def.innerType ? isArray(schema.def.innerType) : schema?.def.type === 'array';
+function isList({ shape }: z.ZodObject, name: string): boolean {
+  return Object.hasOwn(shape, name) && isArray(shape[name] as Wrapped);
+}
+
+function isArray({ def }: Wrapped): boolean {
+  return def.innerType ? isArray(def.innerType) : def.type === 'array';
 }
 
 /** A schema that may be another one made optional or given a default. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
@@ -17,11 +18,11 @@ export function refuseToken(socket: Duplex): void {
   refuse(socket, 401, 'unauthorized', 'the token is not known: the session ended, or the URL was replaced by a newer one');
 }
 
-/** Answers an upgrade with an error. */
+/** Answers what cannot be answered as a request, an upgrade for instance, with an error, and ends the connection. */
 export function refuse(socket: Duplex, status: number, code: string, message: string): void {
   const body = JSON.stringify({ code, message } satisfies ErrorObject);
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nX-Request-Id: ${randomUUID()}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }
 

@@ -1,5 +1,6 @@
 import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
+import { hostedLoginPages, type HostedLogin } from './hosted-login-page.ts';
 import { liveViewPage } from './live-view-page.ts';
 import type { LiveSession } from './live-view-sockets.ts';
 import { replayPages, type ReplayView } from './replay-pages.ts';
@@ -9,12 +10,15 @@ export type PagesOptions = {
   findReplay: (id: string, token: string) => ReplayView | undefined;
   /** The live session whose live view has this token. */
   findLiveView: (token: string) => LiveSession | undefined;
+  /** The login whose page has this token. */
+  findLogin: (token: string) => HostedLogin | undefined;
 };
 
 /** What people look at. The links to it carry their own tokens. */
-export function createPages({ findReplay, findLiveView }: PagesOptions): Hono<{ Bindings: HttpBindings }> {
+export function createPages({ findReplay, findLiveView, findLogin }: PagesOptions): Hono<{ Bindings: HttpBindings }> {
   const pages = new Hono<{ Bindings: HttpBindings }>();
   pages.route('/browser/replays', replayPages(findReplay));
   pages.get('/browser/live', liveViewPage(findLiveView));
+  pages.route('/browser/login', hostedLoginPages(findLogin));
   return pages;
 }

@@ -2,56 +2,15 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import Libsql from 'libsql';
+import { migrations } from './migrations.ts';
 
 export type Database = Libsql.Database;
+export type Statement = Libsql.Statement;
 
 /** Another process holds the database, or another service in this one. */
 export class DatabaseInUseError extends Error {
   override name = 'DatabaseInUseError';
 }
-
-/** Each brings the database from the version of its index to the next one. Released entries never change. */
-const migrations = [
-  `
-  CREATE TABLE pools (
-    id TEXT PRIMARY KEY,
-    name TEXT UNIQUE,
-    config TEXT NOT NULL,
-    created_at INTEGER NOT NULL
-  ) STRICT;
-  CREATE TABLE profiles (
-    id TEXT PRIMARY KEY,
-    name TEXT UNIQUE,
-    created_at INTEGER NOT NULL,
-    updated_at INTEGER NOT NULL,
-    last_used_at INTEGER
-  ) STRICT;
-  CREATE TABLE api_keys (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
-    masked_key TEXT NOT NULL,
-    salt TEXT NOT NULL,
-    hash TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    expires_at INTEGER,
-    deleted_at INTEGER
-  ) STRICT;
-  `,
-  `
-  CREATE TABLE replays (
-    id TEXT PRIMARY KEY,
-    session_id TEXT NOT NULL,
-    token TEXT NOT NULL,
-    started_at INTEGER NOT NULL,
-    finished_at INTEGER,
-    content_type TEXT,
-    failure TEXT,
-    markers TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX replays_of_session ON replays (session_id);
-  `,
-  'ALTER TABLE profiles ADD COLUMN version TEXT',
-];
 
 /**
  * Opens a service's database and brings it to the newest version; in memory where no file is named.
@@ -101,6 +60,19 @@ export function closeDatabase(database: Database): void {
   database.close();
 }
 
+/** Does all of `work` or nothing of it, and throws what `work` throws: libsql's own function hides that where the database has rolled back already. */
+export function inTransaction<T>(database: Database, work: () => T): T {
+  database.exec('BEGIN');
+  try {
+    const result = work();
+    database.exec('COMMIT');
+    return result;
+  } catch (error) {
+    if (database.inTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
 function migrate(database: Database, file: string | undefined): void {
   const [{ user_version: version }] = database.pragma('user_version') as [{ user_version: number }];
   if (version > migrations.length) {
@@ -109,9 +81,9 @@ function migrate(database: Database, file: string | undefined): void {
     );
   }
   for (let next = version; next < migrations.length; next += 1) {
-    database.transaction(() => {
+    inTransaction(database, () => {
       database.exec(migrations[next]!);
       database.exec(`PRAGMA user_version = ${next + 1}`);
-    })();
+    });
   }
 }

@@ -2,9 +2,9 @@ import type { PoolCreate } from '../../contract/browser-pools.ts';
 import type { Database } from './database.ts';
 
 /** `createdAt` in ms since the epoch. */
-type StoredPool = { id: string; name?: string; config: PoolCreate; createdAt: number };
+type StoredPool = { id: string; projectId: string; name?: string; config: PoolCreate; createdAt: number };
 
-type Row = { id: string; name: string | null; config: string; created_at: number };
+type Row = { id: string; project_id: string; name: string | null; config: string; created_at: number };
 
 /** The stored pools: what they are, not which browsers they hold. */
 export class PoolStore {
@@ -19,10 +19,10 @@ export class PoolStore {
     return rows.map(toStoredPool);
   }
 
-  insert({ id, name, config, createdAt }: StoredPool): void {
+  insert({ id, projectId, name, config, createdAt }: StoredPool): void {
     this.#database
-      .prepare('INSERT INTO pools (id, name, config, created_at) VALUES (?, ?, ?, ?)')
-      .run(id, name ?? null, JSON.stringify(config), createdAt);
+      .prepare('INSERT INTO pools (id, project_id, name, config, created_at) VALUES (?, ?, ?, ?, ?)')
+      .run(id, projectId, name ?? null, JSON.stringify(config), createdAt);
   }
 
   update({ id, name, config }: StoredPool): void {
@@ -34,6 +34,6 @@ export class PoolStore {
   }
 }
 
-function toStoredPool({ id, name, config, created_at: createdAt }: Row): StoredPool {
-  return { id, ...(name !== null && { name }), config: JSON.parse(config) as PoolCreate, createdAt };
+function toStoredPool({ id, project_id: projectId, name, config, created_at: createdAt }: Row): StoredPool {
+  return { id, projectId, ...(name !== null && { name }), config: JSON.parse(config) as PoolCreate, createdAt };
 }

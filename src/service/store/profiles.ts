@@ -14,7 +14,7 @@ type Row = {
   version: string | null;
 };
 
-/** The stored profiles. */
+/** The stored profiles, each of them known in its project only. */
 export class ProfileStore {
   readonly #database: Database;
   readonly #clock: Clock;
@@ -25,50 +25,57 @@ export class ProfileStore {
   }
 
   /** Throws `conflict` when the name is taken. */
-  create(name: string | undefined): Profile {
+  create(projectId: string, name: string | undefined): Profile {
     const id = newId();
     const now = this.#clock.now();
     this.#unlessTaken(name, () =>
-      this.#database.prepare('INSERT INTO profiles (id, name, created_at, updated_at) VALUES (?, ?, ?, ?)').run(id, name ?? null, now, now),
+      this.#database
+        .prepare('INSERT INTO profiles (id, project_id, name, created_at, updated_at) VALUES (?, ?, ?, ?, ?)')
+        .run(id, projectId, name ?? null, now, now),
     );
-    return this.get(id);
+    return this.get(projectId, id);
+  }
+
+  /** Creates the profile of this name where there is none. */
+  ensure(projectId: string, name: string): void {
+    if (!this.#select(projectId, 'name', name)) this.create(projectId, name);
   }
 
   /** An id wins over a name. Throws `not_found`. */
-  get(idOrName: string): Profile {
-    const profile = this.#select('id', idOrName) ?? this.#select('name', idOrName);
+  get(projectId: string, idOrName: string): Profile {
+    const profile = this.#select(projectId, 'id', idOrName) ?? this.#select(projectId, 'name', idOrName);
     if (!profile) throw new OperationError('not_found', `no profile has the id or name ${idOrName}`);
     return profile;
   }
 
   /** By its id, or else by its name. Throws `not_found`. */
-  resolve({ id, name }: { id?: string; name?: string }): Profile {
-    const profile = id ? this.#select('id', id) : this.#select('name', name ?? '');
+  resolve(projectId: string, { id, name }: { id?: string; name?: string }): Profile {
+    const profile = id ? this.#select(projectId, 'id', id) : this.#select(projectId, 'name', name ?? '');
     if (!profile) throw new OperationError('not_found', `no profile has the ${id ? `id ${id}` : `name ${name}`}: create it first`);
     return profile;
   }
 
   /** Newest first. `query` is part of a name or id, `name` an exact name. */
-  list({ limit, offset, query, name }: { limit: number; offset: number; query?: string; name?: string }): Page<Profile> {
+  list(projectId: string, { limit, offset, query, name }: { limit: number; offset: number; query?: string; name?: string }): Page<Profile> {
     const rows = this.#database
       .prepare(
         `SELECT * FROM profiles
-         WHERE (:name IS NULL OR name = :name)
+         WHERE project_id = :project AND (:name IS NULL OR name = :name)
            AND (:query IS NULL OR instr(lower(ifnull(name, '')), lower(:query)) > 0 OR instr(id, :query) > 0)
          ORDER BY created_at DESC, id DESC LIMIT :count OFFSET :offset`,
       )
-      .all({ name: name ?? null, query: query ?? null, count: limit + 1, offset }) as Row[];
+      .all({ project: projectId, name: name ?? null, query: query ?? null, count: limit + 1, offset }) as Row[];
     const hasMore = rows.length > limit;
     return { items: rows.slice(0, limit).map(toProfile), hasMore, nextOffset: hasMore ? offset + limit : 0 };
   }
 
   /** Throws `not_found`, and `conflict` when the new name is taken. */
-  rename(idOrName: string, name: string): Profile {
-    const { id } = this.get(idOrName);
+  rename(projectId: string, idOrName: string, name: string): Profile {
+    const { id } = this.get(projectId, idOrName);
     this.#unlessTaken(name, () =>
       this.#database.prepare('UPDATE profiles SET name = ?, updated_at = ? WHERE id = ?').run(name, this.#clock.now(), id),
     );
-    return this.get(id);
+    return this.get(projectId, id);
   }
 
   /** Notes that a browser was started with the profile. */
@@ -99,13 +106,19 @@ export class ProfileStore {
     }
   }
 
-  /** Throws `not_found`. */
-  delete(idOrName: string): void {
-    this.#database.prepare('DELETE FROM profiles WHERE id = ?').run(this.get(idOrName).id);
+  delete(id: string): void {
+    this.#database.prepare('DELETE FROM profiles WHERE id = ?').run(id);
   }
 
-  #select(column: 'id' | 'name', value: string): Profile | undefined {
-    const row = this.#database.prepare(`SELECT * FROM profiles WHERE ${column} = ?`).get(value) as Row | undefined;
+  countOf(projectId: string): number {
+    const row = this.#database.prepare('SELECT count(*) AS count FROM profiles WHERE project_id = ?').get(projectId);
+    return (row as { count: number }).count;
+  }
+
+  #select(projectId: string, column: 'id' | 'name', value: string): Profile | undefined {
+    const row = this.#database.prepare(`SELECT * FROM profiles WHERE project_id = ? AND ${column} = ?`).get(projectId, value) as
+      | Row
+      | undefined;
     return row && toProfile(row);
   }
 

@@ -3,6 +3,7 @@ import type { Database } from './database.ts';
 
 type Row = {
   id: string;
+  project_id: string;
   session_id: string;
   token: string;
   started_at: number;
@@ -18,6 +19,7 @@ type Failure = { code: ErrorCode; message: string };
 /** A recording; times in ms since the epoch. */
 type Replay = {
   id: string;
+  projectId: string;
   sessionId: string;
   token: string;
   startedAt: number;
@@ -38,8 +40,8 @@ export class ReplayStore {
   add(replay: Replay): void {
     this.#database
       .prepare(
-        `INSERT INTO replays (id, session_id, token, started_at, finished_at, content_type, failure, markers)
-         VALUES (:id, :session_id, :token, :started_at, :finished_at, :content_type, :failure, :markers)`,
+        `INSERT INTO replays (id, project_id, session_id, token, started_at, finished_at, content_type, failure, markers)
+         VALUES (:id, :project_id, :session_id, :token, :started_at, :finished_at, :content_type, :failure, :markers)`,
       )
       .run(toRow(replay));
   }
@@ -50,7 +52,7 @@ export class ReplayStore {
     if (!replay) return;
     this.#database
       .prepare(
-        `UPDATE replays SET session_id = :session_id, token = :token, started_at = :started_at, finished_at = :finished_at,
+        `UPDATE replays SET project_id = :project_id, session_id = :session_id, token = :token, started_at = :started_at, finished_at = :finished_at,
            content_type = :content_type, failure = :failure, markers = :markers WHERE id = :id`,
       )
       .run(toRow({ ...replay, ...changes }));
@@ -80,6 +82,7 @@ export class ReplayStore {
 function toRow(replay: Replay): Row {
   return {
     id: replay.id,
+    project_id: replay.projectId,
     session_id: replay.sessionId,
     token: replay.token,
     started_at: replay.startedAt,
@@ -93,6 +96,7 @@ function toRow(replay: Replay): Row {
 function fromRow(row: Row): Replay {
   return {
     id: row.id,
+    projectId: row.project_id,
     sessionId: row.session_id,
     token: row.token,
     startedAt: row.started_at,

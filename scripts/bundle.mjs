@@ -1,0 +1,106 @@
+// Makes dist of what the compiler wrote to build: the programs in few files, which start sooner than many; the files that browsers load; and
+// the declarations of what can be imported. Runs after the compiler, as a part of `npm run build`.
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { dirname, join, posix, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const { bin, exports, dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const imported = Object.values(exports).filter((entry) => entry.types);
+
+/** What is started or loaded by its path. */
+const programs = [
+  ...Object.values(bin).map((path) => posix.relative('dist', path)),
+  'src/cli/suite-reporter.js',
+  'src/reaper/main.js',
+  'src/service/embedded.js',
+  'src/service/apps/runner.js',
+  'src/service/apps/guard.js',
+];
+
+/** Of the dependencies: many files, of which few are needed. The declarations still import them. */
+const bundled = ['zod'];
+
+rmSync(join(root, 'dist'), { recursive: true, force: true });
+await bundleEncoderPage();
+copyPageFiles();
+writeLicences();
+for (const { types } of imported) copyDeclarations(posix.relative('dist', types));
+// Last, as scripts/bootstrap.mjs tells by one of them whether there is a whole build.
+await bundlePrograms();
+
+async function bundlePrograms() {
+  const entries = [...imported.map((entry) => posix.relative('dist', entry.default)), ...programs];
+  const external = Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => !bundled.includes(name));
+  const bundle = await rolldown({
+    input: Object.fromEntries(entries.map((path) => [path.replace(/\.js$/, ''), join(root, 'build', path)])),
+    platform: 'node',
+    external: [...builtinModules, /^node:/, ...external.map((name) => new RegExp(`^${name}(/|$)`))],
+    plugins: [keepPlaces()],
+  });
+  await bundle.write({
+    dir: join(root, 'dist'),
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name].js',
+    comments: false,
+    // Functions and classes keep their names, and statements their lines: both are in stack traces.
+    minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: false } },
+  });
+}
+
+/** Modules find files beside them by their `import.meta.url`, which stays what it would be without a bundle. */
+function keepPlaces() {
+  return {
+    name: 'keep-places',
+    transform(code, id) {
+      const path = relative(join(root, 'build'), id).replaceAll(sep, '/');
+      return code.replaceAll('import.meta.url', `placeOf(${JSON.stringify(path)})`);
+    },
+    renderChunk: (code, { fileName }) =>
+      code.replaceAll(/\bplaceOf\("([^"]+)"\)/g, (_, path) => {
+        return `new URL(${JSON.stringify(posix.relative(dirname(fileName), path))}, import.meta.url).href`;
+      }),
+  };
+}
+
+/** What Chromium runs to encode recordings: with it the part of mediabunny that it needs. */
+async function bundleEncoderPage() {
+  const bundle = await rolldown({ input: join(root, 'src/service/browsers/encoder/page.js'), platform: 'browser' });
+  await bundle.write({ file: join(root, 'dist/src/service/browsers/encoder/page.js'), format: 'iife', name: 'encoder', minify: true });
+}
+
+/** Their licences ask for it, and that of mediabunny to say where its source is. */
+function writeLicences() {
+  const texts = [...bundled, 'mediabunny'].map((name) => {
+    const directory = join(root, 'node_modules', name);
+    const { version, homepage } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+    const source = `https://www.npmjs.com/package/${name}/v/${version}, ${homepage}`;
+    return `Parts of ${name} ${version}, minified. Its source: ${source}\n\n${readFileSync(join(directory, 'LICENSE'), 'utf8')}`;
+  });
+  writeFileSync(join(root, 'dist/THIRD-PARTY-LICENSES'), texts.join('\n\n'));
+}
+
+/** The other scripts and the styles of pages, as they are. */
+function copyPageFiles() {
+  const names = readdirSync(join(root, 'src'), { recursive: true }).filter((name) => /\.(css|js)$/.test(name));
+  for (const name of names.filter((name) => !name.endsWith(join('encoder', 'page.js')))) {
+    copy(join(root, 'src', name), join(root, 'dist/src', name));
+  }
+}
+
+/** A declaration and those that it imports. */
+function copyDeclarations(path, copied = new Set()) {
+  if (copied.has(path)) return;
+  copied.add(path);
+  const source = join(root, 'build', path);
+  copy(source, join(root, 'dist', path));
+  const imports = readFileSync(source, 'utf8').matchAll(/(?:from|import\()\s*["'](\.[^"']+)["']/g);
+  for (const [, name] of imports) copyDeclarations(posix.join(posix.dirname(path), name.replace(/(\.d)?\.[jt]s$/, '.d.ts')), copied);
+}
+
+function copy(source, target) {
+  mkdirSync(dirname(target), { recursive: true });
+  copyFileSync(source, target);
+}

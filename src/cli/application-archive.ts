@@ -1,0 +1,33 @@
+import { createReadStream } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough, type Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { ZipFile } from 'yazl';
+
+/** A zip archive of a directory's files, as it is read: without links and without `.git`. It breaks off when a file can't be read. */
+export function packApplication(directory: string): Readable {
+  const zip = new ZipFile();
+  const output = zip.outputStream.pipe(new PassThrough());
+  zip.on('error', (error) => output.destroy(error));
+  addFiles(zip, directory, '', output).then(
+    () => zip.end(),
+    (error: Error) => output.destroy(error),
+  );
+  return output;
+}
+
+/** One after the other, so that one file is open at a time. */
+async function addFiles(zip: ZipFile, directory: string, below: string, output: Readable): Promise<void> {
+  for (const entry of (await readdir(join(directory, below), { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (output.destroyed) return;
+    const name = below + entry.name;
+    if (entry.isDirectory() && entry.name !== '.git') await addFiles(zip, directory, `${name}/`, output);
+    if (!entry.isFile()) continue;
+    const { mode, mtime } = await lstat(join(directory, name));
+    const file = createReadStream(join(directory, name));
+    output.once('close', () => file.destroy());
+    zip.addReadStream(file, name, { mode, mtime });
+    await finished(file);
+  }
+}

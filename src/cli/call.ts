@@ -1,0 +1,36 @@
+import { Command } from 'commander';
+import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
+import { interruptible } from './interruption.ts';
+import { examples } from './service-command.ts';
+
+export type CallOptions = ConnectionOptions & { input?: string; output?: string; describe?: boolean };
+
+const help = `${examples(
+  'call',
+  'call browserPools.acquire --describe',
+  'call browsers.create timeout_seconds:=120 tags:=\'{"team":"shop"}\'',
+  'call browsers.fs.writeFile id=checkout path=/home/user/a.txt --input a.txt',
+  'call browserPools.list',
+)}
+
+"name=text" is text, "name:=json" any other value, "name=@file" a file of a form. Names are those of the path, the query and the body.
+Answers are printed as JSON, the items of a list and events one a line, and bytes as they are.`;
+
+/** The command that calls any operation of the service. */
+export function callCommand(env: NodeJS.ProcessEnv): Command {
+  return connectionOptions(new Command('call').description('Call an operation of the service; without one, list them'))
+    .argument('[operation]', 'browserPools.acquire, for instance')
+    .argument('[parameters...]', 'name=text or name:=json')
+    .option('--input <file>', 'the body: bytes, or JSON; "-" is stdin')
+    .option('--output <file>', 'where bytes are written; default: stdout')
+    .option('--describe', 'say what the operation takes instead of calling it')
+    .addHelpText('after', help)
+    .action((name: string | undefined, parameters: string[], options: CallOptions) =>
+      interruptible(async (signal) => {
+        const { call, describe, listOperations } = await import('./operation-call.ts');
+        if (name === undefined) return listOperations();
+        if (options.describe) return await describe(name);
+        await connected(options, env, signal, (client) => call(client, name, parameters, options, signal));
+      }),
+    );
+}

@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { connected, hostedURL } from './connection.ts';
+import type { Examined, Finding } from './doctor.ts';
+import type { PlaywrightProject, Suite } from './suite-reporter.ts';
+
+const listTimeout = 60_000;
+
+/** Checks what a suite's config says against what the pool can do. */
+export async function checkSuite(examined: Examined): Promise<Finding[]> {
+  let suite: Suite;
+  try {
+    suite = await readSuite(examined);
+  } catch (error) {
+    examined.signal.throwIfAborted();
+    const message = `Playwright cannot read the suite: ${(error as Error).message}`;
+    return [{ check: 'suite', level: 'failure', message, fix: 'run npx playwright test --list, and mend what it says' }];
+  }
+  const findings = [
+    ...(await checkPool(suite, examined)),
+    ...suite.projects.flatMap((project) => [...checkTimeouts(project), ...checkReplay(project, examined)]),
+    ...(await Promise.all(suite.projects.map((project) => checkVideo(project, examined)))).flat(),
+  ];
+  return [{ check: 'suite', level: 'ok', message: `${suite.tests} tests on ${suite.workers} workers` }, ...findings];
+}
+
+/** Has Playwright itself read the config, and list the tests without running them. */
+async function readSuite({ directory, config, signal }: Examined): Promise<Suite> {
+  const temporary = await mkdtemp(join(tmpdir(), 'playwright-pool-doctor-'));
+  try {
+    const output = join(temporary, 'suite.json');
+    const cli = join(dirname(createRequire(join(directory, 'package.json')).resolve('@playwright/test/package.json')), 'cli.js');
+    const reporter = fileURLToPath(new URL('suite-reporter.js', import.meta.url));
+    const args = [cli, 'test', '--list', '--reporter', reporter, ...(config === undefined ? [] : ['--config', config])];
+    const env = { ...process.env, PLAYWRIGHT_POOL_SUITE_FILE: output };
+    await promisify(execFile)(process.execPath, args, { cwd: directory, env, signal, timeout: listTimeout });
+    return JSON.parse(await readFile(output, 'utf8')) as Suite;
+  } finally {
+    await rm(temporary, { recursive: true });
+  }
+}
+
+/** More workers than browsers wait for one another. */
+async function checkPool({ workers, projects }: Suite, { options, env, signal }: Examined): Promise<Finding[]> {
+  const check = 'pool';
+  const findings: Finding[] = [];
+  const isHosted = hostedURL(options, env) !== undefined;
+  const pools = new Map(projects.map(({ pool }) => [typeof pool === 'string' ? pool : pool?.name, pool]));
+  for (const [name, pool] of pools) {
+    if (name === undefined) {
+      if (isHosted)
+        findings.push({
+          check,
+          level: 'failure',
+          message: 'the config names no pool',
+          fix: "use: { pool: 'name' }; one on another service must be named",
+        });
+      continue;
+    }
+    const size = typeof pool === 'object' ? pool.size : await sizeOf(name, { options, env, signal });
+    if (size === undefined) {
+      const fix = `npx playwright-pool pools create ${name} --size ${workers}, or define it in the config: pool: { name, size }`;
+      findings.push({ check, level: 'failure', message: `the service has no pool ${name}`, fix });
+    } else if (size < workers) {
+      const fix = `make it larger, or run with --workers ${size}: the others wait for a browser`;
+      findings.push({ check, level: 'warning', message: `${name} has ${size} browsers for ${workers} workers`, fix });
+    } else {
+      findings.push({ check, level: 'ok', message: `${name} has ${size} browsers for ${workers} workers` });
+    }
+  }
+  return findings;
+}
+
+async function sizeOf(name: string, { options, env, signal }: Pick<Examined, 'options' | 'env' | 'signal'>): Promise<number | undefined> {
+  try {
+    const pool = await connected(options, env, signal, (client) => client.browserPools.retrieve(name, { signal }));
+    return pool.browser_pool_config.size;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof Error && error.name === 'NotFoundError') return undefined;
+    throw error;
+  }
+}
+
+/** A debugger's pause, or a test that does other things for long, must not end the session. */
+function checkTimeouts({ name, timeout, pool }: PlaywrightProject): Finding[] {
+  const idle = typeof pool === 'object' ? pool.timeout_seconds : undefined;
+  if (idle === undefined || timeout === 0 || idle * 1000 >= timeout) return [];
+  const message = `${named(name)}a browser may be idle for ${idle} s, and a test may take ${timeout / 1000} s`;
+  return [{ check: 'timeouts', level: 'warning', message, fix: `give the pool timeout_seconds of ${Math.ceil(timeout / 1000)} or more` }];
+}
+
+function checkReplay({ name, replay, pool }: PlaywrightProject, { options, env }: Examined): Finding[] {
+  const isHosted = hostedURL(options, env) !== undefined;
+  const isHeadless = typeof pool === 'object' && pool.headless === true;
+  if (!isHosted || !isHeadless || replay === 'off') return [];
+  const message = `${named(name)}replays are asked for, and the pool is headless`;
+  return [
+    { check: 'replay', level: 'warning', message, fix: 'hosted services record headful browsers only: leave headless out of the pool' },
+  ];
+}
+
+async function checkVideo({ name, video }: PlaywrightProject, { env }: Examined): Promise<Finding[]> {
+  if (video === 'off' || (await hasFFmpeg(env))) return [];
+  const message = `${named(name)}Playwright's own video is on, and its ffmpeg is not installed`;
+  return [
+    {
+      check: 'video',
+      level: 'failure',
+      message,
+      fix: "npx playwright install ffmpeg, or use replay: 'retain-on-failure', which needs none",
+    },
+  ];
+}
+
+async function hasFFmpeg(env: NodeJS.ProcessEnv): Promise<boolean> {
+  const { playwrightDirectory } = await import('../service/local-chromium.ts');
+  const installed = await readdir(playwrightDirectory(env)).catch((): string[] => []);
+  return installed.some((name) => name.startsWith('ffmpeg-'));
+}
+
+function named(project: string): string {
+  return project === '' ? '' : `${project}: `;
+}

@@ -1,0 +1,121 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import type { Client } from '../client/index.ts';
+import { contract } from '../contract/contract.ts';
+import { type Operation, operationsOf, pathParameterNames } from '../contract/operation.ts';
+import type { CallOptions } from './call.ts';
+import { CommandError, exitCodes } from './command-error.ts';
+import { printJSON, printTable } from './table.ts';
+
+/** Where the parameters of a call go. */
+type Arguments = { path: string[]; query: Record<string, unknown>; body: Record<string, unknown> };
+
+/** Prints which operations there are. */
+export function listOperations(): void {
+  const rows = callable().map(([name, { method, path, summary }]) => [name, `${method} ${path}`, summary]);
+  printTable(['OPERATION', 'REQUEST', 'WHAT IT DOES'], rows);
+}
+
+/** Prints what an operation takes. Throws where there is none of the name. */
+export async function describe(name: string): Promise<void> {
+  const [, operation] = operationNamed(name);
+  const { openapi } = await import('../contract/openapi.ts');
+  const { paths } = openapi({ operation }, { title: '', version: '' });
+  const { summary, parameters, requestBody } = paths[operation.path]![operation.method.toLowerCase()]!;
+  printJSON({ request: `${operation.method} ${operation.path}`, summary, parameters, ...(requestBody && { body: requestBody.content }) });
+}
+
+/** Calls an operation, and prints its answer. Throws for parameters that it does not have. */
+export async function call(client: Client, name: string, parameters: string[], options: CallOptions, signal: AbortSignal): Promise<void> {
+  const [exactName, operation] = operationNamed(name);
+  const args = await argumentsOf(operation, parameters, options, signal);
+  await printAnswer(await functionOf(client, exactName)(...args), options, signal);
+}
+
+/** The operations that the client offers. */
+function callable(): [name: string, operation: Operation][] {
+  return [...operationsOf(contract)].filter(([, operation]) => !('deprecated' in operation));
+}
+
+function operationNamed(name: string): [name: string, operation: Operation] {
+  const found = callable().find(([candidate]) => candidate.toLowerCase() === name.toLowerCase());
+  if (found) return found;
+  const near = callable().filter(([candidate]) => candidate.toLowerCase().includes(name.toLowerCase().split('.').at(-1)!));
+  const hint = near.length > 0 ? `did you mean ${near.map(([candidate]) => candidate).join(', ')}?` : 'playwright-pool call lists them all';
+  throw new CommandError(`there is no operation ${name}: ${hint}`, exitCodes.usage);
+}
+
+function functionOf(client: Client, name: string): (...args: unknown[]) => unknown {
+  return name.split('.').reduce<unknown>((node, key) => (node as Record<string, unknown>)[key], client) as (...args: unknown[]) => unknown;
+}
+
+async function argumentsOf(operation: Operation, parameters: string[], { input }: CallOptions, signal: AbortSignal): Promise<unknown[]> {
+  const { path, query, body } = sorted(operation, parameters.map(parse));
+  const hasFields = Object.keys(body).length > 0;
+  return [
+    ...path,
+    ...(operation.body ? [await bodyOf(operation.body, hasFields ? body : undefined, input)] : []),
+    ...(operation.query ? [query] : []),
+    { signal },
+  ];
+}
+
+async function bodyOf(
+  kind: NonNullable<Operation['body']>,
+  fields: Record<string, unknown> | undefined,
+  input: string | undefined,
+): Promise<unknown> {
+  const stream = input === undefined ? undefined : input === '-' ? process.stdin : createReadStream(input);
+  if ('kind' in kind && kind.kind === 'octets') {
+    if (stream && !fields) return stream;
+    throw new CommandError('this operation takes bytes: give them with --input', exitCodes.usage);
+  }
+  if (!stream) return fields;
+  if (fields) throw new CommandError('give the body by parameters or by --input, not both', exitCodes.usage);
+  return JSON.parse(await text(stream)) as unknown;
+}
+
+function parse(parameter: string): [name: string, value: unknown] {
+  const [, name, kind, value] = /^([\w-]+)(:=|=@|=)(.*)$/s.exec(parameter) ?? [];
+  if (name === undefined)
+    throw new CommandError(`${JSON.stringify(parameter)} is no parameter: write name=text or name:=json`, exitCodes.usage);
+  if (kind === '=') return [name, value];
+  if (kind === '=@') return [name, createReadStream(value!)];
+  try {
+    return [name, JSON.parse(value!) as unknown];
+  } catch {
+    throw new CommandError(`the value of ${name} is not JSON: ${value}; write ${name}=text for text`, exitCodes.usage);
+  }
+}
+
+/** Gives each parameter its place. What is neither in the path nor in the query is the body's, which the service checks. */
+function sorted(operation: Operation, parameters: [name: string, value: unknown][]): Arguments {
+  const names = pathParameterNames(operation.path);
+  const values = new Map(parameters);
+  const missing = names.filter((name) => !values.has(name));
+  if (missing.length > 0)
+    throw new CommandError(`${operation.path} needs ${missing.map((name) => `${name}=...`).join(' ')}`, exitCodes.usage);
+  const path = names.map((name) => String(values.get(name)));
+  const rest = parameters.filter(([name]) => !names.includes(name));
+  const isQuery = ([name]: [string, unknown]) => operation.query !== undefined && name in operation.query.shape;
+  const unknown = operation.body ? undefined : rest.find((parameter) => !isQuery(parameter));
+  if (unknown) throw new CommandError(`${unknown[0]} is no parameter of ${operation.method} ${operation.path}`, exitCodes.usage);
+  return {
+    path,
+    query: Object.fromEntries(rest.filter(isQuery)),
+    body: Object.fromEntries(rest.filter((parameter) => !isQuery(parameter))),
+  };
+}
+
+async function printAnswer(value: unknown, { output }: CallOptions, signal: AbortSignal): Promise<void> {
+  if (value === undefined) return;
+  if (typeof value === 'object' && value !== null && 'stream' in value) {
+    const { stream } = value as { stream: NodeJS.ReadableStream };
+    await pipeline(stream, output === undefined ? process.stdout : createWriteStream(output), { signal, end: output !== undefined });
+  } else if (typeof value === 'object' && value !== null && Symbol.asyncIterator in value) {
+    for await (const item of value as AsyncIterable<unknown>) console.log(JSON.stringify(item));
+  } else {
+    printJSON(value);
+  }
+}

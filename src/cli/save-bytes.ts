@@ -1,0 +1,33 @@
+import { createWriteStream } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { Bytes } from '../client/index.ts';
+import { inBytes, withProgress } from './progress.ts';
+
+/** Writes an answer into a file that nobody else may read, which is there as a whole or not at all, and shows how far that is. Returns how many bytes. */
+export async function saveBytes({ stream, size }: Bytes, file: string, title: string, signal: AbortSignal): Promise<number> {
+  let temporary: string | undefined;
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    temporary = await mkdtemp(join(dirname(file), `.${basename(file)}-`));
+    const part = join(temporary, 'part');
+    let written = 0;
+    await withProgress(title, async (show) => {
+      async function* counted(source: AsyncIterable<Buffer>) {
+        for await (const chunk of source) {
+          written += chunk.length;
+          show(inBytes(written), size ? Math.min(1, written / size) : undefined);
+          yield chunk;
+        }
+      }
+      await pipeline(stream, counted, createWriteStream(part, { mode: 0o600 }), { signal });
+    });
+    signal.throwIfAborted();
+    await rename(part, file);
+    return written;
+  } finally {
+    stream.destroy();
+    if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
+  }
+}

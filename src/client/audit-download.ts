@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import { open, rename, rm } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import pRetry, { AbortError } from 'p-retry';
+import { chunkHeaders, type auditLogs } from '../contract/audit-logs.ts';
+import type { QueryInput } from '../contract/operation.ts';
+import { AuditLogDownloadError } from './errors.ts';
+import type { CallOptions } from './request.ts';
+import type { Bytes } from './response.ts';
+import { type DownloadedChunk, UnfinishedDownload } from './unfinished-download.ts';
+
+type ChunkQuery = QueryInput<(typeof auditLogs)['exportChunk']>;
+
+/** Which records are downloaded, and how: gzip-compressed JSON lines unless `format` is `jsonl`. `limit` is that of a chunk. */
+export type AuditLogDownloadQuery = Omit<ChunkQuery, 'cursor'>;
+
+export type AuditLogDownloadOptions = CallOptions & {
+  /** Called with what was downloaded so far: after each chunk, and at first when an earlier download is resumed. */
+  onProgress?: (progress: AuditLogDownloadProgress) => void;
+};
+
+export type AuditLogDownloadProgress = { bytes: number; rows: number; chunks: number };
+
+/**
+ * Downloads audit records into the file `to`, newest first, one JSON object on each line. It is there as a whole or not at all: what
+ * arrives goes to `<to>.part`, beside `<to>.journal`, and the same call resumes there after an interruption, however that came. Each
+ * chunk is held against its hash and number of rows, and fetched again when it was damaged, on its way or on the disk since.
+ * @throws AuditLogDownloadError when a chunk stays damaged, or the service contradicts itself.
+ */
+export type AuditLogDownload = (
+  to: string,
+  query: AuditLogDownloadQuery,
+  options?: AuditLogDownloadOptions,
+) => Promise<AuditLogDownloadProgress>;
+
+type ExportChunk = (query: ChunkQuery, options?: CallOptions) => Promise<Bytes>;
+
+/** Of the body of a chunk; what fails before is retried by the call itself. */
+const transferRetries = 6;
+
+/** `service` tells it from others, so that no download is resumed at another one. */
+export function auditLogDownload(exportChunk: ExportChunk, service: string): AuditLogDownload {
+  return async (to, query, { onProgress, ...options } = {}) => {
+    const part = await open(`${to}.part`, 'a+', 0o600);
+    try {
+      const unfinished = await UnfinishedDownload.open({ part, journal: `${to}.journal`, source: { service, query } });
+      if (unfinished.progress.chunks > 0) onProgress?.(unfinished.progress);
+      while (!unfinished.isComplete) {
+        const cursor = unfinished.cursor;
+        const chunk = await verifiedChunk(exportChunk, cursor === undefined ? query : { ...query, cursor }, options, to);
+        if (chunk.next !== undefined && unfinished.hasUsed(chunk.next)) {
+          throw new AuditLogDownloadError(to, `the service repeats the cursor ${chunk.next}`);
+        }
+        await unfinished.append(chunk);
+        onProgress?.(unfinished.progress);
+      }
+      await part.sync();
+      await rename(`${to}.part`, to);
+      await rm(`${to}.journal`, { force: true });
+      return unfinished.progress;
+    } finally {
+      await part.close();
+    }
+  };
+}
+
+/** A chunk whose hash and number of rows are right. Damage on the way is repaired by fetching it again. */
+async function verifiedChunk(exportChunk: ExportChunk, query: ChunkQuery, options: CallOptions, to: string): Promise<DownloadedChunk> {
+  const attempt = async () => {
+    const answer = await exportChunk(query, options).catch((error: Error) => Promise.reject(new AbortError(error)));
+    const body = await buffer(answer.stream);
+    const sha256 = createHash('sha256').update(body).digest('hex');
+    if (sha256 !== answer.header(chunkHeaders.sha256))
+      throw new AuditLogDownloadError(to, 'a chunk does not have the hash that it came with');
+    try {
+      return { body, sha256, ...(await checkedHeaders(answer, query, body, to)) };
+    } catch (error) {
+      throw new AbortError(error as Error);
+    }
+  };
+  return await pRetry(attempt, {
+    retries: transferRetries,
+    minTimeout: 500,
+    maxTimeout: 8000,
+    ...(options.signal && { signal: options.signal }),
+  });
+}
+
+/** What the service itself got wrong is no better the next time. */
+async function checkedHeaders(
+  answer: Bytes,
+  { format, cursor }: ChunkQuery,
+  body: Buffer,
+  to: string,
+): Promise<{ rows: number; next: string | undefined }> {
+  const more = answer.header(chunkHeaders.hasMore);
+  const next = answer.header(chunkHeaders.nextCursor) || undefined;
+  if ((more !== 'true' && more !== 'false') || (more === 'true') !== (next !== undefined) || (next !== undefined && next === cursor)) {
+    throw new AuditLogDownloadError(to, `a chunk does not say where the next one begins (${chunkHeaders.hasMore}: ${more})`);
+  }
+  const rows = answer.header(chunkHeaders.rowCount);
+  const lines = await countLines(body, format ?? 'jsonl.gz');
+  if (rows !== String(lines)) throw new AuditLogDownloadError(to, `a chunk of ${lines} rows is said to have ${rows}`);
+  return { rows: lines, next };
+}
+
+async function countLines(body: Buffer, format: 'jsonl' | 'jsonl.gz'): Promise<number> {
+  let lines = 0;
+  const count = async (parts: Iterable<Buffer> | AsyncIterable<Buffer>) => {
+    for await (const part of parts) for (let at = part.indexOf('\n'); at !== -1; at = part.indexOf('\n', at + 1)) lines++;
+  };
+  if (format === 'jsonl') await count([body]);
+  else await pipeline([body], createGunzip(), count);
+  return lines;
+}

@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ConnectionError, ServiceError } from './errors.ts';
+
+/** How long a stream may be silent, in ms: services say every 15 to 30 s that they are still there. */
+const longestSilenceMs = 75_000;
+/** How long it is tried to read on, in ms. */
+const longestOutageMs = 120_000;
+
+/** The query of a stream that can be read on. */
+type Query = { since?: string | undefined };
+
+type Event = { event: string; timestamp: string };
+
+/**
+ * The events of a stream that can be read on: when it breaks off it is opened again where it was, and no line is lost or comes twice.
+ * Ends when the service ends the stream. Throws what opening it throws, and when it could not be read on for two minutes.
+ * `open` opens the stream with a query.
+ */
+export function follow(open: (query: Query) => AsyncIterable<unknown>, query: Query, signal?: AbortSignal): AsyncIterable<unknown> {
+  return {
+    [Symbol.asyncIterator]() {
+      const place = new Place(query);
+      const stop = new AbortController();
+      const stopped = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal;
+      let reader: AsyncIterator<unknown> | undefined;
+      let brokenSince: number | undefined;
+      let pauseMs = 500;
+
+      async function next(): Promise<IteratorResult<unknown>> {
+        for (;;) {
+          reader ??= open(place.query())[Symbol.asyncIterator]();
+          try {
+            const result = await withinSilence(reader);
+            brokenSince = undefined;
+            pauseMs = 500;
+            if (result.done) return result;
+            if (place.isNew(result.value as Event)) return result;
+          } catch (error) {
+            reader = undefined;
+            brokenSince ??= performance.now();
+            if (stop.signal.aborted) return { done: true, value: undefined };
+            if (!place.isBegun || !mayPass(error) || performance.now() + pauseMs - brokenSince > longestOutageMs) throw error;
+            await sleep(pauseMs, undefined, { signal: stopped }).catch(() => {});
+            pauseMs = Math.min(8000, pauseMs * 2);
+            if (stop.signal.aborted) return { done: true, value: undefined };
+            signal?.throwIfAborted();
+          }
+        }
+      }
+
+      return {
+        next,
+        async return() {
+          stop.abort();
+          await reader?.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}
+
+/** How far a stream was read. */
+class Place {
+  readonly #query: Query;
+  readonly #startedAt = performance.now();
+  /** The timestamp of the last line, and how many lines had it. */
+  #last: string | undefined;
+  #count = 0;
+  /** How many lines with that timestamp come again. */
+  #again = 0;
+  readonly #states = new Map<string, string>();
+  /** Whether anything has come. */
+  isBegun = false;
+
+  constructor(query: Query) {
+    this.#query = query;
+  }
+
+  /** With what the stream is to be opened, so that nothing is missed. */
+  query(): Query {
+    this.#again = this.#count;
+    return { ...this.#query, since: this.#last ?? this.#since() };
+  }
+
+  /** Whether an event has not come before, and is more than a sign of life. */
+  isNew(event: Event): boolean {
+    this.isBegun = true;
+    if (event.event === 'sse_heartbeat') return false;
+    if (event.event !== 'log') return this.#isNewState(event);
+    if (event.timestamp !== this.#last) {
+      this.#last = event.timestamp;
+      this.#count = 0;
+      this.#again = 0;
+    } else if (this.#again > 0) {
+      this.#again -= 1;
+      return false;
+    }
+    this.#count += 1;
+    return true;
+  }
+
+  #isNewState(event: Event): boolean {
+    const state = JSON.stringify({ ...event, timestamp: undefined });
+    if (this.#states.get(event.event) === state) return false;
+    this.#states.set(event.event, state);
+    return true;
+  }
+
+  /** A duration goes back from when the reading began: durations are added by writing them one after the other. */
+  #since(): string | undefined {
+    const { since } = this.#query;
+    const passed = Math.ceil(performance.now() - this.#startedAt);
+    return since === undefined || /^\d{4}-/.test(since) || !this.isBegun ? since : `${since}${passed}ms`;
+  }
+}
+
+async function withinSilence(reader: AsyncIterator<unknown>): Promise<IteratorResult<unknown>> {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Silence());
+      reader.return?.()?.catch(() => {});
+    }, longestSilenceMs);
+  });
+  try {
+    return await Promise.race([reader.next(), silence]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The connection is taken for lost. */
+class Silence extends Error {}
+
+function mayPass(error: unknown): boolean {
+  if (error instanceof ServiceError) return error.status === 429 || error.status >= 502;
+  return error instanceof ConnectionError || error instanceof Silence;
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { appendFile, type FileHandle, readFile, writeFile } from 'node:fs/promises';
+
+/** A part of a download that was found whole. `next` is the cursor of the chunk after it, which the last one lacks. */
+export type DownloadedChunk = Noted & { body: Buffer };
+
+type Noted = { rows: number; sha256: string; next?: string | undefined };
+type JournalLine = Noted & { bytes: number };
+
+/**
+ * A file that grows chunk by chunk, beside a journal of its chunks: a line for the source and one for each chunk. What the journal does
+ * not vouch for is not in the file once it is opened.
+ */
+export class UnfinishedDownload {
+  readonly #part: FileHandle;
+  readonly #journal: string;
+  readonly #lines: JournalLine[];
+
+  private constructor(part: FileHandle, journal: string, lines: JournalLine[]) {
+    this.#part = part;
+    this.#journal = journal;
+    this.#lines = lines;
+  }
+
+  /** Takes up what was downloaded from the same source, as far as it is undamaged, or starts anew. `part` is opened for reading and appending. */
+  static async open({ part, journal, source }: { part: FileHandle; journal: string; source: object }): Promise<UnfinishedDownload> {
+    const head = JSON.stringify(source);
+    const [found, ...lines] = await linesOf(journal);
+    const intact = found === head ? await intactChunks(part, lines) : [];
+    const opened = new UnfinishedDownload(part, journal, intact);
+    await part.truncate(opened.progress.bytes);
+    await writeFile(journal, [head, ...intact.map((line) => JSON.stringify(line)), ''].join('\n'), { mode: 0o600 });
+    return opened;
+  }
+
+  get progress(): { bytes: number; rows: number; chunks: number } {
+    const sum = (key: 'bytes' | 'rows') => this.#lines.reduce((total, line) => total + line[key], 0);
+    return { bytes: sum('bytes'), rows: sum('rows'), chunks: this.#lines.length };
+  }
+
+  get isComplete(): boolean {
+    return this.#lines.length > 0 && this.cursor === undefined;
+  }
+
+  /** Where the next chunk begins; `undefined` for the first, and after the last. */
+  get cursor(): string | undefined {
+    return this.#lines.at(-1)?.next;
+  }
+
+  /** Whether a chunk with this cursor is there. */
+  hasUsed(cursor: string): boolean {
+    return this.#lines.some(({ next }) => next === cursor);
+  }
+
+  async append({ body, ...noted }: DownloadedChunk): Promise<void> {
+    const line = { bytes: body.length, ...noted };
+    await this.#part.appendFile(body);
+    await appendFile(this.#journal, `${JSON.stringify(line)}\n`);
+    this.#lines.push(line);
+  }
+}
+
+/** The lines that were written to their end. */
+async function linesOf(file: string): Promise<string[]> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  return text.split('\n').slice(0, -1);
+}
+
+async function intactChunks(part: FileHandle, lines: string[]): Promise<JournalLine[]> {
+  const intact: JournalLine[] = [];
+  let position = 0;
+  for (const text of lines) {
+    const line = JSON.parse(text) as JournalLine;
+    const { buffer, bytesRead } = await part.read(Buffer.alloc(line.bytes), 0, line.bytes, position);
+    if (bytesRead < line.bytes || createHash('sha256').update(buffer).digest('hex') !== line.sha256) break;
+    intact.push(line);
+    position += line.bytes;
+  }
+  return intact;
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { appAction, region } from './app-events.ts';
+import { list, operation } from './operation.ts';
+import { pageQuery } from './pagination.ts';
+
+/** A version of an application that can be invoked. */
+export const appVersion = z.looseObject({
+  id: z.string(),
+  app_name: z.string(),
+  version: z.string(),
+  region,
+  deployment: z.string().describe('The id of its deployment'),
+  actions: z.array(appAction),
+  env_vars: z.record(z.string(), z.string()).describe('The names of the variables; their values are never told'),
+});
+
+export type AppVersion = z.output<typeof appVersion>;
+
+export const apps = {
+  list: operation({
+    method: 'GET',
+    path: '/apps',
+    summary: 'List the versions of applications that can be invoked, newest first',
+    query: pageQuery.extend({
+      app_name: z.string().optional(),
+      version: z.string().optional(),
+      query: z.string().optional().describe('Part of the name'),
+    }),
+    responses: { 200: list(appVersion) },
+    errors: [],
+  }),
+};

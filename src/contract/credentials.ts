@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { empty, json, list, operation } from './operation.ts';
+import { pageQuery } from './pagination.ts';
+import { domain, label, timestamp } from './values.ts';
+
+const values = z
+  .record(
+    z
+      .string()
+      .min(1)
+      .max(128)
+      .refine((name) => !name.includes('\0'), 'must not contain a NUL character'),
+    z.string().max(8192),
+  )
+  .refine((fields) => Object.keys(fields).length <= 100, 'must have at most 100 entries');
+
+/** The secret of RFC 6238, as sites show it: in any case, with spaces and hyphens where they please. */
+const totpSecret = z
+  .string()
+  .max(1024)
+  .overwrite((text) => text.replaceAll(/[\s-]/g, '').replace(/=+$/, '').toUpperCase())
+  .refine(
+    (text) => /^[A-Z2-7]{8,}$/.test(text) && [0, 2, 4, 5, 7].includes(text.length % 8),
+    'must be a whole secret in base32: letters and the digits 2 to 7, at least 8',
+  );
+
+const ssoProvider = z.string().min(1).max(255).describe('With whom to sign in, `google` for instance');
+
+/** Stored login data of a web site. Its values and its TOTP secret are never told. */
+const credential = z.looseObject({
+  id: z.string(),
+  name: z.string(),
+  domain: z.string(),
+  created_at: timestamp,
+  updated_at: timestamp,
+  has_values: z.boolean().optional(),
+  has_totp_secret: z.boolean().optional(),
+  value_keys: z.array(z.string()).optional().describe('The names of the stored values; not in lists'),
+  sso_provider: z.string().nullable().optional(),
+  totp_code: z.string().optional().describe('The current code, in the answer to a request that set the secret'),
+  totp_code_expires_at: timestamp.optional(),
+});
+
+export type Credential = z.output<typeof credential>;
+
+const credentialCreate = z.strictObject({
+  name: label.describe('Unique in the project'),
+  domain,
+  values: values.describe('For instance `username` and `password`'),
+  totp_secret: totpSecret.optional(),
+  sso_provider: ssoProvider.optional(),
+});
+
+export type CredentialCreate = z.output<typeof credentialCreate>;
+
+const credentialUpdate = z
+  .strictObject({
+    name: label.optional(),
+    values: values.optional().describe('Take the place of stored values of the same names; the others stay'),
+    remove_value_keys: z.array(z.string()).max(100).optional().describe('Removed before `values` are stored'),
+    totp_secret: z.literal('').or(totpSecret).optional().describe('The empty string clears it'),
+    sso_provider: z.literal('').or(ssoProvider).nullable().optional().describe('The empty string and null clear it'),
+  })
+  .prefault({});
+
+export type CredentialUpdate = z.output<typeof credentialUpdate>;
+
+const totpCode = z.looseObject({ code: z.string().regex(/^\d{6}$/), expires_at: timestamp });
+
+export type TotpCode = z.output<typeof totpCode>;
+
+export const credentials = {
+  create: operation({
+    method: 'POST',
+    path: '/credentials',
+    summary: 'Store the login data of a web site',
+    body: credentialCreate,
+    responses: { 201: json(credential) },
+    errors: [409],
+  }),
+  list: operation({
+    method: 'GET',
+    path: '/credentials',
+    summary: 'List credentials, newest first',
+    query: pageQuery.extend({
+      domain: z.string().optional().describe('The exact domain'),
+      query: z.string().optional().describe('Part of the name or domain, or an id'),
+    }),
+    responses: { 200: list(credential) },
+    errors: [],
+  }),
+  retrieve: operation({
+    method: 'GET',
+    path: '/credentials/{id_or_name}',
+    summary: 'Get a credential',
+    responses: { 200: json(credential) },
+    errors: [404],
+  }),
+  update: operation({
+    method: 'PATCH',
+    path: '/credentials/{id_or_name}',
+    summary: 'Change what is stored; the domain stays',
+    body: credentialUpdate,
+    responses: { 200: json(credential) },
+    errors: [404, 409],
+  }),
+  delete: operation({
+    method: 'DELETE',
+    path: '/credentials/{id_or_name}',
+    summary: 'Delete a credential and what is stored under it',
+    responses: { 204: empty },
+    errors: [404],
+  }),
+  totpCode: operation({
+    method: 'GET',
+    path: '/credentials/{id_or_name}/totp-code',
+    summary: 'Get the current code of the stored TOTP secret',
+    responses: { 200: json(totpCode) },
+    errors: [404],
+  }),
+};

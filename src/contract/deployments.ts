@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import { appAction, errorEvent, heartbeatEvent, logEvent, region } from './app-events.ts';
+import { empty, events, filePart, json, list, multipart, operation } from './operation.ts';
+import { pageQuery, queryBoolean } from './pagination.ts';
+import { since } from './since.ts';
+import { timestamp } from './values.ts';
+
+/** `stopped` and `failed` are terminal. */
+export const deploymentStatus = z.enum(['queued', 'in_progress', 'running', 'failed', 'stopped']);
+
+export type DeploymentStatus = z.output<typeof deploymentStatus>;
+
+/** A released version of an application. It is `running` while its actions can be invoked. */
+export const deployment = z.looseObject({
+  id: z.string(),
+  status: deploymentStatus,
+  status_reason: z.string().optional(),
+  region,
+  entrypoint_rel_path: z.string().optional(),
+  env_vars: z.record(z.string(), z.string()).optional().describe('The names of the variables; their values are never told'),
+  created_at: timestamp,
+  updated_at: timestamp.nullable().optional(),
+  source_type: z.enum(['file', 'github']).optional(),
+  source_checksum: z.string().optional().describe('SHA-256 of the uploaded archive'),
+});
+
+export type Deployment = z.output<typeof deployment>;
+
+const reservedVariables: ReadonlySet<string> = new Set([
+  'ENTRYPOINT_RELPATH',
+  'KERNEL_API_KEY',
+  'KERNEL_BASE_URL',
+  'PLAYWRIGHT_POOL_API_KEY',
+  'PLAYWRIGHT_POOL_BASE_URL',
+  'PLAYWRIGHT_POOL_PROCESS',
+]);
+
+const variableName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'must be a name of letters, digits and underscores')
+  .refine((name) => !reservedVariables.has(name), 'is set by the service');
+
+/** `file` is a zip archive of the application, with what it needs of node_modules. */
+const deploymentCreate = z.strictObject({
+  file: filePart,
+  entrypoint_rel_path: z.string().min(1).max(1024).describe('The module in the archive whose default export is `{ name, actions }`'),
+  version: z.string().min(1).max(255).default('latest'),
+  region: region.default('aws.us-east-1a'),
+  force: queryBoolean().default(false).describe('Take the place of a running deployment of the same version'),
+  env_vars: z
+    .record(
+      variableName,
+      z.string().refine((value) => !value.includes('\0'), 'must not contain a NUL character'),
+    )
+    .default({}),
+});
+
+export const deploymentEvent = z.discriminatedUnion('event', [
+  logEvent,
+  z.looseObject({ event: z.literal('deployment_state'), timestamp, message: z.string().optional(), deployment }),
+  z.looseObject({
+    event: z.literal('app_version_summary'),
+    timestamp,
+    message: z.string().optional(),
+    id: z.string(),
+    app_name: z.string(),
+    version: z.string(),
+    region,
+    actions: z.array(appAction),
+  }),
+  errorEvent,
+  heartbeatEvent,
+]);
+
+export type DeploymentEvent = z.output<typeof deploymentEvent>;
+
+export const deployments = {
+  create: operation({
+    method: 'POST',
+    path: '/deployments',
+    summary: 'Deploy an application from a zip archive; it is running once its actions are known',
+    body: multipart(deploymentCreate),
+    responses: { 201: json(deployment) },
+    errors: [403, 404, 429],
+    repeatable: false,
+  }),
+  list: operation({
+    method: 'GET',
+    path: '/deployments',
+    summary: 'List deployments, newest first',
+    query: pageQuery.extend({
+      app_name: z.string().optional(),
+      app_version: z.string().optional().describe('Needs app_name'),
+      query: z.string().optional().describe('Part of the id or the name of the application'),
+    }),
+    responses: { 200: list(deployment) },
+    errors: [],
+  }),
+  retrieve: operation({
+    method: 'GET',
+    path: '/deployments/{id}',
+    summary: 'Get a deployment',
+    responses: { 200: json(deployment) },
+    errors: [404],
+  }),
+  delete: operation({
+    method: 'DELETE',
+    path: '/deployments/{id}',
+    summary: 'Stop a deployment with its invocations and delete its files; its logs are kept for a week',
+    responses: { 204: empty },
+    errors: [404],
+  }),
+  follow: operation({
+    method: 'GET',
+    path: '/deployments/{id}/events',
+    summary: 'Read the logs of a deployment and its invocations, then its state, then what comes. Ends when it has stopped or failed',
+    query: z.strictObject({ since: since.optional().describe('Logs since then; default: all') }),
+    responses: { 200: events(deploymentEvent) },
+    errors: [404],
+    resumable: true,
+  }),
+};

@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import { empty, json, list, operation } from './operation.ts';
+import { pageQuery } from './pagination.ts';
+import { label, timestamp } from './values.ts';
+
+const proxyType = z.enum(['datacenter', 'isp', 'residential', 'mobile', 'custom']);
+const protocol = z.enum(['http', 'https']);
+
+/** Not unique, and no part of any path. */
+const proxyName = z.string().trim().pipe(label);
+
+const bypassHosts = z
+  .array(
+    z
+      .string()
+      .max(253)
+      .regex(/^(\*?\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/, 'must be a host name or IPv4 address, `*.` before it for all of a domain'),
+  )
+  .max(100);
+
+const place = z.string().min(1).max(255).optional();
+const country = z
+  .string()
+  .regex(/^[A-Za-z]{2}$/, 'must be an ISO 3166 code of two letters')
+  .optional();
+
+const customConfig = z.strictObject({
+  host: z
+    .string()
+    .max(253)
+    .refine((host) => /^[A-Za-z0-9._-]+$/.test(host) || z.ipv6().safeParse(host).success, 'must be a host name or an IP address'),
+  port: z.int().min(1).max(65_535),
+  username: z
+    .string()
+    .min(1)
+    .max(255)
+    .regex(/^[^:\p{Cc}]*$/u, 'must not contain colons and control characters')
+    .optional(),
+  password: z.string().min(5).max(1024).optional(),
+  ca_bundle: z
+    .string()
+    .max(65_536)
+    .regex(/-----BEGIN CERTIFICATE-----/, 'must hold certificates in PEM')
+    .optional()
+    .describe('Whom to trust where the proxy is reached by https, instead of the well-known authorities'),
+});
+
+export type CustomProxyConfig = z.output<typeof customConfig>;
+
+const proxyFields = {
+  name: proxyName.optional(),
+  protocol: protocol.default('https').describe('How the proxy itself is reached'),
+  bypass_hosts: bypassHosts.default([]).describe('Hosts to which browsers connect directly, as they always do to this machine'),
+};
+
+const proxyCreate = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('custom'), ...proxyFields, config: customConfig }),
+  z.strictObject({ type: z.enum(['datacenter', 'isp']), ...proxyFields, config: z.strictObject({ country }).optional() }),
+  z.strictObject({
+    type: z.literal('residential'),
+    ...proxyFields,
+    config: z
+      .strictObject({
+        country,
+        state: place,
+        city: place,
+        zip: place,
+        asn: place,
+        os: z.enum(['windows', 'macos', 'android']).optional().describe('Deprecated'),
+      })
+      .optional(),
+  }),
+  z.strictObject({
+    type: z.literal('mobile'),
+    ...proxyFields,
+    config: z.strictObject({ country, state: place, city: place }).optional(),
+  }),
+]);
+
+export type ProxyCreate = z.output<typeof proxyCreate>;
+
+/** A way out for browsers. */
+const proxy = z.looseObject({
+  id: z.string().optional(),
+  type: proxyType,
+  name: z.string().optional(),
+  protocol: protocol.optional(),
+  bypass_hosts: z.array(z.string()).optional(),
+  status: z.enum(['available', 'unavailable']).optional().describe('What the last check found; missing before the first one'),
+  status_reason: z.string().optional().describe("Why it is unavailable (this service's own field)"),
+  last_checked: timestamp.optional(),
+  ip_address: z.string().optional().describe('From which address its requests come, where that is known'),
+  config: z
+    .looseObject({
+      country: z.string().optional(),
+      host: z.string().optional(),
+      port: z.int().optional(),
+      username: z.string().optional(),
+      has_password: z.boolean().optional(),
+      has_ca_bundle: z.boolean().optional(),
+    })
+    .optional()
+    .describe('As given, without the password and the certificates'),
+});
+
+export type Proxy = z.output<typeof proxy>;
+
+/** What a check asks for when no URL is given. */
+export const defaultCheckUrl = 'http://example.com/';
+
+export const proxies = {
+  create: operation({
+    method: 'POST',
+    path: '/proxies',
+    summary: 'Add a proxy for browsers; the embedded service has none of its own, and takes those of the type custom',
+    body: proxyCreate,
+    responses: { 201: json(proxy) },
+    errors: [],
+  }),
+  list: operation({
+    method: 'GET',
+    path: '/proxies',
+    summary: 'List proxies, newest first',
+    query: pageQuery.extend({
+      query: z.string().optional().describe('Part of the name, host or IP address, in any case; or an id'),
+      name: z.string().optional().describe('The whole name, in any case and with any accents'),
+    }),
+    responses: { 200: list(proxy) },
+    errors: [],
+  }),
+  retrieve: operation({
+    method: 'GET',
+    path: '/proxies/{id}',
+    summary: 'Get a proxy',
+    responses: { 200: json(proxy) },
+    errors: [404],
+  }),
+  update: operation({
+    method: 'PATCH',
+    path: '/proxies/{id}',
+    summary: 'Rename a proxy',
+    body: z.strictObject({ name: proxyName }),
+    responses: { 200: json(proxy) },
+    errors: [404],
+  }),
+  delete: operation({
+    method: 'DELETE',
+    path: '/proxies/{id}',
+    summary: 'Delete a proxy; running browsers keep it',
+    responses: { 204: empty },
+    errors: [404],
+  }),
+  check: operation({
+    method: 'POST',
+    path: '/proxies/{id}/check',
+    summary: 'Send a request through a proxy, and see whether it is answered',
+    body: z
+      .strictObject({
+        url: z
+          .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+          .max(2048)
+          .optional()
+          .describe(`Default: ${defaultCheckUrl}. With a URL the answer says what was found, and the proxy keeps its status`),
+      })
+      .prefault({}),
+    responses: { 200: json(proxy) },
+    errors: [404],
+  }),
+};

@@ -1,0 +1,109 @@
+import { EventEmitter } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
+import type { Clock } from '../clock.ts';
+
+/** Who wrote a line: a deployment, or one of its invocations. */
+export type LogSource = { deploymentId: string; invocationId?: string | undefined };
+
+/** `at` is in microseconds since the epoch, and no other line's. */
+export type LogLine = { at: number; message: string };
+
+/** Where lines are kept. */
+export type LogRecords = {
+  /** The time of the newest line, 0 without any. */
+  newest(): number;
+  add(source: LogSource, lines: LogLine[]): void;
+  /** The first lines from a time on, at most `count`. */
+  read(source: LogSource, from: number, count: number): LogLine[];
+  /** About how many bytes a deployment's lines take. */
+  size(deploymentId: string): number;
+  /** Deletes a deployment's oldest lines, at most `count`, and leaves `notice` in place of the last of them; the bytes that are gone. */
+  deleteOldest(deploymentId: string, count: number, notice: string): number;
+};
+
+/** How many lines are written at once. */
+const batch = 500;
+/** How much of a deployment's log is kept. */
+const keptBytes = 128 * 1024 * 1024;
+const trimmedNotice = `(older lines are gone: of a deployment's log the last ${keptBytes / 1024 ** 2} MiB are kept)`;
+
+/** The logs of all applications. */
+export class AppLogs {
+  readonly #records: LogRecords;
+  readonly #clock: Clock;
+  readonly #news = new EventEmitter().setMaxListeners(0);
+  readonly #sizes = new Map<string, number>();
+  #newest: number;
+  #lastTurn: Promise<unknown> = Promise.resolve();
+
+  constructor(records: LogRecords, clock: Clock) {
+    this.#records = records;
+    this.#clock = clock;
+    this.#newest = records.newest();
+  }
+
+  /** Stores lines, in their order. It rests as long as it has worked, so that floods leave the service half of its time. */
+  async append(source: LogSource, messages: string[]): Promise<void> {
+    for (let start = 0; start < messages.length; start += batch) {
+      const part = messages.slice(start, start + batch);
+      const turn = this.#writeAfter(this.#lastTurn, source, part);
+      this.#lastTurn = turn.catch(() => {});
+      await turn;
+    }
+  }
+
+  /** The first lines from a time on. */
+  read(source: LogSource, from: number, count: number): LogLine[] {
+    return this.#records.read(source, from, count);
+  }
+
+  /** Tells those who wait for a deployment that something has changed. */
+  tell(deploymentId: string): void {
+    this.#news.emit(deploymentId);
+  }
+
+  /** Waits for a line or a change of a deployment, `ms` at most; whether there was one. */
+  async change(deploymentId: string, ms: number, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false;
+    return await new Promise((resolve) => {
+      const settle = (changed: boolean) => {
+        cancel();
+        this.#news.off(deploymentId, hear);
+        signal.removeEventListener('abort', leave);
+        resolve(changed);
+      };
+      const hear = () => settle(true);
+      const leave = () => settle(false);
+      const cancel = this.#clock.after(ms, leave);
+      this.#news.on(deploymentId, hear);
+      signal.addEventListener('abort', leave);
+    });
+  }
+
+  async #writeAfter(before: Promise<unknown>, source: LogSource, messages: string[]): Promise<void> {
+    await before;
+    const startedAt = performance.now();
+    this.#write(source, messages);
+    await setTimeout(performance.now() - startedAt);
+  }
+
+  #write(source: LogSource, messages: string[]): void {
+    const now = this.#clock.now() * 1000;
+    const lines = messages.map((message) => {
+      this.#newest = Math.max(this.#newest + 1, now);
+      return { at: this.#newest, message };
+    });
+    const { deploymentId } = source;
+    const before = this.#sizes.get(deploymentId) ?? this.#records.size(deploymentId);
+    this.#records.add(source, lines);
+    let size = before + lines.reduce((sum, { message }) => sum + message.length + 64, 0);
+    if (size > keptBytes) size -= this.#records.deleteOldest(deploymentId, 2 * batch, trimmedNotice);
+    this.#sizes.set(deploymentId, size);
+    this.tell(deploymentId);
+  }
+}
+
+/** A line's time as on the wire. */
+export function logTimestamp(at: number): string {
+  return `${new Date(Math.floor(at / 1000)).toISOString().slice(0, -1)}${String(at % 1000).padStart(3, '0')}Z`;
+}

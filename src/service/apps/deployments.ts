@@ -1,0 +1,241 @@
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { DeploymentStatus } from '../../contract/deployments.ts';
+import { OperationError } from '../../contract/errors.ts';
+import type { Clock } from '../clock.ts';
+import { newId } from '../id.ts';
+import type { AppLauncher } from './app-launcher.ts';
+import type { AppLogs } from './app-logs.ts';
+import type { AppEnding } from './app-process.ts';
+import type { Slots } from './slots.ts';
+
+/** What is known of a deployment. Times are in ms since the epoch. */
+export type DeploymentRecord = {
+  id: string;
+  projectId: string;
+  status: DeploymentStatus;
+  statusReason: string | undefined;
+  version: string;
+  entrypoint: string;
+  /** Whether it takes the place of one of the same version. */
+  force: boolean;
+  /** Once it is kept, of no use but for their names. */
+  envVars: Record<string, string>;
+  /** SHA-256 of the archive. */
+  checksum: string;
+  /** Known once it has run. */
+  appName: string | undefined;
+  actions: string[] | undefined;
+  /** The API key of who made it. */
+  createdBy: string;
+  createdAt: number;
+  updatedAt: number;
+};
+
+/** Where the records are kept. */
+export type DeploymentRecords = {
+  add(record: DeploymentRecord): void;
+  change(id: string, changes: Partial<Omit<DeploymentRecord, 'id' | 'envVars'>>): void;
+  /** Forgets the values of its variables. */
+  forgetVariables(id: string): void;
+  get(id: string): DeploymentRecord | undefined;
+  running(projectId: string, appName: string, version: string): DeploymentRecord | undefined;
+  inStatus(...statuses: DeploymentStatus[]): DeploymentRecord[];
+};
+
+export type Owner = Pick<DeploymentRecord, 'projectId' | 'createdBy'>;
+export type DeploymentRequest = Pick<DeploymentRecord, 'version' | 'entrypoint' | 'force' | 'envVars' | 'checksum'>;
+
+export type DeploymentsOptions = {
+  /** Must be nobody else's. */
+  directory: string;
+  records: DeploymentRecords;
+  launcher: AppLauncher;
+  logs: AppLogs;
+  slots: Slots;
+  clock: Clock;
+  /** Called when a deployment that ran is stopped, before its files go. */
+  onStopped: (id: string, reason: string) => Promise<void>;
+};
+
+const startTimeoutSeconds = 60;
+
+type Start = { controller: AbortController; done: Promise<void> };
+
+/** Versions of applications: unpacked, asked once for their actions, and running from then on until they are stopped. */
+export class Deployments {
+  readonly #options: DeploymentsOptions;
+  readonly #starts = new Map<string, Start>();
+  #isClosing = false;
+
+  constructor(options: DeploymentsOptions) {
+    this.#options = options;
+  }
+
+  /** Takes over what an earlier service left. */
+  async open(): Promise<void> {
+    const { directory, records, launcher } = this.#options;
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const live = records.inStatus('queued', 'in_progress', 'running');
+    const kept = new Set(live.map(({ id }) => id));
+    const left = (await readdir(directory)).filter((name) => !kept.has(name));
+    await Promise.all(left.map((name) => this.#removeFiles(name)));
+    for (const record of live) {
+      if (record.status === 'in_progress') launcher.ended({ deploymentId: record.id });
+      if (!(await this.#hasEntrypoint(record))) await this.#finish(record.id, 'failed', 'its files are gone: deploy it again');
+    }
+  }
+
+  /** Starts what an earlier service had not started yet. */
+  resume(): void {
+    for (const record of this.#options.records.inStatus('queued', 'in_progress')) this.#start(record);
+  }
+
+  /**
+   * Makes a deployment of what `unpack` puts into the directory that it is given, and starts it. Where that throws nothing is left.
+   * Throws `bad_request` when the entrypoint is not there.
+   */
+  async create({ projectId, createdBy }: Owner, unpack: (directory: string) => Promise<DeploymentRequest>): Promise<DeploymentRecord> {
+    const { records, launcher, clock } = this.#options;
+    const id = newId();
+    const directory = launcher.directoryOf(id);
+    await mkdir(directory, { mode: 0o700 });
+    try {
+      const request = await unpack(directory);
+      const entrypoint = path.posix.normalize(request.entrypoint);
+      const now = clock.now();
+      const record: DeploymentRecord = {
+        ...request,
+        id,
+        projectId,
+        createdBy,
+        entrypoint,
+        status: 'queued',
+        statusReason: undefined,
+        appName: undefined,
+        actions: undefined,
+        createdAt: now,
+        updatedAt: now,
+      };
+      if (!(await this.#hasEntrypoint(record))) throw missingEntrypoint(request.entrypoint);
+      if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
+      records.add(record);
+      this.#start(record);
+      return record;
+    } catch (error) {
+      await this.#removeFiles(id);
+      throw error;
+    }
+  }
+
+  /** A deployment of the project. Throws `not_found`. */
+  get(id: string, projectId: string): DeploymentRecord {
+    const record = this.#options.records.get(id);
+    if (record?.projectId === projectId) return record;
+    throw new OperationError('not_found', `there is no deployment ${id}`);
+  }
+
+  /** The running deployment of a version. Throws `not_found`. */
+  version(projectId: string, appName: string, version: string): DeploymentRecord {
+    const record = this.#options.records.running(projectId, appName, version);
+    if (record) return record;
+    throw new OperationError(
+      'not_found',
+      `no running deployment has the version ${version} of the application ${appName}: deploy it first`,
+    );
+  }
+
+  /** Stops a deployment and all that it runs; does nothing when that has happened already. Throws `not_found`. */
+  async delete(id: string, projectId: string): Promise<void> {
+    this.get(id, projectId);
+    const start = this.#starts.get(id);
+    start?.controller.abort('the deployment was deleted');
+    await start?.done;
+    if (!isTerminal(this.get(id, projectId).status)) await this.#finish(id, 'stopped', 'it was deleted');
+  }
+
+  /** Ends what is being started; it will be started again by the next service. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    const starts = [...this.#starts.values()];
+    for (const { controller } of starts) controller.abort('the service is shutting down');
+    await Promise.all(starts.map(({ done }) => done));
+  }
+
+  #start(record: DeploymentRecord): void {
+    const controller = new AbortController();
+    const done = this.#bringUp(record, controller.signal).finally(() => this.#starts.delete(record.id));
+    this.#starts.set(record.id, { controller, done });
+  }
+
+  async #bringUp(record: DeploymentRecord, signal: AbortSignal): Promise<void> {
+    const { launcher, slots } = this.#options;
+    let ending: AppEnding;
+    try {
+      using _slot = await slots.take(signal);
+      this.#change(record.id, { status: 'in_progress' });
+      ending = await launcher.run({ deployment: record, createdBy: record.createdBy, timeoutSeconds: startTimeoutSeconds, signal });
+    } catch (error) {
+      ending = { reason: String(error) };
+    }
+    // Who stopped it says what becomes of it.
+    if (signal.aborted) return;
+    if ('reason' in ending) return await this.#finish(record.id, 'failed', `its actions are not known: ${ending.reason}`);
+    const { report } = ending;
+    if ('failure' in report) return await this.#finish(record.id, 'failed', report.failure);
+    if (!('app' in report)) return await this.#finish(record.id, 'failed', 'it did not tell its actions');
+    await this.#release(record, report.app);
+  }
+
+  async #release(record: DeploymentRecord, { name, actions }: { name: string; actions: string[] }): Promise<void> {
+    const { id, projectId, version, force } = record;
+    const before = this.#options.records.running(projectId, name, version);
+    if (before && !force) {
+      const reason = `the version ${version} of the application ${name} is running already, as deployment ${before.id}: choose another version, or deploy with force`;
+      this.#change(id, { appName: name });
+      return await this.#finish(id, 'failed', reason);
+    }
+    const replaced = before && this.#finish(before.id, 'stopped', `the deployment ${id} took its place`);
+    this.#change(id, { status: 'running', statusReason: undefined, appName: name, actions });
+    await replaced;
+  }
+
+  async #finish(id: string, status: 'stopped' | 'failed', statusReason: string): Promise<void> {
+    const stopping = this.#options.onStopped(id, `the deployment was stopped: ${statusReason}`);
+    this.#change(id, { status, statusReason });
+    // They may be secrets, and nobody needs them any more.
+    this.#options.records.forgetVariables(id);
+    await stopping;
+    await this.#removeFiles(id);
+  }
+
+  #change(id: string, changes: Partial<Omit<DeploymentRecord, 'id' | 'envVars'>>): void {
+    const { records, logs, clock } = this.#options;
+    records.change(id, { ...changes, updatedAt: clock.now() });
+    logs.tell(id);
+  }
+
+  async #hasEntrypoint({ id, entrypoint }: DeploymentRecord): Promise<boolean> {
+    const directory = this.#options.launcher.directoryOf(id);
+    const file = path.resolve(directory, entrypoint);
+    if (!file.startsWith(directory + path.sep)) return false;
+    return await stat(file).then(
+      (stats) => stats.isFile(),
+      () => false,
+    );
+  }
+
+  async #removeFiles(id: string): Promise<void> {
+    const directory = path.join(this.#options.directory, id);
+    await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }).catch(() => {});
+  }
+}
+
+export function isTerminal(status: DeploymentStatus): boolean {
+  return status === 'stopped' || status === 'failed';
+}
+
+function missingEntrypoint(entrypoint: string): OperationError {
+  const message = `entrypoint_rel_path: there is no file ${JSON.stringify(entrypoint)} in the archive`;
+  return new OperationError('bad_request', message, { details: [{ code: 'invalid_input', message }] });
+}

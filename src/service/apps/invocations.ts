@@ -1,0 +1,214 @@
+import { OperationError } from '../../contract/errors.ts';
+import type { InvocationStatus } from '../../contract/invocations.ts';
+import type { Clock } from '../clock.ts';
+import { newId } from '../id.ts';
+import type { AppLauncher } from './app-launcher.ts';
+import type { AppLogs } from './app-logs.ts';
+import type { DeploymentRecord } from './deployments.ts';
+import type { Slots } from './slots.ts';
+
+/** What is known of an invocation. Times are in ms since the epoch. */
+export type InvocationRecord = {
+  id: string;
+  projectId: string;
+  deploymentId: string;
+  appName: string;
+  version: string;
+  actionName: string;
+  payload: string | undefined;
+  output: string | undefined;
+  status: InvocationStatus;
+  statusReason: string | undefined;
+  createdAt: number;
+  /** When it was made, until it runs. */
+  startedAt: number;
+  finishedAt: number | undefined;
+};
+
+/** Where the records are kept. */
+export type InvocationRecords = {
+  add(record: InvocationRecord): void;
+  change(id: string, changes: Partial<Omit<InvocationRecord, 'id'>>): void;
+  get(id: string): InvocationRecord | undefined;
+  unfinished(): InvocationRecord[];
+};
+
+export type InvocationsOptions = {
+  records: InvocationRecords;
+  launcher: AppLauncher;
+  logs: AppLogs;
+  slots: Slots;
+  clock: Clock;
+  /** How many invocations of a project may be under way at once. */
+  limitOf: (projectId: string) => number;
+  /** Ends the browser sessions of an invocation. */
+  endBrowsers: (id: string) => Promise<void>;
+};
+
+export type InvocationRequest = {
+  actionName: string;
+  payload: string | undefined;
+  timeoutSeconds: number;
+  /** The API key of the caller. */
+  createdBy: string;
+};
+
+/** How an invocation ends. */
+export type Verdict = { status: 'succeeded' | 'failed'; output?: string | undefined; statusReason?: string | undefined };
+
+const mostWaiting = 1000;
+const largestOutput = 4_500_000;
+
+type Run = { projectId: string; deploymentId: string; controller: AbortController; verdict: Verdict | undefined; done: Promise<void> };
+
+/** The runs of actions, each in a process of its own. */
+export class Invocations {
+  readonly #options: InvocationsOptions;
+  readonly #runs = new Map<string, Run>();
+  #isClosing = false;
+
+  constructor(options: InvocationsOptions) {
+    this.#options = options;
+  }
+
+  /** What ran when an earlier service ended has failed. */
+  open(): void {
+    const { records, launcher, clock } = this.#options;
+    for (const { id } of records.unfinished()) {
+      launcher.ended({ invocationId: id });
+      records.change(id, { status: 'failed', statusReason: 'the service ended before it was done', finishedAt: clock.now() });
+    }
+  }
+
+  /**
+   * Begins to run an action of a running deployment. Throws `not_found` when it has no such action, `rate_limited` when as many are under
+   * way as may be, and `capacity_exhausted` when too many wait.
+   */
+  invoke(deployment: DeploymentRecord, request: InvocationRequest): InvocationRecord {
+    const { records, slots, clock } = this.#options;
+    const { actionName, payload } = request;
+    const { projectId, version, appName = '', actions = [] } = deployment;
+    if (!actions.includes(actionName)) {
+      throw new OperationError(
+        'not_found',
+        `the application ${appName} has no action ${actionName}; its actions are: ${actions.join(', ')}`,
+      );
+    }
+    if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
+    this.#refuseMore(projectId);
+    if (slots.waiting >= mostWaiting) throw new OperationError('capacity_exhausted', `${mostWaiting} invocations wait already`);
+    const now = clock.now();
+    const record: InvocationRecord = {
+      id: newId(),
+      projectId,
+      deploymentId: deployment.id,
+      appName,
+      version,
+      actionName,
+      payload,
+      output: undefined,
+      status: 'queued',
+      statusReason: undefined,
+      createdAt: now,
+      startedAt: now,
+      finishedAt: undefined,
+    };
+    records.add(record);
+    const controller = new AbortController();
+    const run: Run = { projectId, deploymentId: deployment.id, controller, verdict: undefined, done: Promise.resolve() };
+    this.#runs.set(record.id, run);
+    run.done = this.#run(deployment, record, request, run);
+    return record;
+  }
+
+  /** An invocation of the project. Throws `not_found`. */
+  get(id: string, projectId: string): InvocationRecord {
+    const record = this.#options.records.get(id);
+    if (record?.projectId === projectId) return record;
+    throw new OperationError('not_found', `there is no invocation ${id}`);
+  }
+
+  /** Throws `not_found` unless it is an invocation of the project that has not ended. */
+  refuseEnded(id: string, projectId: string): void {
+    const { status } = this.get(id, projectId);
+    if (!this.#runs.has(id)) throw new OperationError('not_found', `the invocation ${id} has ${status} already`);
+  }
+
+  /** Waits until an invocation has ended. */
+  async ended(id: string): Promise<void> {
+    await this.#runs.get(id)?.done;
+  }
+
+  /** Ends an invocation before it ends by itself, and waits for that; false when it has ended already. */
+  async end(id: string, verdict: Verdict): Promise<boolean> {
+    const run = this.#runs.get(id);
+    if (!run) return false;
+    run.verdict ??= verdict;
+    run.controller.abort(verdict.statusReason ?? 'it was ended');
+    await run.done;
+    return run.verdict === verdict;
+  }
+
+  /** Ends the invocations of a deployment. */
+  async endOf(deploymentId: string, statusReason: string): Promise<void> {
+    const ids = [...this.#runs].filter(([, run]) => run.deploymentId === deploymentId).map(([id]) => id);
+    await Promise.all(ids.map((id) => this.end(id, { status: 'failed', statusReason })));
+  }
+
+  /** Ends all invocations; none can be made any more. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.all(Array.from(this.#runs.keys(), (id) => this.end(id, { status: 'failed', statusReason: 'the service has ended' })));
+  }
+
+  #refuseMore(projectId: string): void {
+    const limit = this.#options.limitOf(projectId);
+    const underWay = [...this.#runs.values()].filter((run) => run.projectId === projectId).length;
+    if (underWay < limit) return;
+    const message = `${limit} invocations of the project are under way, as many as may be: wait for one to end, or raise max_concurrent_invocations`;
+    throw new OperationError('rate_limited', message);
+  }
+
+  async #run(deployment: DeploymentRecord, record: InvocationRecord, request: InvocationRequest, run: Run): Promise<void> {
+    const { records, logs, clock, endBrowsers } = this.#options;
+    const { id } = record;
+    const found = await this.#outcome(deployment, record, request, run.controller.signal);
+    const { status, output, statusReason } = run.verdict ?? found;
+    this.#runs.delete(id);
+    const browsers = endBrowsers(id).catch(() => {});
+    records.change(id, { status, output, statusReason, finishedAt: clock.now() });
+    logs.tell(record.deploymentId);
+    await browsers;
+  }
+
+  async #outcome(
+    deployment: DeploymentRecord,
+    record: InvocationRecord,
+    { timeoutSeconds, createdBy }: InvocationRequest,
+    signal: AbortSignal,
+  ): Promise<Verdict> {
+    const { records, launcher, logs, slots, clock } = this.#options;
+    const { id, appName: app_name, version, actionName: action_name, payload } = record;
+    try {
+      using _slot = await slots.take(signal);
+      records.change(id, { status: 'running', startedAt: clock.now() });
+      logs.tell(deployment.id);
+      const context = { invocation_id: id, app_name, version, action_name };
+      const action = { name: action_name, payload, context };
+      const ending = await launcher.run({ deployment, invocationId: id, action, createdBy, timeoutSeconds, signal });
+      if ('reason' in ending) return failed(ending.reason);
+      const { report } = ending;
+      if ('failure' in report) return failed(report.failure);
+      if (!('result' in report)) return failed('it reported no result');
+      const { output } = report.result;
+      if (output !== undefined && output.length > largestOutput) return failed(`its output is longer than ${largestOutput} characters`);
+      return { status: 'succeeded', output };
+    } catch (error) {
+      return failed(String(error));
+    }
+  }
+}
+
+function failed(statusReason: string): Verdict {
+  return { status: 'failed', statusReason };
+}

@@ -1,0 +1,29 @@
+import { StringDecoder } from 'node:string_decoder';
+
+/** How much of a line is kept, in characters. */
+const longestLine = 64 * 1024;
+
+/** Makes lines of what a process writes, piece by piece. What is over the longest line is left out. */
+export class LogLines {
+  readonly #decoder = new StringDecoder('utf8');
+  #rest = '';
+
+  /** The lines that a piece completes. */
+  add(piece: Uint8Array): string[] {
+    const lines = (this.#rest + this.#decoder.write(Buffer.from(piece))).split('\n');
+    this.#rest = lines.pop()!.slice(0, longestLine);
+    return lines.map(cleaned);
+  }
+
+  /** What is left without an end of line. */
+  end(): string[] {
+    const last = this.#rest + this.#decoder.end();
+    this.#rest = '';
+    return last === '' ? [] : [cleaned(last)];
+  }
+}
+
+function cleaned(line: string): string {
+  const cut = line.length > longestLine ? line.slice(0, longestLine) : line;
+  return cut.endsWith('\r') ? cut.slice(0, -1) : cut;
+}

@@ -1,0 +1,363 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CdpEvent } from '../browsers/cdp-protocol.ts';
+import type { Session } from '../browsers/session.ts';
+import { Acting } from './acting.ts';
+import { isAllowed, isWithin } from './allowed-domains.ts';
+import { discover, type Discovery, type Target } from './discovery.ts';
+import { asksToLogIn, findLogin } from './find-login.ts';
+import { LoginError, type LoginInput, type LoginPageOptions, type LoginState } from './login-form.ts';
+import type { Message, ObservedFrame } from './observation.ts';
+import { SiteCookies } from './site-cookies.ts';
+import { withoutValues } from './without-values.ts';
+import { WatchedPage } from './watched-page.ts';
+
+const pollMs = 100;
+const settleMs = 20_000;
+/** How long a page must have stayed as it is. */
+const stableMs = 300;
+/** How long one must have shown nothing to log in with, and been quiet, until that is taken for its answer. */
+const emptyMs = 1500;
+/** A page that shows the same as before has not answered yet, or in the same way. */
+const unchangedMs = 2500;
+/** Nothing more is expected of a page that has been quiet for so long. */
+const lostMs = 8000;
+/** Some fields are disabled until others are filled in. */
+const disabledMs = 4000;
+
+/**
+ * A page of a session in which somebody logs in. What is refused or goes wrong for good throws `LoginError`; then, and when the signal aborts,
+ * the page is to be disposed.
+ */
+export class LoginPage {
+  readonly #session: Session;
+  readonly #options: LoginPageOptions;
+  /** The page first, and above it the popups that it opened, of which the last is acted on. */
+  readonly #pages: WatchedPage[] = [];
+  readonly #filled: string[] = [];
+  readonly #cookies: SiteCookies;
+  #stopListening = () => {};
+  #loginUrl = '';
+  #hasSubmitted = false;
+  #shown = '';
+  #messages: Message[] | undefined;
+
+  private constructor(session: Session, options: LoginPageOptions) {
+    this.#session = session;
+    this.#options = options;
+    this.#cookies = new SiteCookies(session.cdp, this.#domains, options.signal);
+  }
+
+  /**
+   * Opens a new page on the login URL, or looks for that from the domain's front page. Takes at most 60 s.
+   * Throws `LoginError`: `network_error` when the site is down, `login_form_not_found`, `domain_not_allowed`, `captcha_blocked`, `browser_error`; and the signal's reason.
+   */
+  static async open(session: Session, options: LoginPageOptions): Promise<LoginPage> {
+    const page = new LoginPage(session, options);
+    try {
+      await page.#open();
+      return page;
+    } catch (error) {
+      await page[Symbol.asyncDispose]();
+      throw page.#failure(error);
+    }
+  }
+
+  /** The login page that was opened or found. */
+  get loginUrl(): string {
+    return this.#loginUrl;
+  }
+
+  /** Where the login stands; `logged_in` right after `open` when the profile is logged in already. Waits until the page has settled, at most 20 s. */
+  async state(): Promise<LoginState> {
+    return await this.#orFailure(() => this.#settle());
+  }
+
+  /**
+   * Fills the fields as a person would and submits them, or clicks the choice; resolves with what followed, in at most 60 s.
+   * The site's refusal is a state that `asks` again, with `website_error`. Throws `LoginError`: `element_not_found` when the page asks no longer for a
+   * value of the input or does not offer the choice, `domain_not_allowed`, `network_error`, `website_error` (an error page without a form), `browser_error`;
+   * and the signal's reason. One at a time.
+   */
+  async submit(input: LoginInput): Promise<LoginState> {
+    return await this.#orFailure(async () => {
+      const frames = await this.#observed();
+      const found = discover(frames, this.#messages);
+      const { values = {}, choice_id: choiceId } = input;
+      for (const id of Object.keys(values)) if (!found.boxes.has(id)) throw gone(`the field ${id}`);
+      const choice = choiceId === undefined ? undefined : found.choices.get(choiceId);
+      if (choiceId !== undefined && !choice) throw gone(`the choice ${choiceId}`);
+      const targets = Object.keys(values).map((id) => found.boxes.get(id)!);
+      for (const { url } of targets.flat()) this.#refuseForeign(url);
+      const before = { documents: this.#page.documents, pages: this.#pages.length, shown: shownIn(found), at: performance.now() };
+      this.#messages = frames.flatMap(({ messages }) => messages);
+      this.#page.dialogs.length = 0;
+      this.#filled.push(...Object.values(values));
+      this.#hasSubmitted = true;
+      const acting = new Acting(this.#page, this.#options.signal);
+      for (const [id, boxes] of found.boxes) if (values[id] !== undefined) await acting.fill(boxes, values[id]);
+      if (choice && !(await acting.click(choice))) throw gone(`the choice ${choiceId} in use`);
+      if (choice?.isRadio === false) return await this.#settle(before);
+      // The page may have made another button of it while the fields were filled.
+      const { submit } = discover(await this.#observed(), this.#messages);
+      const isClicked = submit !== undefined && (await acting.click(submit));
+      if (!isClicked && this.#page.documents === before.documents) await acting.pressEnter();
+      return await this.#settle({ ...before, at: performance.now() });
+    });
+  }
+
+  /**
+   * Resolves when the page shows something else than the state that was returned last: somebody approved on the phone, or logged in through the
+   * live view. Waits without end, until a signal aborts; must not run at the same time as `submit`: abort this one and wait for it first.
+   */
+  async changed(signal: AbortSignal): Promise<LoginState> {
+    const either = AbortSignal.any([signal, this.#options.signal]);
+    return await this.#orFailure(async () => {
+      for (;;) {
+        await sleep(pollMs * 3, undefined, { signal: either });
+        const frames = await this.#page.observe();
+        if (frames.length === 0) continue;
+        const found = discover(frames, this.#messages);
+        if (shownIn(found) === this.#shown) continue;
+        this.#hasSubmitted = true;
+        return await this.#settle();
+      }
+    }, either);
+  }
+
+  /** Closes the page, and resolves in any case. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopListening();
+    await Promise.all(this.#pages.splice(0).map((page) => page.close()));
+  }
+
+  get #page(): WatchedPage {
+    const page = this.#pages.at(-1);
+    if (!page) throw new LoginError('browser_error', 'the page of the login was closed; start the login again');
+    return page;
+  }
+
+  async #open(): Promise<void> {
+    const { loginUrl, postLoginUrl, signal } = this.#options;
+    const { cdp } = this.#session;
+    const { targetId } = await cdp.send('Target.createTarget', { url: 'about:blank' }, { signal });
+    this.#stopListening = cdp.onEvent((event) => this.#follow(event));
+    this.#pages.push(await this.#watch(targetId));
+    await this.#cookies.remember();
+    if (postLoginUrl !== undefined) {
+      await this.#page.navigate(postLoginUrl);
+      this.#loginUrl = loginUrl ?? postLoginUrl;
+      if (await this.#isHome()) return;
+    }
+    if (loginUrl !== undefined) await this.#page.navigate(loginUrl);
+    else await this.#find();
+    this.#loginUrl = loginUrl ?? (await this.#observed())[0]!.url;
+  }
+
+  #watch(targetId: string): Promise<WatchedPage> {
+    const { signal } = this.#options;
+    return WatchedPage.attach({ cdp: this.#session.cdp, targetId, mayVisit: (url) => isAllowed(url, this.#domains), signal });
+  }
+
+  get #domains(): string[] {
+    const { domain, allowedDomains = [], loginUrl } = this.#options;
+    return [domain, ...allowedDomains, ...(loginUrl !== undefined && URL.canParse(loginUrl) ? [new URL(loginUrl).host] : [])];
+  }
+
+  async #find(): Promise<void> {
+    const visitor = {
+      navigate: (url: string) => this.#page.navigate(url),
+      click: (target: Target) => new Acting(this.#page, this.#options.signal).click(target),
+      look: async () => ({ frames: await this.#quiet(), status: this.#page.status }),
+    };
+    await findLogin(visitor, this.#options.domain, this.#domains);
+  }
+
+  /** Whether the page is one that only somebody sees who is logged in. */
+  async #isHome(): Promise<boolean> {
+    const until = performance.now() + settleMs / 2;
+    for (;;) {
+      const frames = await this.#observed();
+      const found = this.#read(frames);
+      const state = await this.#stateOf(found, frames, this.#page.quietMs);
+      if (state) return state.kind === 'logged_in';
+      if (performance.now() > until || (found.leadsToLogin && this.#page.quietMs > emptyMs)) return false;
+      await this.#pause();
+    }
+  }
+
+  /** What the page shows once it asks something, or has been quiet for a while. */
+  async #quiet(): Promise<ObservedFrame[]> {
+    const until = performance.now() + settleMs / 2;
+    for (;;) {
+      const frames = await this.#observed();
+      const isQuiet = frames[0]!.ready === 'complete' && this.#page.quietMs > emptyMs / 2;
+      if (isQuiet || performance.now() > until || (asksToLogIn(frames) && this.#page.quietMs > stableMs)) return frames;
+      await this.#pause();
+    }
+  }
+
+  /** Waits for what the page shows next, and tells what it means. `before` is what was there before something was submitted. */
+  async #settle(before?: { documents: number; pages: number; shown: string; at: number }): Promise<LoginState> {
+    const until = performance.now() + settleMs;
+    let shown = '';
+    let since = performance.now();
+    for (;;) {
+      const frames = await this.#page.observe();
+      const now = performance.now();
+      if (frames.length > 0) {
+        const found = this.#read(frames);
+        if (shownIn(found) !== shown) [shown, since] = [shownIn(found), now];
+        const isReplaced = before === undefined || this.#page.documents !== before.documents || this.#pages.length !== before.pages;
+        const isNew = isReplaced || shown !== before.shown || this.#page.dialogs.length > 0 || now - before.at > unchangedMs;
+        const steady = Math.min(now - since, this.#page.quietMs);
+        const isLoaded = frames[0]!.ready !== 'loading';
+        const isUsable = !found.isWaiting || now - since > disabledMs;
+        if (isLoaded && isNew && isUsable && steady > stableMs) {
+          const state = await this.#stateOf(found, frames, steady);
+          if (state) return this.#remember(state, shown, frames);
+        }
+        if (now > until || (isLoaded && steady > (this.#page.status >= 500 ? emptyMs : lostMs)))
+          return this.#remember(await this.#lateState(found, frames), shown, frames);
+      } else if (now > until) throw new LoginError('network_error', 'the page did not load within 20 s; is the site up?');
+      await this.#pause();
+    }
+  }
+
+  #read(frames: ObservedFrame[]): Discovery {
+    const found = discover(frames, this.#messages);
+    const dialog = this.#page.dialogs.at(-1);
+    if (dialog !== undefined && dialog !== '') found.form.website_error = dialog.slice(0, 500);
+    return found;
+  }
+
+  /** What the page says; `undefined` while it may say more. */
+  async #stateOf(found: Discovery, frames: ObservedFrame[], steadyMs: number): Promise<LoginState | undefined> {
+    const { form } = found;
+    if (form.fields.length > 0) return { kind: 'asks', form };
+    if (form.external_action_message !== undefined) return steadyMs > stableMs * 2 ? { kind: 'external_action', form } : undefined;
+    const isSso = form.choices.some(({ type }) => type !== 'other' && type !== 'account');
+    const isIn = await this.#isLoggedIn(found, frames[0]!, steadyMs);
+    if (form.choices.length > 0 && (isSso || !found.canLogOut)) return steadyMs > stableMs * 3 ? { kind: 'asks', form } : undefined;
+    return isIn ? { kind: 'logged_in', url: form.url } : undefined;
+  }
+
+  async #isLoggedIn(found: Discovery, { url, ready }: ObservedFrame, steadyMs: number): Promise<boolean> {
+    const { postLoginUrl } = this.#options;
+    if (ready !== 'complete' || this.#page.status >= 500 || !this.#domains.some((domain) => isWithin(url, domain))) return false;
+    if (found.canLogOut) return true;
+    if (postLoginUrl !== undefined && isSamePage(url, postLoginUrl) && !found.leadsToLogin && this.#page.status < 400) return true;
+    if (steadyMs < stableMs * 2) return false;
+    const hasNewCookie = await this.#cookies.areNew();
+    if (this.#hasSubmitted && hasNewCookie && !found.leadsToLogin) return true;
+    if (this.#page.status >= 400 || found.leadsToLogin || steadyMs < emptyMs) return false;
+    if (this.#hasSubmitted) return isWithin(url, this.#options.domain) || hasNewCookie;
+    // A login page that sends elsewhere who comes to it has nothing to ask.
+    return this.#loginUrl !== '' && !isSamePage(url, this.#loginUrl) && (await this.#cookies.areThere());
+  }
+
+  async #lateState(found: Discovery, frames: ObservedFrame[]): Promise<LoginState> {
+    const { form } = found;
+    if (form.fields.length > 0 || form.choices.length > 0) return { kind: 'asks', form };
+    const { status } = this.#page;
+    const host = URL.canParse(form.url) ? new URL(form.url).host : 'the site';
+    if (found.hasCaptcha) throw new LoginError('captcha_blocked', `${host} shows a captcha; log in through the live view`);
+    if (status >= 500) throw new LoginError('network_error', `${host} answered with status ${status}; is the site up?`);
+    if (form.website_error !== undefined)
+      throw new LoginError('website_error', `${host} shows an error and nothing to log in with: ${this.#redacted(form.website_error)}`);
+    if (status >= 400)
+      throw new LoginError(this.#hasSubmitted ? 'website_error' : 'login_form_not_found', `${host} answered with status ${status}`);
+    const isAtHome = this.#domains.some((domain) => isWithin(frames[0]!.url, domain));
+    if (this.#hasSubmitted && isAtHome && (!found.leadsToLogin || (await this.#cookies.areNew())))
+      return { kind: 'logged_in', url: form.url };
+    const missing = form.not_found.length > 0 ? ` (but ${form.not_found.join(', ')})` : '';
+    throw new LoginError(
+      'login_form_not_found',
+      `nothing to log in with was found on ${host}${missing}; set login_url to the page that asks for the password`,
+    );
+  }
+
+  #remember(state: LoginState, shown: string, frames: ObservedFrame[]): LoginState {
+    this.#shown = shown;
+    this.#messages ??= frames.flatMap(({ messages }) => messages);
+    return state.kind === 'logged_in' ? state : { ...state, form: withoutValues(state.form, this.#filled) };
+  }
+
+  async #observed(): Promise<ObservedFrame[]> {
+    const until = performance.now() + settleMs;
+    for (;;) {
+      const frames = await this.#page.observe();
+      if (frames.length > 0) return frames;
+      if (performance.now() > until) throw new LoginError('network_error', 'the page did not load within 20 s; is the site up?');
+      await this.#pause();
+    }
+  }
+
+  async #pause(): Promise<void> {
+    await sleep(pollMs, undefined, { signal: this.#options.signal });
+  }
+
+  /** A value that is filled in goes to the domain of its frame. */
+  #refuseForeign(url: string): void {
+    if (isAllowed(url, this.#domains)) return;
+    const message = `the login form is in a frame of ${new URL(url).host}, which is not among the connection's domains; add it to allowed_domains if it belongs to the login`;
+    throw new LoginError('domain_not_allowed', message);
+  }
+
+  /** Logins with a provider often happen in a popup. */
+  #follow(event: CdpEvent): void {
+    if (event.method === 'Target.targetCreated') {
+      const { targetId, type, openerId } = event.params.targetInfo;
+      if (type !== 'page' || !this.#pages.some((page) => page.targetId === openerId)) return;
+      this.#watch(targetId).then(
+        (page) => this.#pages.push(page),
+        () => {},
+      );
+    } else if (event.method === 'Target.targetDestroyed') {
+      const index = this.#pages.findIndex(({ targetId }) => targetId === event.params.targetId);
+      if (index >= 0) void this.#pages.splice(index, 1)[0]?.close();
+    }
+  }
+
+  async #orFailure<T>(act: () => Promise<T>, signal = this.#options.signal): Promise<T> {
+    try {
+      return await act();
+    } catch (error) {
+      throw this.#failure(error, signal);
+    }
+  }
+
+  #redacted(text: string): string {
+    return withoutValues({ url: '', fields: [], choices: [], not_found: [], website_error: text }, this.#filled).website_error ?? '';
+  }
+
+  /** The reason of a signal and a `LoginError` as they are, everything else as an error of the browser. */
+  #failure(error: unknown, signal = this.#options.signal): unknown {
+    if (signal.aborted) return signal.reason;
+    if (error instanceof LoginError) return error;
+    const reason = error instanceof Error ? error.message : 'for an unknown reason';
+    return new LoginError('browser_error', `the browser could not go on with the login: ${this.#redacted(reason)}`, { cause: error });
+  }
+}
+
+function gone(what: string): LoginError {
+  return new LoginError('element_not_found', `the login page has not, or no longer, ${what}; ask for its state and submit again`);
+}
+
+/** What makes one state of a page differ from another. */
+function shownIn({ form, canLogOut }: Discovery): string {
+  const { url, fields, choices, website_error: error, external_action_message: action } = form;
+  return JSON.stringify([
+    url.replace(/[?#].*$/, ''),
+    fields.map(({ id, label }) => [id, label]),
+    choices.map(({ id, label }) => [id, label]),
+    error,
+    action,
+    canLogOut,
+  ]);
+}
+
+function isSamePage(a: string, b: string): boolean {
+  if (!URL.canParse(a) || !URL.canParse(b)) return false;
+  const [one, other] = [new URL(a), new URL(b)];
+  return one.host === other.host && one.pathname.replace(/\/$/, '') === other.pathname.replace(/\/$/, '');
+}

@@ -1,0 +1,58 @@
+import { OperationError } from '../../contract/errors.ts';
+import type { Project, projects as operations } from '../../contract/projects.ts';
+import type { Caller, HandlerTree } from '../http/handler.ts';
+import type { LimitStore } from '../store/limits.ts';
+import type { ProjectStore } from '../store/projects.ts';
+
+/** How many of the things of some kind, by which it is called in messages, a project has. */
+export type Contents = { [kind: string]: (projectId: string) => number };
+
+/** A project that has any `contents` is not deleted. */
+export function projectHandlers({
+  projects,
+  limits,
+  contents,
+  limitsChanged,
+}: {
+  projects: ProjectStore;
+  limits: LimitStore;
+  contents: Contents;
+  limitsChanged: () => void;
+}): HandlerTree<typeof operations> {
+  return {
+    create: ({ body }) => projects.create(body.name),
+    list: ({ query, caller }) => projects.list({ ...query, ...(caller.apiKey.projectId && { id: caller.apiKey.projectId }) }),
+    retrieve: ({ params, caller }) => visible(params.id, caller),
+    update: ({ params, body }) => projects.update(params.id, body),
+    delete({ params }) {
+      const { id, name } = byId(params.id);
+      const left = Object.entries(contents).flatMap(([kind, count]) => (count(id) > 0 ? [kind] : []));
+      if (left.length > 0)
+        throw new OperationError('project_not_empty', `the project ${name} still has ${left.join(', ')}: delete them first`);
+      projects.delete(id);
+    },
+    limits: {
+      retrieve: ({ params, caller }) => limits.ofProject(visible(params.id, caller).id),
+      update({ params, body }) {
+        const changed = limits.update(byId(params.id).id, body);
+        limitsChanged();
+        return changed;
+      },
+    },
+  };
+
+  /** By id or name. Throws `project_not_found`, also for a project of which the key must not know. */
+  function visible(idOrName: string, { apiKey }: Caller): Project {
+    const own = apiKey.projectId === undefined ? undefined : projects.get(apiKey.projectId);
+    if (!own) return projects.get(idOrName);
+    if (idOrName === own.id || idOrName === own.name) return own;
+    throw new OperationError('project_not_found', `no project has the id or name ${idOrName}`);
+  }
+
+  /** Names are for reading only. */
+  function byId(id: string): Project {
+    const project = projects.get(id);
+    if (project.id === id) return project;
+    throw new OperationError('project_not_found', `no project has the id ${id}`);
+  }
+}

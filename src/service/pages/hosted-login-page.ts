@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import type { HttpBindings } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import { html } from 'hono/html';
+import { submission, type AuthConnectionEvent, type Submission } from '../../contract/auth-connections.ts';
+import { OperationError } from '../../contract/errors.ts';
+import { sendEvents } from '../http/event-answer.ts';
+import { readJson } from '../http/request.ts';
+import { answerDocument, notice, ownDocument, readAsset } from './document.ts';
+
+/** A login as its page needs it. */
+export type HostedLogin = {
+  readonly domain: string;
+  readonly profileName: string;
+  /** Its state now, and each that comes, until it has ended. `host` is how the caller reaches the service. */
+  events(host: string, signal: AbortSignal): AsyncIterable<AuthConnectionEvent>;
+  /** Throws `no_active_flow` and `not_asked`. */
+  submit(submission: Submission): void;
+};
+
+type PageContext = Context<{ Bindings: HttpBindings }>;
+
+/** Beside its own two links it has what the person comes from: `success_url` and `error_url` are opened at the end. */
+export function hostedLoginPages(findLogin: (token: string) => HostedLogin | undefined): Hono<{ Bindings: HttpBindings }> {
+  const script = readAsset('hosted-login.js');
+  const pages = new Hono<{ Bindings: HttpBindings }>();
+  const find = (context: PageContext) => {
+    const login = findLogin(context.req.query('jwt') ?? '');
+    if (!login) throw new OperationError('not_found', 'there is no such login: the link is not complete, or a newer login took its place');
+    return login;
+  };
+
+  pages.get('/', async (context) => {
+    const login = findLogin(context.req.query('jwt') ?? '');
+    if (!login) {
+      const text = 'The link is not complete, or a newer login took its place.';
+      return answerDocument(context, 404, (nonce) => notice({ title: 'There is no such login', text, nonce }));
+    }
+    const title = `Log in to ${login.domain}`;
+    return answerDocument(context, 200, (nonce) => ownDocument({ title, body: body(login, title), script, nonce }));
+  });
+
+  pages.get('/events', async (context) => {
+    const login = find(context);
+    const hangUp = new AbortController();
+    void once(context.env.outgoing, 'close').then(() => hangUp.abort());
+    return sendEvents(context, 200, login.events(context.req.header('host') ?? '', hangUp.signal));
+  });
+
+  pages.post('/submit', async (context) => {
+    const login = find(context);
+    login.submit(await readJson(context.env.incoming, submission));
+    return context.json({ accepted: true }, 202);
+  });
+  return pages;
+}
+
+function body({ profileName, domain }: HostedLogin, title: string) {
+  return html`<main class="login" data-domain="${domain}" data-profile="${profileName}">
+    <h1>${title}</h1>
+    <p class="quiet">What you enter goes to the site. The profile “${profileName}” stays logged in there.</p>
+    <p role="status">Connecting…</p>
+    <p role="alert" hidden></p>
+    <form hidden></form>
+    <details hidden>
+      <summary>Show the browser</summary>
+      <p class="quiet">You can use the site itself here, with mouse and keyboard.</p>
+      <iframe title="The browser that logs in"></iframe>
+    </details>
+  </main>`;
+}

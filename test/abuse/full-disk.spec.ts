@@ -1,0 +1,70 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test as base } from '@playwright/test';
+import { startService } from '../../src/service/service.ts';
+import { callerOf, dataDirectory } from '../support/service.ts';
+
+/** A data directory on a disk of its own of 64 MiB. */
+const test = base.extend<{ disk: string }>({
+  disk: async ({}, use, testInfo) => {
+    const directory = dataDirectory(testInfo);
+    mkdirSync(directory, { recursive: true });
+    const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'none', directory]).status === 0;
+    test.skip(!isMounted, 'file systems cannot be mounted here');
+    await use(directory);
+    spawnSync('umount', ['--lazy', directory]);
+  },
+});
+
+/** Writes until nothing more fits. */
+function fill(directory: string): string {
+  const filler = join(directory, 'filler');
+  const file = openSync(filler, 'w');
+  for (const size of [1024 * 1024, 4096, 1]) {
+    try {
+      for (;;) writeSync(file, Buffer.alloc(size, 1));
+    } catch {
+      // That much does not fit any more.
+    }
+  }
+  closeSync(file);
+  return filler;
+}
+
+test('on a full disk every operation that writes says so, reading goes on, and all works again once there is room', async ({ disk }) => {
+  await using service = await startService({ dataDirectory: disk });
+  const call = callerOf(service);
+  const { body: session } = await call('POST', '/browsers', {});
+  const fs = `/browsers/${session.session_id}/fs`;
+  const { body: recorded } = await call('POST', '/browsers', {});
+  expect((await call('POST', `/browsers/${recorded.session_id}/replays`, {})).status).toBe(201);
+  await call('PUT', `${fs}/write_file?path=/tmp/kept`, 'kept');
+  await call('POST', '/profiles', { name: 'kept' });
+  const { body: key } = await call('POST', '/org/api_keys', { name: 'kept' });
+  const filler = fill(disk);
+
+  for (const answer of [
+    await call('POST', '/profiles', { name: 'new' }),
+    await call('PATCH', '/profiles/kept', { name: 'renamed' }),
+    await call('DELETE', '/profiles/kept'),
+    await call('POST', '/browser_pools', { size: 1, name: 'new' }),
+    await call('POST', '/org/projects', { name: 'new' }),
+    await call('POST', '/org/api_keys', { name: 'new' }),
+    await call('POST', `/org/api_keys/${key.id}/rotate`, {}),
+    await call('PUT', `${fs}/write_file?path=/tmp/kept`, 'x'.repeat(100_000)),
+    await call('POST', `/browsers/${session.session_id}/replays`, {}),
+  ]) {
+    expect(answer).toMatchObject({ status: 507, body: { code: 'insufficient_storage', message: expect.stringMatching(/full|no space/) } });
+  }
+  // What is recorded cannot be stored, and neither can its end.
+  expect((await call('DELETE', `/browsers/${recorded.session_id}`)).status).toBe(204);
+  expect((await call('GET', '/profiles')).body).toMatchObject([{ name: 'kept' }]);
+  expect((await call('GET', '/browser_pools')).body).toEqual([]);
+  expect((await call('GET', `${fs}/read_file?path=/tmp/kept`)).body).toBe('kept');
+
+  rmSync(filler);
+  expect((await call('POST', '/profiles', { name: 'new' })).status).toBe(201);
+  expect((await call('POST', '/browser_pools', { size: 1, name: 'new' })).status).toBe(201);
+  expect((await call('POST', '/browsers', { name: 'new' })).status).toBe(200);
+});

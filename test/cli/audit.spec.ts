@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from '@playwright/test';
+import type { AuditLog } from '../../src/client/index.ts';
+import { test as poolRuns } from '../support/pool-run.ts';
+import { test as base } from '../support/service.ts';
+import { CliProcess } from '../support/service-process.ts';
+
+type Ended = { code: number | null; stdout: string; stderr: string };
+
+const test = base.extend<{ audit: (...args: string[]) => Promise<Ended> }>({
+  audit: async ({ service }, use, testInfo) => {
+    const env = { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
+    await use((...args) => runAudit(args, { cwd: testInfo.outputPath(), env }));
+  },
+});
+
+async function runAudit(args: string[], options: { cwd: string; env: Record<string, string> }): Promise<Ended> {
+  const cli = new CliProcess(['audit', ...args], options);
+  const ended = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    cli.child[stream]!.setEncoding('utf8').on('data', (text: string) => (ended[stream] += text));
+  }
+  const { code } = await cli.exited;
+  return { code, ...ended };
+}
+
+const paths = ({ stdout }: Ended) => (JSON.parse(stdout) as AuditLog[]).map(({ method, path }) => `${method} ${path}`);
+
+test('records are shown newest first, filtered, for people and for programs', async ({ audit, service: { call } }) => {
+  await call('POST', '/profiles', { name: 'ann' });
+  await call('GET', '/profiles/nobody', undefined, { 'user-agent': 'agent\u009B31m' });
+  await call('DELETE', '/profiles/ann');
+
+  const { code, stdout, stderr } = await audit();
+  expect([code, stderr]).toEqual([0, '']);
+  const [head, ...lines] = stdout.trimEnd().split('\n').map((line) => line.split(/\s{2,}/)); // prettier-ignore
+  expect(head).toEqual(['TIME', 'METHOD', 'PATH', 'STATUS', 'MS', 'USER', 'IP', 'USER AGENT']);
+  expect(lines.map(([, method, path, status]) => [method, path, status])).toEqual([
+    ['DELETE', '/profiles/ann', '204'],
+    ['GET', '/profiles/nobody', '404'],
+    ['POST', '/profiles', '201'],
+  ]);
+  expect(lines[1]!.at(-1)).toBe('agent\\u009b31m');
+
+  const mine = ['--search', '/profiles'];
+  expect(paths(await audit('--json', ...mine, '--method', 'POST'))).toEqual(['POST /profiles']);
+  expect(paths(await audit('--json', ...mine, '--exclude-method', 'POST', 'GET'))).toEqual(['DELETE /profiles/ann']);
+  expect(paths(await audit('--json', '--search', '404'))).toEqual(['GET /profiles/nobody']);
+  expect(
+    paths(await audit('--json', '--search', '404', '--user-id', 'nobody', '--auth-strategy', 'api_key', '--service', 'api')),
+  ).toHaveLength(1);
+  expect(paths(await audit('--json', ...mine, '--since', '2h', '--until', '1h'))).toEqual([]);
+  expect(await audit(...mine, '--until', '2026-01-01')).toMatchObject({ code: 0, stdout: 'There are no such records.\n' });
+  expect(await audit(...mine, '--limit', '2', '--json')).toMatchObject({ code: 0, stderr: '' });
+  expect(await audit(...mine, '--limit', '2')).toMatchObject({
+    code: 0,
+    stderr: 'There are more: these are the newest 2. Narrow them down, or ask for more with --limit.\n',
+  });
+});
+
+test('more than a page is shown where that is asked for', async ({ audit, service: { call } }) => {
+  for (let index = 0; index < 105; index += 1) await call('GET', `/profiles/p${index}`);
+  expect(paths(await audit('--json', '--search', 'profiles/p', '--limit', '0'))).toEqual(
+    Array.from({ length: 105 }, (_, index) => `GET /profiles/p${104 - index}`),
+  );
+});
+
+test('what is no time, number or report is refused with what to do', async ({ audit }, testInfo) => {
+  const report = testInfo.outputPath('report.json');
+  for (const [args, code, said] of [
+    [['--since', 'yesterday'], 2, /an age such as 15m/],
+    [['--limit', 'many'], 2, /must be a number/],
+    [['--run', 'x', '--since', '1h'], 2, /cannot be used with/],
+    [['--run', 'missing.json'], 1, /missing\.json cannot be read \(ENOENT\)/],
+    [['--since', '31d'], 1, /400 bad_request.*30 days/],
+  ] as const) {
+    const ended = await audit(...args);
+    expect([ended.code, ended.stdout]).toEqual([code, '']);
+    expect(ended.stderr).toMatch(said);
+  }
+  for (const [text, code, said] of [
+    ['no JSON', 1, /does not tell of a run/],
+    ['null', 1, /does not tell of a run/],
+    ['{"version":1,"leases":null}', 1, /does not tell of a run/],
+    ['{"run":{"started_at":"x","ended_at":"y","user_agent":"z"}}', 1, /does not tell of a run/],
+    ['{"version":1,"run":null}', 3, /has made no calls/],
+  ] as const) {
+    await writeFile(report, text);
+    expect(await audit('--run', report)).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(said) });
+  }
+});
+
+poolRuns('the records of a test run are found by its report, and by nothing secret', async ({ run, dataDirectory }, testInfo) => {
+  const files = {
+    'a.spec.ts': `
+      import { test } from 'playwright-pool';
+      for (const title of ['one', 'two']) test(title, async ({ page }) => { await page.setContent(title); });`,
+  };
+  const config = `workers: 2, fullyParallel: true, use: { pool: { name: 'mine', size: 2 } },`;
+  const first = await run({ files, config });
+  expect(first.stats).toMatchObject({ passed: 2 });
+  await run({ files, config });
+
+  const report = join(testInfo.outputPath('project-1'), 'test-results/browser-leases.json');
+  const receipt = JSON.parse(readFileSync(report, 'utf8')).run;
+  expect(receipt).toEqual({
+    started_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    ended_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    user_agent: expect.stringMatching(/^playwright-pool\/\S+ run\/[0-9a-f-]{36}$/),
+  });
+  const ended = await runAudit(['--run', report, '--json', '--limit', '0'], {
+    cwd: testInfo.outputPath(),
+    env: { PLAYWRIGHT_POOL_DATA_DIR: dataDirectory },
+  });
+  const records = JSON.parse(ended.stdout) as AuditLog[];
+  expect(new Set(records.map(({ user_agent }) => user_agent))).toEqual(new Set([receipt.user_agent]));
+  const count = (route: string) => records.filter((record) => record.route === route && record.status < 300).length;
+  const acquired = count('/browser_pools/{id_or_name}/acquire');
+  expect(acquired).toBeGreaterThan(0);
+  expect(acquired).toBeLessThanOrEqual(2);
+  expect(count('/browser_pools/{id_or_name}/release')).toBe(acquired);
+});

@@ -1,0 +1,65 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { contract } from '../../src/contract/contract.ts';
+import { operationsOf } from '../../src/contract/operation.ts';
+import { expect, test } from './commands.ts';
+
+test('every operation of the contract is listed and described', async ({ cli }) => {
+  const names = [...operationsOf(contract)].filter(([, operation]) => !('deprecated' in operation)).map(([name]) => name);
+  const { code, stdout } = await cli(['call']);
+  expect(code).toBe(0);
+  const listed = stdout
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split(' ')[0]);
+  expect(listed).toEqual(names);
+  const { stdout: description } = await cli(['call', 'browserPools.acquire', '--describe']);
+  expect(JSON.parse(description)).toMatchObject({
+    request: 'POST /browser_pools/{id_or_name}/acquire',
+    parameters: expect.arrayContaining([expect.objectContaining({ name: 'id_or_name', in: 'path', required: true })]),
+  });
+});
+
+test('parameters go into the path, the query and the body', async ({ cli }) => {
+  const created = await cli(['call', 'browsers.create', 'name=checkout', 'timeout_seconds:=120', 'tags:={"team":"shop"}']);
+  expect(created.code, created.stderr).toBe(0);
+  expect(JSON.parse(created.stdout)).toMatchObject({ name: 'checkout', timeout_seconds: 120, tags: { team: 'shop' } });
+  const listed = await cli(['call', 'browsers.list', 'status=active', 'tags:={"team":"shop"}']);
+  expect(
+    listed.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toMatchObject([{ name: 'checkout' }]);
+  expect(await cli(['call', 'browsers.deletebyid', 'id_or_name=checkout'])).toMatchObject({ code: 0, stdout: '' });
+});
+
+test('bytes go in from a file and come out to a file', async ({ cli, service }, testInfo) => {
+  const { body } = await service.call('POST', '/browsers', {});
+  const [input, output] = [testInfo.outputPath('in'), testInfo.outputPath('out')];
+  const content = Buffer.from([0, 1, 2, 255]);
+  await writeFile(input, content);
+  const file = [`id=${body.session_id}`, 'path=/home/user/a'];
+  expect(await cli(['call', 'browsers.fs.writeFile', ...file, '--input', input])).toMatchObject({ code: 0 });
+  expect(await cli(['call', 'browsers.fs.readFile', ...file, '--output', output])).toMatchObject({ code: 0, stdout: '' });
+  expect(await readFile(output)).toEqual(content);
+  expect(await cli(['call', 'browsers.fs.upload', `id=${body.session_id}`, 'dest_path=/home/user/b', `file=@${input}`])).toMatchObject({
+    code: 0,
+  });
+});
+
+test('mistakes are explained', async ({ cli }) => {
+  const mistakes: [args: string[], code: number, message: string][] = [
+    [['browsers.destroy'], 2, 'there is no operation browsers.destroy'],
+    [['browsers.writeFile'], 2, 'did you mean browsers.fs.writeFile?'],
+    [['browsers.retrieve'], 2, 'needs id_or_name=...'],
+    [['browsers.create', 'name'], 2, 'write name=text or name:=json'],
+    [['browsers.create', 'timeout_seconds:=soon'], 2, 'is not JSON'],
+    [['browsers.list', 'colour=red'], 2, 'colour is no parameter of GET /browsers'],
+    [['browsers.create', 'timeout_seconds:=1'], 1, 'timeout_seconds'],
+    [['browsers.fs.writeFile', 'id=a', 'path=/b'], 2, 'give them with --input'],
+  ];
+  for (const [args, code, message] of mistakes) {
+    expect(await cli(['call', ...args])).toMatchObject({ code, stderr: expect.stringContaining(message) });
+  }
+});

@@ -1,0 +1,74 @@
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { TestInfo } from '@playwright/test';
+import { expect, test } from './commands.ts';
+
+type Found = { check: string; level: string; message: string; fix?: string };
+
+async function project(testInfo: TestInfo, config: string): Promise<string> {
+  const directory = testInfo.outputPath('project');
+  await mkdir(directory, { recursive: true });
+  await writeFile(path.join(directory, 'package.json'), '{ "name": "checked", "type": "module" }');
+  await writeFile(path.join(directory, 'playwright.config.ts'), `export default { testDir: '.', ${config} };`);
+  await writeFile(path.join(directory, 'a.spec.ts'), `import { test } from '@playwright/test'; test('a', () => {}); test('b', () => {});`);
+  await symlink(path.resolve('node_modules'), path.join(directory, 'node_modules'));
+  return directory;
+}
+
+test('a suite that fits its service has nothing to mend', async ({ cli, service }, testInfo) => {
+  await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const cwd = await project(testInfo, `workers: 1, use: { pool: 'ci' }`);
+  const { code, stdout, stderr } = await cli(['doctor'], { cwd });
+  expect(code, stdout + stderr).toBe(0);
+  for (const check of ['Node', 'Playwright', 'disk', 'service', 'clock', 'suite', 'pool']) expect(stdout).toContain(`ok      ${check}: `);
+  expect(stdout).toContain('2 tests on 1 workers');
+});
+
+test('what does not fit is found, each with its fix', async ({ cli, service }, testInfo) => {
+  await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const cwd = await project(
+    testInfo,
+    `workers: 3, timeout: 60_000, projects: [
+      { name: 'one', use: { pool: 'ci', video: 'on' } },
+      { name: 'two', use: { pool: 'missing' } },
+      { name: 'three', use: { pool: { name: 'own', size: 3, timeout_seconds: 10, headless: true }, replay: 'on' } },
+    ]`,
+  );
+  const { code, stdout, stderr } = await cli(['doctor', '--json'], { cwd, env: { PLAYWRIGHT_BROWSERS_PATH: testInfo.outputPath('none') } });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/\d of \d+ checks failed/);
+  const found = JSON.parse(stdout) as Found[];
+  const of = (level: string) => found.filter((finding) => finding.level === level).map(({ check, message }) => `${check}: ${message}`);
+  expect(of('failure')).toEqual([
+    'pool: the service has no pool missing',
+    "video: one: Playwright's own video is on, and its ffmpeg is not installed",
+  ]);
+  expect(of('warning')).toEqual([
+    'pool: ci has 1 browsers for 3 workers',
+    'timeouts: three: a browser may be idle for 10 s, and a test may take 60 s',
+    'replay: three: replays are asked for, and the pool is headless',
+  ]);
+  expect(found.filter(({ level, fix }) => level !== 'ok' && !fix)).toEqual([]);
+});
+
+test('a service that is not there, and a key that it does not take, are named', async ({ cli, service }, testInfo) => {
+  const cwd = await project(testInfo, '');
+  const down = await cli(['doctor'], { cwd, env: { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' } });
+  expect(down).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILURE service: ') });
+  const refused = await cli(['doctor'], { cwd, env: { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: 'wrong' } });
+  expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('PLAYWRIGHT_POOL_API_KEY') });
+  expect(refused.stdout + refused.stderr).not.toContain('wrong');
+});
+
+test('the embedded service is started for it, with a browser', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, '');
+  const env = { PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '', PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data') };
+  const { code, stdout } = await cli(['doctor'], { cwd, env });
+  expect(code, stdout).toBe(0);
+  expect(stdout).toContain('ok      Chromium: a headless browser starts in ');
+});
+
+test('a suite that Playwright cannot read is an error with its reason', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, 'nonsense: }{');
+  expect(await cli(['doctor'], { cwd })).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILURE suite: ') });
+});

@@ -1,0 +1,104 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { TestInfo } from '@playwright/test';
+import { expect, test } from './commands.ts';
+
+const config = `import { defineConfig, devices } from '@playwright/test';
+
+export default defineConfig({
+  testDir: './tests',
+  reporter: 'html',
+  use: {
+    trace: 'on-first-retry',
+  },
+});
+`;
+const spec = `import { expect, test, type Page } from '@playwright/test';
+import { open } from './open.ts';
+
+test('is there', async ({ page }) => expect(await open(page)).toBe('@playwright/test'));
+`;
+
+async function project(testInfo: TestInfo, files: Record<string, string>): Promise<string> {
+  const directory = testInfo.outputPath('project');
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(directory, name)), { recursive: true });
+    await writeFile(path.join(directory, name), content);
+  }
+  return directory;
+}
+
+test('a project is moved to the pool: imports, config and workflow, once', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, { 'playwright.config.ts': config, 'tests/a.spec.ts': spec, 'node_modules/x/a.js': spec });
+  const read = (name: string) => readFile(path.join(cwd, name), 'utf8');
+
+  const shown = await cli(['init', '--dry-run'], { cwd });
+  expect(shown.code).toBe(0);
+  expect(shown.stdout).toContain(
+    `-import { expect, test, type Page } from '@playwright/test';\n+import { expect, test, type Page } from 'playwright-pool';`,
+  );
+  expect(await cli(['init'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining('confirm with --yes') });
+  expect(await read('playwright.config.ts')).toBe(config);
+  expect(existsSync(path.join(cwd, '.github'))).toBe(false);
+
+  expect((await cli(['init', '--yes'], { cwd })).stdout).toMatch(/Changed 3 files\. Run the suite: npx playwright test\n$/);
+  expect(await read('playwright.config.ts')).toBe(`import { defineConfig, devices } from '@playwright/test';
+import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+
+export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+  testDir: './tests',
+  reporter: [['playwright-pool/reporter'], ['html']],
+  use: {
+    replay: 'retain-on-failure',
+    trace: 'on-first-retry',
+  },
+});
+`);
+  // What only looks like an import stays.
+  expect(await read('tests/a.spec.ts')).toBe(spec.replace(`from '@playwright/test'`, `from 'playwright-pool'`));
+  expect(await read('node_modules/x/a.js')).toBe(spec);
+  expect(await read('.github/workflows/playwright.yml')).toContain('npx playwright test --shard');
+  expect(await read('.github/workflows/playwright.yml')).toContain('npx playwright install --with-deps chromium-headless-shell\n');
+  expect(await cli(['init', '--yes'], { cwd })).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing to change') });
+});
+
+test('the workflow of a suite for several browsers installs them all', async ({ cli }, testInfo) => {
+  const projects = `\n  projects: [{ name: 'firefox', use: { ...devices['Desktop Firefox'] } }],\n});`;
+  const cwd = await project(testInfo, { 'playwright.config.ts': config.replace('\n});', projects) });
+  expect((await cli(['init', '--yes'], { cwd })).code).toBe(0);
+  const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
+  expect(workflow).toContain('npx playwright install --with-deps\n');
+});
+
+test('configs of other forms keep what they have', async ({ cli }, testInfo) => {
+  const forms: [before: string, after: string[]][] = [
+    [
+      `module.exports = { reporter: [['list'], ['html']] };\n`,
+      [`reporter: [['playwright-pool/reporter'], ['list'], ['html']]`, `use: { replay: 'retain-on-failure' }`],
+    ],
+    [
+      `export default { use: { replay: 'on' }, reporter: process.env.CI ? 'blob' : 'list' };\n`,
+      [`{ replay: 'on' }, reporter: process.env.CI ? 'blob' : 'list'`],
+    ],
+  ];
+  for (const [index, [before, after]] of forms.entries()) {
+    const cwd = await project(testInfo, { [`${index}/playwright.config.js`]: before });
+    const directory = path.join(cwd, String(index));
+    expect((await cli(['init', '--yes', '--no-ci'], { cwd: directory })).code).toBe(0);
+    const text = await readFile(path.join(directory, 'playwright.config.js'), 'utf8');
+    for (const part of after) expect(text).toContain(part);
+    expect(text).not.toContain('PoolTestOptions');
+  }
+});
+
+test('a workflow that runs Playwright is left alone', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, { 'playwright.config.ts': config, '.github/workflows/ci.yml': 'run: npx playwright test\n' });
+  expect((await cli(['init', '--yes'], { cwd })).stdout).toContain('Changed 1 files');
+});
+
+test('a directory without a config is told where to begin', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, { 'package.json': '{}' });
+  expect(await cli(['init'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining('npm init playwright@latest') });
+  expect(await cli(['init', '--config', 'none.ts'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining('ENOENT') });
+});

@@ -1,0 +1,33 @@
+import { expect, test } from './commands.ts';
+
+test('a key is created, used, rotated and deleted', async ({ cli }) => {
+  const created = await cli(['keys', 'create', 'ci', '--days', '90']);
+  expect(created).toMatchObject({ code: 0, stderr: expect.stringContaining('shown this once') });
+  const key = created.stdout.trim();
+  const listed = await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: key } });
+  expect(listed.stdout).toMatch(/^NAME +ID +KEY +PROJECT +CREATED +EXPIRES\nci /);
+  expect(listed.stdout).not.toContain(key);
+
+  const [{ id }] = JSON.parse((await cli(['keys', 'list', '--json'])).stdout) as [{ id: string }];
+  const rotated = await cli(['keys', 'rotate', id, '--grace', '0', '--json']);
+  const { id: newId, key: newKey } = JSON.parse(rotated.stdout) as { id: string; key: string };
+  expect(await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: key } })).toMatchObject({ code: 1 });
+  expect(await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: newKey } })).toMatchObject({ code: 0 });
+  expect(await cli(['keys', 'delete', newId, '--yes'])).toMatchObject({ code: 0, stdout: `Deleted the API key ${newId}.\n` });
+  expect(await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: newKey } })).toMatchObject({ code: 1 });
+  expect(await cli(['keys', 'create', 'ci', '--days', 'many'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('number of days'),
+  });
+});
+
+test('a project is created, worked in and deleted', async ({ cli }) => {
+  const { id } = JSON.parse((await cli(['projects', 'create', 'checkout', '--json'])).stdout) as { id: string };
+  expect((await cli(['projects', 'list'])).stdout).toMatch(new RegExp(`checkout +${id} +active `));
+  const env = { PLAYWRIGHT_POOL_PROJECT: id };
+  expect(await cli(['pools', 'create', 'ci'], { env })).toMatchObject({ code: 0 });
+  expect((await cli(['pools', 'list'])).stdout).toBe('There are no pools.\n');
+  expect(await cli(['projects', 'delete', id, '--yes'])).toMatchObject({ code: 1, stderr: expect.stringContaining('pool') });
+  expect(await cli(['pools', 'delete', 'ci', '--yes'], { env })).toMatchObject({ code: 0 });
+  expect(await cli(['projects', 'delete', id, '--yes'])).toMatchObject({ code: 0 });
+});

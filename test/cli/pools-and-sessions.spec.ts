@@ -1,0 +1,50 @@
+import { expect, test } from './commands.ts';
+
+test('a pool is created, listed, changed, flushed and deleted', async ({ cli, service }) => {
+  expect(await cli(['pools', 'list'])).toMatchObject({ code: 0, stdout: 'There are no pools.\n' });
+  expect(await cli(['pools', 'create', 'ci', '--size', '1', '--timeout', '120'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Created the pool ci \(\w+\)\.\n$/),
+  });
+  expect((await cli(['pools', 'list'])).stdout).toMatch(/^NAME +ID +SIZE +AVAILABLE +LEASED +CREATED\nci +\w+ +1 /);
+  const changed = await cli(['pools', 'update', 'ci', '--size', '2', '--rename', 'large', '--json']);
+  expect(JSON.parse(changed.stdout)).toMatchObject({ name: 'large', browser_pool_config: { size: 2, timeout_seconds: 120 } });
+
+  await expect.poll(async () => (await service.call('GET', '/browser_pools/large')).body.available_count).toBe(2);
+  expect(await cli(['pools', 'flush', 'large'])).toMatchObject({ code: 0, stdout: 'Flushed the pool large.\n' });
+  expect(await cli(['pools', 'delete', 'large'])).toMatchObject({ code: 2, stderr: expect.stringContaining('confirm with --yes') });
+  expect(await cli(['pools', 'delete', 'large', '--yes'])).toMatchObject({ code: 0, stdout: 'Deleted the pool large.\n' });
+  expect(JSON.parse((await cli(['pools', 'list', '--json'])).stdout)).toEqual([]);
+});
+
+test('mistakes with pools are explained', async ({ cli }) => {
+  expect(await cli(['pools', 'create', 'ci', '--size', 'many'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('whole number'),
+  });
+  expect(await cli(['pools', 'update', 'none', '--size', '2'])).toMatchObject({ code: 1, stderr: expect.stringContaining('none') });
+  expect(await cli(['pools', 'create'])).toMatchObject({ code: 2, stderr: expect.stringContaining('--help says more') });
+});
+
+test('a session is listed without its links, shown by its link, and ended', async ({ cli, service }) => {
+  expect(await cli(['sessions', 'list'])).toMatchObject({ code: 0, stdout: 'There are no browser sessions.\n' });
+  const { body } = await service.call('POST', '/browsers', { name: 'checkout' });
+  const { stdout } = await cli(['sessions', 'list']);
+  expect(stdout).toMatch(/^ID +NAME +POOL +PROFILE +CREATED +ENDED\n\w+ +checkout /);
+  const listed = await cli(['sessions', 'list', '--json']);
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ session_id: body.session_id, name: 'checkout' }]);
+  expect(listed.stdout).not.toContain('jwt=');
+  expect(listed.stdout).not.toContain('token=');
+
+  const link = await cli(['sessions', 'open', 'checkout', '--print', '--read-only']);
+  expect(link.stdout).toBe(`${body.browser_live_view_url}&readOnly=true\n`);
+  expect((await fetch(link.stdout.trim())).status).toBe(200);
+
+  expect(await cli(['sessions', 'open', 'checkout'], { env: { PATH: '' } })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/open http\S+ yourself/),
+  });
+  expect(await cli(['sessions', 'kill', 'checkout'])).toMatchObject({ code: 0, stdout: 'Ended checkout.\n' });
+  expect(await cli(['sessions', 'kill', 'checkout'])).toMatchObject({ code: 1, stderr: expect.stringContaining('checkout') });
+  expect((await cli(['sessions', 'list', '--status', 'deleted'])).stdout).toContain('checkout');
+});

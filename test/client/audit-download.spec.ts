@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { expect } from '@playwright/test';
+import { AuditLogDownloadError, ConnectionError, ServiceError } from '../../src/client/index.ts';
+import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
+
+const query = { start: '2026-01-01T00:00:00Z', end: '2026-01-31T00:00:00Z', exclude_method: ['GET', 'HEAD'] };
+
+type Chunk = { lines: string[]; next?: string; headers?: Record<string, string>; damage?: (body: Buffer) => Buffer; plain?: boolean };
+
+function chunk({ lines, next, headers, damage = (body) => body, plain = false }: Chunk): ScriptedAnswer {
+  const text = Buffer.from(lines.map((line) => `${line}\n`).join(''));
+  const body = plain ? text : gzipSync(text);
+  return (_, response: ServerResponse) =>
+    response
+      .writeHead(200, {
+        'content-type': 'application/octet-stream',
+        'x-content-sha256': createHash('sha256').update(body).digest('hex'),
+        'x-row-count': String(lines.length),
+        'x-has-more': String(next !== undefined),
+        ...(next !== undefined && { 'x-next-cursor': next }),
+        ...headers,
+      })
+      .end(damage(body));
+}
+
+const first = { lines: ['{"a":1}', '{"a":2}'], next: 'one' };
+const second = { lines: ['{"a":3}'], next: 'two' };
+const last = { lines: ['{"a":4}'] };
+const all = '{"a":1}\n{"a":2}\n{"a":3}\n{"a":4}\n';
+
+const flipped = (body: Buffer) => {
+  const damaged = Buffer.from(body);
+  damaged[damaged.length >> 1]! ^= 1;
+  return damaged;
+};
+const breaking: ScriptedAnswer = (_, response: ServerResponse) => {
+  response.writeHead(200, { 'content-length': '1000' }).write('some');
+  setTimeout(() => response.destroy(), 20);
+};
+const silent: ScriptedAnswer = (_, response) => void response.writeHead(200, { 'content-length': '1000' }).write('some');
+const cursors = (urls: { url: string }[]) => urls.map(({ url }) => new URL(url, 'http://service').searchParams.get('cursor'));
+
+test('all chunks land in one file, which is there when it is whole', async ({ serve, connect }, testInfo) => {
+  const server = await serve(chunk(first), chunk(second), chunk(last));
+  const to = testInfo.outputPath('audit.jsonl.gz');
+  const seen: unknown[] = [];
+  const onProgress = (progress: unknown) => {
+    seen.push(progress);
+  };
+  const done = await connect(server).auditLogs.download(to, query, { onProgress });
+  const file = await readFile(to);
+  expect(gunzipSync(file).toString()).toBe(all);
+  expect(done).toEqual({ bytes: file.length, rows: 4, chunks: 3 });
+  expect(seen).toEqual([expect.objectContaining({ rows: 2, chunks: 1 }), expect.objectContaining({ rows: 3, chunks: 2 }), done]);
+  expect(server.calls.map(({ url }) => url)).toEqual(
+    ['', '&cursor=one', '&cursor=two'].map(
+      (cursor) => `/audit-logs/export/chunk?start=2026-01-01T00%3A00%3A00Z&end=2026-01-31T00%3A00%3A00Z&exclude_method=GET%2CHEAD${cursor}`,
+    ),
+  );
+  expect((await stat(to)).mode & 0o777).toBe(0o600);
+  expect(await readdir(testInfo.outputPath())).toEqual(['audit.jsonl.gz']);
+});
+
+test('lines can be had uncompressed, and a chunk may be empty', async ({ serve, connect }, testInfo) => {
+  const server = await serve(chunk({ ...first, plain: true }), chunk({ lines: [], plain: true }));
+  const to = testInfo.outputPath('audit.jsonl');
+  expect(await connect(server).auditLogs.download(to, { ...query, format: 'jsonl' })).toEqual({ bytes: 16, rows: 2, chunks: 2 });
+  expect(await readFile(to, 'utf8')).toBe('{"a":1}\n{"a":2}\n');
+});
+
+test('a chunk that is damaged on its way or breaks off is fetched again', async ({ serve, connect }, testInfo) => {
+  const server = await serve(chunk({ ...first, damage: flipped }), chunk(first), breaking, chunk(last));
+  const to = testInfo.outputPath('audit.jsonl.gz');
+  expect(await connect(server).auditLogs.download(to, query)).toMatchObject({ rows: 3, chunks: 2 });
+  expect(cursors(server.calls)).toEqual([null, null, 'one', 'one']);
+});
+
+test('an interrupted download resumes after the last whole chunk', async ({ serve, connect }, testInfo) => {
+  const to = testInfo.outputPath('audit.jsonl.gz');
+  const server = await serve(chunk(first), chunk(second), { status: 403, json: { code: 'forbidden', message: 'no' } }, chunk(last));
+  const client = connect(server);
+  expect(await errorOf(client.auditLogs.download(to, query))).toBeInstanceOf(ServiceError);
+  expect((await readdir(testInfo.outputPath())).toSorted()).toEqual(['audit.jsonl.gz.journal', 'audit.jsonl.gz.part']);
+  // What a process that was killed had begun to write.
+  await writeFile(`${to}.part`, 'half a chunk', { flag: 'a' });
+  await writeFile(`${to}.journal`, '{"bytes":12,', { flag: 'a' });
+
+  const progress: number[] = [];
+  const done = await client.auditLogs.download(to, query, { onProgress: ({ chunks }) => progress.push(chunks) });
+  expect(done).toMatchObject({ rows: 4, chunks: 3 });
+  expect(progress).toEqual([2, 3]);
+  expect(cursors(server.calls)).toEqual([null, 'one', 'two', 'two']);
+  expect(gunzipSync(await readFile(to)).toString()).toBe(all);
+});
+
+test('what was damaged on the disk meanwhile is downloaded again', async ({ serve, connect }, testInfo) => {
+  const to = testInfo.outputPath('audit.jsonl.gz');
+  const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
+  const server = await serve(chunk(first), chunk(second), failing, chunk(second), chunk(last));
+  const client = connect(server);
+  await errorOf(client.auditLogs.download(to, query));
+  const part = await readFile(`${to}.part`);
+  part[part.length - 20]! ^= 1;
+  await writeFile(`${to}.part`, part);
+  expect(await client.auditLogs.download(to, query)).toMatchObject({ rows: 4, chunks: 3 });
+  expect(cursors(server.calls)).toEqual([null, 'one', 'two', 'one', 'two']);
+  expect(gunzipSync(await readFile(to)).toString()).toBe(all);
+});
+
+test('another query or another service starts anew', async ({ serve, connect }, testInfo) => {
+  const to = testInfo.outputPath('audit.jsonl.gz');
+  const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
+  const one = await serve(chunk(first), failing, chunk(first), failing);
+  const another = await serve(chunk(last));
+  await errorOf(connect(one).auditLogs.download(to, query));
+  await errorOf(connect(one).auditLogs.download(to, { ...query, method: 'POST' }));
+  expect(await connect(another).auditLogs.download(to, query)).toMatchObject({ rows: 1, chunks: 1 });
+  expect(cursors([...one.calls, ...another.calls])).toEqual([null, 'one', null, 'one', null]);
+});
+
+test('an abort stops between and within chunks, and leaves what is whole', async ({ serve, connect }, testInfo) => {
+  const to = testInfo.outputPath('audit.jsonl.gz');
+  const server = await serve(chunk(first), silent, chunk(last));
+  const controller = new AbortController();
+  const client = connect(server);
+  const download = client.auditLogs.download(to, query, { signal: controller.signal });
+  await expect.poll(() => server.calls.length).toBe(2);
+  controller.abort(new Error('enough'));
+  await expect(download).rejects.toThrow('enough');
+  expect(await client.auditLogs.download(to, query)).toMatchObject({ rows: 3, chunks: 2 });
+});
+
+for (const [title, answer, problem] of [
+  ['fewer rows than the service said', chunk({ ...last, headers: { 'x-row-count': '2' } }), /a chunk of 1 rows is said to have 2/],
+  ['no word on whether there is more', chunk({ ...last, headers: { 'x-has-more': 'maybe' } }), /does not say where the next one begins/],
+  ['more without a cursor', chunk({ ...last, headers: { 'x-has-more': 'true' } }), /does not say where the next one begins/],
+  ['a cursor after the end', chunk({ ...last, headers: { 'x-next-cursor': 'x' } }), /does not say where the next one begins/],
+] as const) {
+  test(`${title} is refused at once`, async ({ serve, connect }, testInfo) => {
+    const server = await serve(answer);
+    const error = await errorOf(connect(server).auditLogs.download(testInfo.outputPath('a.gz'), query));
+    expect(error).toBeInstanceOf(AuditLogDownloadError);
+    expect((error as Error).message).toMatch(problem);
+    expect(server.calls).toHaveLength(1);
+  });
+}
+
+test('cursors that go round in a circle end the download', async ({ serve, connect }, testInfo) => {
+  const server = await serve(chunk(first), chunk(second), chunk({ ...second, next: 'one' }));
+  await expect(connect(server).auditLogs.download(testInfo.outputPath('a.gz'), query)).rejects.toThrow(/repeats the cursor one/);
+  expect(server.calls).toHaveLength(3);
+});
+
+test('a service that cannot be reached is an error of the connection', async ({ serve, connect }, testInfo) => {
+  const server = await serve(breaking);
+  server.server.close();
+  const client = connect(server, { maxRetries: 0 });
+  expect(await errorOf(client.auditLogs.download(testInfo.outputPath('a.gz'), query))).toBeInstanceOf(ConnectionError);
+});

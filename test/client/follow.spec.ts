@@ -1,0 +1,134 @@
+import { createServer, connect as connectTo, type AddressInfo, type Socket } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { expect } from '@playwright/test';
+import { createClient, NotFoundError, ServiceError, type DeploymentEvent } from '../../src/client/index.ts';
+import { startService } from '../../src/service/service.ts';
+import { appOf, collect, deployed, started } from '../support/apps.ts';
+import { dataDirectory } from '../support/service.ts';
+import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
+
+const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000Z`;
+const log = (second: number, message: string) => ({ event: 'log', timestamp: at(second), message });
+const state = (second: number, status: string) => ({
+  event: 'deployment_state',
+  timestamp: at(second),
+  deployment: { id: 'd', status, region: 'aws.us-east-1a', created_at: at(0) },
+});
+const heartbeat = { event: 'sse_heartbeat', timestamp: at(0) };
+
+/** Sends events, and then ends the stream or breaks it off. */
+function stream(events: object[], then: 'end' | 'break' = 'end'): ScriptedAnswer {
+  return (_, response: ServerResponse) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (const event of events) response.write(`data: ${JSON.stringify(event)}\n\n`);
+    if (then === 'end') response.end();
+    else setImmediate(() => response.destroy());
+  };
+}
+
+const messages = (events: DeploymentEvent[]) => events.map((event) => (event.event === 'log' ? event.message : event.event));
+const asked = (calls: { url: string }[]) => calls.map(({ url }) => new URL(url, 'http://service').searchParams.get('since'));
+
+test('a stream that breaks off is read on: no line is lost, and none comes twice', async ({ serve, connect }) => {
+  const server = await serve(
+    stream([log(1, 'a'), log(2, 'b'), log(2, 'c'), heartbeat, state(3, 'in_progress')], 'break'),
+    // Since then, and that included.
+    stream([log(2, 'b'), log(2, 'c'), log(2, 'd'), log(4, 'e'), state(5, 'in_progress')], 'break'),
+    // One that leaves it out.
+    stream([log(5, 'f'), state(6, 'stopped')]),
+  );
+  const events = await collect(connect(server).deployments.follow('d'));
+  expect(messages(events)).toEqual(['a', 'b', 'c', 'deployment_state', 'd', 'e', 'f', 'deployment_state']);
+  expect(asked(server.calls)).toEqual([null, at(2), at(4)]);
+});
+
+test('a service that is away for a moment is waited for', async ({ serve, connect }) => {
+  const away: ScriptedAnswer = {
+    status: 503,
+    headers: { 'x-should-retry': 'false' },
+    json: { code: 'unavailable', message: 'shutting down' },
+  };
+  const server = await serve(stream([log(1, 'a')], 'break'), away, stream([log(1, 'a'), log(2, 'b'), state(3, 'failed')]));
+  expect(messages(await collect(connect(server).deployments.follow('d')))).toEqual(['a', 'b', 'deployment_state']);
+});
+
+test('a duration goes back from when the reading began', async ({ serve, connect }) => {
+  const server = await serve(stream([state(1, 'running')], 'break'), stream([log(2, 'a'), state(3, 'stopped')]));
+  const { deployments } = connect(server);
+  expect(messages(await collect(deployments.follow('d', { since: '5m' })))).toEqual(['deployment_state', 'a', 'deployment_state']);
+  expect(asked(server.calls)[0]).toBe('5m');
+  expect(asked(server.calls)[1]).toMatch(/^5m\d+ms$/);
+});
+
+test('what will not pass is thrown: an unknown deployment, a service that is not there, an event that is none', async ({
+  serve,
+  connect,
+}) => {
+  const unknown = await serve({ status: 404, json: { code: 'not_found', message: 'there is no deployment d' } });
+  expect(await errorOf(collect(connect(unknown).deployments.follow('d')))).toBeInstanceOf(NotFoundError);
+  expect(unknown.calls).toHaveLength(1);
+  const gone = await serve(stream([log(1, 'a')], 'break'), {
+    status: 404,
+    json: { code: 'not_found', message: 'there is no deployment d' },
+  });
+  expect(await errorOf(collect(connect(gone).deployments.follow('d')))).toBeInstanceOf(NotFoundError);
+  const odd = await serve((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).end('data: no JSON\n\n');
+  });
+  expect(await errorOf(collect(connect(odd).deployments.follow('d')))).toBeInstanceOf(ServiceError);
+});
+
+test('reading stops when the caller stops, and when the signal aborts, also between two streams', async ({ serve, connect }) => {
+  const server = await serve(stream([log(1, 'a')], 'break'));
+  const { deployments } = connect(server);
+  for await (const _ of deployments.follow('d')) break;
+  expect(server.calls).toHaveLength(1);
+  const controller = new AbortController();
+  const reading = deployments.follow('d', {}, { signal: controller.signal })[Symbol.asyncIterator]();
+  await reading.next();
+  const next = reading.next();
+  controller.abort(new Error('enough'));
+  expect(await errorOf(next)).toMatchObject({ message: 'enough' });
+});
+
+test('through a connection that is cut again and again every line of a service comes once', async ({}, testInfo) => {
+  await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
+  await using direct = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  const source = appOf({
+    talk: `async () => {
+      for (let line = 0; line < 2000; line += 1) {
+        console.log('line ' + line);
+        if (line % 100 === 0) await new Promise((done) => setTimeout(done, 50));
+      }
+    }`,
+  });
+  await started(direct, (await deployed(direct, source)).id);
+
+  const sockets = new Set<Socket>();
+  let cuts = 0;
+  const proxy = createServer((socket) => {
+    const upstream = connectTo(Number(new URL(service.url).port), '127.0.0.1');
+    let passed = 0;
+    for (const side of [socket, upstream]) side.on('error', () => {}).on('close', () => [socket, upstream].map((one) => one.destroy()));
+    upstream.on('data', (piece: Buffer) => {
+      passed += piece.length;
+      socket.write(piece);
+      if (passed > 60_000 && cuts < 3) {
+        cuts += 1;
+        socket.destroy();
+      }
+    });
+    socket.pipe(upstream);
+    sockets.add(socket);
+  });
+  await new Promise<void>((listening) => proxy.listen(0, '127.0.0.1', listening));
+  const { port } = proxy.address() as AddressInfo;
+  await using client = createClient({ baseURL: `http://127.0.0.1:${port}`, apiKey: service.apiKey });
+  const { id } = await direct.invocations.create({ app_name: 'app', action_name: 'talk', async: true });
+  const lines = [];
+  for await (const event of client.invocations.follow(id)) if (event.event === 'log') lines.push(event.message);
+  expect(cuts).toBe(3);
+  expect(lines).toEqual(Array.from({ length: 2000 }, (_, line) => `line ${line}`));
+  for (const socket of sockets) socket.destroy();
+  proxy.close();
+});

@@ -1,0 +1,55 @@
+import { fileURLToPath } from 'node:url';
+import { expect, test } from '../support/fault-runs.ts';
+
+// A browser that dies or stands still costs the test that has it, and no other.
+
+const processes = fileURLToPath(new URL('../support/processes.ts', import.meta.url));
+
+test('Chromium is killed or stopped in the middle of a test, and stopped between two', async ({ run, hosted }) => {
+  const suite = `
+    import { test } from 'playwright-pool';
+    import { processesWith } from '${processes}';
+    const processesOf = (session) => processesWith('/' + session.id + '/');
+    const signal = (session, name, pids = processesOf(session)) => {
+      for (const pid of pids) {
+        try {
+          process.kill(pid, name);
+        } catch {}
+      }
+    };
+    test('killed', async ({ page, session }) => {
+      signal(session, 'SIGKILL');
+      for (;;) await page.evaluate(1);
+    });
+    test('stopped', async ({ page, session }) => {
+      test.setTimeout(2000);
+      signal(session, 'SIGSTOP');
+      await page.evaluate(1);
+    });
+    test('stops its own at its end', async ({ session }) => signal(session, 'SIGSTOP'));
+    test('killed while it opens a page', async ({ browser, session }) => {
+      const context = await browser.newContext();
+      const pids = processesOf(session);
+      const opening = context.newPage().then(() => 'ends', () => 'ends');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      signal(session, 'SIGKILL', pids);
+      test.expect(await Promise.race([opening, new Promise((resolve) => setTimeout(resolve, 10_000))])).toBe('ends');
+    });
+    test('works', async ({ page }, { workerIndex }) => {
+      test.expect(workerIndex).toBe(2);
+      await page.setContent('x');
+    });`;
+  const { results, output } = await run({ files: { 'browsers.spec.ts': suite }, ...hosted.options({ size: 2 }) });
+  const statuses = Object.entries(results).map(([title, [attempt]]) => [title, attempt!.status]);
+  expect(Object.fromEntries(statuses)).toEqual({
+    killed: 'failed',
+    stopped: 'timedOut',
+    'stops its own at its end': 'passed',
+    'killed while it opens a page': 'passed',
+    works: 'passed',
+  });
+  expect(output).toMatch(
+    /infrastructure: 2 attempts had no working browser:(\n {2}1 × the browser of session \w+ was lost during the test){2}/,
+  );
+  expect(output).toContain('leases: 5 acquired, 5 released, 0 leaked');
+});

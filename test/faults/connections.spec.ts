@@ -1,0 +1,105 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, expectOneHolderEach, prelude, test } from '../support/fault-runs.ts';
+import { isLong } from '../support/long-form.ts';
+
+// Whatever happens to calls on their way, no browser is lost and no test notices.
+
+const acquire = /^POST .*\/acquire$/;
+const release = /^POST .*\/release$/;
+
+test('acquires and releases are reset, cut off, slow, and put off by a busy service', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(acquire, 'refused', 'unanswered', 'truncated', 'slow', { status: 429, retryAfter: 1 }, { status: 503, retryAfter: 1 });
+  faultProxy.plan(release, 'refused', 'unanswered', 'truncated', { status: 502, retryAfter: 0 }, 'slow');
+  const suite = `${prelude}
+    for (const title of ['one', 'two', 'three', 'four', 'five']) test(title, async () => {});`;
+  const run = start({
+    files: { 'connections.spec.ts': suite },
+    ...hosted.options({ via: faultProxy.url, more: `lease: 'test', release: 'reuse', acquireTimeout: 20_000` }),
+  });
+  const { stats, output } = await run.finished();
+  expect(stats).toMatchObject({ passed: 5, failed: 0 });
+  expect(faultProxy.happened).toHaveLength(11);
+  expect(output).toContain('leases: 5 acquired, 5 released, 0 leaked');
+  expectOneHolderEach(run.directory);
+});
+
+test('a worker is killed between the grant and the ledger, and one test times out while it asks', async ({ start, hosted, faultProxy }) => {
+  // The service is not told that nobody waits any more: only the tag of the lease leads to its browser.
+  faultProxy.plan(acquire, 'silent', 'none', 'silent');
+  const suite = `${prelude.replace('auto: true', 'auto: false')}
+    writeFileSync(join(here, 'worker'), String(process.pid));
+    test('killed', async ({ held }) => {});
+    test.describe(() => {
+      test.use({ lease: 'test' });
+      test('leases for itself', async ({ held }) => {});
+      test('times out', async ({ browser }) => {
+        test.setTimeout(1500);
+        await (await browser.newContext()).newPage();
+      });
+    });
+    test('has the only browser', async ({ held }) => {});`;
+  const run = start({
+    files: { 'gap.spec.ts': suite },
+    ...hosted.options({ via: faultProxy.url, more: 'acquireTimeout: 20_000' }),
+  });
+  await expect.poll(hosted.leased, { timeout: 20_000 }).toBe(1);
+  process.kill(Number(readFileSync(join(run.directory, 'worker'), 'utf8')), 'SIGKILL');
+  const { output, results } = await run.finished();
+  expect(results['times out']?.map(({ status }) => status)).toEqual(['timedOut']);
+  expect(results['has the only browser']?.map(({ status }) => status)).toEqual(['passed']);
+  expect(faultProxy.happened).toHaveLength(2);
+  expect(output).toContain('0 leaked');
+  expectOneHolderEach(run.directory);
+});
+
+test('the connection to a browser is reset, and the next test has another browser', async ({ start, hosted, faultProxy }) => {
+  const suite = `${prelude}
+    test('loses it', async ({ page }) => {
+      console.log('in use');
+      await page.waitForTimeout(20_000);
+    });
+    test('works', async () => {});`;
+  const run = start({ files: { 'reset.spec.ts': suite }, ...hosted.options({ via: faultProxy.url }) });
+  await expect.poll(() => run.output, { timeout: 20_000 }).toContain('in use');
+  faultProxy.resetWebSockets();
+  const { output, results } = await run.finished();
+  expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
+  expect(results['loses it']?.[0]?.annotations).toContainEqual(expect.objectContaining({ type: 'infrastructure' }));
+  expect(output).toMatch(/infrastructure: 1 attempts had no working browser:\n {2}1 × the browser of session \w+ was lost during the test/);
+  expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
+});
+
+test('a connection is open and dead: the test times out, and the next one has another browser', async ({ start, hosted, faultProxy }) => {
+  test.skip(!isLong);
+  const suite = `${prelude}
+    test('hangs', async ({ page }) => {
+      test.setTimeout(5000);
+      console.log('in use');
+      for (;;) await page.evaluate(1);
+    });
+    test('works', async () => {});`;
+  const run = start({ files: { 'silent.spec.ts': suite }, ...hosted.options({ via: faultProxy.url }) });
+  await expect.poll(() => run.output, { timeout: 20_000 }).toContain('in use');
+  faultProxy.silenceWebSockets();
+  const { output, results } = await run.finished();
+  expect(results['hangs']?.map(({ status }) => status)).toEqual(['timedOut']);
+  expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
+  expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
+});
+
+test('an acquire is never answered: another one is asked for, and both browsers are back in the end', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
+  test.skip(!isLong);
+  test.setTimeout(180_000);
+  faultProxy.plan(acquire, 'silent');
+  const run = start({
+    files: { 'silent.spec.ts': `${prelude} test('works', async () => {});` },
+    ...hosted.options({ via: faultProxy.url, size: 2, more: 'acquireTimeout: 10_000' }),
+  });
+  const { output } = await run.finished();
+  expect(output).toContain('0 leaked');
+});

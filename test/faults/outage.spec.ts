@@ -1,0 +1,98 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { CircuitBreaker } from '../../fixtures/circuit-breaker.ts';
+import { ServiceUnavailableError } from '../../fixtures/errors.ts';
+import type { LeaseReport } from '../../fixtures/reporter.ts';
+import { ConnectionError } from '../../src/client/index.ts';
+import { expect, leasingFrom, test } from '../support/fault-runs.ts';
+import type { RunResult } from '../support/playwright-run.ts';
+
+// A service that can't be used is explained once, costs the run little, and is told apart from tests that fail.
+
+const suite = `
+  import { test } from 'playwright-pool';
+  for (const title of ['one', 'two', 'three', 'four']) test(title, async ({ page }) => { await page.setContent('x'); });
+  test('needs no browser', () => { throw new Error('of its own'); });`;
+
+test('nobody answers: the first test explains it, and the others fail at once', async ({ start }) => {
+  const url = await closedPort();
+  const run = start({ files: { 'down.spec.ts': suite }, ...leasingFrom(url) });
+  const result = await run.finished();
+  expect(result.stats).toMatchObject({ passed: 0, failed: 5 });
+  const failures = Object.entries(result.results).filter(([title]) => title !== 'needs no browser');
+  const messages = failures.map(([, attempts]) => attempts[0]?.error?.message ?? '');
+  expect(messages.every((message) => message.includes(`The service at ${url} can't be used: `))).toBe(true);
+  expect(messages.map((message) => message.includes("onUnavailable: 'local'"))).toEqual([true, false, false, false]);
+  expect(failures.slice(1).every(([, attempts]) => attempts[0]!.duration < 3000)).toBe(true);
+  expect(reasonsIn(result, 'infrastructure')).toHaveLength(4);
+  expect(result.output).toMatch(
+    /infrastructure: 4 attempts had no working browser:\n {2}4 × the service at \S+ can't be used: .*ECONNREFUSED/,
+  );
+  const report = JSON.parse(readFileSync(join(run.directory, 'test-results/browser-leases.json'), 'utf8')) as LeaseReport;
+  expect(report.infrastructure_failures.map(({ title_path }) => title_path.at(-1))).toEqual(['one', 'two', 'three', 'four']);
+});
+
+test("onUnavailable: 'local' runs the tests on this machine, and each of them says so", async ({ run, hosted }) => {
+  const { config, env } = hosted.options({ more: `onUnavailable: 'local'` });
+  const result = await run({
+    files: { 'local.spec.ts': suite },
+    config: config!.replace(/pool: \{.*?\},/, `pool: 'ci',`),
+    env: { ...env, PLAYWRIGHT_POOL_API_KEY: 'refused-key' },
+  });
+  expect(result.stats).toMatchObject({ passed: 4, failed: 1 });
+  const told = reasonsIn(result, 'playwright-pool');
+  expect(told).toHaveLength(4);
+  expect(told[0]).toMatch(/^on the embedded service: the service at \S+ can't be used: 401 unauthorized/);
+  expect(result.output).not.toContain('refused-key');
+  expect(result.output).not.toContain('infrastructure:');
+  expect(result.output).toContain('leases: 1 acquired, 1 released, 0 leaked');
+});
+
+test('a service that comes back is used again, and one that stays away is asked ever less often', async ({}, testInfo) => {
+  const directory = testInfo.outputPath();
+  const service = 'http://service.invalid';
+  const breaker = () => new CircuitBreaker(directory, service);
+  const down = () => Promise.reject(new ConnectionError({ method: 'GET', url: service }, 'ECONNRESET', 'it hung up'));
+  let calls = 0;
+  const up = async () => ++calls;
+  const outage = () => {
+    const name = readdirSync(directory).find((name) => name.startsWith('outage-'));
+    return name === undefined ? undefined : join(directory, name);
+  };
+  const passTime = (ms: number) => {
+    const known = JSON.parse(readFileSync(outage()!, 'utf8')) as { since: number; retryAt: number };
+    writeFileSync(outage()!, JSON.stringify({ ...known, since: known.since - ms, retryAt: known.retryAt - ms }));
+    return known.retryAt - Date.now();
+  };
+
+  await expect(breaker().guard(down)).rejects.toThrow(ServiceUnavailableError);
+  await expect(breaker().guard(up)).rejects.toThrow(/it hung up.*is asked again in 10 s at the earliest/);
+  expect(calls).toBe(0);
+  await expect(new CircuitBreaker(directory, 'http://other.invalid').guard(up)).resolves.toBe(1);
+
+  expect(passTime(30_000)).toBeGreaterThan(9000);
+  await expect(breaker().guard(down)).rejects.toThrow(ServiceUnavailableError);
+  expect(passTime(60_000)).toBeGreaterThan(29_000);
+  // While one worker asks, the others don't.
+  await breaker().guard(async () => await expect(breaker().guard(up)).rejects.toThrow(ServiceUnavailableError));
+  expect(outage()).toBeUndefined();
+  await expect(breaker().guard(up)).resolves.toBe(2);
+});
+
+/** The URL of a port on which nobody listens. */
+async function closedPort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return `http://127.0.0.1:${port}`;
+}
+
+function reasonsIn({ results }: RunResult, type: string): (string | undefined)[] {
+  const annotations = Object.values(results).flatMap((attempts) => attempts.flatMap((attempt) => attempt.annotations));
+  return annotations.filter((annotation) => annotation.type === type).map(({ description }) => description);
+}

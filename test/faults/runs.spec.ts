@@ -1,0 +1,42 @@
+import { existsSync } from 'node:fs';
+import { runDirectory } from '../../src/reaper/ledger.ts';
+import { expect, prelude, test } from '../support/fault-runs.ts';
+import { processesWith } from '../support/processes.ts';
+import { isLong } from '../support/long-form.ts';
+
+// However a run ends, the service has its browsers back: those that were in use, and those that were just being asked for.
+
+const suite = `${prelude}
+  test.describe.configure({ mode: 'parallel' });
+  for (const title of ['one', 'two', 'three']) {
+    test(title, async ({ page }) => {
+      console.log('in use');
+      await page.waitForTimeout(60_000);
+    });
+  }`;
+
+for (const [signal, whom, isShort] of [
+  ['SIGKILL', 'group', true],
+  ['SIGKILL', 'runner', false],
+  ['SIGHUP', 'group', false],
+  ['SIGTERM', 'group', false],
+  ['SIGTERM', 'runner', false],
+  ['SIGINT', 'group', false],
+] as const) {
+  test(`${signal} of the ${whom} gives back what its workers have and what one still waits for`, async ({ start, hosted }) => {
+    test.skip(!isShort && !isLong);
+    const run = start({
+      files: { 'long.spec.ts': suite },
+      args: ['--workers=3'],
+      ...hosted.options({ size: 2, more: 'acquireTimeout: 5000' }),
+    });
+    await expect.poll(() => run.output, { timeout: 30_000 }).toContain('waiting for a browser');
+    expect(await hosted.leased()).toBe(2);
+    process.kill(whom === 'group' ? -run.pid : run.pid, signal);
+    await run.finished();
+    await expect.poll(hosted.leased, { timeout: 10_000 }).toBe(0);
+    // The waiting one left no browser behind either, and the reaper has nothing more to do.
+    await expect.poll(() => processesWith(`run-${run.pid} `), { timeout: 30_000 }).toEqual([]);
+    expect(existsSync(runDirectory(run.pid))).toBe(false);
+  });
+}

@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { fromBufferPromise } from 'yauzl';
+import { runDirectory } from '../../src/reaper/ledger.ts';
+import { createClient } from '../../src/client/index.ts';
+import { startService } from '../../src/service/service.ts';
+import { FaultProxy } from '../support/fault-proxy.ts';
+import { expect, test } from '../support/pool-run.ts';
+
+const apiKey = 'recognisable-key-of-the-service';
+
+const suite = `
+  import { test, expect } from 'playwright-pool';
+  test('passes', async ({ page, files, clipboard, computer, session }) => {
+    await page.goto('data:text/html,<input autofocus>');
+    await computer.type('x');
+    await files.push(Buffer.from('x'), '/tmp/x');
+    await clipboard.write('x');
+    await session.info();
+    console.log('in use');
+  });
+  test('fails', async ({ page, recorder }) => {
+    await page.setContent('x');
+    await recorder.mark('here');
+    await expect(page.locator('p')).toHaveText('y', { timeout: 500 });
+  });
+  test('closes its context', async ({ page }) => {
+    await page.context().close();
+    await page.title();
+  });
+  test('fails in a call', async ({ files }) => {
+    await files.pull('/nowhere', '/tmp/nowhere');
+  });`;
+
+const config = (baseURL: string) => `
+  reporter: [
+    ['line'], ['json'], ['playwright-pool/reporter'],
+    ['html', { outputFolder: 'html', open: 'never' }], ['junit', { outputFile: 'junit.xml' }], ['blob', { outputDir: 'blob' }],
+  ],
+  use: {
+    pool: { name: 'ci', size: 1 }, poolService: { baseURL: '${baseURL}', apiKey: '${apiKey}' },
+    trace: 'on', screenshot: 'on', replay: 'on', replayLinks: 'id',
+  },`;
+
+test('no key and no token is in anything that a run writes', async ({ start }, testInfo) => {
+  const data = testInfo.outputPath('service');
+  await using service = await startService({ apiKey, dataDirectory: data });
+  await using client = createClient({ baseURL: service.url, apiKey });
+  await using proxy = await FaultProxy.start(service.url);
+  // What a call fails with is told, too.
+  proxy.plan(/^POST .*\/release$/, { status: 500, retryAfter: 0 });
+  const run = start({
+    files: { 'secrets.spec.ts': suite },
+    config: config(proxy.url),
+    env: { DEBUG: 'pw:api', GITHUB_STEP_SUMMARY: testInfo.outputPath('summary.md') },
+  });
+  await expect.poll(() => run.output, { timeout: 30_000 }).toContain('in use');
+  const ledger = filesIn(runDirectory(run.pid));
+  expect(ledger.map(({ name }) => name)).toContain('ledger.jsonl');
+  const tokens: string[] = [];
+  for await (const { cdp_ws_url, browser_live_view_url = '' } of client.browsers.list()) {
+    for (const url of [cdp_ws_url, browser_live_view_url]) tokens.push(new URL(url).searchParams.get('jwt')!);
+  }
+  expect(tokens.length).toBeGreaterThan(0);
+  const { output, stats } = await run.finished();
+  expect(stats).toMatchObject({ passed: 1, failed: 3 });
+
+  const written = [
+    { name: 'output', content: Buffer.from(output) },
+    ...ledger,
+    ...filesIn(run.directory).filter(({ name }) => !name.endsWith('.ts')),
+    ...filesIn(testInfo.outputPath()).filter(({ name }) => name === 'summary.md'),
+  ];
+  const all = await Promise.all(written.map(unpacked)).then((lists) => lists.flat());
+  const names = all.map(({ name }) => name).join('\n');
+  for (const kind of [
+    /ledger\.jsonl/,
+    /junit\.xml/,
+    /report\.json/,
+    /html.index\.html > report > /,
+    /trace\.zip > .*\.network/,
+    /blob.*report.*\.jsonl/,
+    /summary\.md/,
+  ]) {
+    expect(names).toMatch(kind);
+  }
+  const secrets = [apiKey, Buffer.from(apiKey).toString('base64').slice(0, -4), 'jwt=', ...tokens];
+  const leaks = all.filter(({ content }) => secrets.some((secret) => content.includes(secret))).map(({ name }) => name);
+  expect(leaks).toEqual([]);
+});
+
+type Written = { name: string; content: Buffer };
+
+function filesIn(directory: string): Written[] {
+  const entries = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return entries.map(({ parentPath, name }) => {
+    const path = join(parentPath, name);
+    return { name: relative(directory, path), content: readFileSync(path) };
+  });
+}
+
+/** The file, and what is packed in it, however deep. */
+async function unpacked(file: Written): Promise<Written[]> {
+  const packed = /data:application\/zip;base64,([\w+/=]+)/.exec(file.content.toString('latin1'))?.[1];
+  if (packed !== undefined) return [file, ...(await unpacked({ name: `${file.name} > report`, content: Buffer.from(packed, 'base64') }))];
+  if (file.content.toString('latin1', 0, 4) !== 'PK\u0003\u0004') return [file];
+  const zip = await fromBufferPromise(file.content);
+  const entries: Written[] = [file];
+  for await (const entry of zip.eachEntry()) {
+    const content = await buffer(await zip.openReadStreamPromise(entry));
+    entries.push(...(await unpacked({ name: `${file.name} > ${entry.fileName}`, content })));
+  }
+  return entries;
+}

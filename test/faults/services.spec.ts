@@ -1,0 +1,86 @@
+import { createClient } from '../../src/client/index.ts';
+import { Ledger, runDirectory } from '../../src/reaper/ledger.ts';
+import { expect, leasingFrom, test } from '../support/fault-runs.ts';
+import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { CliProcess } from '../support/service-process.ts';
+import { isLong } from '../support/long-form.ts';
+
+// The service itself dies, or stands still for a while.
+
+test('the embedded service is killed between two tests of a worker, which goes on with a new one', async ({ run, dataDirectory }) => {
+  const suite = `
+    import { test, expect } from 'playwright-pool';
+    import { readFileSync } from 'node:fs';
+    test('kills it', async ({ page, browser }) => {
+      await page.setContent('x');
+      const { pid } = JSON.parse(readFileSync(process.env.PLAYWRIGHT_POOL_DATA_DIR + '/service.json', 'utf8'));
+      process.kill(pid, 'SIGKILL');
+      await expect.poll(() => browser.isConnected()).toBe(false);
+    });
+    test('works', async ({ page }, { workerIndex }) => {
+      expect(workerIndex).toBe(0);
+      await page.setContent('y');
+    });`;
+  const { results, output } = await run({ files: { 'killed.spec.ts': suite } });
+  expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
+  expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
+  await expectNoProcessWith(dataDirectory);
+});
+
+test('a service stands still for 20 s, and the tests go on where they were', async ({ start }, testInfo) => {
+  test.skip(!isLong);
+  test.setTimeout(120_000);
+  const directory = testInfo.outputPath('service');
+  const apiKey = leasingFrom('').env.PLAYWRIGHT_POOL_API_KEY;
+  const command = new CliProcess(['serve', '--port', '0', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: apiKey } });
+  const url = (await command.firstLine()).replace('listening on ', '');
+  const suite = `
+    import { test } from 'playwright-pool';
+    for (const title of ['one', 'two', 'three']) test(title, async ({ page }) => {
+      await page.setContent('x');
+      console.log('in use');
+      await page.waitForTimeout(1000);
+    });`;
+  const run = start({ files: { 'still.spec.ts': suite }, ...leasingFrom(url, { more: `lease: 'test'` }) });
+  await expect.poll(() => run.output, { timeout: 30_000 }).toContain('in use');
+  command.child.kill('SIGSTOP');
+  await new Promise((resolve) => {
+    setTimeout(resolve, 20_000);
+  });
+  command.child.kill('SIGCONT');
+  const { stats, output } = await run.finished();
+  expect(stats).toMatchObject({ passed: 3, failed: 0 });
+  expect(output).toContain('0 leaked');
+  {
+    await using client = createClient({ baseURL: url, apiKey });
+    await expect.poll(async () => (await client.browserPools.retrieve('ci')).acquired_count, { timeout: 15_000 }).toBe(0);
+  }
+  await command[Symbol.asyncDispose]();
+  await expectNoProcessWith(directory);
+});
+
+test('a service is killed in the middle of a run: tests fail by infrastructure, and nothing is left', async ({ start }, testInfo) => {
+  test.skip(!isLong);
+  test.setTimeout(120_000);
+  const directory = testInfo.outputPath('service');
+  await using command = new CliProcess(['serve', '--port', '0', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'the-key' } });
+  const url = (await command.firstLine()).replace('listening on ', '');
+  const suite = `
+    import { test } from 'playwright-pool';
+    test('has a browser', async ({ page }) => { console.log('in use'); await page.waitForTimeout(20_000); });
+    test('comes too late', async ({ page }) => {});`;
+  const run = start({ files: { 'killed.spec.ts': suite }, ...leasingFrom(url) });
+  await expect.poll(() => run.output, { timeout: 30_000 }).toContain('in use');
+  command.child.kill('SIGKILL');
+  const { results, output } = await run.finished();
+  expect(
+    Object.values(results)
+      .flat()
+      .map(({ status }) => status),
+  ).toEqual(['failed', 'failed']);
+  expect(output).toContain('infrastructure: 2 attempts had no working browser:');
+  await expectNoProcessWith(directory);
+  await expect.poll(() => processesWith(`run-${run.pid} `), { timeout: 90_000 }).toEqual([]);
+  // Nobody could be asked about the lease: a later run would try again.
+  expect(new Ledger(runDirectory(run.pid)).open()).toHaveLength(1);
+});

@@ -1,0 +1,82 @@
+import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ledger, runDirectory } from '../../src/reaper/ledger.ts';
+import { expect, prelude, test } from '../support/fault-runs.ts';
+import { processesWith } from '../support/processes.ts';
+
+// What a run left behind that died together with its reaper is given back by the next one, and nothing else is.
+
+const holding = `${prelude}
+  test('holds', async ({ page }) => {
+    console.log('in use');
+    await expect.poll(() => existsSync(join(here, 'done')), { timeout: 50_000 }).toBe(true);
+    await page.evaluate(1);
+  });`;
+const short = `${prelude} test('works', async () => {});`;
+
+test('a run gives back what a dead one left, and leaves a living one its browser', async ({ start, hosted }) => {
+  const options = hosted.options({ size: 2, more: 'acquireTimeout: 30_000' });
+  const living = start({ files: { 'living.spec.ts': holding }, ...options });
+  const dying = start({ files: { 'dying.spec.ts': holding }, ...options });
+  for (const run of [living, dying]) await expect.poll(() => run.output, { timeout: 30_000 }).toContain('in use');
+  for (const reaper of processesWith(`run-${dying.pid} `)) process.kill(reaper, 'SIGKILL');
+  process.kill(-dying.pid, 'SIGKILL');
+  await dying.finished();
+  expect(await hosted.leased()).toBe(2);
+
+  const { stats, output } = await start({ files: { 'next.spec.ts': short }, ...options }).finished();
+  expect(stats).toMatchObject({ passed: 1, failed: 0 });
+  expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
+  expect(existsSync(runDirectory(dying.pid))).toBe(false);
+  expect(existsSync(runDirectory(living.pid))).toBe(true);
+  expect(await hosted.leased()).toBe(1);
+
+  writeFileSync(join(living.directory, 'done'), '');
+  const { results } = await living.finished();
+  expect(results['holds']?.map(({ status }) => status)).toEqual(['passed']);
+});
+
+test('a lease of a dead run that another holds by now is not touched, and old ledgers are forgotten', async ({ start, hosted }) => {
+  const { client } = hosted;
+  await client.browserPools.create({ name: 'ci', size: 2, headless: true });
+  const session = await client.browserPools.acquire('ci', { tags: { 'playwright-pool.lease': 'of-another' } });
+  // Processes of such high ids there are none.
+  const dead = { event: 'acquired', holder: '5000001:0:5000002', at: 1, pool: 'ci' } as const;
+  const abandoned = (runner: number, baseURL: string) => {
+    mkdirSync(runDirectory(runner), { recursive: true, mode: 0o700 });
+    new Ledger(runDirectory(runner)).append({ ...dead, lease: `of-${runner}`, service: { baseURL }, sessionId: session!.session_id });
+    return runDirectory(runner);
+  };
+  const [ours, elsewhere, old] = [
+    abandoned(5_000_001, hosted.url),
+    abandoned(5_000_002, 'http://elsewhere.invalid'),
+    abandoned(5_000_003, 'http://elsewhere.invalid'),
+  ];
+  utimesSync(old, new Date(0), new Date(0));
+
+  const run = start({ files: { 'next.spec.ts': short }, ...hosted.options({ size: 2 }) });
+  expect((await run.finished()).stats).toMatchObject({ passed: 1, failed: 0 });
+  await expect.poll(() => processesWith(`run-${run.pid} `), { timeout: 20_000 }).toEqual([]);
+  expect([ours, elsewhere, old].map((directory) => existsSync(directory))).toEqual([false, true, false]);
+  expect(await hosted.leased()).toBe(1);
+  await client.browserPools.release('ci', { session_id: session!.session_id });
+  rmSync(elsewhere, { recursive: true });
+});
+
+test('PLAYWRIGHT_POOL_REAPER=off starts no further process, and workers give back what they have', async ({ start, hosted }) => {
+  const { config, env } = hosted.options();
+  const suite = `${prelude}
+    test('fails', async () => {
+      console.log('in use');
+      await expect.poll(() => existsSync(join(here, 'done')), { timeout: 20_000 }).toBe(true);
+      throw new Error('on purpose');
+    });
+    test('works', async () => {});`;
+  const run = start({ files: { 'off.spec.ts': suite }, config, env: { ...env, PLAYWRIGHT_POOL_REAPER: 'off' } });
+  await expect.poll(() => run.output, { timeout: 20_000 }).toContain('in use');
+  expect(processesWith(`run-${run.pid} `)).toEqual([]);
+  writeFileSync(join(run.directory, 'done'), '');
+  const { output, stats } = await run.finished();
+  expect(stats).toMatchObject({ passed: 1, failed: 1 });
+  expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
+});

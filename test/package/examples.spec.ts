@@ -1,0 +1,98 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { test as base, expect } from '@playwright/test';
+import { workflow } from '../../src/cli/ci-workflow.ts';
+import { cleanEnvironment } from '../support/playwright-run.ts';
+import { expectNoProcessWith } from '../support/processes.ts';
+import { CliProcess } from '../support/service-process.ts';
+
+const examples = fileURLToPath(new URL('../../examples', import.meta.url));
+const playwright = createRequire(import.meta.url).resolve('@playwright/test/cli');
+
+type Ended = { code: number; output: string };
+type Fixtures = {
+  env: Record<string, string>;
+  /** Runs Playwright in the directory of an example, as its reader would. What it writes is the test's own. */
+  run: (example: string, args: string[], env?: Record<string, string>) => Promise<Ended>;
+};
+
+const test = base.extend<Fixtures>({
+  env: async ({}, use, testInfo) => {
+    const data = testInfo.outputPath('data');
+    await use({
+      CI: '1',
+      PLAYWRIGHT_POOL_DATA_DIR: data,
+      PLAYWRIGHT_HTML_OUTPUT_DIR: testInfo.outputPath('report'),
+      PLAYWRIGHT_BLOB_OUTPUT_DIR: testInfo.outputPath('blobs'),
+    });
+    await expectNoProcessWith(data);
+  },
+
+  run: async ({ env }, use, testInfo) => {
+    await use(
+      (example, args, more) =>
+        new Promise((resolve) => {
+          const all = { ...cleanEnvironment(), ...env, ...more };
+          const output = args[0] === 'test' ? ['--output', testInfo.outputPath('results')] : [];
+          const options = { cwd: join(examples, example), env: all, timeout: 120_000 };
+          execFile(process.execPath, [playwright, ...args, ...output], options, (error, stdout, stderr) => {
+            resolve({ code: error ? Number(error.code) : 0, output: stdout + stderr });
+          });
+        }),
+    );
+  },
+});
+
+test.describe.configure({ timeout: 120_000 });
+
+test('files: what lies on the machine of the browser, and what travels there', async ({ run }) => {
+  expect(await run('files', ['test'])).toEqual({ code: 0, output: expect.stringMatching(/2 passed[^]*, 0 leaked/) });
+});
+
+test('existing-suite: fixtures, page objects, a device and a saved login are as before', async ({ run }) => {
+  const ended = await run('existing-suite', ['test', '--reporter', 'list,playwright-pool/reporter']);
+  await rm(join(examples, 'existing-suite/.auth'), { recursive: true, force: true });
+  expect(ended).toEqual({ code: 0, output: expect.stringMatching(/3 passed[^]*leases: 3 acquired, 3 released, 0 leaked/) });
+});
+
+test('existing-suite: one line of it knows the package', async ({}) => {
+  const sources = (await readdir(join(examples, 'existing-suite'), { recursive: true })).filter((name) => /\.m?[jt]s$/.test(name));
+  const texts = await Promise.all(sources.map((name) => readFile(join(examples, 'existing-suite', name), 'utf8')));
+  const lines = texts.flatMap((text) => text.split('\n')).filter((line) => line.includes('playwright-pool'));
+  expect(lines).toEqual([`import { test as base, expect } from 'playwright-pool'; // was: '@playwright/test'`]);
+});
+
+test('hosted: the suite runs on a service that it knows by its URL and key', async ({ run, env }, testInfo) => {
+  const key = { ...env, PLAYWRIGHT_POOL_API_KEY: 'secret-of-the-example' };
+  await using service = new CliProcess(['serve', '--data-dir', testInfo.outputPath('data-elsewhere')], { env: key });
+  const url = (await service.firstLine()).replace('listening on ', '');
+  const hosted = { ...key, PLAYWRIGHT_POOL_BASE_URL: url };
+  await using pools = new CliProcess(['pools', 'create', 'ci', '--size', '2'], { env: hosted });
+  expect(await pools.exited).toMatchObject({ code: 0 });
+
+  const ended = await run('hosted', ['test'], hosted);
+  expect(ended).toEqual({ code: 0, output: expect.stringMatching(/2 passed[^]*leases: 2 acquired, 2 released, 0 leaked/) });
+  // No service of this machine's own was started.
+  expect(await readdir(testInfo.outputPath()).then((names) => names.includes('data'))).toBe(false);
+});
+
+test('replays-in-ci: what two shards recorded is in the report that the last job merges', async ({ run }, testInfo) => {
+  const reporters = ['--reporter', 'blob,playwright-pool/reporter'];
+  const first = await run('replays-in-ci', ['test', '--shard', '1/2', ...reporters], { BROKEN: '1' });
+  const second = await run('replays-in-ci', ['test', '--shard', '2/2', ...reporters], { BROKEN: '1' });
+  expect(first.code + second.code, first.output + second.output).toBe(1);
+
+  const merged = await run('replays-in-ci', ['merge-reports', '--reporter', 'html,playwright-pool/reporter', testInfo.outputPath('blobs')]);
+  expect(merged).toMatchObject({ code: 0 });
+  const kinds = (await readdir(testInfo.outputPath('report/data'))).map((name) => name.split('.').pop());
+  expect(kinds).toContain('html');
+  expect(kinds.some((kind) => kind === 'mp4' || kind === 'webm')).toBe(true);
+});
+
+test('replays-in-ci: its workflow is the one that init makes, and its suite passes', async ({ run }) => {
+  expect(await readFile(join(examples, 'replays-in-ci/.github/workflows/playwright.yml'), 'utf8')).toBe(workflow);
+  expect(await run('replays-in-ci', ['test'])).toEqual({ code: 0, output: expect.stringMatching(/2 passed[^]*, 0 leaked/) });
+});

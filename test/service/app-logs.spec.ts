@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { expect } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
+import { createClient } from '../../src/client/index.ts';
+import { AppLogs } from '../../src/service/apps/app-logs.ts';
+import { LogLines } from '../../src/service/apps/log-lines.ts';
+import { startService } from '../../src/service/service.ts';
+import { AppLogStore } from '../../src/service/store/app-logs.ts';
+import { openDatabase } from '../../src/service/store/database.ts';
+import { appOf, collect, deployed, started, test } from '../support/apps.ts';
+import { TestClock } from '../support/clock.ts';
+import { openStream } from '../support/event-streams.ts';
+import { CliProcess } from '../support/service-process.ts';
+import { dataDirectory } from '../support/service.ts';
+import { isLong } from '../support/long-form.ts';
+
+type Told = { event: string; timestamp: string; message?: string };
+
+const lines = (events: Told[]) => events.flatMap(({ event, message }) => (event === 'log' ? [message] : []));
+
+test('three followers get every line once and in order, and one that reads nothing holds nobody up', async ({}, testInfo) => {
+  test.setTimeout(240_000);
+  const count = isLong ? 100_000 : 2000;
+  const apiKey = 'a-key-for-this-test';
+  await using serving = new CliProcess(['serve', '--data-dir', dataDirectory(testInfo)], { env: { PLAYWRIGHT_POOL_API_KEY: apiKey } });
+  const url = (await serving.firstLine()).replace('listening on ', '');
+  await using client = createClient({ baseURL: url, apiKey });
+  const source = appOf({
+    write: `({ count }) => { for (let line = 0; line < count; line += 1) console.log('line ' + line + ' ' + 'x'.repeat(40)); }`,
+  });
+  const { id } = await started(client, (await deployed(client, source)).id);
+  const idle = get(`${url}/deployments/${id}/events`, { agent: false, headers: { authorization: `Bearer ${apiKey}` } });
+  idle.on('error', () => {}).on('response', (response) => response.pause());
+
+  const invocation = await client.invocations.create({ app_name: 'app', action_name: 'write', payload: `{"count":${count}}`, async: true });
+  const byPublicClient = async () => {
+    const kernel = new Kernel({ baseURL: url, apiKey });
+    return collect((await kernel.invocations.follow(invocation.id)) as AsyncIterable<Told>);
+  };
+  const byHand = async () => {
+    const answer = await fetch(`${url}/invocations/${invocation.id}/events`, { headers: { authorization: `Bearer ${apiKey}` } });
+    const frames = (await answer.text()).split('\n\n').filter((frame) => frame !== '' && frame !== ':');
+    return frames.map((frame) => JSON.parse(frame.slice('data: '.length)) as Told);
+  };
+  const followers = await Promise.all([collect(client.invocations.follow(invocation.id)), byPublicClient(), byHand()]);
+  for (const events of followers) {
+    const messages = lines(events);
+    expect(messages).toHaveLength(count);
+    expect(messages.findIndex((message, line) => message !== `line ${line} ${'x'.repeat(40)}`)).toBe(-1);
+    expect(events.at(-1)).toMatchObject({ event: 'invocation_state', invocation: { status: 'succeeded' } });
+  }
+  const stamps = followers[0].flatMap(({ event, timestamp }) => (event === 'log' ? [timestamp] : []));
+  expect(new Set(stamps).size).toBe(count);
+  expect(stamps.findIndex((stamp, line) => line > 0 && stamp <= stamps[line - 1]!)).toBe(-1);
+  idle.destroy();
+  const peak = Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${serving.child.pid}/status`, 'utf8'))?.[1]) / 1024;
+  testInfo.annotations.push({ type: 'peak memory of the service', description: `${Math.round(peak)} MiB` });
+  expect(peak).toBeLessThan(300);
+});
+
+test('an application that floods its log leaves the service well, and is ended', async ({ client, deploy, invoke }) => {
+  await deploy(appOf({ fine: '() => 1' }));
+  const { id } = await deployed(client, "for (;;) console.log('again and again');", { version: 'flood' });
+  for await (const event of client.deployments.follow(id)) if (event.event === 'log') break;
+  const times: number[] = [];
+  for (let call = 0; call < 20; call += 1) {
+    const startedAt = performance.now();
+    await client.deployments.retrieve(id);
+    times.push(performance.now() - startedAt);
+  }
+  expect(Math.max(...times)).toBeLessThan(2000);
+  expect(await invoke('fine')).toMatchObject({ status: 'succeeded' });
+  await client.deployments.delete(id);
+  expect(await client.deployments.retrieve(id)).toMatchObject({ status: 'stopped' });
+});
+
+test('lines are what was written, since a time if that is asked for', async ({ client, deploy, service }) => {
+  const { id } = await deploy(
+    appOf(
+      {
+        say: `async (text) => {
+          process.stdout.write(text);
+          console.error('to stderr');
+          await new Promise((done) => process.stdout.write('no end', done));
+        }`,
+      },
+      "console.log('loaded')",
+    ),
+  );
+  const long = 'ä'.repeat(100_000);
+  const { id: invocation } = await client.invocations.create({
+    app_name: 'app',
+    action_name: 'say',
+    payload: JSON.stringify(`one\r\n\n${long}\ntwo\n`),
+  });
+  const events = await collect(client.invocations.follow(invocation));
+  const written = lines(events);
+  expect(written).toHaveLength(7);
+  expect(written).toEqual(expect.arrayContaining(['', 'loaded', 'no end', 'one', 'to stderr', 'two', long.slice(0, 65_536)]));
+
+  const read = async (since: string) => {
+    const stream = await openStream<Told>(service, `/deployments/${id}/events?since=${encodeURIComponent(since)}`);
+    await expect.poll(() => stream.events.some(({ event }) => event === 'deployment_state')).toBe(true);
+    stream.close();
+    return lines(stream.events);
+  };
+  const all = await read('1h');
+  expect(all).toHaveLength(8);
+  const third = events.filter(({ event }) => event === 'log')[2]!;
+  expect(await read(third.timestamp)).toEqual(lines(events).slice(2));
+  expect(await read('0s')).toEqual([]);
+  expect((await service.call('GET', `/deployments/${id}/events?since=5d`)).body).toMatchObject({
+    code: 'bad_request',
+    details: [{ message: expect.stringMatching(/^since: must be an RFC 3339 timestamp, or a duration/) }],
+  });
+});
+
+test('a stream tells the stored lines, the application and the state, then what comes, and when nothing comes that it is open', async ({}, testInfo) => {
+  const clock = new TestClock();
+  await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  const { id } = await started(client, (await deployed(client, appOf({ say: "() => console.log('said')" }, "console.log('loaded')"))).id);
+  const stream = await openStream<Told>(service, `/deployments/${id}/events`);
+  const told = () => stream.events.map(({ event, message }) => `${event}: ${message}`);
+  await expect.poll(told).toEqual(['log: loaded', 'app_version_summary: app latest: say', 'deployment_state: running']);
+  clock.advance(15_000);
+  await expect.poll(() => told().at(-1)).toBe('sse_heartbeat: nothing new');
+  await client.invocations.create({ app_name: 'app', action_name: 'say' });
+  await expect.poll(told).toContain('log: said');
+  await client.deployments.delete(id);
+  await stream.ended;
+  expect(told().at(-1)).toBe('deployment_state: stopped: it was deleted');
+  const again = await openStream<Told>(service, `/deployments/${id}/events`);
+  await again.ended;
+  expect(lines(again.events)).toEqual(['loaded', 'loaded', 'said']);
+});
+
+test('pieces of text become lines, whatever they are cut at', () => {
+  const text = 'one\ntwo grüße\r\n\nlast';
+  for (const size of [1, 2, 3, 7, 100]) {
+    const bytes = Buffer.from(text);
+    const splitter = new LogLines();
+    const found = [];
+    for (let start = 0; start < bytes.length; start += size) found.push(...splitter.add(bytes.subarray(start, start + size)));
+    expect([...found, ...splitter.end(), ...splitter.end()], String(size)).toEqual(['one', 'two grüße', '', 'last']);
+  }
+});
+
+test('of a log that grows too long the oldest lines go, and a reader is told', async () => {
+  const database = await openDatabase();
+  const store = new AppLogStore(database);
+  const logs = new AppLogs(store, new TestClock());
+  await logs.append(
+    { deploymentId: 'a', invocationId: 'i' },
+    Array.from({ length: 1200 }, (_, line) => `line ${line}`),
+  );
+  await logs.append({ deploymentId: 'b' }, ['other']);
+  const before = store.size('a');
+  const freed = store.deleteOldest('a', 1000, 'older lines are gone');
+  expect(store.size('a')).toBe(before - freed);
+  expect(logs.read({ deploymentId: 'a' }, 0, 3).map(({ message }) => message)).toEqual(['older lines are gone', 'line 1000', 'line 1001']);
+  expect(logs.read({ deploymentId: 'a', invocationId: 'i' }, 0, 1000)).toHaveLength(201);
+  expect(logs.read({ deploymentId: 'b' }, 0, 10)).toHaveLength(1);
+  const [{ at } = { at: 0 }] = logs.read({ deploymentId: 'b' }, 0, 1);
+  const reopened = new AppLogs(store, new TestClock());
+  await reopened.append({ deploymentId: 'b' }, ['after']);
+  expect(logs.read({ deploymentId: 'b' }, at, 10)).toMatchObject([{ at }, { at: at + 1, message: 'after' }]);
+  database.close();
+});

@@ -1,0 +1,191 @@
+import { expect } from '@playwright/test';
+import { callerOf, dataDirectory, test } from '../support/service.ts';
+import { startService } from '../../src/service/service.ts';
+
+const ann = { domain: 'shop.example', profile_name: 'ann' };
+
+test('creating a connection makes its profile, and everything has its default', async ({ service: { call } }) => {
+  const { status, body } = await call('POST', '/auth/connections', ann);
+  expect(status).toBe(201);
+  expect(body).toEqual({
+    id: expect.stringMatching(/^[a-z2-7]{24}$/),
+    ...ann,
+    status: 'NEEDS_AUTH',
+    save_credentials: true,
+    record_session: false,
+    health_checks: true,
+    auto_reauth: true,
+    health_check_interval: 3600,
+    allowed_domains: [],
+    can_reauth: false,
+    can_reauth_reason: 'no_prior_successful_login',
+    browser_telemetry: null,
+    flow_status: null,
+    flow_step: null,
+    flow_type: null,
+    flow_expires_at: null,
+    fields: null,
+    choices: null,
+    discovered_fields: null,
+    mfa_options: null,
+    sign_in_options: null,
+    pending_sso_buttons: null,
+    external_action_message: null,
+    website_error: null,
+    sso_provider: null,
+    error_message: null,
+    error_code: null,
+    hosted_url: null,
+    live_view_url: null,
+    browser_session_id: null,
+  });
+  expect((await call('GET', '/profiles/ann')).status).toBe(200);
+  expect((await call('GET', `/auth/connections/${body.id}`)).body).toEqual(body);
+  // Another connection of the same profile.
+  expect((await call('POST', '/auth/connections', { ...ann, domain: 'LOCALHOST:3000' })).body).toMatchObject({ domain: 'localhost:3000' });
+  expect((await call('GET', '/profiles')).body).toHaveLength(1);
+});
+
+test('a profile has one connection to a domain, whoever is first', async ({ service: { call } }) => {
+  const answers = await Promise.all(Array.from({ length: 8 }, () => call('POST', '/auth/connections', ann)));
+  const created = answers.filter(({ status }) => status === 201);
+  expect(created).toHaveLength(1);
+  for (const { status, body, headers } of answers.filter((answer) => answer !== created[0])) {
+    expect({ status, body }).toMatchObject({ status: 409, body: { code: 'already_exists', existing_id: created[0]!.body.id } });
+    expect(headers.get('x-should-retry')).toBe('false');
+  }
+  expect((await call('GET', '/auth/connections')).body).toHaveLength(1);
+  expect((await call('GET', '/profiles')).body).toHaveLength(1);
+});
+
+test('connections are listed newest first, filtered and searched', async ({ service: { call } }) => {
+  const ids: Record<string, string> = {};
+  for (const [profile_name, domain] of [
+    ['ann', 'shop.example'],
+    ['ann', 'bank.example'],
+    ['bob', 'shop.example'],
+    ['Bob.2', 'mail.test'],
+  ] as const) {
+    const { body } = await call('POST', '/auth/connections', { profile_name, domain });
+    ids[`${profile_name} ${domain}`] = body.id;
+  }
+  const found = async (query: string) => {
+    const { body } = await call('GET', `/auth/connections${query}`);
+    return (body as { profile_name: string; domain: string }[]).map(({ profile_name, domain }) => `${profile_name} ${domain}`);
+  };
+  expect(await found('')).toEqual(['Bob.2 mail.test', 'bob shop.example', 'ann bank.example', 'ann shop.example']);
+  expect(await found('?profile_name=ann')).toEqual(['ann bank.example', 'ann shop.example']);
+  expect(await found('?domain=Shop.example')).toEqual(['bob shop.example', 'ann shop.example']);
+  expect(await found('?profile_name=bob&domain=mail.test')).toEqual([]);
+  expect(await found('?query=BOB')).toEqual(['Bob.2 mail.test', 'bob shop.example']);
+  expect(await found('?query=.example')).toHaveLength(3);
+  expect(await found(`?query=${ids['ann bank.example']}`)).toEqual(['ann bank.example']);
+  expect(await found('?query=%25')).toEqual([]);
+  const { body, headers } = await call('GET', '/auth/connections?limit=3&offset=2');
+  expect(body).toHaveLength(2);
+  expect([headers.get('x-has-more'), headers.get('x-next-offset')]).toEqual(['false', '0']);
+  for (const query of ['?limit=101', '?limit=0', '?offset=-1', '?status=x']) {
+    expect((await call('GET', `/auth/connections${query}`)).status, query).toBe(400);
+  }
+});
+
+test('an update changes what it gives, and nothing else', async ({ service: { call } }) => {
+  const created = await call('POST', '/auth/connections', { ...ann, login_url: 'https://shop.example/login', record_session: true });
+  const path = `/auth/connections/${created.body.id}`;
+  expect((await call('PATCH', path, {})).body).toEqual(created.body);
+  const { body } = await call('PATCH', path, { health_check_interval: 300, auto_reauth: false, allowed_domains: ['*.Example.com'] });
+  expect(body).toEqual({ ...created.body, health_check_interval: 300, auto_reauth: false, allowed_domains: ['*.example.com'] });
+  const { login_url: _, ...cleared } = body;
+  expect((await call('PATCH', path, { login_url: '' })).body).toEqual(cleared);
+  for (const patch of [{ domain: 'x.example' }, { profile_name: 'bob' }, { health_check_interval: 299 }, { login_url: 'ftp://x' }]) {
+    expect((await call('PATCH', path, patch)).status, JSON.stringify(patch)).toBe(400);
+  }
+  expect((await call('GET', path)).body).toEqual(cleared);
+});
+
+test('bad input is refused with the field that is wrong, and makes nothing', async ({ service: { call } }) => {
+  const cases: [object, RegExp][] = [
+    [{ domain: '' }, /^domain:/],
+    [{ domain: 'https://shop.example' }, /^domain:/],
+    [{ domain: 'shop.example/login' }, /^domain:/],
+    [{ domain: 'shop.example:99999' }, /^domain:/],
+    [{ profile_name: 'a b' }, /^profile_name:/],
+    [{ login_url: 'javascript:1' }, /^login_url:/],
+    [{ health_check_interval: 86_401 }, /^health_check_interval:/],
+    [{ allowed_domains: ['a b'] }, /^allowed_domains\.0:/],
+    [{ credential: { name: 'nothing' } }, /^credential:/],
+    [{ credential: { provider: 'nothing', auto: true } }, /^credential:/],
+    [{ credential: {} }, /^credential/],
+    [{ proxy: { id: 'a', name: 'b' } }, /^proxy:/],
+    [{ proxy: { name: 'nothing' } }, /^proxy:/],
+    [{ browser_telemetry: { enabled: true } }, /^browser_telemetry:/],
+    [{ no_such_field: 1 }, /^no_such_field:/],
+  ];
+  for (const [fields, message] of cases) {
+    const { status, body } = await call('POST', '/auth/connections', { ...ann, ...fields });
+    expect({ status, message: body.details?.[0]?.message }, JSON.stringify(fields)).toEqual({
+      status: 400,
+      message: expect.stringMatching(message),
+    });
+  }
+  expect((await call('GET', '/auth/connections')).body).toEqual([]);
+  expect((await call('GET', '/profiles')).body).toEqual([]);
+});
+
+test('a proxy is named by its id, or by a name that is its own', async ({ service: { call } }) => {
+  const proxy = { type: 'custom', name: 'office', protocol: 'http', config: { host: '127.0.0.1', port: 9 } };
+  const { body: first } = await call('POST', '/proxies', proxy);
+  const { body } = await call('POST', '/auth/connections', { ...ann, proxy: { name: 'office' } });
+  expect(body).toMatchObject({ proxy_id: first.id });
+  const { body: other } = await call('POST', '/proxies', proxy);
+  const path = `/auth/connections/${body.id}`;
+  const refused = { status: 400, body: { details: [{ message: expect.stringMatching(/^proxy: several are named office/) }] } };
+  expect(await call('PATCH', path, { proxy: { name: 'office' } })).toMatchObject(refused);
+  expect(await call('POST', `${path}/login`, { proxy: { name: 'office' } })).toMatchObject(refused);
+  expect((await call('PATCH', path, { proxy: { id: other.id } })).body.proxy_id).toBe(other.id);
+});
+
+test('without a login there is nothing to submit, and no timeline', async ({ service: { call } }) => {
+  const { body } = await call('POST', '/auth/connections', ann);
+  const path = `/auth/connections/${body.id}`;
+  expect(await call('POST', `${path}/submit`, { field_values: {} })).toMatchObject({ status: 422, body: { code: 'no_active_flow' } });
+  expect(await call('POST', `${path}/submit`, { sso_provider: 'a', sso_button_selector: 'b' })).toMatchObject({ status: 400 });
+  expect(await call('GET', `${path}/timeline`)).toMatchObject({ status: 200, body: [] });
+  expect((await call('GET', `${path}/timeline?type=other`)).status).toBe(400);
+  expect((await call('DELETE', path)).status).toBe(204);
+  for (const [method, rest, sent] of [
+    ['GET', ''],
+    ['PATCH', '', {}],
+    ['DELETE', ''],
+    ['POST', '/login', {}],
+    ['POST', '/submit', {}],
+    ['GET', '/events'],
+    ['GET', '/timeline'],
+  ] as const) {
+    expect(await call(method, path + rest, sent), method + rest).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  }
+  expect((await call('GET', '/profiles/ann')).status).toBe(200);
+});
+
+test('connections are of their project, and keep it from being deleted', async ({ service }) => {
+  const { body: project } = await service.call('POST', '/org/projects', { name: 'shop' });
+  const header = { 'x-kernel-project-id': project.id };
+  const { body } = await service.call('POST', '/auth/connections', ann, header);
+  expect((await service.call('GET', '/auth/connections')).body).toEqual([]);
+  expect((await service.call('GET', `/auth/connections/${body.id}`)).status).toBe(404);
+  expect((await service.call('DELETE', '/profiles/ann', undefined, header)).status).toBe(204);
+  expect((await service.call('DELETE', `/org/projects/${project.id}`)).body).toMatchObject({ code: 'project_not_empty' });
+  await service.call('DELETE', `/auth/connections/${body.id}`, undefined, header);
+  expect((await service.call('DELETE', `/org/projects/${project.id}`)).status).toBe(204);
+});
+
+test('connections outlive the service', async ({}, testInfo) => {
+  const options = { dataDirectory: dataDirectory(testInfo) };
+  let created: unknown;
+  {
+    await using service = await startService(options);
+    created = (await callerOf(service)('POST', '/auth/connections', ann)).body;
+  }
+  await using service = await startService(options);
+  expect((await callerOf(service)('GET', '/auth/connections')).body).toEqual([created]);
+});

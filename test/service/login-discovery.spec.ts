@@ -1,0 +1,90 @@
+import { expect } from '@playwright/test';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
+import { LoginPage } from '../../src/service/auth/login-page.ts';
+import type { LoginState } from '../../src/service/auth/login-form.ts';
+import { settings, test as base } from '../support/browser-sessions.ts';
+import type { LoginFixture } from './login-forms/fixture.ts';
+import { applications } from './login-forms/applications.ts';
+import { further } from './login-forms/further.ts';
+import { labels } from './login-forms/labels.ts';
+import { languages } from './login-forms/languages.ts';
+import { products } from './login-forms/products.ts';
+import { steps } from './login-forms/steps.ts';
+import { structures } from './login-forms/structures.ts';
+
+/** They wait more than they work. */
+const pagesAtOnce = 5;
+
+const test = base.extend<{ origin: string; serve: { fixtures: LoginFixture[] } }>({
+  serve: async ({}, use) => await use({ fixtures: [] }),
+  origin: async ({ serve }, use) => {
+    const server = createServer((request, response) => {
+      const fixture = serve.fixtures[Number(request.url?.slice(1))];
+      const other = `http://localhost:${(server.address() as AddressInfo).port}${request.url}`;
+      const isFrame = request.headers.host?.startsWith('localhost');
+      response.setHeader('content-type', 'text/html; charset=utf-8');
+      response.end(`<!doctype html>${(isFrame ? fixture?.frame : fixture?.html)?.replaceAll('{{other}}', other) ?? ''}`);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    server.closeAllConnections();
+    server.close();
+  },
+});
+
+for (const [family, fixtures] of Object.entries({ labels, structures, languages, steps, applications, products, further })) {
+  test(`discovery finds what logins ask for: ${family}`, async ({ sessions, origin, serve }) => {
+    const session = await sessions.create(settings);
+    const domain = new URL(origin).host;
+    serve.fixtures = fixtures;
+    const rest = [...fixtures.entries()];
+    const discoverRest = async () => {
+      for (let next = rest.shift(); next !== undefined; next = rest.shift()) {
+        const [index, fixture] = next;
+        await using page = await LoginPage.open(session, { domain, loginUrl: `${origin}/${index}`, signal: AbortSignal.timeout(30_000) });
+        expect.soft(summary(await page.state()), fixture.name).toEqual({
+          kind: fixture.external ? 'external_action' : 'asks',
+          fields: fixture.fields,
+          choices: fixture.choices ?? [],
+          error: fixture.error,
+          external: fixture.external ? expect.stringMatching(fixture.external) : undefined,
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: pagesAtOnce }, discoverRest));
+  });
+}
+
+test('discovery reports what it did not find', async ({ sessions, origin, serve }) => {
+  serve.fixtures = [
+    { name: 'nameless', html: '<h1>Log in</h1><input><input type="password">', fields: [] },
+    { name: 'no login', html: '<form><input type="password"><input type="password"><button>Change password</button></form>', fields: [] },
+  ];
+  const session = await sessions.create(settings);
+  const options = { domain: new URL(origin).host, signal: AbortSignal.timeout(30_000) };
+  await using page = await LoginPage.open(session, { ...options, loginUrl: `${origin}/0` });
+  const state = await page.state();
+  expect(state.kind === 'asks' && state.form.not_found).toEqual([
+    'a field without a name or label',
+    'a field without a name or label',
+    'a button that submits the fields',
+  ]);
+  await using other = await LoginPage.open(session, { ...options, loginUrl: `${origin}/1` });
+  await expect(other.state()).rejects.toMatchObject({
+    code: 'login_form_not_found',
+    message: expect.stringContaining('2 fields for passwords'),
+  });
+});
+
+function summary(state: LoginState) {
+  if (state.kind === 'logged_in') return { kind: state.kind };
+  const { fields, choices, website_error: error, external_action_message: external } = state.form;
+  return {
+    kind: state.kind,
+    fields: fields.map(({ type, label }) => `${type}: ${label}`),
+    choices: choices.map(({ type, label }) => `${type}: ${label}`),
+    error,
+    external,
+  };
+}

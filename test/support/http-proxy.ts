@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { createServer, request as sendRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { connect, type AddressInfo } from 'node:net';
+import { pipeline, type Duplex } from 'node:stream';
+
+type Options = {
+  /** Where every request ends, whatever host it names. */
+  site: string;
+  /** `user:password`; without it nobody is asked. */
+  credentials?: string;
+  /** Whether the proxy itself is reached by https, with `certificate`. */
+  secure?: boolean;
+};
+
+/** A proxy for HTTP, and for anything else by CONNECT, on the loopback address. */
+export class HttpProxy implements AsyncDisposable {
+  /** What it was asked, `GET http://shop.example/` and `CONNECT shop.example:443` for instance; with `407 ` before what it refused. */
+  readonly requests: string[] = [];
+  /** Answers nothing any more. */
+  isSilent = false;
+  readonly #options: Options;
+  readonly #server: Server;
+  readonly #sockets = new Set<Duplex>();
+
+  private constructor(options: Options) {
+    this.#options = options;
+    this.#server = options.secure ? createSecureServer({ cert: certificate, key: privateKey }) : createServer();
+    this.#server.on(options.secure ? 'secureConnection' : 'connection', (socket: Duplex) => this.#watch(socket));
+    this.#server.on('request', (request, response) => this.#pass(request, response));
+    this.#server.on('connect', (request, socket, head) => this.#tunnel(request, socket, head));
+  }
+
+  static async start(options: Options): Promise<HttpProxy> {
+    const proxy = new HttpProxy(options);
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #watch(socket: Duplex): void {
+    this.#sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => this.#sockets.delete(socket));
+  }
+
+  #pass(request: IncomingMessage, response: ServerResponse): void {
+    if (!this.#admits(request)) return void response.writeHead(407, { 'proxy-authenticate': 'Basic realm="proxy"' }).end('Who are you?');
+    if (this.isSilent) return;
+    const { method, url = '' } = request;
+    const { 'proxy-authorization': _, ...headers } = request.headers;
+    const { hostname, port } = new URL(this.#options.site);
+    const { pathname, search } = new URL(url);
+    const passed = sendRequest({ hostname, port, method, path: pathname + search, headers, agent: false });
+    passed.on('error', () => response.destroy());
+    passed.on('response', (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      pipeline(answer, response, () => undefined);
+    });
+    request.pipe(passed);
+  }
+
+  #tunnel(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (!this.#admits(request)) return void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
+    if (this.isSilent) return;
+    const target = connect(Number(new URL(this.#options.site).port), '127.0.0.1');
+    this.#watch(target);
+    socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+    target.write(head);
+    pipeline(socket, target, socket, () => undefined);
+  }
+
+  #admits({ method, url, headers }: IncomingMessage): boolean {
+    const { credentials } = this.#options;
+    const isAdmitted =
+      credentials === undefined || headers['proxy-authorization'] === `Basic ${Buffer.from(credentials).toString('base64')}`;
+    this.requests.push(`${isAdmitted ? '' : '407 '}${method} ${url}`);
+    return isAdmitted;
+  }
+}
+
+/** For localhost and 127.0.0.1, signed by itself, from 2020 to 2120. */
+export const certificate = `-----BEGIN CERTIFICATE-----
+MIIBaTCCAQ+gAwIBAgIBATAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDApwcm94eS50
+ZXN0MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjAVMRMwEQYDVQQD
+DApwcm94eS50ZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEueunJvdZT6Oz
+JpDAlauRSgfL2HAROPC9Y2+sc2NEmU87OM4w04rzMmlhWSnvNMZKAqoCrGVogEa+
+zM7OO86/EqNOMEwwGgYDVR0RBBMwEYIJbG9jYWxob3N0hwR/AAABMA8GA1UdEwEB
+/wQFMAMBAf8wHQYDVR0OBBYEFC+eVizs9ST0MhuDto8jAT/h5j3dMAoGCCqGSM49
+BAMCA0gAMEUCIC2lDQBk6ABYBh9gUKz5O2Os2UJGYn/3i4tkqbnmDtozAiEAqbfl
+iflo2kdN7uUYTjW8wNFbn020TQ3w0cvaR1FuXUQ=
+-----END CERTIFICATE-----
+`;
+
+/** Of no use but in tests. */
+const privateKey = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgl7c63TCwcFAjuj2N
+HV1afOUkrSzSR65PA+OA3jt3GfGhRANCAAS566cm91lPo7MmkMCVq5FKB8vYcBE4
+8L1jb6xzY0SZTzs4zjDTivMyaWFZKe80xkoCqgKsZWiARr7Mzs47zr8S
+-----END PRIVATE KEY-----
+`;

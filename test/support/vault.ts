@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type VaultItem = {
+  id: string;
+  title: string;
+  category: string;
+  urls?: { href: string; primary?: boolean }[];
+  fields?: { id: string; type?: string; purpose?: string; label?: string; value?: string; totp?: string }[];
+};
+
+/** A server that speaks the protocol of 1Password Connect, as far as it is read, on the loopback address. */
+export class VaultServer implements AsyncDisposable {
+  readonly token: string;
+  /** What it was asked: method, path and the Authorization header. */
+  readonly requests: string[] = [];
+  /** Answers instead of it, where a test sets it. */
+  answer: RequestListener | undefined;
+  readonly #vaults: { id: string; name: string; items: VaultItem[] }[];
+  readonly #server = createServer((request, response) => {
+    this.requests.push(`${request.method} ${request.url} ${request.headers.authorization}`);
+    (this.answer ?? this.#answer)(request, response);
+  });
+
+  private constructor(token: string, vaults: { id: string; name: string; items: VaultItem[] }[]) {
+    this.token = token;
+    this.#vaults = vaults;
+  }
+
+  static async start(token: string, vaults: { id: string; name: string; items: VaultItem[] }[]): Promise<VaultServer> {
+    const vault = new VaultServer(token, vaults);
+    vault.#server.listen(0, '127.0.0.1');
+    await once(vault.#server, 'listening');
+    return vault;
+  }
+
+  get address(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Resolves with the next request. */
+  async asked(): Promise<void> {
+    await once(this.#server, 'request');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  readonly #answer: RequestListener = ({ method, url = '', headers }, response) => {
+    const answer = (status: number, body: unknown) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (headers.authorization !== `Bearer ${this.token}`) return answer(401, { status: 401, message: 'Invalid token' });
+    const [, id, itemId] = /^\/v1\/vaults\/([^/]+)\/items(?:\/([^/]+))?$/.exec(url) ?? [];
+    const vault = this.#vaults.find((vault) => vault.id === id);
+    const item = vault?.items.find((item) => item.id === itemId);
+    if (method === 'GET' && url === '/v1/vaults') return answer(200, this.#vaults.map(({ id, name }) => ({ id, name, type: 'USER_CREATED' }))); // prettier-ignore
+    if (method === 'GET' && item) return answer(200, item);
+    // Lists of items leave out what is in them.
+    if (method === 'GET' && vault && itemId === undefined)
+      return answer(
+        200,
+        vault.items.map((item) => Object.assign({}, item, { fields: undefined })),
+      );
+    return answer(404, { status: 404, message: 'Nothing here' });
+  };
+}
