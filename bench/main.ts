@@ -1,56 +1,132 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { median, spread, type Comparison } from './comparison.ts';
+import { exponent, type Curve } from './curve.ts';
 
 /** Each by the name under which it is run. Loaded on demand: one should not warm up for another. */
-const benches: Record<string, () => Promise<{ run: (runs: number) => Promise<Comparison[]>; runs: number }>> = {
+const benches: Record<string, () => Promise<Bench>> = {
+  start: () => import('./start.ts'),
+  pool: () => import('./pool.ts'),
+  cdp: () => import('./cdp.ts'),
+  client: () => import('./client.ts'),
+  suites: () => import('./suites.ts'),
   replay: () => import('./replay.ts'),
+  audit: () => import('./audit.ts'),
+  profile: () => import('./profile.ts'),
+  files: () => import('./files.ts'),
+  typing: () => import('./typing.ts'),
 };
 
-const usage = `Usage: npm run bench [-- [name...] [--short]]
+const usage = `Usage: npm run bench [-- [name...] [--short | --curves | --limits]]
 
 Compares figures of this package with those of the other side, interleaved on this machine, and exits with 1 when one misses its bar
-in bench/bars.json. With --short each runs once, to see that it works, and no bar counts.
+in bench/bars.json, or could not be taken. With --short each runs once, to see that it works, and no bar counts. With --curves they print instead how costs
+grow with sizes, and the power of the size that they grow with. With --limits they print what some measures take at least: in place of ours, what no
+such service can do without.
 
 Names: ${Object.keys(benches).join(', ')}`;
 
 type Row = { measure: string; ours: string; other: string; ratio: string; bar: string; runs: number; spread: string; result: string };
 
+type Bench = {
+  run: (runs: number) => Promise<Comparison[]>;
+  runs: number;
+  curves?: () => Promise<Curve[]>;
+  /** The least that measures of `run` can be, in place of ours. */
+  limits?: () => Promise<Comparison[]>;
+  /** Programs that it runs. */
+  needs?: string[];
+};
+
 await main();
 
 async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { short: { type: 'boolean' }, help: { type: 'boolean' } } });
+  const options = {
+    short: { type: 'boolean' },
+    curves: { type: 'boolean' },
+    limits: { type: 'boolean' },
+    help: { type: 'boolean' },
+  } as const;
+  const { values, positionals } = parseArgs({ allowPositionals: true, options });
   const unknown = positionals.filter((name) => !(name in benches));
   if (values.help || unknown.length > 0) {
     console.log(unknown.length > 0 ? `There is no bench ${unknown.join(', ')}.\n\n${usage}` : usage);
     process.exitCode = unknown.length > 0 ? 2 : 0;
     return;
   }
-  const bars = JSON.parse(readFileSync(new URL('../bench/bars.json', import.meta.url), 'utf8')) as Record<string, number>;
   console.log(versions());
+  const names = positionals.length > 0 ? positionals : Object.keys(benches);
+  if (values.curves) await printCurves(names);
+  else if (values.limits) await printLimits(names);
+  else await printComparisons(names, values.short ?? false);
+}
+
+async function printComparisons(names: string[], isShort: boolean): Promise<void> {
+  const bars = readBars();
   const rows: Row[] = [];
-  for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
-    const { run, runs } = await benches[name]!();
-    for (const comparison of await run(values.short ? 1 : runs)) rows.push(toRow(comparison, bars));
+  let isWhole = true;
+  for (const name of names) {
+    const { run, runs, needs = [] } = await benches[name]!();
+    const missing = needs.filter((program) => !isInstalled(program));
+    if (missing.length > 0) {
+      console.log(`${name}: left out, as this machine lacks ${missing.join(' and ')}`);
+      isWhole = false;
+      continue;
+    }
+    const started = performance.now();
+    for (const comparison of await run(isShort ? 1 : runs)) rows.push(toRow(comparison, bars));
+    console.log(`${name}: ${Math.round((performance.now() - started) / 1000)} s`);
   }
   console.table(rows);
-  if (!values.short && rows.some(({ result }) => result === 'missed')) process.exitCode = 1;
+  if (!isShort && (!isWhole || rows.some(({ result }) => result === 'missed'))) process.exitCode = 1;
+}
+
+async function printCurves(names: string[]): Promise<void> {
+  for (const name of names) {
+    const { curves } = await benches[name]!();
+    for (const curve of (await curves?.()) ?? []) {
+      const points = curve.points.map(({ size, cost }) => `${size}: ${cost.toFixed(1)} ${curve.unit}`);
+      console.log(`${curve.measure}\n  ${points.join(', ')}; exponent ${exponent(curve).toFixed(2)}`);
+    }
+  }
+}
+
+async function printLimits(names: string[]): Promise<void> {
+  const bars = readBars();
+  const rows: object[] = [];
+  for (const name of names) {
+    const { limits } = await benches[name]!();
+    for (const comparison of (await limits?.()) ?? []) {
+      const { measure, ours: least, ...row } = toRow(comparison, bars);
+      rows.push({ measure, least, ...row });
+    }
+  }
+  console.table(rows);
+}
+
+function readBars(): Record<string, number> {
+  return JSON.parse(readFileSync(new URL('../bench/bars.json', import.meta.url), 'utf8')) as Record<string, number>;
+}
+
+function isInstalled(program: string): boolean {
+  return (process.env['PATH'] ?? '').split(delimiter).some((directory) => existsSync(join(directory, program)));
 }
 
 function toRow({ measure, unit, ours, other, higherIsBetter }: Comparison, bars: Record<string, number>): Row {
   const bar = bars[measure];
   if (bar === undefined) throw new Error(`bench/bars.json has no bar for "${measure}"`);
-  const ratio = median(ours) / median(other);
+  const figure = other ? median(ours) / median(other) : median(ours);
   return {
     measure,
     ours: `${median(ours).toFixed(1)} ${unit}`,
-    other: `${median(other).toFixed(1)} ${unit}`,
-    ratio: ratio.toFixed(2),
-    bar: `${higherIsBetter ? '>=' : '<='} ${bar}`,
+    other: other ? `${median(other).toFixed(1)} ${unit}` : '-',
+    ratio: other ? figure.toFixed(2) : '-',
+    bar: `${higherIsBetter ? '>=' : '<='} ${bar}${other ? '' : ` ${unit}`}`,
     runs: ours.length,
-    spread: `${spread(ours)} / ${spread(other)}`,
-    result: (higherIsBetter ? ratio >= bar : ratio <= bar) ? 'held' : 'missed',
+    spread: [ours, ...(other ? [other] : [])].map(spread).join(' / '),
+    result: (higherIsBetter ? figure >= bar : figure <= bar) ? 'held' : 'missed',
   };
 }
 

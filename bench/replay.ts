@@ -1,13 +1,51 @@
-import { interleaved, type Comparison } from './comparison.ts';
+import { setTimeout } from 'node:timers/promises';
+import { chromium } from '@playwright/test';
+import { interleavedCold, type Comparison } from './comparison.ts';
+import { measureCurve, type Curve } from './curve.ts';
+import { ServiceProcess } from './service.ts';
 import { timeSuite } from './suite.ts';
 
-export const runs = 5;
+export const runs = 2;
+
+const config = 'bench/todo-replay.config.ts';
 
 /** What recording every test of a suite costs it. */
 export async function run(runs: number): Promise<Comparison[]> {
-  const figures = await interleaved(runs, {
-    ours: () => timeSuite('bench/todo-replay.config.ts', { BENCH_REPLAY: 'on' }),
-    other: () => timeSuite('bench/todo-replay.config.ts', { BENCH_REPLAY: 'off' }),
+  const figures = await interleavedCold(runs, {
+    ours: () => timeSuite({ config, environment: { BENCH_REPLAY: 'on' } }),
+    other: () => timeSuite({ config, environment: { BENCH_REPLAY: 'off' } }),
   });
   return [{ measure: 'examples/todo with replay at 10 frames per second, against replay off', unit: 'ms', ...figures }];
 }
+
+/** How the work of recording grows with the browsers that are recorded at once. */
+export async function curves(): Promise<Curve[]> {
+  const measure = 'processor time of a second of recordings, by their number';
+  return [await measureCurve({ measure, unit: 'ms', sizes: [1, 2, 4, 8], runs: 1 }, workOfRecordings)];
+}
+
+/** Of service, encoder and browsers, above what the same pages take unrecorded, in milliseconds a second. */
+async function workOfRecordings(count: number): Promise<number> {
+  await using service = await ServiceProcess.start();
+  const { client } = service;
+  const sessions = await Promise.all(Array.from({ length: count }, () => client.browsers.create({})));
+  const browsers = await Promise.all(sessions.map(({ cdp_ws_url }) => chromium.connectOverCDP(cdp_ws_url)));
+  try {
+    for (const browser of browsers) await (await browser.newPage()).setContent(movingPage);
+    const work = async () => {
+      const before = await service.processorTime();
+      await setTimeout(seconds * 1000);
+      return ((await service.processorTime()) - before) / seconds;
+    };
+    const unrecorded = await work();
+    await Promise.all(sessions.map(({ session_id }) => client.browsers.replays.start(session_id, { framerate: 10 })));
+    return (await work()) - unrecorded;
+  } finally {
+    await Promise.all(browsers.map((browser) => browser.close()));
+  }
+}
+
+const seconds = 5;
+
+/** It changes as often as it is recorded. */
+const movingPage = `<p>0</p><script>setInterval(() => document.querySelector('p').textContent++, 100)</script>`;

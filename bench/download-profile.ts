@@ -1,0 +1,13 @@
+import { createClient } from 'playwright-pool/client';
+import { extract } from '../build/src/archive/index.js';
+
+// `node download-profile.js <base URL> <profile> <directory>` prints how long it took and the most memory it held, as JSON.
+
+const [baseURL, name, directory] = process.argv.slice(2) as [string, string, string];
+await using client = createClient({ baseURL, apiKey: process.env['PLAYWRIGHT_POOL_API_KEY']! });
+
+const started = performance.now();
+const archive = await client.profiles.download(name);
+await extract(archive!.stream, directory);
+const milliseconds = performance.now() - started;
+process.stdout.write(JSON.stringify({ milliseconds, peak: process.resourceUsage().maxRSS / 1000 }));

@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { interleaved, type Comparison } from './comparison.ts';
+import { ServerProcess } from './server-process.ts';
+import { apiKey, ServiceProcess } from './service.ts';
+
+const execute = promisify(execFile);
+const gigabyte = 1000;
+
+export const runs = 3;
+export const needs = ['curl'];
+
+/** Large files into and out of a session by curl, against a server of a few lines. */
+export async function run(runs: number): Promise<Comparison[]> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'playwright-pool-bench-'));
+  try {
+    await using service = await ServiceProcess.start();
+    await using bare = await ServerProcess.start('file-server.js', path.join(directory, 'bare'));
+    const { session_id: id } = await service.client.browsers.create({});
+    const fs = `${service.url}/browsers/${id}/fs`;
+    const [source, target] = [path.join(directory, 'source'), path.join(directory, 'target')];
+
+    const write = () => curl('--upload-file', source, `${fs}/write_file?path=/home/user/file`);
+    const read = () => curl('--output', target, `${fs}/read_file?path=/home/user/file`);
+
+    await makeFile(source, gigabyte);
+    const writing = await interleaved(runs, {
+      ours: () => throughput(gigabyte, write),
+      other: () => throughput(gigabyte, () => curl('--upload-file', source, bare.url)),
+    });
+    const reading = await interleaved(runs, {
+      ours: () => throughput(gigabyte, read),
+      other: () => throughput(gigabyte, () => curl('--output', target, bare.url)),
+    });
+    await makeFile(source, 3 * gigabyte);
+    const growth = await service.growthDuring(async () => {
+      await write();
+      await read();
+    });
+    return [
+      { measure: 'write_file of 1 GB, against a bare Node server', unit: 'MB/s', higherIsBetter: true, ...writing },
+      { measure: 'read_file of 1 GB, against a bare Node server', unit: 'MB/s', higherIsBetter: true, ...reading },
+      { measure: "growth of the service's memory over 3 GB written and read back", unit: 'MB', ours: [growth] },
+    ];
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+async function curl(...args: string[]): Promise<void> {
+  await execute('curl', ['--silent', '--fail', '--header', `Authorization: Bearer ${apiKey}`, ...args]);
+}
+
+async function makeFile(file: string, megabytes: number): Promise<void> {
+  await using handle = await open(file, 'w');
+  const block = randomBytes(1e6);
+  for (let written = 0; written < megabytes; written++) await handle.write(block);
+}
+
+/** In MB a second. */
+async function throughput(megabytes: number, act: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await act();
+  return megabytes / ((performance.now() - started) / 1000);
+}

@@ -1,0 +1,119 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { interleaved, type Comparison } from './comparison.ts';
+import { measureCurve, type Curve } from './curve.ts';
+import { apiKey, ServiceProcess } from './service.ts';
+
+const execute = promisify(execFile);
+const downloader = fileURLToPath(new URL('download-profile.js', import.meta.url));
+const packer = fileURLToPath(new URL('pack-profile.js', import.meta.url));
+const environment = { ...process.env, PLAYWRIGHT_POOL_API_KEY: apiKey };
+
+export const runs = 3;
+export const needs = ['curl', 'zstd', 'tar'];
+
+/** Downloads a profile and makes it a user-data directory again, both sides from the same service and into memory. */
+export async function run(runs: number): Promise<Comparison[]> {
+  await using service = await ServiceProcess.start();
+  const small = await storeProfile(service, 'small', 300);
+  const peaks: number[] = [];
+  const wall = await interleaved(runs, {
+    ours: async () => {
+      const { milliseconds, peak } = await download(service, 'small');
+      peaks.push(peak);
+      return milliseconds;
+    },
+    other: () => pipe(service, 'small'),
+  });
+  const packing: number[] = [];
+  for (let run = 0; run < runs; run++) packing.push(await peakOfPacking(small));
+  await storeProfile(service, 'large', 1000);
+  const { peak } = await download(service, 'large');
+  return [
+    { measure: 'profile of 300 MB downloaded and unpacked, against curl | zstd -dc | tar x', unit: 'ms', ...wall },
+    { measure: 'peak memory of packing 300 MB', unit: 'MB', ours: packing },
+    { measure: 'peak memory of downloading and unpacking 300 MB', unit: 'MB', ours: peaks },
+    { measure: 'peak memory for 1 GB, against that for 300 MB', unit: 'MB', ours: [peak], other: peaks },
+  ];
+}
+
+/** How downloading and unpacking a profile grows with it. */
+export async function curves(): Promise<Curve[]> {
+  await using service = await ServiceProcess.start();
+  const sizes = [30, 100, 300, 1000];
+  for (const megabytes of sizes) await storeProfile(service, String(megabytes), megabytes);
+  const measure = 'downloading and unpacking a profile, by its MB';
+  return [
+    await measureCurve({ measure, unit: 'ms', sizes, runs: 3 }, async (size) => (await download(service, String(size))).milliseconds),
+  ];
+}
+
+/** Stores a user-data directory that Chromium made, with generated files, and returns where it is. */
+async function storeProfile({ client, directory }: ServiceProcess, name: string, megabytes: number): Promise<string> {
+  const profiles = path.join(directory, 'profiles');
+  const before = new Set(await readdir(profiles));
+  await client.profiles.create({ name });
+  const session = await client.browsers.create({ profile: { name, save_changes: true } });
+  await client.browsers.deleteByID(session.session_id);
+  const stored = (await readdir(profiles)).find((version) => !before.has(version))!;
+  const generated = path.join(profiles, stored, 'Default', 'Generated');
+  await mkdir(generated);
+  // Two thirds in few large files, one third in many small ones.
+  const small = 2000;
+  for (let index = 0; index < small; index++)
+    await writeFile(path.join(generated, `small-${index}`), content((megabytes * 1e6) / 3 / small));
+  const large = 20;
+  for (let index = 0; index < large; index++)
+    await writeFile(path.join(generated, `large-${index}`), content((megabytes * 2e6) / 3 / large));
+  return path.join(profiles, stored);
+}
+
+/** Half of it noise, as pictures in caches are, half of it words, as scripts and databases are. */
+function content(size: number): Buffer {
+  const noise = randomBytes(Math.floor(size / 2));
+  let text = '';
+  for (let at = 0; text.length < size / 2; at = (at + 1) % noise.length) text += words[noise[at]! % words.length];
+  return Buffer.concat([noise, Buffer.from(text)]).subarray(0, size);
+}
+
+const words = Array.from({ length: 251 }, () => `${randomBytes(4).toString('base64url')} `);
+
+async function download(service: ServiceProcess, name: string): Promise<{ milliseconds: number; peak: number }> {
+  return await withTarget(async (target) => {
+    const { stdout } = await execute(process.execPath, [downloader, service.url, name, path.join(target, 'profile')], { env: environment });
+    return JSON.parse(stdout) as { milliseconds: number; peak: number };
+  });
+}
+
+/** In MB, of a process of its own. */
+async function peakOfPacking(directory: string): Promise<number> {
+  return await withTarget(async (target) => {
+    const { stdout } = await execute(process.execPath, [packer, directory, path.join(target, 'archive')]);
+    return Number(stdout);
+  });
+}
+
+async function pipe(service: ServiceProcess, name: string): Promise<number> {
+  return await withTarget(async (target) => {
+    const script = `set -o pipefail
+      curl --silent --fail --header "Authorization: Bearer $PLAYWRIGHT_POOL_API_KEY" "$0" | zstd -dc | tar x --directory "$1"`;
+    const started = performance.now();
+    await execute('bash', ['-c', script, `${service.url}/profiles/${name}/download`, target], { env: environment });
+    return performance.now() - started;
+  });
+}
+
+async function withTarget<T>(use: (directory: string) => Promise<T>): Promise<T> {
+  const target = await mkdtemp(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'playwright-pool-bench-'));
+  try {
+    return await use(target);
+  } finally {
+    await rm(target, { recursive: true });
+  }
+}

@@ -1,0 +1,85 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { createClient, type Client } from 'playwright-pool/client';
+
+const main = fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url));
+
+/** The key of the services that are measured. */
+export const apiKey = 'key-of-a-bench';
+
+/** A service in a process and a data directory of its own, which are gone at the end. */
+export class ServiceProcess implements AsyncDisposable {
+  readonly directory: string;
+  readonly url: string;
+  readonly client: Client;
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess, directory: string, url: string) {
+    this.#child = child;
+    this.directory = directory;
+    this.url = url;
+    this.client = createClient({ baseURL: url, apiKey, callTimeout: 300_000 });
+  }
+
+  static async start(options: string[] = []): Promise<ServiceProcess> {
+    const directory = await mkdtemp(path.join(tmpdir(), 'playwright-pool-bench-'));
+    const child = spawn(process.execPath, [main, 'serve', '--data-dir', directory, ...options], {
+      env: { ...process.env, PLAYWRIGHT_POOL_API_KEY: apiKey },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(createInterface(child.stdout), 'line', { signal: AbortSignal.timeout(30_000) })) as [string];
+    return new ServiceProcess(child, directory, line.replace('listening on ', ''));
+  }
+
+  /** Where its browsers themselves listen for CDP: Chromium writes it into its user-data directory. */
+  async debuggingPorts(): Promise<string[]> {
+    const sessions = path.join(this.directory, 'sessions');
+    const files = (await readdir(sessions, { recursive: true })).filter((name) => path.basename(name) === 'DevToolsActivePort');
+    return await Promise.all(
+      files.map(async (file) => {
+        const [port, endpoint] = (await readFile(path.join(sessions, file), 'utf8')).split('\n');
+        return `ws://127.0.0.1:${port}${endpoint}`;
+      }),
+    );
+  }
+
+  /** The most memory in MB that the process held while `act` ran, above what it held before. Linux only. */
+  async growthDuring(act: () => Promise<void>): Promise<number> {
+    // Resets the high-water mark.
+    await writeFile(`/proc/${this.#child.pid}/clear_refs`, '5');
+    const before = await this.memory('VmRSS');
+    await act();
+    return (await this.memory('VmHWM')) - before;
+  }
+
+  /** What the process holds now, or held at most, in MB. Linux only. */
+  async memory(field: 'VmRSS' | 'VmHWM'): Promise<number> {
+    const status = await readFile(`/proc/${this.#child.pid}/status`, 'utf8');
+    return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)![1]) / 1000;
+  }
+
+  /** That the process and all below it have had so far, in milliseconds. Linux only. */
+  async processorTime(): Promise<number> {
+    const processes = new Map<number, { parent: number; ticks: number }>();
+    for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+      const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+      // The fields after the name, which may hold anything.
+      const fields = status?.slice(status.lastIndexOf(')') + 2).split(' ');
+      if (fields) processes.set(Number(pid), { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) });
+    }
+    const isBelow = (pid: number): boolean => pid === this.#child.pid || (processes.has(pid) && isBelow(processes.get(pid)!.parent));
+    return [...processes].reduce((sum, [pid, { ticks }]) => (isBelow(pid) ? sum + ticks * 10 : sum), 0);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client.close();
+    this.#child.kill();
+    await once(this.#child, 'close');
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}

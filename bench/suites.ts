@@ -1,0 +1,100 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { interleavedCold, median, type Comparison } from './comparison.ts';
+import { PageServer } from './pages.ts';
+import { ServiceProcess } from './service.ts';
+import { executable } from './stock.ts';
+import { timeSuite, type Suite } from './suite.ts';
+
+export const runs = 5;
+
+const unusedTests = 500;
+
+const measures = {
+  short: 'a suite of 200 short tests on 2 workers, against stock Playwright',
+  unused: 'a test that uses none of our fixtures, over one of stock Playwright',
+  restart: "a failed test to the next one's first page, against stock Playwright",
+};
+
+type SuiteOf = (files: keyof typeof measures, side: 'ours' | 'stock' | 'port', workers: number) => Suite;
+
+/** Whole suites that differ by their import alone. The embedded service starts and ends with each run of ours. */
+export async function run(runs: number): Promise<Comparison[]> {
+  return await withSuites({}, async (suite) => {
+    const short = await interleavedCold(runs, {
+      ours: () => timeSuite(suite('short', 'ours', 2)),
+      other: () => timeSuite(suite('short', 'stock', 2)),
+    });
+    const unused = await interleavedCold(Math.min(runs, 3), {
+      ours: () => timeSuite(suite('unused', 'ours', 1)),
+      other: () => timeSuite(suite('unused', 'stock', 1)),
+    });
+    const restarted = await interleavedCold(Math.min(runs, 2), {
+      ours: () => timeRestarts(suite('restart', 'ours', 1)),
+      other: () => timeRestarts(suite('restart', 'stock', 1)),
+    });
+    return [
+      { measure: measures.short, unit: 'ms', ...short },
+      { measure: measures.unused, unit: 'ms', ours: unused.ours.map((took, run) => (took - unused.other[run]!) / unusedTests) },
+      { measure: measures.restart, unit: 'ms', ...restarted },
+    ];
+  });
+}
+
+/** On browsers that run already, and without anything of this package: Playwright connects to Chromium's own port. */
+export async function limits(): Promise<Comparison[]> {
+  await using service = await ServiceProcess.start();
+  for (let started = 0; started < 2; started++) await service.client.browsers.create({ timeout_seconds: 3600 });
+  return await withSuites({ BENCH_PORTS: (await service.debuggingPorts()).join(' ') }, async (suite) => {
+    const short = await interleavedCold(2, {
+      ours: () => timeSuite(suite('short', 'port', 2)),
+      other: () => timeSuite(suite('short', 'stock', 2)),
+    });
+    const restarted = await interleavedCold(2, {
+      ours: () => timeRestarts(suite('restart', 'port', 1)),
+      other: () => timeRestarts(suite('restart', 'stock', 1)),
+    });
+    return [
+      { measure: measures.short, unit: 'ms', ...short },
+      { measure: measures.restart, unit: 'ms', ...restarted },
+    ];
+  });
+}
+
+async function withSuites<T>(environment: Record<string, string>, use: (suite: SuiteOf) => Promise<T>): Promise<T> {
+  await using pages = await PageServer.start();
+  const directory = await mkdtemp(path.join(tmpdir(), 'playwright-pool-bench-'));
+  try {
+    return await use((files, side, workers) => ({
+      config: 'bench/suites/suites.config.ts',
+      files,
+      workers,
+      environment: {
+        BENCH_SIDE: side,
+        BENCH_URL: pages.url,
+        BENCH_CHROMIUM: executable,
+        BENCH_TIMES: path.join(directory, 'times'),
+        PLAYWRIGHT_POOL_DATA_DIR: path.join(directory, 'data'),
+        ...environment,
+      },
+    }));
+  } finally {
+    // The embedded service of the last run may be removing its own files yet.
+    await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+}
+
+/** From a failed test to the first page of the next one, in the worker that is started for it: the median, in milliseconds. */
+async function timeRestarts(suite: Suite): Promise<number> {
+  const file = suite.environment!['BENCH_TIMES']!;
+  await writeFile(file, '');
+  await timeSuite(suite, 1);
+  const times = (await readFile(file, 'utf8')).trimEnd().split('\n');
+  const took = times.flatMap((line, index) => (line.startsWith('page') ? [timeOf(line) - timeOf(times[index - 1]!)] : []));
+  return median(took);
+}
+
+function timeOf(line: string): number {
+  return Number(line.split(' ')[1]);
+}

@@ -1,0 +1,11 @@
+import { defineConfig } from '@playwright/test';
+
+const { BENCH_SIDE, BENCH_CHROMIUM } = process.env;
+
+export default defineConfig({
+  testDir: '.',
+  outputDir: '../../test-results-bench',
+  fullyParallel: true,
+  reporter: 'dot',
+  use: BENCH_SIDE === 'stock' ? { launchOptions: { executablePath: BENCH_CHROMIUM } } : {},
+});
