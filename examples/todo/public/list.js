@@ -8,7 +8,9 @@ const byId = (id) => document.getElementById(id);
 
 byId('csv').href = `${address}/export.csv`;
 byId('json').href = `${address}/export.json`;
-new EventSource(`${address}/events`).addEventListener('message', (event) => show(JSON.parse(event.data)));
+const events = new EventSource(`${address}/events`);
+events.addEventListener('message', (event) => show(JSON.parse(event.data)));
+events.addEventListener('message', letIn, { once: true });
 byId('filter').addEventListener('change', onFilter);
 byId('todos').addEventListener('keydown', onKey);
 byId('add').addEventListener('submit', (event) => void add(event));
@@ -21,14 +23,20 @@ const draft = await readDraft(address);
 // Somebody may have begun to type meanwhile.
 byId('add').elements.title.value ||= draft;
 
+/** Hidden until now: before its listeners are there the form would be sent to the server. */
+function letIn() {
+  document.querySelector('main').hidden = false;
+  byId('add').elements.title.focus();
+}
+
 async function add(event) {
   event.preventDefault();
   const input = event.target.elements.title;
   const title = input.value.trim();
   if (!title) return;
   input.value = '';
-  await writeDraft(address, '');
   await change('/todos', { method: 'POST', body: JSON.stringify({ title }) });
+  await writeDraft(address, input.value);
 }
 
 /** What was typed is there again when the list is opened the next time. */

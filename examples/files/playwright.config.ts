@@ -1,0 +1,12 @@
+import { defineConfig } from '@playwright/test';
+import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+
+export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+  testDir: 'tests',
+  outputDir: 'test-results',
+  workers: 1,
+  forbidOnly: !!process.env['CI'],
+  reporter: [['playwright-pool/reporter'], ['list']],
+  webServer: { command: 'node server.mjs', wait: { stdout: /orders at (?<orders_url>\S+)/ } },
+  use: { baseURL: process.env['ORDERS_URL'] },
+});

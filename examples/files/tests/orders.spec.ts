@@ -1,0 +1,27 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'playwright-pool';
+
+const orders = join(import.meta.dirname, '../orders');
+const all = 'number,total\n1001,99.00\n1002,7.25\n1003,12.50';
+
+test('orders that lie on the machine of the browser are imported, and exported there', async ({ page, files }) => {
+  await files.push(`${orders}/*.csv`, '/home/user/orders/');
+  await page.goto('/');
+  await files.attach(page.getByLabel('Orders'), '/home/user/orders/march.csv', '/home/user/orders/april.csv');
+  await expect(page.getByRole('status')).toHaveText('3 orders');
+
+  await page.getByRole('link', { name: 'Export' }).click();
+  const { path } = await files.waitFor('*.csv');
+  await expect(files).toHaveFile(path, { text: all });
+});
+
+test("Playwright's own uploads and downloads travel to that machine and back", async ({ page }, testInfo) => {
+  await page.goto('/');
+  await page.getByLabel('Orders').setInputFiles([join(orders, 'march.csv'), join(orders, 'april.csv')]);
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'Export' }).click();
+  const file = testInfo.outputPath('all-orders.csv');
+  await (await downloading).saveAs(file);
+  expect(await readFile(file, 'utf8')).toBe(all);
+});

@@ -1,0 +1,44 @@
+import { defineConfig } from '@playwright/test';
+import type { AuthConnectionUse, PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+
+// Known once the server runs, which is before the workers read this file.
+const site = process.env['SITE_URL'] ?? 'http://127.0.0.1';
+
+/** How a person of the site logs in. */
+function login(profile: string, path: string, others: Partial<AuthConnectionUse> = {}) {
+  const authConnection: AuthConnectionUse = { profile, domain: new URL(site).host, login_url: `${site}${path}`, ...others };
+  return { authConnection };
+}
+
+// In a suite of yours they come from the environment.
+const alice = { name: 'alice', values: { username: 'alice', password: 'wonderland' } };
+const carol = { name: 'carol', values: { username: 'carol', password: 'looking glass' }, totp_secret: 'JBSWY3DPEHPK3PXP' };
+const dave = { name: 'dave', values: { username: 'dave', password: 'griffin' }, sso_provider: 'keyring' };
+const bob = login('bob', '/login');
+
+export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+  testDir: 'tests',
+  outputDir: 'test-results',
+  workers: 2,
+  retries: 0,
+  forbidOnly: !!process.env['CI'],
+  reporter: [['list'], ['playwright-pool/reporter']],
+  webServer: {
+    command: 'node server.mjs',
+    wait: { stdout: /site on (?<site_url>[^,\s]+)/ },
+  },
+  use: {
+    baseURL: site,
+    pool: { name: 'signed-in', size: 2 },
+    trace: 'retain-on-failure',
+  },
+  projects: [
+    { name: 'password', use: login('alice', '/login', { credential: alice }) },
+    { name: 'two steps', use: login('alice-in-steps', '/two-step', { credential: alice }) },
+    { name: 'authenticator app', use: login('carol', '/login', { credential: carol }) },
+    { name: 'single sign-on', use: login('dave', '/login', { credential: dave, allowed_domains: ['localhost'] }) },
+    // The code comes by text message: the suite reads it and answers.
+    { name: 'log in with a text message', testMatch: 'text-message.setup.ts', use: bob },
+    { name: 'text message', dependencies: ['log in with a text message'], use: bob },
+  ],
+});
