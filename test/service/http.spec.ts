@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
+import { Worker } from 'node:worker_threads';
 import { expect, test as base } from '@playwright/test';
 import { z } from 'zod';
 import { OperationError } from '../../src/contract/errors.ts';
@@ -291,6 +292,25 @@ for (const [how, hangUp] of [
     noticed.finishPoll();
   });
 }
+
+test('the handler learns that its caller closed the connection while the answer was written', async ({ server, noticed }) => {
+  const closed = new Int32Array(new SharedArrayBuffer(8));
+  const request = `POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`;
+  const caller = new Worker(
+    `const { workerData: { port, request, closed } } = require('node:worker_threads');
+    const socket = require('node:net').connect(port, '127.0.0.1', () => socket.write(request));
+    socket.on('close', () => Atomics.notify(closed, Atomics.store(closed, 1, 1)));
+    Atomics.waitAsync(closed, 0, 0).value.then(() => socket.destroy());`,
+    { eval: true, workerData: { port: Number(new URL(server.url).port), request, closed } },
+  );
+  await expect.poll(() => noticed.polls).toBe(1);
+  noticed.finishPoll({});
+  // The answer is written in this turn of the event loop, before it can be read that the caller is gone.
+  Atomics.notify(closed, 0);
+  expect(Atomics.wait(closed, 1, 0, 5000)).not.toBe('timed-out');
+  await expect.poll(() => noticed.aborts).toBe(1);
+  await caller.terminate();
+});
 
 test('a caller that has its answers and closes the connection has not hung up', async ({ server, noticed, call }) => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});

@@ -5,12 +5,12 @@ import { OperationError } from '../../contract/errors.ts';
 /** How long after an answer a reset of its connection says that nobody has read it, in milliseconds. */
 const unreadMs = 5000;
 
-type CloseListener = (hadError: boolean) => void;
+/** What listens on a connection whose last answer may not have been read yet. */
+type Listeners = { end: () => void; close: (hadError: boolean) => void };
 
 /** Notices callers that are gone before they have their answers. */
 export class HangUps {
-  /** What listens on connections whose last answer may not have been read yet. */
-  readonly #unread = new WeakMap<Socket, CloseListener>();
+  readonly #unread = new WeakMap<Socket, Listeners>();
 
   /**
    * A signal that aborts when the connection closes before the whole answer was handed to it, and when it is reset right after: so the
@@ -26,19 +26,27 @@ export class HangUps {
     outgoing.once('finish', () => {
       socket.off('close', hungUp);
       const answeredAt = performance.now();
-      const onClose = (hadError: boolean) => {
-        if (hadError && performance.now() - answeredAt < unreadMs) hungUp();
+      const listeners: Listeners = {
+        // A reset that came after the caller's own end is told to writes only; one of no bytes is not seen by a caller that still reads.
+        end: () => socket.write(''),
+        close: (hadError) => {
+          if (hadError && performance.now() - answeredAt < unreadMs) hungUp();
+        },
       };
-      socket.once('close', onClose);
-      this.#unread.set(socket, onClose);
+      // Before the server's own listener, which ends the socket.
+      socket.prependOnceListener('end', listeners.end);
+      socket.once('close', listeners.close);
+      this.#unread.set(socket, listeners);
     });
     return controller.signal;
   }
 
   /** Whoever asks again has read the answer before. */
   #wasRead(socket: Socket): void {
-    const listener = this.#unread.get(socket);
-    if (listener) socket.off('close', listener);
+    const listeners = this.#unread.get(socket);
+    if (!listeners) return;
+    socket.off('end', listeners.end);
+    socket.off('close', listeners.close);
     this.#unread.delete(socket);
   }
 }
