@@ -47,6 +47,8 @@ export type Recording = {
   /** Shows a colour on the page for some milliseconds. */
   show(page: Page, color: Color, ms: number): Promise<void>;
   openPage(): Promise<Page>;
+  /** How long it has run, in seconds. */
+  elapsed(): number;
   stop(): ReturnType<Call>;
   /** What `GET /browsers/{id}/replays` says of it. */
   state(): Promise<Replay>;
@@ -74,6 +76,7 @@ export async function startRecording(service: At, options: object = {}): Promise
       await painted(page);
       await sleep(ms);
     },
+    elapsed: () => (Date.now() - Date.parse(replay.started_at)) / 1000,
     stop: () => call('POST', `${path}/replays/${replay.replay_id}/stop`),
     async state() {
       const { body } = await call('GET', `${path}/replays`);

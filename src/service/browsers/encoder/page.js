@@ -1,9 +1,8 @@
 // Runs in the encoder's page; bundled with mediabunny. What it exports, encoder.ts calls.
 import { EncodedPacket, EncodedVideoPacketSource, Mp4OutputFormat, Output, StreamTarget, WebMOutputFormat } from 'mediabunny';
 
-/** In seconds. A fragment is written as a whole, when the key frame that begins the next one comes. */
+/** In seconds. A fragment is complete when the key frame that begins the next one comes. */
 const keyFrameInterval = 2;
-const fragmentDuration = 1;
 /** How long the last frame is shown, in seconds. */
 const lastFrame = 0.001;
 
@@ -79,8 +78,8 @@ class Recording {
     );
     const format =
       contentType === 'video/mp4'
-        ? new Mp4OutputFormat({ fastStart: 'fragmented', minimumFragmentDuration: fragmentDuration })
-        : new WebMOutputFormat({ minimumClusterDuration: fragmentDuration });
+        ? new Mp4OutputFormat({ fastStart: 'fragmented', minimumFragmentDuration: 0 })
+        : new WebMOutputFormat({ minimumClusterDuration: 0 });
     this.#output = new Output({ format, target });
     const track = new EncodedVideoPacketSource(name);
     this.#output.addVideoTrack(track);
@@ -110,8 +109,9 @@ class Recording {
     await this.#encode(at);
   }
 
-  /** Writes everything up to `at` seconds. */
+  /** Writes everything up to `at` seconds: a key frame until when the picture lasts, and one that ends the fragment of the first. */
   async write(at) {
+    await this.#encode(at, true);
     await this.#encode(at, true);
     await this.#flush();
   }
