@@ -17,9 +17,10 @@ export const needs = ['curl'];
 /** Large files into and out of a session by curl, against a server of a few lines. */
 export async function run(runs: number): Promise<Comparison[]> {
   const directory = await mkdtemp(path.join(tmpdir(), 'playwright-pool-bench-'));
+  const bareFile = path.join(directory, 'bare');
   try {
     await using service = await ServiceProcess.start();
-    await using bare = await ServerProcess.start('file-server.js', path.join(directory, 'bare'));
+    await using bare = await ServerProcess.start('file-server.js', bareFile);
     const { session_id: id } = await service.client.browsers.create({});
     const fs = `${service.url}/browsers/${id}/fs`;
     const [source, target] = [path.join(directory, 'source'), path.join(directory, 'target')];
@@ -28,9 +29,16 @@ export async function run(runs: number): Promise<Comparison[]> {
     const read = () => curl('--output', target, `${fs}/read_file?path=/home/user/file`);
 
     await makeFile(source, gigabyte);
+    // Each writes a new file: the service keeps one that is there until it has the whole of the other.
     const writing = await interleaved(runs, {
-      ours: () => throughput(gigabyte, write),
-      other: () => throughput(gigabyte, () => curl('--upload-file', source, bare.url)),
+      async ours() {
+        await service.client.browsers.fs.deleteFile(id, { path: '/home/user/file' }).catch(() => {});
+        return await throughput(gigabyte, write);
+      },
+      async other() {
+        await rm(bareFile, { force: true });
+        return await throughput(gigabyte, () => curl('--upload-file', source, bare.url));
+      },
     });
     const reading = await interleaved(runs, {
       ours: () => throughput(gigabyte, read),

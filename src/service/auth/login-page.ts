@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CdpEvent } from '../browsers/cdp-protocol.ts';
 import type { Session } from '../browsers/session.ts';
 import { Acting } from './acting.ts';
-import { isAllowed, isWithin } from './allowed-domains.ts';
+import { isAllowed } from './allowed-domains.ts';
 import { discover, type Discovery, type Target } from './discovery.ts';
 import { asksToLogIn, findLogin } from './find-login.ts';
 import { LoginError, type LoginInput, type LoginPageOptions, type LoginState } from './login-form.ts';
+import { emptyMs, lateStateOf, stableMs, stateOf, type LoginCourse } from './login-state.ts';
 import type { Message, ObservedFrame } from './observation.ts';
 import { SiteCookies } from './site-cookies.ts';
 import { withoutValues } from './without-values.ts';
@@ -13,10 +14,6 @@ import { WatchedPage } from './watched-page.ts';
 
 const pollMs = 100;
 const settleMs = 20_000;
-/** How long a page must have stayed as it is. */
-const stableMs = 300;
-/** How long one must have shown nothing to log in with, and been quiet, until that is taken for its answer. */
-const emptyMs = 1500;
 /** A page that shows the same as before has not answered yet, or in the same way. */
 const unchangedMs = 2500;
 /** Nothing more is expected of a page that has been quiet for so long. */
@@ -178,7 +175,7 @@ export class LoginPage {
     for (;;) {
       const frames = await this.#observed();
       const found = this.#read(frames);
-      const state = await this.#stateOf(found, frames, this.#page.quietMs);
+      const state = await stateOf(found, frames[0]!, this.#page.quietMs, this.#course);
       if (state) return state.kind === 'logged_in';
       if (performance.now() > until || (found.leadsToLogin && this.#page.quietMs > emptyMs)) return false;
       await this.#pause();
@@ -213,11 +210,11 @@ export class LoginPage {
         const isLoaded = frames[0]!.ready !== 'loading';
         const isUsable = !found.isWaiting || now - since > disabledMs;
         if (isLoaded && isNew && isUsable && steady > stableMs) {
-          const state = await this.#stateOf(found, frames, steady);
+          const state = await stateOf(found, frames[0]!, steady, this.#course);
           if (state) return this.#remember(state, shown, frames);
         }
         if (now > until || (isLoaded && steady > (this.#page.status >= 500 ? emptyMs : lostMs)))
-          return this.#remember(await this.#lateState(found, frames), shown, frames);
+          return this.#remember(await lateStateOf(found, frames[0]!, this.#course), shown, frames);
       } else if (now > until) throw new LoginError('network_error', 'the page did not load within 20 s; is the site up?');
       await this.#pause();
     }
@@ -230,50 +227,18 @@ export class LoginPage {
     return found;
   }
 
-  /** What the page says; `undefined` while it may say more. */
-  async #stateOf(found: Discovery, frames: ObservedFrame[], steadyMs: number): Promise<LoginState | undefined> {
-    const { form } = found;
-    if (form.fields.length > 0) return { kind: 'asks', form };
-    if (form.external_action_message !== undefined) return steadyMs > stableMs * 2 ? { kind: 'external_action', form } : undefined;
-    const isSso = form.choices.some(({ type }) => type !== 'other' && type !== 'account');
-    const isIn = await this.#isLoggedIn(found, frames[0]!, steadyMs);
-    if (form.choices.length > 0 && (isSso || !found.canLogOut)) return steadyMs > stableMs * 3 ? { kind: 'asks', form } : undefined;
-    return isIn ? { kind: 'logged_in', url: form.url } : undefined;
-  }
-
-  async #isLoggedIn(found: Discovery, { url, ready }: ObservedFrame, steadyMs: number): Promise<boolean> {
-    const { postLoginUrl } = this.#options;
-    if (ready !== 'complete' || this.#page.status >= 500 || !this.#domains.some((domain) => isWithin(url, domain))) return false;
-    if (found.canLogOut) return true;
-    if (postLoginUrl !== undefined && isSamePage(url, postLoginUrl) && !found.leadsToLogin && this.#page.status < 400) return true;
-    if (steadyMs < stableMs * 2) return false;
-    const hasNewCookie = await this.#cookies.areNew();
-    if (this.#hasSubmitted && hasNewCookie && !found.leadsToLogin) return true;
-    if (this.#page.status >= 400 || found.leadsToLogin || steadyMs < emptyMs) return false;
-    if (this.#hasSubmitted) return isWithin(url, this.#options.domain) || hasNewCookie;
-    // A login page that sends elsewhere who comes to it has nothing to ask.
-    return this.#loginUrl !== '' && !isSamePage(url, this.#loginUrl) && (await this.#cookies.areThere());
-  }
-
-  async #lateState(found: Discovery, frames: ObservedFrame[]): Promise<LoginState> {
-    const { form } = found;
-    if (form.fields.length > 0 || form.choices.length > 0) return { kind: 'asks', form };
-    const { status } = this.#page;
-    const host = URL.canParse(form.url) ? new URL(form.url).host : 'the site';
-    if (found.hasCaptcha) throw new LoginError('captcha_blocked', `${host} shows a captcha; log in through the live view`);
-    if (status >= 500) throw new LoginError('network_error', `${host} answered with status ${status}; is the site up?`);
-    if (form.website_error !== undefined)
-      throw new LoginError('website_error', `${host} shows an error and nothing to log in with: ${this.#redacted(form.website_error)}`);
-    if (status >= 400)
-      throw new LoginError(this.#hasSubmitted ? 'website_error' : 'login_form_not_found', `${host} answered with status ${status}`);
-    const isAtHome = this.#domains.some((domain) => isWithin(frames[0]!.url, domain));
-    if (this.#hasSubmitted && isAtHome && (!found.leadsToLogin || (await this.#cookies.areNew())))
-      return { kind: 'logged_in', url: form.url };
-    const missing = form.not_found.length > 0 ? ` (but ${form.not_found.join(', ')})` : '';
-    throw new LoginError(
-      'login_form_not_found',
-      `nothing to log in with was found on ${host}${missing}; set login_url to the page that asks for the password`,
-    );
+  get #course(): LoginCourse {
+    const { domain, postLoginUrl } = this.#options;
+    return {
+      domain,
+      domains: this.#domains,
+      loginUrl: this.#loginUrl,
+      postLoginUrl,
+      hasSubmitted: this.#hasSubmitted,
+      status: this.#page.status,
+      cookies: this.#cookies,
+      redacted: (text) => this.#redacted(text),
+    };
   }
 
   #remember(state: LoginState, shown: string, frames: ObservedFrame[]): LoginState {
@@ -354,10 +319,4 @@ function shownIn({ form, canLogOut }: Discovery): string {
     action,
     canLogOut,
   ]);
-}
-
-function isSamePage(a: string, b: string): boolean {
-  if (!URL.canParse(a) || !URL.canParse(b)) return false;
-  const [one, other] = [new URL(a), new URL(b)];
-  return one.host === other.host && one.pathname.replace(/\/$/, '') === other.pathname.replace(/\/$/, '');
 }

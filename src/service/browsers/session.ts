@@ -11,6 +11,7 @@ import type { Cookie } from './cdp-protocol.ts';
 import type { Chromium } from './chromium.ts';
 import type { Clipboard } from './clipboard.ts';
 import type { Computer } from './computer.ts';
+import { IdleTimeout } from './idle-timeout.ts';
 import { LiveView, type LiveViewer } from './live-view.ts';
 import type { ProfileCopy } from './profile-directories.ts';
 import type { ProxyAccess } from './proxy-connection.ts';
@@ -37,11 +38,6 @@ export type SessionSettings = {
 /** A Chromium that was started for a session, on a copy of a profile if it has one. */
 export type LaunchedChromium = { chromium: Chromium; copy: ProfileCopy | undefined };
 
-/** An idle session that is found so late was not idle all that time. */
-const lateMs = 1000;
-/** Longer than it takes until clients are pinged. */
-const graceMs = 6000;
-
 /** The session path of downloads for which a client chose no directory. */
 export const downloadDirectory = '/home/user/Downloads';
 
@@ -65,6 +61,7 @@ export class Session {
   readonly #clock: Clock;
   readonly #connections = new Set<ClientConnection>();
   readonly #screencasts = new Set<Screencast>();
+  readonly #idleTimeout: IdleTimeout;
   readonly #end = new AbortController();
   #hold = new AbortController();
   #browser: SessionBrowser;
@@ -73,8 +70,6 @@ export class Session {
   #token: string;
   #liveViewToken: string;
   #endedAt: number | undefined;
-  #activeAt = 0;
-  #cancelIdle = () => {};
 
   constructor(options: {
     id: string;
@@ -90,6 +85,7 @@ export class Session {
     this.settings = settings;
     this.createdAt = clock.now();
     this.#clock = clock;
+    this.#idleTimeout = new IdleTimeout(clock, () => void this.end());
     this.#browser = this.#browserOf(launched.chromium);
     this.#profile = new SessionProfile(settings.profile, settings.saveChanges ? launched.copy : undefined);
     this.#token = newToken(this.id);
@@ -197,31 +193,15 @@ export class Session {
     this.#closeConnections();
   }
 
-  /** Restarts the idle countdown. */
+  /** Somebody uses it: the idle timeout counts from now on. */
   touch(): void {
-    this.#activeAt = this.#clock.now();
+    this.#idleTimeout.touch();
   }
 
   /** Ends the session once it was idle for so long; never with `undefined`. */
   watchIdle(timeoutSeconds: number | undefined): void {
-    this.#cancelIdle();
-    this.#cancelIdle = () => {};
-    if (timeoutSeconds === undefined || !this.alive) return;
-    this.touch();
-    const check = () => {
-      const now = this.#clock.now();
-      // It may have been set back.
-      this.#activeAt = Math.min(this.#activeAt, now);
-      const restMs = this.#activeAt + timeoutSeconds * 1000 - now;
-      if (restMs > 0) {
-        this.#cancelIdle = this.#clock.after(restMs, check);
-      } else if (restMs < -lateMs) {
-        // The clock was put forward, or the service slept: whoever is there had no chance to show it.
-        this.#activeAt = now - timeoutSeconds * 1000 + graceMs;
-        this.#cancelIdle = this.#clock.after(graceMs, check);
-      } else void this.end();
-    };
-    check();
+    if (timeoutSeconds === undefined || !this.alive) this.#idleTimeout.stop();
+    else this.#idleTimeout.start(timeoutSeconds);
   }
 
   /** Rejects when the browser does not answer within 2 s. */
@@ -314,7 +294,7 @@ export class Session {
   #markEnded(): void {
     if (!this.alive) return;
     this.#endedAt = this.#clock.now();
-    this.#cancelIdle();
+    this.#idleTimeout.stop();
     this.#end.abort(new OperationError('conflict', `the browser session ${this.id} ended during the action`));
     this.#closeConnections();
   }
