@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 /** How a running service is reached; kept in its data directory, readable by its user alone. */
@@ -15,6 +16,9 @@ export type ServiceRecord = { pid: number; url: string; apiKey: string };
 const joinTimeoutMs = 30_000;
 /** How long one call to a service that should be there may take, in ms. */
 const callTimeoutMs = 5000;
+/** How long, in ms, and how often is waited for a service that another process starts. */
+const othersStartMs = 10_000;
+const pollMs = 20;
 const largestLog = 1024 * 1024;
 
 /** The data directory is held by a service. `record` says which, unless it can't be read. */
@@ -50,11 +54,13 @@ export async function joinService(options: { dataDirectory: string; userPid: num
   const deadline = AbortSignal.timeout(joinTimeoutMs);
   const signal = options.signal ? AbortSignal.any([options.signal, deadline]) : deadline;
   for (;;) {
-    const record = await readServiceRecord(dataDirectory);
+    const record = readServiceRecord(dataDirectory);
     if (record && (await addUser(record, userPid))) return record;
     if (options.signal?.aborted) throw options.signal.reason;
     if (deadline.aborted) throw new Error(`no service of the data directory ${dataDirectory} answered within ${joinTimeoutMs / 1000} s`);
-    await startEmbeddedService(dataDirectory, userPid, signal);
+    using start = claimStart(dataDirectory);
+    if (start) await startEmbeddedService(dataDirectory, userPid, signal);
+    else await sleep(pollMs, undefined, { signal }).catch(() => {});
   }
 }
 
@@ -91,9 +97,9 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-export async function readServiceRecord(dataDirectory: string): Promise<ServiceRecord | undefined> {
+export function readServiceRecord(dataDirectory: string): ServiceRecord | undefined {
   try {
-    const { pid, url, apiKey } = JSON.parse(await readFile(recordFile(dataDirectory), 'utf8')) as Partial<ServiceRecord>;
+    const { pid, url, apiKey } = JSON.parse(readFileSync(recordFile(dataDirectory), 'utf8')) as Partial<ServiceRecord>;
     return pid && url && apiKey ? { pid, url, apiKey } : undefined;
   } catch {
     return undefined;
@@ -124,15 +130,38 @@ export async function removeUnfinished(dataDirectory: string): Promise<void> {
   await Promise.all(left.map((name) => rm(join(dataDirectory, name), { force: true })));
 }
 
+/**
+ * The right to start the service of a directory, until it is disposed; `undefined` while a living process has it. Two services at once would
+ * do no harm, but take processor time from each other: one of them finds the directory in use.
+ */
+function claimStart(dataDirectory: string): Disposable | undefined {
+  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  const file = join(dataDirectory, 'service.starting');
+  try {
+    writeFileSync(file, String(process.pid), { flag: 'wx', mode: 0o600 });
+    return { [Symbol.dispose]: () => rmSync(file, { force: true }) };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  if (isLeftBehind(file)) rmSync(file, { force: true });
+  return undefined;
+}
+
+/** Whether the process that wrote its id there was killed. Another one may have its id by now. */
+function isLeftBehind(file: string): boolean {
+  try {
+    return !isRunning(Number(readFileSync(file, 'utf8'))) || Date.now() - statSync(file).mtimeMs > othersStartMs;
+  } catch {
+    // It is gone.
+    return false;
+  }
+}
+
 /** Resolves when a service of the directory answers: the one started here, or one that another process started at the same time. */
 async function startEmbeddedService(dataDirectory: string, userPid: number, signal: AbortSignal): Promise<void> {
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
   const logFile = join(dataDirectory, 'service.log');
-  const logSize = await stat(logFile).then(
-    ({ size }) => size,
-    () => 0,
-  );
-  const log = await open(logFile, logSize > largestLog ? 'w' : 'a', 0o600);
+  const logSize = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
+  const log = openSync(logFile, logSize > largestLog ? 'w' : 'a', 0o600);
   try {
     const logStart = logSize > largestLog ? 0 : logSize;
     // A debugger's NODE_OPTIONS are meant for the tests: the service outlives them.
@@ -141,7 +170,7 @@ async function startEmbeddedService(dataDirectory: string, userPid: number, sign
       detached: true,
       cwd: dataDirectory,
       env,
-      stdio: ['ignore', 'pipe', log.fd],
+      stdio: ['ignore', 'pipe', log],
     });
     try {
       await firstLine(child, signal);
@@ -154,7 +183,7 @@ async function startEmbeddedService(dataDirectory: string, userPid: number, sign
       child.unref();
     }
   } finally {
-    await log.close();
+    closeSync(log);
   }
 }
 

@@ -155,7 +155,7 @@ async function openStore(dataDirectory: string | undefined): Promise<Database> {
     return await openDatabase(join(dataDirectory, 'service.db'));
   } catch (error) {
     if (!(error instanceof DatabaseInUseError)) throw error;
-    throw new DataDirectoryInUseError(dataDirectory, await readServiceRecord(dataDirectory));
+    throw new DataDirectoryInUseError(dataDirectory, readServiceRecord(dataDirectory));
   }
 }
 

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -71,6 +71,32 @@ test('of many who join at once all join one service', async ({ directory, startU
   const services = await Promise.all(Array.from({ length: 6 }, () => joinService({ dataDirectory: directory, userPid: user.pid })));
   expect(new Set(services.map(({ url }) => url)).size).toBe(1);
   await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([services[0]!.pid]);
+});
+
+test('while a process starts the service, no other does', async ({ directory, startUser }) => {
+  const [starting, joining] = [startUser(), startUser()];
+  await mkdir(directory);
+  await writeFile(join(directory, 'service.starting'), String(starting.pid));
+  const joined = joinService({ dataDirectory: directory, userPid: joining.pid });
+  await setTimeout(500);
+  expect(processesWith(directory)).toEqual([]);
+
+  starting.kill('SIGKILL');
+  await callerOf(await joined)('GET', '/browsers');
+  expect(existsSync(join(directory, 'service.starting'))).toBe(false);
+});
+
+test('a service is started although another process has the id of who was killed while it started one', async ({
+  directory,
+  startUser,
+}) => {
+  const user = startUser();
+  await mkdir(directory);
+  const file = join(directory, 'service.starting');
+  await writeFile(file, String(user.pid));
+  const before = new Date(Date.now() - 60_000);
+  await utimes(file, before, before);
+  await callerOf(await joinService({ dataDirectory: directory, userPid: user.pid }))('GET', '/browsers');
 });
 
 test('a service that was killed is replaced, whatever its record says', async ({ directory, startUser }) => {
@@ -174,7 +200,7 @@ test('a record that cannot be read is no record', async ({ directory }) => {
   await mkdir(directory, { recursive: true });
   for (const text of ['', '{', '{"pid":1}', 'null']) {
     await writeFile(join(directory, 'service.json'), text);
-    expect(await readServiceRecord(directory)).toBeUndefined();
+    expect(readServiceRecord(directory)).toBeUndefined();
   }
   await writeServiceRecord(directory, { pid: 1, url: 'http://127.0.0.1:1', apiKey: 'k' });
   expect(JSON.parse(await readFile(join(directory, 'service.json'), 'utf8'))).toEqual({ pid: 1, url: 'http://127.0.0.1:1', apiKey: 'k' });
