@@ -19,9 +19,9 @@ type Field = { id: string; client: Client; page: Page };
 export async function run(runs: number): Promise<Comparison[]> {
   return await withField(async (field) => {
     const { page } = field;
-    // The slow ones take Playwright up to 20 s, which needs no warming up.
+    // Half a minute, which needs no warming up and hardly varies.
     const typed = await interleavedCold(
-      Math.min(runs, 2),
+      1,
       sides(field, { text: keys }, () => page.keyboard.type(keys)),
     );
     const inserted = await interleaved(
