@@ -59,11 +59,15 @@ async function loaded(page: Page) {
 async function colorAt(page: Page, second: number): Promise<Color> {
   return await page.locator('video').evaluate(async (element, second) => {
     const video = element as HTMLVideoElement;
-    await new Promise((resolve, reject) => {
-      video.addEventListener('seeked', resolve, { once: true });
-      setTimeout(() => reject(new Error(`the video of ${video.duration} s can't be shown at ${second} s`)), 5000);
-      video.currentTime = second;
-    });
+    if (video.currentTime !== second) {
+      await new Promise((resolve, reject) => {
+        setTimeout(() => reject(new Error(`the video of ${video.duration} s can't be shown at ${second} s`)), 5000);
+        // Once it has sought, the picture may be the one from before for a moment yet.
+        const presented = new Promise((done) => video.requestVideoFrameCallback(done));
+        video.addEventListener('seeked', () => void presented.then(resolve), { once: true });
+        video.currentTime = second;
+      });
+    }
     const context = new OffscreenCanvas(1, 1).getContext('2d')!;
     context.drawImage(video, video.videoWidth / 2, video.videoHeight / 2, 1, 1, 0, 0, 1, 1);
     const bits = Array.from(context.getImageData(0, 0, 1, 1).data.slice(0, 3), (value) => (value > 127 ? 1 : 0)).join('');
