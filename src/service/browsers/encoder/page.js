@@ -109,9 +109,9 @@ class Recording {
     await this.#encode(at);
   }
 
-  /** Writes everything up to `at` seconds: a key frame until when the picture lasts, and one that ends the fragment of the first. */
+  /** Writes everything up to `at` seconds: a frame until when the picture lasts, and a key frame, which ends the fragment. */
   async write(at) {
-    await this.#encode(at, true);
+    await this.#encode(at);
     await this.#encode(at, true);
     await this.#flush();
   }
