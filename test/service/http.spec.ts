@@ -313,16 +313,17 @@ test('the handler learns that its caller closed the connection while the answer 
 });
 
 test('a caller that has its answers and closes the connection has not hung up', async ({ server, noticed, call }) => {
-  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
-  const poll = `POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`;
-  for (const count of [1, 2, 3]) {
-    socket.write(poll);
-    await expect.poll(() => noticed.polls).toBe(count);
-    noticed.finishPoll({ count });
-    await once(socket, 'data');
+  for (const [connection, counts] of Object.entries({ 'keep-alive': [1, 2, 3], close: [4] })) {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+    const head = `Host: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nConnection: ${connection}\r\nContent-Length: 0\r\n\r\n`;
+    for (const count of counts) {
+      socket.write(`POST /poll HTTP/1.1\r\n${head}`);
+      await expect.poll(() => noticed.polls).toBe(count);
+      noticed.finishPoll({ count });
+      await once(socket, 'data');
+    }
+    await once(socket.destroy(), 'close');
   }
-  socket.destroy();
-  await once(socket, 'close');
   await call('GET', '/things/a');
   expect(noticed.aborts).toBe(0);
 });

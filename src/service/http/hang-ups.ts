@@ -28,7 +28,9 @@ export class HangUps {
       const answeredAt = performance.now();
       const listeners: Listeners = {
         // A reset that came after the caller's own end is told to writes only; one of no bytes is not seen by a caller that still reads.
-        end: () => socket.write(''),
+        end: () => {
+          if (socket.writable) socket.write('');
+        },
         close: (hadError) => {
           if (hadError && performance.now() - answeredAt < unreadMs) hungUp();
         },
