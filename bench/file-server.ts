@@ -15,3 +15,4 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   await pipeline(request, createWriteStream(file));
   response.end();
 }
+process.stdin.resume().once('end', () => process.exit());

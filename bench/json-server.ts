@@ -7,3 +7,4 @@ const answer = JSON.stringify({ id: 'kpn5v8ek0gfzbd1p2hqv2x3y', name: 'bench', c
 const server = createServer((_request, response) => {
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': answer.length }).end(answer);
 }).listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+process.stdin.resume().once('end', () => process.exit());

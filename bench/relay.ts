@@ -9,3 +9,4 @@ const server = createServer({ noDelay: true }, (client) => {
   client.on('error', () => upstream.destroy());
   upstream.on('error', () => client.destroy());
 }).listen(0, '127.0.0.1', () => console.log(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`));
+process.stdin.resume().once('end', () => process.exit());

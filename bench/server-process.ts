@@ -13,10 +13,10 @@ export class ServerProcess implements AsyncDisposable {
     this.#stop = stop;
   }
 
-  /** `name` is that of a file beside this one; the server prints its URL first. */
+  /** `name` is that of a file beside this one; the server prints its URL first, and ends with its stdin, so that none is left by a killed bench. */
   static async start(name: string, ...args: string[]): Promise<ServerProcess> {
     const file = fileURLToPath(new URL(name, import.meta.url));
-    const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [file, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
     const [url] = (await once(createInterface(child.stdout), 'line', { signal: AbortSignal.timeout(30_000) })) as [string];
     return new ServerProcess(url, async () => {
       child.kill();
