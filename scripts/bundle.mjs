@@ -21,7 +21,16 @@ const programs = [
 ];
 
 /** Of the dependencies: many files, of which few are needed. The declarations still import them. */
-const bundled = ['zod'];
+const bundled = ['undici', 'zod'];
+
+/** What is used of undici, which would load three times as long as a whole, in each worker before it has a browser. */
+const partOfUndici = `
+import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
+import request from 'undici/lib/api/api-request.js';
+export { default as Pool } from 'undici/lib/dispatcher/pool.js';
+export { default as errors } from 'undici/lib/core/errors.js';
+Dispatcher.prototype.request = request;
+`;
 
 rmSync(join(root, 'dist'), { recursive: true, force: true });
 await bundleEncoderPage();
@@ -38,7 +47,7 @@ async function bundlePrograms() {
     input: Object.fromEntries(entries.map((path) => [path.replace(/\.js$/, ''), join(root, 'build', path)])),
     platform: 'node',
     external: [...builtinModules, /^node:/, ...external.map((name) => new RegExp(`^${name}(/|$)`))],
-    plugins: [keepPlaces()],
+    plugins: [keepPlaces(), inPlaceOf('undici', partOfUndici)],
   });
   await bundle.write({
     dir: join(root, 'dist'),
@@ -48,6 +57,16 @@ async function bundlePrograms() {
     // Functions and classes keep their names, and statements their lines: both are in stack traces.
     minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: false } },
   });
+}
+
+/** A module of our own in place of a package's. */
+function inPlaceOf(name, code) {
+  const id = join(root, 'build', `part-of-${name}.js`);
+  return {
+    name: `part-of-${name}`,
+    resolveId: (source) => (source === name ? id : undefined),
+    load: (path) => (path === id ? code : undefined),
+  };
 }
 
 /** Modules find files beside them by their `import.meta.url`, which stays what it would be without a bundle. */
