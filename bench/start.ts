@@ -1,10 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { setTimeout } from 'node:timers/promises';
 import type { Comparison } from './comparison.ts';
 import { ServiceProcess } from './service.ts';
-
-const root = fileURLToPath(new URL('..', import.meta.url));
+import { root } from './suite.ts';
 
 export const runs = 9;
 

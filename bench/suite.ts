@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+/** Of the repository. */
+export const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** A Playwright suite: its config, which of its files and on how many workers, and what its processes find in their environment. */
 export type Suite = { config: string; files?: string; workers?: number; environment?: Record<string, string> };

@@ -1,15 +1,18 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { interleavedCold, median, type Comparison } from './comparison.ts';
 import { PageServer } from './pages.ts';
 import { ServiceProcess } from './service.ts';
 import { executable } from './stock.ts';
-import { timeSuite, type Suite } from './suite.ts';
+import { root, timeSuite, type Suite } from './suite.ts';
 
 export const runs = 5;
 
 const unusedTests = 500;
+
+/** Within the repository, whose packages it finds. */
+const project = path.join(root, 'test-results-bench', 'project');
 
 const measures = {
   short: 'a suite of 200 short tests on 2 workers, against stock Playwright',
@@ -64,10 +67,11 @@ export async function limits(): Promise<Comparison[]> {
 
 async function withSuites<T>(environment: Record<string, string>, use: (suite: SuiteOf) => Promise<T>): Promise<T> {
   await using pages = await PageServer.start();
+  await installProject();
   const directory = await mkdtemp(path.join(tmpdir(), 'playwright-pool-bench-'));
   try {
     return await use((files, side, workers) => ({
-      config: 'bench/suites/suites.config.ts',
+      config: path.join(project, 'suites', 'suites.config.ts'),
       files,
       workers,
       environment: {
@@ -83,6 +87,17 @@ async function withSuites<T>(environment: Record<string, string>, use: (suite: S
     // The embedded service of the last run may be removing its own files yet.
     await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
+}
+
+/** The suites in a project that has the package installed. Where it is no part of a `node_modules`, Playwright compiles it like tests. */
+async function installProject(): Promise<void> {
+  const installed = path.join(project, 'node_modules', 'playwright-pool');
+  await rm(project, { recursive: true, force: true });
+  await mkdir(installed, { recursive: true });
+  await cp(path.join(root, 'dist'), path.join(installed, 'dist'), { recursive: true });
+  await cp(path.join(root, 'package.json'), path.join(installed, 'package.json'));
+  await cp(path.join(root, 'bench', 'suites'), path.join(project, 'suites'), { recursive: true });
+  await writeFile(path.join(project, 'package.json'), JSON.stringify({ type: 'module' }));
 }
 
 /** From a failed test to the first page of the next one, in the worker that is started for it: the median, in milliseconds. */

@@ -4,7 +4,7 @@ const { BENCH_SIDE, BENCH_CHROMIUM } = process.env;
 
 export default defineConfig({
   testDir: '.',
-  outputDir: '../../test-results-bench',
+  outputDir: '../test-results',
   fullyParallel: true,
   reporter: 'dot',
   use: BENCH_SIDE === 'stock' ? { launchOptions: { executablePath: BENCH_CHROMIUM } } : {},

@@ -1,9 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LeasedFrom, LedgerEntry } from './ledger.ts';
+
+/** How long a reaper may take to listen before another one is started, in milliseconds. */
+const startTime = 2000;
 
 /** What a worker tells the reaper: who it is, and how its leases are given back. Travels over the reaper's socket only. */
 export type Hello = {
@@ -66,20 +70,39 @@ export async function connectReaper(options: {
   signal: AbortSignal;
 }): Promise<ReaperConnection> {
   const path = reaperSocket(options.directory);
-  let socket = await tryConnect(path);
-  if (!socket) {
-    const reaper = spawn(process.execPath, [options.reaper, options.directory, String(options.runnerPid)], {
-      detached: true,
-      stdio: 'ignore',
-      env: reaperEnvironment(),
-    });
-    reaper.unref();
-    while (!(socket = await tryConnect(path))) {
-      if (options.signal.aborted) throw new Error(`The reaper that gives leases back did not start (${options.reaper})`);
-      await delay(10);
-    }
+  for (;;) {
+    const socket = await tryConnect(path);
+    if (socket) return new ReaperConnection(socket);
+    if (options.signal.aborted) throw new Error(`The reaper that gives leases back did not start (${options.reaper})`);
+    if (isFirstToStart(options.directory)) startReaper(options);
+    await delay(10);
   }
-  return new ReaperConnection(socket);
+}
+
+function startReaper({ reaper, directory, runnerPid }: { reaper: string; directory: string; runnerPid: number }): void {
+  const child = spawn(process.execPath, [reaper, directory, String(runnerPid)], {
+    detached: true,
+    stdio: 'ignore',
+    env: reaperEnvironment(),
+  });
+  child.unref();
+}
+
+/**
+ * Of workers that begin together one starts the reaper, and the others wait for it, a while. Two at once would do no harm, but take processor
+ * time from the tests: the second one finds the socket in use.
+ */
+function isFirstToStart(directory: string): boolean {
+  const file = join(directory, 'reaper.starting');
+  try {
+    writeFileSync(file, '', { flag: 'wx', mode: 0o600 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  if (Date.now() - statSync(file).mtimeMs < startTime) return false;
+  writeFileSync(file, '');
+  return true;
 }
 
 /** The connection to a socket that somebody listens on, `undefined` where nobody does. */

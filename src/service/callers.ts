@@ -22,7 +22,8 @@ export class Callers {
     if (projectId !== undefined && chosen !== undefined && chosen !== projectId) {
       throw new OperationError('forbidden', `the API key belongs to the project ${projectId}, and X-Kernel-Project-Id names another one`);
     }
-    const id = projectId ?? chosen ?? this.#projects.defaultId();
+    const id = projectId ?? chosen;
+    if (id === undefined) return this.#projects.defaultId();
     if (!this.#projects.isActive(id)) throw new OperationError('project_not_found', `there is no active project with the id ${id}`);
     return id;
   }
