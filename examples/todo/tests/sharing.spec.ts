@@ -10,7 +10,7 @@ test('the share link is copied', async ({ list, page, clipboard }) => {
 
 test('a to-do is pasted', async ({ list, page, clipboard }) => {
   await clipboard.write('Buy 2 l of milk');
-  await list.input.focus();
+  await list.input.click();
   await page.keyboard.press('ControlOrMeta+V');
   await page.keyboard.press('Enter');
   await expect(list.checkbox('Buy 2 l of milk')).toBeVisible();

@@ -41,7 +41,7 @@ test('the keyboard is enough', async ({ list, page }) => {
 });
 
 test('text is typed by the computer that the browser runs on', async ({ list, page, computer }) => {
-  await list.input.focus();
+  await list.input.click();
   await computer.type('Water the plants: Übung macht den Meister 🌱');
   await page.keyboard.press('Enter');
   await expect(list.checkbox('Water the plants: Übung macht den Meister 🌱')).toBeVisible();
