@@ -23,6 +23,7 @@ export class Callers {
       throw new OperationError('forbidden', `the API key belongs to the project ${projectId}, and X-Kernel-Project-Id names another one`);
     }
     const id = projectId ?? chosen;
+    // Which is active: it is chosen from those.
     if (id === undefined) return this.#projects.defaultId();
     if (!this.#projects.isActive(id)) throw new OperationError('project_not_found', `there is no active project with the id ${id}`);
     return id;
