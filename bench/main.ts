@@ -67,6 +67,7 @@ async function printComparisons(names: string[], isShort: boolean): Promise<void
   const bars = readBars();
   const rows: Row[] = [];
   let isWhole = true;
+  let hasFailed = false;
   for (const name of names) {
     const { run, runs, needs = [] } = await benches[name]!();
     const missing = needs.filter((program) => !isInstalled(program));
@@ -76,11 +77,16 @@ async function printComparisons(names: string[], isShort: boolean): Promise<void
       continue;
     }
     const started = performance.now();
-    for (const comparison of await run(isShort ? 1 : runs)) rows.push(toRow(comparison, bars));
+    try {
+      for (const comparison of await run(isShort ? 1 : runs)) rows.push(toRow(comparison, bars));
+    } catch (error) {
+      console.error(`${name}: broke off`, error);
+      hasFailed = true;
+    }
     console.log(`${name}: ${Math.round((performance.now() - started) / 1000)} s`);
   }
   console.table(rows);
-  if (!isShort && (!isWhole || rows.some(({ result }) => result === 'missed'))) process.exitCode = 1;
+  if (hasFailed || (!isShort && (!isWhole || rows.some(({ result }) => result === 'missed')))) process.exitCode = 1;
 }
 
 async function printCurves(names: string[]): Promise<void> {
