@@ -1,4 +1,4 @@
-import type { ErrorObject } from '../contract/errors.ts';
+import type { ErrorObject } from '../contract/error-object.ts';
 
 /** Which call an error is about. `url` has no query, since a query may hold tokens. */
 export type CallName = { readonly method: string; readonly url: string };

@@ -1,9 +1,9 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import type { Dispatcher } from 'undici';
-import type { ErrorObject } from '../contract/errors.ts';
+import type { ErrorObject } from '../contract/error-object.ts';
+import { pageHeaders } from '../contract/headers.ts';
 import { empty, type Operation, type Page, type ResponseKind, type TokenPage } from '../contract/operation.ts';
-import { pageHeaders } from '../contract/pagination.ts';
 import type { Deadline } from './deadline.ts';
 import type { OpenEvents } from './event-stream.ts';
 import { type ErrorAnswer, type ServiceError, serviceError } from './errors.ts';

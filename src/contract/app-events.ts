@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { errorObject } from './errors.ts';
+import { errorObject } from './error-object.ts';
 import { timestamp } from './values.ts';
 
 /** The only region there is. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { chunkHeaders } from './headers.ts';
 import { octets, operation, tokenList } from './operation.ts';
 import { queryInteger } from './pagination.ts';
 
@@ -22,14 +23,6 @@ export type AuditLog = z.output<typeof auditLog>;
 
 /** A line of an export; its `event_id` is the `x-request-id` of the answer. */
 export type ExportedAuditLog = AuditLog & { event_id: string };
-
-/** The headers of an export chunk. The hash is that of the body as it is sent; the cursor is missing on the last chunk. */
-export const chunkHeaders = {
-  sha256: 'X-Content-Sha256',
-  rowCount: 'X-Row-Count',
-  hasMore: 'X-Has-More',
-  nextCursor: 'X-Next-Cursor',
-} as const;
 
 const longestWindow = 30 * 24 * 60 * 60 * 1000;
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { appAction, errorEvent, heartbeatEvent, logEvent, region } from './app-events.ts';
-import { empty, events, filePart, json, list, multipart, operation } from './operation.ts';
+import { filePart } from './file-part.ts';
+import { empty, events, json, list, multipart, operation } from './operation.ts';
 import { pageQuery, queryBoolean } from './pagination.ts';
 import { since } from './since.ts';
 import { timestamp } from './values.ts';

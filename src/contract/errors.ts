@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { ErrorObject } from './error-object.ts';
 
 /** Every error code of the service with the status that it answers. */
 export const errorStatus = {
@@ -32,17 +32,6 @@ export type ErrorCode = keyof typeof errorStatus;
 
 /** The statuses that every operation may answer. */
 export const commonErrors = [400, 401, 413, 415, 500, 503, 507] as const;
-
-const part = z.object({ code: z.string(), message: z.string() });
-
-/** The body of every error answer. */
-export const errorObject = part.extend({
-  details: z.array(part).optional(),
-  inner_error: part.optional(),
-  existing_id: z.string().optional().describe('What is in the way of what was to be created'),
-});
-
-export type ErrorObject = z.output<typeof errorObject>;
 
 /** Thrown wherever an operation can't be carried out; becomes the error answer of its code. */
 export class OperationError extends Error {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { empty, events, filePart, json, multipart, octets, operation } from './operation.ts';
+import { filePart } from './file-part.ts';
+import { empty, events, json, multipart, octets, operation } from './operation.ts';
 import { absolutePath, timestamp } from './values.ts';
 
 /** Permission bits in octal. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { errorObject, errorStatus } from './errors.ts';
+import { errorObject } from './error-object.ts';
+import { errorStatus } from './errors.ts';
 import {
   type DeprecatedOperation,
   errorsOf,
@@ -11,7 +12,7 @@ import {
   pathParameterNames,
   type ResponseKind,
 } from './operation.ts';
-import { pageHeaders } from './pagination.ts';
+import { pageHeaders } from './headers.ts';
 
 type Schema = z.core.JSONSchema.BaseSchema;
 type Content = { [mediaType: string]: { schema?: Schema; encoding?: { [field: string]: { style: 'deepObject'; explode: boolean } } } };

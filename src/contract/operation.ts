@@ -1,5 +1,6 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { commonErrors } from './errors.ts';
+import type { FilePart } from './file-part.ts';
 
 /**
  * One entry of the contract: everything that client, service and documents need to know of an operation.
@@ -76,10 +77,6 @@ export type QueryOutput<O extends Operation> = O['query'] extends z.ZodType ? z.
 export type BodyInput<O extends Operation> = O['body'] extends z.ZodType ? z.input<O['body']> : undefined;
 export type BodyOutput<O extends Operation> = O['body'] extends z.ZodType ? z.output<O['body']> : undefined;
 
-/** What stands in a schema for a file of a multipart body; client and service have types of their own for it. */
-export type FilePart = { readonly [isFilePart]: true };
-declare const isFilePart: unique symbol;
-
 /** The fields of a multipart body with an `F` for each of its files. */
 export type MultipartInput<M extends Multipart, F> = WithFiles<z.input<M['schema']>, F>;
 export type MultipartOutput<M extends Multipart, F> = WithFiles<z.output<M['schema']>, F>;
@@ -129,9 +126,6 @@ export function events<S extends z.ZodType>(event: S): Events<S> {
 export function multipart<S extends z.ZodObject>(schema: S, options: { plain?: keyof S['shape'] & string } = {}): Multipart<S> {
   return { kind: 'multipart', schema, ...options };
 }
-
-/** Any value is one: what counts is that it came, or is sent, as a file. */
-export const filePart = z.custom<FilePart>((value) => value !== undefined, 'must be a file').meta({ type: 'string', format: 'binary' });
 
 export function isOperation(node: Operation | OperationTree): node is Operation {
   return typeof node['method'] === 'string';

@@ -1,14 +1,5 @@
 import { z } from 'zod';
 
-/** The headers of a list answer: exactly `true` or `false`, and the absolute index of the next page's first item, or the token of the next page. */
-export const pageHeaders = {
-  hasMore: 'X-Has-More',
-  nextOffset: 'X-Next-Offset',
-  limit: 'X-Limit',
-  offset: 'X-Offset',
-  nextPageToken: 'X-Next-Page-Token',
-} as const;
-
 /** An integer in a query string. */
 export function queryInteger() {
   return z.coerce.number<number | string>().int();

@@ -5,7 +5,8 @@ import { expect, test } from '@playwright/test';
 import * as fc from 'fast-check';
 import { z } from 'zod';
 import { OperationError } from '../../src/contract/errors.ts';
-import { filePart, multipart } from '../../src/contract/operation.ts';
+import { filePart } from '../../src/contract/file-part.ts';
+import { multipart } from '../../src/contract/operation.ts';
 import { multipartBody } from '../../src/service/http/multipart.ts';
 import { contentType, encoded, type Part } from '../support/uploads.ts';
 

@@ -1,9 +1,9 @@
 import { expect } from '@playwright/test';
 import type { z } from 'zod';
 import { contract } from '../../src/contract/contract.ts';
-import { errorObject } from '../../src/contract/errors.ts';
+import { errorObject } from '../../src/contract/error-object.ts';
 import { errorsOf, operationsOf, type Operation } from '../../src/contract/operation.ts';
-import { pageHeaders } from '../../src/contract/pagination.ts';
+import { pageHeaders } from '../../src/contract/headers.ts';
 
 export type ReceivedAnswer = { method: string; path: string; status: number; headers: Headers; text: string };
 

@@ -1,4 +1,5 @@
-import { chunkHeaders, type auditLogs } from '../../contract/audit-logs.ts';
+import type { auditLogs } from '../../contract/audit-logs.ts';
+import { chunkHeaders } from '../../contract/headers.ts';
 import type { QueryOutput } from '../../contract/operation.ts';
 import { invalidField } from '../browsers/session-settings.ts';
 import type { HandlerTree } from '../http/handler.ts';

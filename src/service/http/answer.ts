@@ -3,7 +3,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import parseRange from 'range-parser';
 import { OperationError } from '../../contract/errors.ts';
 import type { Operation, Page, ResponseKind, TokenPage } from '../../contract/operation.ts';
-import { pageHeaders } from '../../contract/pagination.ts';
+import { pageHeaders } from '../../contract/headers.ts';
 import { sendEvents, type AnsweredContext } from './event-answer.ts';
 import { WithStatus, type Bytes, type StoredBytes } from './handler.ts';
 

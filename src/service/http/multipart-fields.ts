@@ -1,4 +1,5 @@
-import { filePart, type Multipart } from '../../contract/operation.ts';
+import { filePart } from '../../contract/file-part.ts';
+import type { Multipart } from '../../contract/operation.ts';
 
 /** The keys that lead to a field: `files[0][file]`, `files[0].file` and `files.0.file` have `['files', '0', 'file']`. */
 export type FieldPath = readonly string[];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import type { ErrorObject } from '../../contract/errors.ts';
+import type { ErrorObject } from '../../contract/error-object.ts';
 import type { Clock } from '../clock.ts';
 
 /** Shorter than the shortest idle timeout, so that a client that merely listens stays active. */

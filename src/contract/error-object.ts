@@ -1,0 +1,12 @@
+import { z } from 'zod';
+
+const part = z.object({ code: z.string(), message: z.string() });
+
+/** The body of every error answer. */
+export const errorObject = part.extend({
+  details: z.array(part).optional(),
+  inner_error: part.optional(),
+  existing_id: z.string().optional().describe('What is in the way of what was to be created'),
+});
+
+export type ErrorObject = z.output<typeof errorObject>;

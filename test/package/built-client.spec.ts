@@ -1,0 +1,53 @@
+import { expect } from '@playwright/test';
+import { createClient } from '../../src/client/index.ts';
+import { contract } from '../../src/contract/contract.ts';
+import { type Operation, operationsOf, pathParameterNames } from '../../src/contract/operation.ts';
+import { apiKey, type ScriptedAnswer, test } from '../client/recording-server.ts';
+
+/** Only calls that are safe to repeat are repeated after it. */
+const failure: ScriptedAnswer = { status: 500, json: { code: 'internal_error', message: 'once' } };
+
+test('the built client has the contract without its schemas, and calls every operation as its source does', async ({ serve }) => {
+  const built = (await import('playwright-pool/client')) as { createClient: typeof createClient };
+  const call = async (create: typeof createClient, name: string, operation: Operation) => {
+    const server = await serve(failure, answerOf(operation));
+    await using client = create({ baseURL: server.url, apiKey, maxRetries: 1 });
+    const node = name.split('.').reduce<unknown>((tree, key) => (tree as Record<string, unknown>)[key], client);
+    const outcome = await outcomeOf(() => (node as (...args: unknown[]) => unknown)(...argumentsOf(operation)));
+    const calls = server.calls.map(({ method, url, headers }) => [method, url, headers.accept, headers['content-type']?.split(';')[0]]);
+    return [name, { outcome, calls }] as const;
+  };
+  const operations = [...operationsOf(contract)].filter(([, operation]) => !('deprecated' in operation));
+  const callAll = async (create: typeof createClient) =>
+    Object.fromEntries(await Promise.all(operations.map(([name, operation]) => call(create, name, operation))));
+  expect(await callAll(built.createClient)).toEqual(await callAll(createClient));
+});
+
+function argumentsOf({ path, body, query }: Operation): unknown[] {
+  const isBytes = body && 'kind' in body && body.kind === 'octets';
+  return [...pathParameterNames(path), ...(body ? [isBytes ? 'bytes' : {}] : []), ...(query ? [{}] : [])];
+}
+
+function answerOf({ responses }: Operation): ScriptedAnswer {
+  const [status, { kind }] = Object.entries(responses)[0]!;
+  const answered = { status: Number(status) };
+  if (kind === 'empty') return answered;
+  if (kind === 'octets') return { ...answered, text: 'bytes' };
+  if (kind === 'events') return { ...answered, headers: { 'content-type': 'text/event-stream' }, text: 'data: {"event":"one"}\n\n' };
+  return { ...answered, json: kind === 'json' ? { a: 1 } : [{ a: 1 }] };
+}
+
+/** What a call comes to: the first item of what is iterated, the text of bytes, or the name of the error. */
+async function outcomeOf(call: () => unknown): Promise<unknown> {
+  try {
+    const value = call() as AsyncIterable<unknown> | Promise<unknown>;
+    if (Symbol.asyncIterator in value) {
+      for await (const item of value) return { item };
+      return 'no items';
+    }
+    const answer = (await value) as { text?: () => Promise<string> } | undefined;
+    return answer?.text ? await answer.text() : answer;
+  } catch (error) {
+    return (error as Error).name;
+  }
+}
