@@ -51,7 +51,7 @@ async function bundlePrograms() {
     input: Object.fromEntries(entries.map((path) => [path.replace(/\.js$/, ''), join(root, 'build', path)])),
     platform: 'node',
     external: [...builtinModules, /^node:/, /^undici\//, ...external.map((name) => new RegExp(`^${name}(/|$)`))],
-    plugins: [keepPlaces(), undiciInPart(), contractInOutline(await outline())],
+    plugins: [keepPlaces(), undiciInPart(), contractInOutline()],
   });
   await bundle.write({
     dir: join(root, 'dist'),
@@ -72,23 +72,23 @@ function undiciInPart() {
   };
 }
 
-/** The contract as the client needs it, to call what its declarations describe: building the schemas takes 50 ms, in each worker too. */
-async function outline() {
+/** The client calls what its declarations describe, and does without the schemas: building them takes 50 ms, in each worker too. */
+function contractInOutline() {
+  const outline = join(root, 'build', 'outline.js');
+  const client = join(root, 'build', 'src', 'client', sep);
+  return {
+    name: 'contract-in-outline',
+    resolveId: (source, importer) => (importer?.startsWith(client) && source === '../contract/contract.js' ? outline : undefined),
+    load: async (path) => (path === outline ? `export const contract = ${await outlineOfContract()};` : undefined),
+  };
+}
+
+async function outlineOfContract() {
   const { contract } = await import('../build/src/contract/contract.js');
   return JSON.stringify(contract, (key, value) => {
     if (['summary', 'errors', 'scope', 'former', 'headers'].includes(key)) return undefined;
     return value instanceof z.ZodType ? {} : value;
   });
-}
-
-function contractInOutline(outline) {
-  const file = join(root, 'build', 'outline.js');
-  const client = join(root, 'build', 'src', 'client', sep);
-  return {
-    name: 'contract-in-outline',
-    resolveId: (source, importer) => (importer?.startsWith(client) && source === '../contract/contract.js' ? file : undefined),
-    load: (path) => (path === file ? `export const contract = ${outline};` : undefined),
-  };
 }
 
 /** Modules find files beside them by their `import.meta.url`, which stays what it would be without a bundle. */
