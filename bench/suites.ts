@@ -29,7 +29,7 @@ export async function run(runs: number): Promise<Comparison[]> {
       ours: () => timeSuite(suite('short', 'ours', 2)),
       other: () => timeSuite(suite('short', 'stock', 2)),
     });
-    const unused = await interleavedCold(Math.min(runs, 3), {
+    const unused = await interleavedCold(Math.min(runs, 2), {
       ours: () => timeSuite(suite('unused', 'ours', 1)),
       other: () => timeSuite(suite('unused', 'stock', 1)),
     });

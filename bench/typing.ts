@@ -29,7 +29,7 @@ export async function run(runs: number): Promise<Comparison[]> {
       sides(field, { text: letters }, () => page.keyboard.insertText(letters)),
     );
     const paused = await interleavedCold(
-      runs,
+      Math.min(runs, 2),
       sides(field, { text: pausedKeys, delay }, () => page.keyboard.type(pausedKeys, { delay })),
     );
     return [
