@@ -1,118 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
-import { Worker } from 'node:worker_threads';
-import { expect, test as base } from '@playwright/test';
-import { z } from 'zod';
-import { OperationError } from '../../src/contract/errors.ts';
-import { empty, json, octets, operation } from '../../src/contract/operation.ts';
-import { systemClock } from '../../src/service/clock.ts';
-import { createApp } from '../../src/service/http/app.ts';
-import type { HandlerTree } from '../../src/service/http/handler.ts';
-import { listen, type HttpServer } from '../../src/service/http/server.ts';
-
-const key = 'the-key';
-
-/** A contract that has one of each kind of request and answer, so that this layer is tested alone. */
-const contract = {
-  echo: operation({
-    method: 'POST',
-    path: '/things/{id}/echo',
-    summary: '',
-    query: z.strictObject({
-      tags: z.record(z.string(), z.string()).optional(),
-      methods: z.array(z.string()).optional(),
-      text: z.string().optional(),
-    }),
-    body: z.strictObject({ a: z.int().default(1) }).prefault({}),
-    responses: { 200: json(z.unknown()) },
-    errors: [],
-  }),
-  get: operation({ method: 'GET', path: '/things/{id}', summary: '', responses: { 200: json(z.unknown()) }, errors: [404, 409] }),
-  put: operation({ method: 'PUT', path: '/things/{id}', summary: '', responses: { 201: empty }, errors: [] }),
-  remove: operation({ method: 'DELETE', path: '/things/{id}', summary: '', responses: { 204: empty }, errors: [] }),
-  poll: operation({ method: 'POST', path: '/poll', summary: '', responses: { 200: json(z.unknown()), 204: empty }, errors: [] }),
-  download: operation({ method: 'GET', path: '/bytes', summary: '', responses: { 200: octets() }, errors: [] }),
-  upload: operation({ method: 'PUT', path: '/bytes', summary: '', body: octets(), responses: { 200: json(z.unknown()) }, errors: [] }),
-};
-
-type Init = { body?: RequestInit['body']; headers?: Record<string, string>; duplex?: 'half' };
-
-/** What the handlers noticed. */
-type Noticed = { aborts: number; polls: number; closedStreams: number; produced: number; finishPoll: (value?: object) => void };
-
-type Fixtures = {
-  server: HttpServer;
-  noticed: Noticed;
-  call: (method: string, path: string, init?: Init) => Promise<Response>;
-  bodyLimit: number | undefined;
-};
-
-const test = base.extend<Fixtures>({
-  bodyLimit: [undefined, { option: true }],
-  noticed: async ({}, use) => use({ aborts: 0, polls: 0, closedStreams: 0, produced: 0, finishPoll: () => {} }),
-  server: async ({ noticed, bodyLimit }, use) => {
-    const app = createApp({
-      contract,
-      handlers: handlersOf(noticed),
-      clock: systemClock,
-      callers: {
-        identify: (token) => (token === key ? { id: 'key-1', name: 'test', email: 'key-1@example.com', projectId: undefined } : undefined),
-        projectOf: () => 'project-1',
-      },
-      openapi: async () => ({ openapi: '3.1.0' }),
-      ...(bodyLimit && { bodyLimit }),
-    });
-    const server = await listen({ fetch: app.fetch, port: 0, upgrade: (_, socket) => socket.destroy() });
-    await use(server);
-    server.stop();
-    await server.drain();
-  },
-  call: async ({ server }, use) => {
-    await use((method, path, init) =>
-      fetch(server.url + path, { method, ...init, headers: { authorization: `Bearer ${key}`, ...init?.headers } }),
-    );
-  },
-});
-
-function handlersOf(noticed: Noticed): HandlerTree<typeof contract> {
-  return {
-    echo: ({ params, query, body }) => ({ params, query, body }),
-    get({ params }) {
-      if (params.id === 'missing') throw new OperationError('not_found', 'no such thing');
-      if (params.id === 'taken') throw new OperationError('conflict', 'taken');
-      if (params.id === 'broken') throw new TypeError('secret internals');
-      return params;
-    },
-    put: () => undefined,
-    remove: () => undefined,
-    async poll({ signal }) {
-      noticed.polls += 1;
-      signal.addEventListener('abort', () => (noticed.aborts += 1));
-      return new Promise((resolve) => (noticed.finishPoll = resolve));
-    },
-    download: () => ({ stream: bytes(noticed), size: 64 * 1024 * 1024 }),
-    async upload({ body }) {
-      let size = 0;
-      for await (const chunk of body) size += (chunk as Buffer).length;
-      return { size };
-    },
-  };
-}
-
-async function codeOf(answer: Response): Promise<string> {
-  return ((await answer.json()) as { code: string }).code;
-}
-
-function bytes(noticed: Noticed): Readable {
-  const stream = new Readable({
-    read() {
-      noticed.produced += 64 * 1024;
-      this.push(noticed.produced > 64 * 1024 * 1024 ? null : Buffer.alloc(64 * 1024, noticed.produced / 65536));
-    },
-  });
-  return stream.on('close', () => (noticed.closedStreams += 1));
-}
+import { expect } from '@playwright/test';
+import { key, test } from './http-layer.ts';
 
 test('every answer has a request id of its own', async ({ call }) => {
   const ids = await Promise.all(
@@ -276,58 +166,6 @@ test('an operation with an empty answer beside another gives it for nothing', as
   expect(noticed.aborts).toBe(0);
 });
 
-for (const [how, hangUp] of [
-  ['closes', 'destroy'],
-  ['resets', 'resetAndDestroy'],
-  ['half-closes', 'end'],
-] as const) {
-  test(`the handler learns that its caller ${how} the connection`, async ({ server, noticed }) => {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-    socket.on('error', () => {}).resume();
-    socket.write(`POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`);
-    await expect.poll(() => noticed.polls).toBe(1);
-    expect(noticed.aborts).toBe(0);
-    socket[hangUp]();
-    await expect.poll(() => noticed.aborts).toBe(1);
-    noticed.finishPoll();
-  });
-}
-
-test('the handler learns that its caller closed the connection while the answer was written', async ({ server, noticed }) => {
-  const closed = new Int32Array(new SharedArrayBuffer(8));
-  const request = `POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`;
-  const caller = new Worker(
-    `const { workerData: { port, request, closed } } = require('node:worker_threads');
-    const socket = require('node:net').connect(port, '127.0.0.1', () => socket.write(request));
-    socket.on('close', () => Atomics.notify(closed, Atomics.store(closed, 1, 1)));
-    Atomics.waitAsync(closed, 0, 0).value.then(() => socket.destroy());`,
-    { eval: true, workerData: { port: Number(new URL(server.url).port), request, closed } },
-  );
-  await expect.poll(() => noticed.polls).toBe(1);
-  noticed.finishPoll({});
-  // The answer is written in this turn of the event loop, before it can be read that the caller is gone.
-  Atomics.notify(closed, 0);
-  expect(Atomics.wait(closed, 1, 0, 5000)).not.toBe('timed-out');
-  await expect.poll(() => noticed.aborts).toBe(1);
-  await caller.terminate();
-});
-
-test('a caller that has its answers and closes the connection has not hung up', async ({ server, noticed, call }) => {
-  for (const [connection, counts] of Object.entries({ 'keep-alive': [1, 2, 3], close: [4] })) {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
-    const head = `Host: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nConnection: ${connection}\r\nContent-Length: 0\r\n\r\n`;
-    for (const count of counts) {
-      socket.write(`POST /poll HTTP/1.1\r\n${head}`);
-      await expect.poll(() => noticed.polls).toBe(count);
-      noticed.finishPoll({ count });
-      await once(socket, 'data');
-    }
-    await once(socket.destroy(), 'close');
-  }
-  await call('GET', '/things/a');
-  expect(noticed.aborts).toBe(0);
-});
-
 test('bytes are streamed as fast as they are read, and no faster', async ({ server, noticed }) => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
   socket.pause();
@@ -385,16 +223,6 @@ test('a malformed Host header is a bad request', async ({ server }) => {
   socket.destroy();
 });
 
-test('a caller that breaks off its body is no error of the service', async ({ server, call }) => {
-  const logged: unknown[][] = [];
-  const original = console.error;
-  console.error = (...parts) => logged.push(parts);
-  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
-  socket.write(`POST /things/a/echo HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 100\r\n\r\n{"a":`);
-  await call('GET', '/things/a');
-  socket.destroy();
-  await once(socket, 'close');
-  expect((await call('GET', '/things/a')).status).toBe(200);
-  console.error = original;
-  expect(logged).toEqual([]);
-});
+async function codeOf(answer: Response): Promise<string> {
+  return ((await answer.json()) as { code: string }).code;
+}

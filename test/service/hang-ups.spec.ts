@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { Worker } from 'node:worker_threads';
+import { expect } from '@playwright/test';
+import { key, test } from './http-layer.ts';
+
+for (const [how, hangUp] of [
+  ['closes', 'destroy'],
+  ['resets', 'resetAndDestroy'],
+  ['half-closes', 'end'],
+] as const) {
+  test(`the handler learns that its caller ${how} the connection`, async ({ server, noticed }) => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    socket.on('error', () => {}).resume();
+    socket.write(`POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`);
+    await expect.poll(() => noticed.polls).toBe(1);
+    expect(noticed.aborts).toBe(0);
+    socket[hangUp]();
+    await expect.poll(() => noticed.aborts).toBe(1);
+    noticed.finishPoll();
+  });
+}
+
+test('the handler learns that its caller closed the connection while the answer was written', async ({ server, noticed }) => {
+  const closed = new Int32Array(new SharedArrayBuffer(8));
+  const request = `POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`;
+  const caller = new Worker(
+    `const { workerData: { port, request, closed } } = require('node:worker_threads');
+    const socket = require('node:net').connect(port, '127.0.0.1', () => socket.write(request));
+    socket.on('close', () => Atomics.notify(closed, Atomics.store(closed, 1, 1)));
+    Atomics.waitAsync(closed, 0, 0).value.then(() => socket.destroy());`,
+    { eval: true, workerData: { port: Number(new URL(server.url).port), request, closed } },
+  );
+  await expect.poll(() => noticed.polls).toBe(1);
+  noticed.finishPoll({});
+  // The answer is written in this turn of the event loop, before it can be read that the caller is gone.
+  Atomics.notify(closed, 0);
+  expect(Atomics.wait(closed, 1, 0, 5000)).not.toBe('timed-out');
+  await expect.poll(() => noticed.aborts).toBe(1);
+  await caller.terminate();
+});
+
+test('a caller that has its answers and closes the connection has not hung up', async ({ server, noticed, call }) => {
+  for (const [connection, counts] of Object.entries({ 'keep-alive': [1, 2, 3], close: [4] })) {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+    const head = `Host: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nConnection: ${connection}\r\nContent-Length: 0\r\n\r\n`;
+    for (const count of counts) {
+      socket.write(`POST /poll HTTP/1.1\r\n${head}`);
+      await expect.poll(() => noticed.polls).toBe(count);
+      noticed.finishPoll({ count });
+      await once(socket, 'data');
+    }
+    await once(socket.destroy(), 'close');
+  }
+  await call('GET', '/things/a');
+  expect(noticed.aborts).toBe(0);
+});
+
+test('a caller that breaks off its body is no error of the service', async ({ server, call }) => {
+  const logged: unknown[][] = [];
+  const original = console.error;
+  console.error = (...parts) => logged.push(parts);
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+  socket.write(`POST /things/a/echo HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 100\r\n\r\n{"a":`);
+  await call('GET', '/things/a');
+  socket.destroy();
+  await once(socket, 'close');
+  expect((await call('GET', '/things/a')).status).toBe(200);
+  console.error = original;
+  expect(logged).toEqual([]);
+});

@@ -1,0 +1,109 @@
+import { Readable } from 'node:stream';
+import { test as base } from '@playwright/test';
+import { z } from 'zod';
+import { OperationError } from '../../src/contract/errors.ts';
+import { empty, json, octets, operation } from '../../src/contract/operation.ts';
+import { systemClock } from '../../src/service/clock.ts';
+import { createApp } from '../../src/service/http/app.ts';
+import type { HandlerTree } from '../../src/service/http/handler.ts';
+import { listen, type HttpServer } from '../../src/service/http/server.ts';
+
+export const key = 'the-key';
+
+/** A contract that has one of each kind of request and answer, so that this layer is tested alone. */
+const contract = {
+  echo: operation({
+    method: 'POST',
+    path: '/things/{id}/echo',
+    summary: '',
+    query: z.strictObject({
+      tags: z.record(z.string(), z.string()).optional(),
+      methods: z.array(z.string()).optional(),
+      text: z.string().optional(),
+    }),
+    body: z.strictObject({ a: z.int().default(1) }).prefault({}),
+    responses: { 200: json(z.unknown()) },
+    errors: [],
+  }),
+  get: operation({ method: 'GET', path: '/things/{id}', summary: '', responses: { 200: json(z.unknown()) }, errors: [404, 409] }),
+  put: operation({ method: 'PUT', path: '/things/{id}', summary: '', responses: { 201: empty }, errors: [] }),
+  remove: operation({ method: 'DELETE', path: '/things/{id}', summary: '', responses: { 204: empty }, errors: [] }),
+  poll: operation({ method: 'POST', path: '/poll', summary: '', responses: { 200: json(z.unknown()), 204: empty }, errors: [] }),
+  download: operation({ method: 'GET', path: '/bytes', summary: '', responses: { 200: octets() }, errors: [] }),
+  upload: operation({ method: 'PUT', path: '/bytes', summary: '', body: octets(), responses: { 200: json(z.unknown()) }, errors: [] }),
+};
+
+type Init = { body?: RequestInit['body']; headers?: Record<string, string>; duplex?: 'half' };
+
+/** What the handlers noticed. */
+type Noticed = { aborts: number; polls: number; closedStreams: number; produced: number; finishPoll: (value?: object) => void };
+
+type Fixtures = {
+  server: HttpServer;
+  noticed: Noticed;
+  call: (method: string, path: string, init?: Init) => Promise<Response>;
+  bodyLimit: number | undefined;
+};
+
+/** The HTTP layer on a contract of its own. */
+export const test = base.extend<Fixtures>({
+  bodyLimit: [undefined, { option: true }],
+  noticed: async ({}, use) => use({ aborts: 0, polls: 0, closedStreams: 0, produced: 0, finishPoll: () => {} }),
+  server: async ({ noticed, bodyLimit }, use) => {
+    const app = createApp({
+      contract,
+      handlers: handlersOf(noticed),
+      clock: systemClock,
+      callers: {
+        identify: (token) => (token === key ? { id: 'key-1', name: 'test', email: 'key-1@example.com', projectId: undefined } : undefined),
+        projectOf: () => 'project-1',
+      },
+      openapi: async () => ({ openapi: '3.1.0' }),
+      ...(bodyLimit && { bodyLimit }),
+    });
+    const server = await listen({ fetch: app.fetch, port: 0, upgrade: (_, socket) => socket.destroy() });
+    await use(server);
+    server.stop();
+    await server.drain();
+  },
+  call: async ({ server }, use) => {
+    await use((method, path, init) =>
+      fetch(server.url + path, { method, ...init, headers: { authorization: `Bearer ${key}`, ...init?.headers } }),
+    );
+  },
+});
+
+function handlersOf(noticed: Noticed): HandlerTree<typeof contract> {
+  return {
+    echo: ({ params, query, body }) => ({ params, query, body }),
+    get({ params }) {
+      if (params.id === 'missing') throw new OperationError('not_found', 'no such thing');
+      if (params.id === 'taken') throw new OperationError('conflict', 'taken');
+      if (params.id === 'broken') throw new TypeError('secret internals');
+      return params;
+    },
+    put: () => undefined,
+    remove: () => undefined,
+    async poll({ signal }) {
+      noticed.polls += 1;
+      signal.addEventListener('abort', () => (noticed.aborts += 1));
+      return new Promise((resolve) => (noticed.finishPoll = resolve));
+    },
+    download: () => ({ stream: bytes(noticed), size: 64 * 1024 * 1024 }),
+    async upload({ body }) {
+      let size = 0;
+      for await (const chunk of body) size += (chunk as Buffer).length;
+      return { size };
+    },
+  };
+}
+
+function bytes(noticed: Noticed): Readable {
+  const stream = new Readable({
+    read() {
+      noticed.produced += 64 * 1024;
+      this.push(noticed.produced > 64 * 1024 * 1024 ? null : Buffer.alloc(64 * 1024, noticed.produced / 65536));
+    },
+  });
+  return stream.on('close', () => (noticed.closedStreams += 1));
+}
