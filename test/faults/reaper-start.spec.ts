@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, test as base } from '@playwright/test';
+import { connectReaper, type ReaperConnection } from '../../src/reaper/holder.ts';
+
+type Fixtures = {
+  /** A run whose reaper notes that it was started; the run ends with the test. */
+  run: { directory: string; connect(): Promise<ReaperConnection>; starts(): number };
+};
+
+const program = pathToFileURL(join(import.meta.dirname, '../../dist/src/reaper/main.js')).href;
+
+const test = base.extend<Fixtures>({
+  run: async ({}, use, testInfo) => {
+    // A socket's path may have some hundred characters only.
+    const directory = mkdtempSync(join(tmpdir(), 'playwright-pool-run-'));
+    const [starts, reaper] = [testInfo.outputPath('starts'), testInfo.outputPath('reaper.mjs')];
+    writeFileSync(starts, '');
+    writeFileSync(
+      reaper,
+      `import { appendFileSync } from 'node:fs';
+       appendFileSync(${JSON.stringify(starts)}, '.');
+       await import(${JSON.stringify(program)});`,
+    );
+    const runner = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+    const connections: ReaperConnection[] = [];
+    const connect = async () => {
+      const connection = await connectReaper({ directory, runnerPid: runner.pid!, reaper, signal: AbortSignal.timeout(20_000) });
+      connections.push(connection);
+      return connection;
+    };
+    await use({ directory, connect, starts: () => readFileSync(starts, 'utf8').length });
+    for (const connection of connections) connection[Symbol.dispose]();
+    runner.kill();
+    await once(runner, 'exit');
+    await expect.poll(() => existsSync(directory), { timeout: 10_000 }).toBe(false);
+  },
+});
+
+test('workers that begin together start one reaper', async ({ run }) => {
+  await Promise.all([run.connect(), run.connect(), run.connect()]);
+  expect(run.starts()).toBe(1);
+});
+
+test('a worker that was killed before it had started the reaper is waited for, and not for ever', async ({ run }) => {
+  writeFileSync(join(run.directory, 'reaper.starting'), '');
+  await Promise.all([run.connect(), run.connect()]);
+  expect(run.starts()).toBe(1);
+});
