@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
 import { createClient } from '../../src/client/index.ts';
 import { contract } from '../../src/contract/contract.ts';
@@ -10,7 +11,7 @@ const failure: ScriptedAnswer = { status: 500, json: { code: 'internal_error', m
 test('the built client has the contract without its schemas, and calls every operation as its source does', async ({ serve }) => {
   const built = (await import('playwright-pool/client')) as { createClient: typeof createClient };
   const call = async (create: typeof createClient, name: string, operation: Operation) => {
-    const server = await serve(failure, answerOf(operation));
+    const server = await serve(failure, ...answersOf(operation));
     await using client = create({ baseURL: server.url, apiKey, maxRetries: 1 });
     const node = name.split('.').reduce<unknown>((tree, key) => (tree as Record<string, unknown>)[key], client);
     const outcome = await outcomeOf(() => (node as (...args: unknown[]) => unknown)(...argumentsOf(operation)));
@@ -28,26 +29,37 @@ function argumentsOf({ path, body, query }: Operation): unknown[] {
   return [...pathParameterNames(path), ...(body ? [isBytes ? 'bytes' : {}] : []), ...(query ? [{}] : [])];
 }
 
-function answerOf({ responses }: Operation): ScriptedAnswer {
+/** Event streams break off once. */
+function answersOf({ responses }: Operation): ScriptedAnswer[] {
   const [status, { kind }] = Object.entries(responses)[0]!;
   const answered = { status: Number(status) };
-  if (kind === 'empty') return answered;
-  if (kind === 'octets') return { ...answered, text: 'bytes' };
-  if (kind === 'events') return { ...answered, headers: { 'content-type': 'text/event-stream' }, text: 'data: {"event":"one"}\n\n' };
-  return { ...answered, json: kind === 'json' ? { a: 1 } : [{ a: 1 }] };
+  if (kind === 'empty') return [answered];
+  if (kind === 'octets') return [{ ...answered, text: 'bytes' }];
+  if (kind === 'events') return [breakOff, { ...answered, headers: { 'content-type': 'text/event-stream' }, text: event(2) }];
+  return [{ ...answered, json: kind === 'json' ? { a: 1 } : [{ a: 1 }] }];
 }
 
-/** What a call comes to: the first item of what is iterated, the text of bytes, or the name of the error. */
+function breakOff(_request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write(event(1), () => setImmediate(() => response.destroy()));
+}
+
+function event(second: number): string {
+  return `data: ${JSON.stringify({ event: 'log', timestamp: `2026-01-01T00:00:0${second}Z`, message: `event ${second}` })}\n\n`;
+}
+
+/** What a call comes to: the items of what is iterated, two at most, the text of bytes, and the name of the error. */
 async function outcomeOf(call: () => unknown): Promise<unknown> {
+  const items: unknown[] = [];
   try {
     const value = call() as AsyncIterable<unknown> | Promise<unknown>;
     if (Symbol.asyncIterator in value) {
-      for await (const item of value) return { item };
-      return 'no items';
+      for await (const item of value) if (items.push(item) === 2) break;
+      return items;
     }
     const answer = (await value) as { text?: () => Promise<string> } | undefined;
     return answer?.text ? await answer.text() : answer;
   } catch (error) {
-    return (error as Error).name;
+    return [...items, (error as Error).name];
   }
 }
