@@ -86,7 +86,8 @@ function contractInOutline() {
 async function outlineOfContract() {
   const { contract } = await import('../build/src/contract/contract.js');
   return JSON.stringify(contract, (key, value) => {
-    if (['summary', 'errors', 'scope', 'former', 'headers'].includes(key)) return undefined;
+    // For documents alone: the client would only carry them.
+    if (key === 'summary') return undefined;
     return value instanceof z.ZodType ? {} : value;
   });
 }
