@@ -10,8 +10,8 @@ const failure: ScriptedAnswer = { status: 500, json: { code: 'internal_error', m
 
 test('the built client has the contract without its schemas, and calls every operation as its source does', async ({ serve }) => {
   const built = (await import('playwright-pool/client')) as { createClient: typeof createClient };
-  const call = async (create: typeof createClient, name: string, operation: Operation) => {
-    const server = await serve(failure, ...answersOf(operation));
+  const call = async (create: typeof createClient, name: string, operation: Operation, answers: ScriptedAnswer[]) => {
+    const server = await serve(...answers);
     await using client = create({ baseURL: server.url, apiKey, maxRetries: 1 });
     const node = name.split('.').reduce<unknown>((tree, key) => (tree as Record<string, unknown>)[key], client);
     const outcome = await outcomeOf(() => (node as (...args: unknown[]) => unknown)(...argumentsOf(operation)));
@@ -19,9 +19,13 @@ test('the built client has the contract without its schemas, and calls every ope
     return [name, { outcome, calls }] as const;
   };
   const operations = [...operationsOf(contract)].filter(([, operation]) => !('deprecated' in operation));
-  const callAll = async (create: typeof createClient) =>
-    Object.fromEntries(await Promise.all(operations.map(([name, operation]) => call(create, name, operation))));
-  expect(await callAll(built.createClient)).toEqual(await callAll(createClient));
+  for (const before of [[], [failure]]) {
+    const callAll = async (create: typeof createClient) =>
+      Object.fromEntries(
+        await Promise.all(operations.map(([name, operation]) => call(create, name, operation, [...before, ...answersOf(operation)]))),
+      );
+    expect(await callAll(built.createClient)).toEqual(await callAll(createClient));
+  }
 });
 
 function argumentsOf({ path, body, query }: Operation): unknown[] {
