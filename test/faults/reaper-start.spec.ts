@@ -26,7 +26,8 @@ const test = base.extend<Fixtures>({
        appendFileSync(${JSON.stringify(starts)}, '.');
        await import(${JSON.stringify(program)});`,
     );
-    const runner = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+    // It ends with this process too, however that ends.
+    const runner = spawn(process.execPath, ['--eval', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
     const connections: ReaperConnection[] = [];
     const connect = async () => {
       const connection = await connectReaper({ directory, runnerPid: runner.pid!, reaper, signal: AbortSignal.timeout(20_000) });
