@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import type { ErrorObject } from '../../contract/error-object.ts';
-import type { ErrorCode } from '../../contract/errors.ts';
-import { OperationError } from '../../contract/errors.ts';
+import { OperationError, type ErrorCode } from '../../contract/errors.ts';
 
 /** What the client learns of a failure: the error itself, or that there was one which is not its business. */
 export function toOperationError(error: unknown): OperationError {
