@@ -66,36 +66,32 @@ async function main(): Promise<void> {
 async function printComparisons(names: string[], isShort: boolean): Promise<void> {
   const bars = readBars();
   const rows: Row[] = [];
-  let isWhole = true;
-  let hasFailed = false;
   for (const name of names) {
     const { run, runs, needs = [] } = await benches[name]!();
     const missing = needs.filter((program) => !isInstalled(program));
     if (missing.length > 0) {
       console.log(`${name}: left out, as this machine lacks ${missing.join(' and ')}`);
-      isWhole = false;
+      if (!isShort) process.exitCode = 1;
       continue;
     }
-    const started = performance.now();
-    try {
+    await attempt(name, async () => {
       for (const comparison of await run(isShort ? 1 : runs)) rows.push(toRow(comparison, bars));
-    } catch (error) {
-      console.error(`${name}: broke off`, error);
-      hasFailed = true;
-    }
-    console.log(`${name}: ${Math.round((performance.now() - started) / 1000)} s`);
+    });
   }
   console.table(rows);
-  if (hasFailed || (!isShort && (!isWhole || rows.some(({ result }) => result === 'missed')))) process.exitCode = 1;
+  if (!isShort && rows.some(({ result }) => result === 'missed')) process.exitCode = 1;
 }
 
 async function printCurves(names: string[]): Promise<void> {
   for (const name of names) {
     const { curves } = await benches[name]!();
-    for (const curve of (await curves?.()) ?? []) {
-      const points = curve.points.map(({ size, cost }) => `${size}: ${cost.toFixed(1)} ${curve.unit}`);
-      console.log(`${curve.measure}\n  ${points.join(', ')}; exponent ${exponent(curve).toFixed(2)}`);
-    }
+    if (!curves) continue;
+    await attempt(name, async () => {
+      for (const curve of await curves()) {
+        const points = curve.points.map(({ size, cost }) => `${size}: ${cost.toFixed(1)} ${curve.unit}`);
+        console.log(`${curve.measure}\n  ${points.join(', ')}; exponent ${exponent(curve).toFixed(2)}`);
+      }
+    });
   }
 }
 
@@ -104,12 +100,27 @@ async function printLimits(names: string[]): Promise<void> {
   const rows: object[] = [];
   for (const name of names) {
     const { limits } = await benches[name]!();
-    for (const comparison of (await limits?.()) ?? []) {
-      const { measure, ours: least, ...row } = toRow(comparison, bars);
-      rows.push({ measure, least, ...row });
-    }
+    if (!limits) continue;
+    await attempt(name, async () => {
+      for (const comparison of await limits()) {
+        const { measure, ours: least, ...row } = toRow(comparison, bars);
+        rows.push({ measure, least, ...row });
+      }
+    });
   }
   console.table(rows);
+}
+
+/** One that breaks off takes nothing from the others. */
+async function attempt(name: string, measure: () => Promise<void>): Promise<void> {
+  const started = performance.now();
+  try {
+    await measure();
+  } catch (error) {
+    console.error(`${name}: broke off`, error);
+    process.exitCode = 1;
+  }
+  console.log(`${name}: ${Math.round((performance.now() - started) / 1000)} s`);
 }
 
 function readBars(): Record<string, number> {
