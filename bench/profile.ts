@@ -15,7 +15,7 @@ const downloader = fileURLToPath(new URL('download-profile.js', import.meta.url)
 const packer = fileURLToPath(new URL('pack-profile.js', import.meta.url));
 const environment = { ...process.env, PLAYWRIGHT_POOL_API_KEY: apiKey };
 
-export const runs = 3;
+export const runs = 7;
 export const needs = ['curl', 'zstd', 'tar'];
 
 /** Downloads a profile and makes it a user-data directory again, both sides from the same service and into memory. */
@@ -31,15 +31,18 @@ export async function run(runs: number): Promise<Comparison[]> {
     },
     other: () => pipe(service, 'small'),
   });
-  const packing: number[] = [];
-  for (let run = 0; run < runs; run++) packing.push(await peakOfPacking(small));
   await storeProfile(service, 'large', 1000);
-  const { peak } = await download(service, 'large');
+  const packing: number[] = [];
+  const largePeaks: number[] = [];
+  for (let run = 0; run < Math.min(runs, 3); run++) {
+    packing.push(await peakOfPacking(small));
+    largePeaks.push((await download(service, 'large')).peak);
+  }
   return [
     { measure: 'profile of 300 MB downloaded and unpacked, against curl | zstd -dc | tar x', unit: 'ms', ...wall },
     { measure: 'peak memory of packing 300 MB', unit: 'MB', ours: packing },
     { measure: 'peak memory of downloading and unpacking 300 MB', unit: 'MB', ours: peaks },
-    { measure: 'peak memory for 1 GB, against that for 300 MB', unit: 'MB', ours: [peak], other: peaks },
+    { measure: 'peak memory for 1 GB, against that for 300 MB', unit: 'MB', ours: largePeaks, other: peaks },
   ];
 }
 
