@@ -1,14 +1,28 @@
-/** Whether there is a process of this id. */
+import { readFileSync } from 'node:fs';
+
+/** Whether there is a process of this id, and it has not ended. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
+  return !isZombie(pid);
 }
 
 /** Whether an embedded service, and all of its browsers with it, is gone; `pid` is its process, which other services have none of here. */
 export function hasEnded({ pid }: { pid?: number | undefined }): boolean {
   return pid !== undefined && !isAlive(pid);
+}
+
+/** A process that has ended keeps its id until its parent asks how: where that is gone, and process 1 is no init, seconds or for ever. */
+function isZombie(pid: number): boolean {
+  try {
+    const status = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // Follows the name, which may hold anything.
+    return status.charAt(status.lastIndexOf(')') + 2) === 'Z';
+  } catch {
+    // Other systems than Linux have an init that asks.
+    return false;
+  }
 }

@@ -8,6 +8,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { isRunning } from './is-running.ts';
 
 /** How a running service is reached; kept in its data directory, readable by its user alone. */
 export type ServiceRecord = { pid: number; url: string; apiKey: string };
@@ -85,16 +86,6 @@ export async function addUser({ pid, url, apiKey }: ServiceRecord, userPid: numb
     call.on('error', () => answer(false));
     call.end(JSON.stringify({ pid: userPid }));
   });
-}
-
-/** Whether there is a process of this id. */
-export function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
 }
 
 export function readServiceRecord(dataDirectory: string): ServiceRecord | undefined {

@@ -1,4 +1,4 @@
-import { isRunning } from './data-directory.ts';
+import { isRunning } from './is-running.ts';
 
 const pollMs = 500;
 /** How many polls in a row must find no user. */

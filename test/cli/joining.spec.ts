@@ -12,6 +12,7 @@ import { startService } from '../../src/service/service.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { callerOf } from '../support/service.ts';
+import { Zombie } from '../support/zombie.ts';
 
 type Fixtures = {
   directory: string;
@@ -64,6 +65,12 @@ test('the first who joins starts the service, and it ends with its browsers when
   await expectNoProcessWith(directory);
   expect(existsSync(join(directory, 'service.json'))).toBe(false);
   expect(existsSync(join(directory, 'sessions'))).toBe(false);
+});
+
+test('a user that has ended, and that nobody has asked how, is gone', async ({ directory }) => {
+  await using zombie = await Zombie.make();
+  await joinService({ dataDirectory: directory, userPid: zombie.pid });
+  await expectNoProcessWith(directory);
 });
 
 test('of many who join at once all join one service', async ({ directory, startUser }) => {

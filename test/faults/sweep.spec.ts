@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Ledger, runDirectory } from '../../src/reaper/ledger.ts';
 import { expect, prelude, test } from '../support/fault-runs.ts';
 import { processesWith } from '../support/processes.ts';
+import { Zombie } from '../support/zombie.ts';
 
 // What a run left behind that died together with its reaper is given back by the next one, and nothing else is.
 
@@ -79,4 +80,25 @@ test('PLAYWRIGHT_POOL_REAPER=off starts no further process, and workers give bac
   const { output, stats } = await run.finished();
   expect(stats).toMatchObject({ passed: 1, failed: 1 });
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
+});
+
+test('a run whose processes have ended, and that nobody has asked how, is swept, too', async ({ start, hosted }) => {
+  const { client } = hosted;
+  await client.browserPools.create({ name: 'ci', size: 2, headless: true });
+  await using zombie = await Zombie.make();
+  const session = await client.browserPools.acquire('ci', { tags: { 'playwright-pool.lease': 'of-zombie' } });
+  const directory = runDirectory(zombie.pid);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  new Ledger(directory).append({
+    event: 'acquired',
+    holder: `${zombie.pid}:0:${zombie.pid}`,
+    at: 1,
+    pool: 'ci',
+    lease: 'of-zombie',
+    service: { baseURL: hosted.url },
+    sessionId: session!.session_id,
+  });
+  const run = start({ files: { 'next.spec.ts': short }, ...hosted.options({ size: 2 }) });
+  expect((await run.finished()).stats).toMatchObject({ passed: 1, failed: 0 });
+  await expect.poll(() => existsSync(directory), { timeout: 20_000 }).toBe(false);
 });
