@@ -46,16 +46,13 @@ await bundlePrograms();
 
 async function bundlePrograms() {
   const entries = [...imported.map((entry) => posix.relative('dist', entry.default)), ...programs];
-  const external = Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => name !== 'undici' && !bundled.includes(name));
-  const commonJS = external.filter((name) => name !== '@playwright/test' && manifestOf(name).type !== 'module');
+  const loaded = Object.keys(dependencies).filter((name) => name !== 'undici' && !bundled.includes(name));
+  const commonJS = loaded.filter((name) => manifestOf(name).type !== 'module');
+  const external = [...loaded.filter((name) => !commonJS.includes(name)), ...Object.keys(peerDependencies)];
   const bundle = await rolldown({
     input: Object.fromEntries(entries.map((path) => [path.replace(/\.js$/, ''), join(root, 'build', path)])),
     platform: 'node',
-    external: [
-      ...builtinModules,
-      /^node:/,
-      ...external.filter((name) => !commonJS.includes(name)).map((name) => new RegExp(`^${name}(/|$)`)),
-    ],
+    external: [...builtinModules, /^node:/, ...external.map((name) => new RegExp(`^${name}(/|$)`))],
     plugins: [keepPlaces(), undiciInPart(), commonJSRequired(commonJS), contractInOutline()],
   });
   await bundle.write({
