@@ -14,12 +14,12 @@ export class Zombie implements AsyncDisposable {
   }
 
   static async make(): Promise<Zombie> {
-    // What the shell becomes knows of no child.
-    const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    // What the shell becomes knows of no child, and ends with its stdin: with this process, however that ends.
+    const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] });
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     const pid = Number(line.toString());
     // Not before the shell is gone.
-    while (!readFileSync(`/proc/${parent.pid}/cmdline`, 'utf8').startsWith('sleep')) await delay(5);
+    while (!readFileSync(`/proc/${parent.pid}/cmdline`, 'utf8').startsWith('cat')) await delay(5);
     process.kill(pid, 'SIGKILL');
     while (!readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')) await delay(5);
     return new Zombie(pid, parent);
