@@ -63,12 +63,12 @@ test('who connects and says nothing, or never ends its headers, is dropped', asy
   const sockets = ['', 'GET / HT', 'GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\nX: '].map((text) => open(text).resume());
   const trickling = sockets[2]!;
   const trickle = setInterval(() => trickling.write('x'), 100);
-  await Promise.all(sockets.map((socket) => once(socket, 'close')));
+  await Promise.all(sockets.map(dropped));
   clearInterval(trickle);
 });
 
 test('who stops in the middle of its body is dropped, and who is slow is served', async ({ open, noticed }) => {
-  const stopped = once(open(`${post}{`).resume(), 'close');
+  const stopped = dropped(open(`${post}{`).resume());
   const slow = open(post);
   const answered = once(slow, 'data');
   for (let sent = 0; sent < 10; sent += 1) {
@@ -97,7 +97,7 @@ test('who is refused before its body has come sends the rest and asks again, how
 
   const endless = open(`${refused}Transfer-Encoding: chunked\r\n\r\n`).resume();
   const sending = setInterval(() => endless.write('1\r\nx\r\n'), patienceMs / 5);
-  await once(endless, 'close');
+  await dropped(endless);
   clearInterval(sending);
 });
 
@@ -114,6 +114,11 @@ test('who waits for the service is not dropped, however long that takes', async 
   noticed.finish();
   expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /);
 });
+
+/** Resolves when a socket is closed, also by a reset: that is what one gets whose bytes cross the end of the connection. */
+function dropped(socket: Socket): Promise<void> {
+  return new Promise((resolve) => void socket.once('close', () => resolve()));
+}
 
 /** The statuses of the answers that have come so far. */
 function answersOn(socket: Socket): () => number[] {
