@@ -5,6 +5,7 @@ import { builtinModules, createRequire } from 'node:module';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { minifySync } from 'rolldown/utils';
 import { z } from 'zod';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -21,8 +22,8 @@ const programs = [
   'src/service/apps/guard.js',
 ];
 
-/** Of the dependencies: many files, of which few are needed. The declarations still import them. */
-const bundled = ['zod'];
+/** Libraries of many files, of which few are needed: a process starts sooner without looking for each. The declarations still import zod. */
+const bundled = ['zod', 'hono', '@hono/node-server'];
 
 /**
  * What is used of undici: as a whole it takes 50 ms longer to load, in each worker before it has a browser. These are no public names, hence
@@ -52,17 +53,34 @@ async function bundlePrograms() {
   const bundle = await rolldown({
     input: Object.fromEntries(entries.map((path) => [path.replace(/\.js$/, ''), join(root, 'build', path)])),
     platform: 'node',
+    // No comments that name the file of each part.
+    experimental: { attachDebugInfo: 'none' },
     external: [...builtinModules, /^node:/, ...external.map((name) => new RegExp(`^${name}(/|$)`))],
-    plugins: [keepPlaces(), undiciInPart(), commonJSRequired(commonJS), contractInOutline()],
+    plugins: [keepPlaces(), undiciInPart(), commonJSRequired(commonJS), contractInOutline(), librariesMinified()],
   });
   await bundle.write({
     dir: join(root, 'dist'),
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name].js',
     comments: false,
+    // A chunk of each library, so that there is one which nothing else is in.
+    codeSplitting: { groups: [{ test: /node_modules/, name: (path) => /node_modules\/@?(\w+)/.exec(path)[1] }] },
     // Functions and classes keep their names, and statements their lines: both are in stack traces.
-    minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: false } },
+    minify: { compress: true, mangle: { toplevel: true, keepNames: true }, codegen: { removeWhitespace: false } },
   });
+}
+
+/** Libraries on one line, as stack traces need no lines of theirs: there is a limit to the size of the package. */
+function librariesMinified() {
+  return {
+    name: 'libraries-minified',
+    generateBundle(_, chunks) {
+      for (const chunk of Object.values(chunks)) {
+        const isLibrary = chunk.moduleIds.some((path) => path.includes('/node_modules/'));
+        if (isLibrary) chunk.code = minifySync(chunk.fileName, chunk.code, { module: true }).code;
+      }
+    },
+  };
 }
 
 function undiciInPart() {
@@ -154,11 +172,14 @@ function manifestOf(name) {
   return JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8'));
 }
 
-/** The other scripts and the styles of pages, as they are. */
+/** The other scripts of pages, in which only the white space and the comments go, and the styles as they are. */
 function copyPageFiles() {
   const names = readdirSync(join(root, 'src'), { recursive: true }).filter((name) => /\.(css|js)$/.test(name));
   for (const name of names.filter((name) => !name.endsWith(join('encoder', 'page.js')))) {
-    copy(join(root, 'src', name), join(root, 'dist/src', name));
+    const target = join(root, 'dist/src', name);
+    copy(join(root, 'src', name), target);
+    if (name.endsWith('.js'))
+      writeFileSync(target, minifySync(name, readFileSync(target, 'utf8'), { compress: false, mangle: false }).code);
   }
 }
 
