@@ -55,7 +55,7 @@ async function serve(
   const { runServiceProcess } = await import('../service/service-process.ts');
   const apiKey = env['PLAYWRIGHT_POOL_API_KEY']?.trim();
   try {
-    await runServiceProcess({
+    const options = {
       port,
       dataDirectory: dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(dataDir),
       ...(apiKey && { apiKey }),
@@ -64,8 +64,8 @@ async function serve(
       ...(auditRetentionDays !== undefined && { auditRetentionDays }),
       ...(maxSessions !== undefined && { maxConcurrentSessions: maxSessions }),
       ...(clockStart !== undefined && { clock: clockFrom(clockStart) }),
-      addUser: () => true,
-    });
+    };
+    await runServiceProcess(options, { addUser: () => true });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
     throw new Error(`port ${port} is in use: choose another with --port, or leave it out for any free one`, { cause: error });

@@ -48,10 +48,16 @@ export function dataDirectoryFor(projectDirectory: string, env: NodeJS.ProcessEn
 
 /**
  * Joins the service of a data directory, starting it where none runs; it stays as long as the process `userPid` lives.
- * However many call this at once, they join one service. Rejects when none answers within 30 s.
+ * However many call this at once, they join one service. Rejects when none answers within 30 s. `firstPool` defines a pool that is about to be
+ * asked for: a service that is started here begins with its browsers.
  */
-export async function joinService(options: { dataDirectory: string; userPid: number; signal?: AbortSignal }): Promise<ServiceRecord> {
-  const { dataDirectory, userPid } = options;
+export async function joinService(options: {
+  dataDirectory: string;
+  userPid: number;
+  signal?: AbortSignal;
+  firstPool?: object | undefined;
+}): Promise<ServiceRecord> {
+  const { dataDirectory, userPid, firstPool } = options;
   const deadline = AbortSignal.timeout(joinTimeoutMs);
   const signal = options.signal ? AbortSignal.any([options.signal, deadline]) : deadline;
   for (;;) {
@@ -60,8 +66,14 @@ export async function joinService(options: { dataDirectory: string; userPid: num
     if (options.signal?.aborted) throw options.signal.reason;
     if (deadline.aborted) throw new Error(`no service of the data directory ${dataDirectory} answered within ${joinTimeoutMs / 1000} s`);
     using start = claimStart(dataDirectory);
-    if (start) await startEmbeddedService(dataDirectory, userPid, signal);
-    else await sleep(pollMs, undefined, { signal }).catch(() => {});
+    if (!start) {
+      await sleep(pollMs, undefined, { signal }).catch(() => {});
+      continue;
+    }
+    await startEmbeddedService({ dataDirectory, userPid, firstPool, signal });
+    // It knows its first user.
+    const started = readServiceRecord(dataDirectory);
+    if (started) return started;
   }
 }
 
@@ -149,7 +161,13 @@ function isLeftBehind(file: string): boolean {
 }
 
 /** Resolves when a service of the directory answers: the one started here, or one that another process started at the same time. */
-async function startEmbeddedService(dataDirectory: string, userPid: number, signal: AbortSignal): Promise<void> {
+async function startEmbeddedService(options: {
+  dataDirectory: string;
+  userPid: number;
+  firstPool: object | undefined;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { dataDirectory, userPid, firstPool, signal } = options;
   const logFile = join(dataDirectory, 'service.log');
   const logSize = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
   const log = openSync(logFile, logSize > largestLog ? 'w' : 'a', 0o600);
@@ -157,12 +175,16 @@ async function startEmbeddedService(dataDirectory: string, userPid: number, sign
     const logStart = logSize > largestLog ? 0 : logSize;
     // A debugger's NODE_OPTIONS are meant for the tests: the service outlives them.
     const { NODE_OPTIONS: _, ...env } = process.env;
-    const child = spawn(process.execPath, [embeddedServiceFile(), dataDirectory, String(userPid)], {
-      detached: true,
-      cwd: dataDirectory,
-      env,
-      stdio: ['ignore', 'pipe', log],
-    });
+    const child = spawn(
+      process.execPath,
+      [embeddedServiceFile(), dataDirectory, String(userPid), ...(firstPool ? [JSON.stringify(firstPool)] : [])],
+      {
+        detached: true,
+        cwd: dataDirectory,
+        env,
+        stdio: ['ignore', 'pipe', log],
+      },
+    );
     try {
       await firstLine(child, signal);
     } catch (error) {

@@ -3,10 +3,10 @@ import { addUser, DataDirectoryInUseError } from './data-directory.ts';
 import { runServiceProcess } from './service-process.ts';
 import { Users } from './users.ts';
 
-/** The entry point of the embedded service's own process: `embedded.js <data directory> <pid of its first user>`. */
+/** The entry point of the embedded service's own process: `embedded.js <data directory> <pid of its first user> [<pool, as JSON>]`. */
 
-const [dataDirectory, userPid] = process.argv.slice(2);
-if (!dataDirectory || !Number(userPid)) throw new Error('usage: embedded.js <data directory> <pid of its first user>');
+const [dataDirectory, userPid, firstPool] = process.argv.slice(2);
+if (!dataDirectory || !Number(userPid)) throw new Error('usage: embedded.js <data directory> <pid of its first user> [<pool, as JSON>]');
 void runOrJoin(dataDirectory, Number(userPid));
 
 /** Another service may hold the directory, and may be about to end: whichever comes first, joining it or taking its place. */
@@ -31,6 +31,9 @@ async function run(dataDirectory: string, userPid: number): Promise<void> {
   const users = new Users();
   users.add(userPid);
   const executable = process.env['PLAYWRIGHT_POOL_CHROMIUM']?.trim();
-  const end = await runServiceProcess({ dataDirectory, chromium: executable ? { executable } : {}, addUser: (pid) => users.add(pid) });
+  const end = await runServiceProcess(
+    { dataDirectory, chromium: executable ? { executable } : {} },
+    { addUser: (pid) => users.add(pid), ...(firstPool !== undefined && { firstPool: JSON.parse(firstPool) as unknown }) },
+  );
   users.watch(end);
 }

@@ -1,15 +1,12 @@
 import { removeServiceRecord, writeServiceRecord } from './data-directory.ts';
-import { startService, type ServiceOptions } from './service.ts';
+import { startService, type ServiceOptions, type SharedOptions } from './service.ts';
 
 /**
  * Runs a service as this process: announces it on stdout and in the data directory, so that others can join it,
  * and ends it and the process on SIGTERM, SIGINT and SIGHUP. Returns what ends both otherwise.
  */
-export async function runServiceProcess(
-  options: ServiceOptions & { dataDirectory: string; addUser: (pid: number) => boolean },
-): Promise<() => void> {
-  const { addUser, ...serviceOptions } = options;
-  const service = await startService(serviceOptions, addUser);
+export async function runServiceProcess(options: ServiceOptions & { dataDirectory: string }, shared: SharedOptions): Promise<() => void> {
+  const service = await startService(options, shared);
   await writeServiceRecord(options.dataDirectory, { pid: process.pid, url: service.url, apiKey: service.apiKey });
 
   let ending = false;

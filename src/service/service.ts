@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contract } from '../contract/contract.ts';
+import { OperationError } from '../contract/errors.ts';
 import type { AuthConnections } from './auth/connections.ts';
 import { flowEvents } from './auth/flow-events.ts';
 import type { ChromiumSettings } from './browsers/chromium.ts';
@@ -23,7 +24,7 @@ import type { HostedLogin } from './pages/hosted-login-page.ts';
 import { LiveViewSockets } from './pages/live-view-sockets.ts';
 import { createPages } from './pages/pages.ts';
 import type { ReplayView } from './pages/replay-pages.ts';
-import { openParts } from './parts.ts';
+import { openParts, type Parts } from './parts.ts';
 import { ApiKeyStore } from './store/api-keys.ts';
 import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './store/database.ts';
 
@@ -50,6 +51,14 @@ export type ServiceOptions = {
   bodyLimit?: number;
 };
 
+/** Of a service that other processes join. */
+export type SharedOptions = {
+  /** Registers a process as a user of the service; false when the service is about to end. */
+  addUser: (pid: number) => boolean;
+  /** The definition of a pool that its first user is about to ask for, unchecked. Its browsers start while the rest of the service does. */
+  firstPool?: unknown;
+};
+
 /** A running service. */
 export type Service = {
   readonly url: string;
@@ -62,10 +71,10 @@ export type Service = {
 const closeTimeoutMs = 10_000;
 
 /**
- * Starts a browser automation service on the loopback address. `addUser` is for one that other processes join: it registers them, and
- * is false when the service is about to end. Rejects with `DataDirectoryInUseError` when another service holds the data directory.
+ * Starts a browser automation service on the loopback address; `shared` is for one that other processes join. Rejects with
+ * `DataDirectoryInUseError` when another service holds the data directory.
  */
-export async function startService(options: ServiceOptions = {}, addUser?: (pid: number) => boolean): Promise<Service> {
+export async function startService(options: ServiceOptions = {}, shared?: SharedOptions): Promise<Service> {
   const { dataDirectory, clock = systemClock } = options;
   const directory = dataDirectory ?? (await mkdtemp(join(tmpdir(), 'playwright-pool-')));
   const database = await openStore(dataDirectory);
@@ -95,6 +104,7 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
       auditRetentionDays: options.auditRetentionDays ?? 90,
       url: () => url,
     });
+    if (shared) createFirstPool(parts, shared.firstPool);
     const { apps, auditLogs, connections, endBrowsers, projects, replays, sessions } = parts;
     const auditor = new Auditor({ contract, trail: auditLogs, clock });
     const app = createApp({
@@ -110,7 +120,7 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
         findLogin: (token) => hostedLogin(connections, token, clock),
       }),
       ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
-      ...(addUser && { addUser }),
+      ...(shared && { addUser: shared.addUser }),
     });
     const proxy = new CdpProxy({ byToken: (token) => sessions.byToken(token), clock });
     const liveViews = new LiveViewSockets({ byToken: (token) => sessions.byLiveViewToken(token), clock });
@@ -145,6 +155,16 @@ export async function startService(options: ServiceOptions = {}, addUser?: (pid:
     closeDatabase(database);
     if (dataDirectory === undefined) await rm(directory, { recursive: true, force: true });
     throw error;
+  }
+}
+
+/** Whoever asks for the pool is told what is wrong with it. */
+function createFirstPool({ pools, projects }: Parts, definition: unknown): void {
+  const { data } = contract.browserPools.create.body.safeParse(definition);
+  try {
+    if (data) pools.create(projects.defaultId(), data);
+  } catch (error) {
+    if (!(error instanceof OperationError)) throw error;
   }
 }
 

@@ -80,6 +80,27 @@ test('of many who join at once all join one service', async ({ directory, startU
   await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([services[0]!.pid]);
 });
 
+test('a service that is started for a pool makes it before anybody can ask for it', async ({ directory, startUser }) => {
+  const user = startUser();
+  const firstPool = { name: 'ci', size: 2, headless: true };
+  const call = callerOf(await joinService({ dataDirectory: directory, userPid: user.pid, firstPool }));
+  const { body: pool } = await call('GET', '/browser_pools/ci');
+  expect(pool.browser_pool_config).toMatchObject(firstPool);
+  await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.available_count).toBe(2);
+});
+
+for (const [what, firstPool] of [
+  ['malformed', { name: 'ci', size: 0 }],
+  ['refused', { name: 'ci', size: 1, profile: { name: 'nobody' } }],
+] as const) {
+  test(`a service starts although the pool that it is started for is ${what}`, async ({ directory, startUser }) => {
+    const user = startUser();
+    const call = callerOf(await joinService({ dataDirectory: directory, userPid: user.pid, firstPool }));
+    expect((await call('GET', '/browser_pools')).body).toEqual([]);
+    expect((await call('POST', '/browser_pools', firstPool)).status).toBeGreaterThanOrEqual(400);
+  });
+}
+
 test('while a process starts the service, no other does', async ({ directory, startUser }) => {
   const [starting, joining] = [startUser(), startUser()];
   await mkdir(directory);
