@@ -175,16 +175,15 @@ async function startEmbeddedService(options: {
     const logStart = logSize > largestLog ? 0 : logSize;
     // A debugger's NODE_OPTIONS are meant for the tests: the service outlives them.
     const { NODE_OPTIONS: _, ...env } = process.env;
-    const child = spawn(
-      process.execPath,
-      [embeddedServiceFile(), dataDirectory, String(userPid), ...(firstPool ? [JSON.stringify(firstPool)] : [])],
-      {
-        detached: true,
-        cwd: dataDirectory,
-        env,
-        stdio: ['ignore', 'pipe', log],
-      },
-    );
+    const child = spawn(process.execPath, [embeddedServiceFile(), dataDirectory, String(userPid)], {
+      detached: true,
+      cwd: dataDirectory,
+      env,
+      stdio: ['pipe', 'pipe', log],
+    });
+    // One that ends at once takes nothing.
+    child.stdin!.on('error', () => {});
+    child.stdin!.end(firstPool && JSON.stringify(firstPool));
     try {
       await firstLine(child, signal);
     } catch (error) {
@@ -192,7 +191,7 @@ async function startEmbeddedService(options: {
       const text = (await readFile(logFile, 'utf8').catch(() => '')).slice(logStart).trim().split('\n').slice(-20).join('\n');
       throw new Error(`the embedded service did not start; see ${logFile}${text && `:\n${text}`}`, { cause: error });
     } finally {
-      child.stdout?.destroy();
+      child.stdout!.destroy();
       child.unref();
     }
   } finally {

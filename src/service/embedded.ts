@@ -1,12 +1,17 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { addUser, DataDirectoryInUseError } from './data-directory.ts';
 import { runServiceProcess } from './service-process.ts';
 import { Users } from './users.ts';
 
-/** The entry point of the embedded service's own process: `embedded.js <data directory> <pid of its first user> [<pool, as JSON>]`. */
+/**
+ * The entry point of the embedded service's own process: `embedded.js <data directory> <pid of its first user>`. Its standard input is empty, or
+ * the pool that this user will ask for, as JSON: other users of the machine must not see it.
+ */
 
-const [dataDirectory, userPid, firstPool] = process.argv.slice(2);
-if (!dataDirectory || !Number(userPid)) throw new Error('usage: embedded.js <data directory> <pid of its first user> [<pool, as JSON>]');
+const [dataDirectory, userPid] = process.argv.slice(2);
+if (!dataDirectory || !Number(userPid)) throw new Error('usage: embedded.js <data directory> <pid of its first user>');
+const firstPool = readFileSync(0, 'utf8');
 void runOrJoin(dataDirectory, Number(userPid));
 
 /** Another service may hold the directory, and may be about to end: whichever comes first, joining it or taking its place. */
@@ -33,7 +38,7 @@ async function run(dataDirectory: string, userPid: number): Promise<void> {
   const executable = process.env['PLAYWRIGHT_POOL_CHROMIUM']?.trim();
   const end = await runServiceProcess(
     { dataDirectory, chromium: executable ? { executable } : {} },
-    { addUser: (pid) => users.add(pid), ...(firstPool !== undefined && { firstPool: JSON.parse(firstPool) as unknown }) },
+    { addUser: (pid) => users.add(pid), ...(firstPool !== '' && { firstPool: JSON.parse(firstPool) as unknown }) },
   );
   users.watch(end);
 }
