@@ -181,9 +181,9 @@ async function startEmbeddedService(options: {
       env,
       stdio: ['pipe', 'pipe', log],
     });
-    // One that ends at once takes nothing.
-    child.stdin!.on('error', () => {});
-    child.stdin!.end(firstPool && JSON.stringify(firstPool));
+    // One that ends at once takes nothing, and one that could not be spawned has no pipes.
+    child.stdin?.on('error', () => {});
+    child.stdin?.end(firstPool && JSON.stringify(firstPool));
     try {
       await firstLine(child, signal);
     } catch (error) {
@@ -191,7 +191,7 @@ async function startEmbeddedService(options: {
       const text = (await readFile(logFile, 'utf8').catch(() => '')).slice(logStart).trim().split('\n').slice(-20).join('\n');
       throw new Error(`the embedded service did not start; see ${logFile}${text && `:\n${text}`}`, { cause: error });
     } finally {
-      child.stdout!.destroy();
+      child.stdout?.destroy();
       child.unref();
     }
   } finally {
@@ -206,7 +206,8 @@ async function firstLine(child: ChildProcess, signal: AbortSignal): Promise<void
     signal.addEventListener('abort', abort, { once: true });
     child.once('error', reject);
     child.once('exit', (code, killedBy) => reject(new Error(`it ended with ${killedBy ?? `exit code ${code}`}`)));
-    createInterface({ input: child.stdout! }).once('line', () => {
+    if (!child.stdout) return;
+    createInterface({ input: child.stdout }).once('line', () => {
       signal.removeEventListener('abort', abort);
       resolve();
     });
