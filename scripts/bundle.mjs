@@ -77,7 +77,7 @@ function librariesMinified() {
     generateBundle(_, chunks) {
       for (const chunk of Object.values(chunks)) {
         const isLibrary = chunk.moduleIds.some((path) => path.includes('/node_modules/'));
-        if (isLibrary) chunk.code = minifySync(chunk.fileName, chunk.code, { module: true }).code;
+        if (isLibrary) chunk.code = minified(chunk.fileName, chunk.code, { module: true });
       }
     },
   };
@@ -176,11 +176,17 @@ function manifestOf(name) {
 function copyPageFiles() {
   const names = readdirSync(join(root, 'src'), { recursive: true }).filter((name) => /\.(css|js)$/.test(name));
   for (const name of names.filter((name) => !name.endsWith(join('encoder', 'page.js')))) {
-    const target = join(root, 'dist/src', name);
-    copy(join(root, 'src', name), target);
-    if (name.endsWith('.js'))
-      writeFileSync(target, minifySync(name, readFileSync(target, 'utf8'), { compress: false, mangle: false }).code);
+    const [source, target] = [join(root, 'src', name), join(root, 'dist/src', name)];
+    copy(source, target);
+    if (name.endsWith('.js')) writeFileSync(target, minified(name, readFileSync(source, 'utf8'), { compress: false, mangle: false }));
   }
+}
+
+/** Throws where the minifier itself would return an empty text. */
+function minified(name, text, options) {
+  const { code, errors } = minifySync(name, text, options);
+  if (errors.length > 0) throw new Error(`${name}: ${errors[0].message}`);
+  return code;
 }
 
 /** A declaration and those that it imports. */
