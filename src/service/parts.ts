@@ -129,6 +129,8 @@ export async function openParts(options: PartOptions) {
     proxyIdOf: (projectId, selector) => proxies.select(projectId, selector),
   });
   connections.open();
+  // Last, so that no browser is left where something cannot be opened.
+  pools.open();
 
   return {
     apiKeys,

@@ -18,7 +18,7 @@ import { DataDirectoryInUseError, readServiceRecord, removeUnfinished, writePriv
 import { createApp } from './http/app.ts';
 import { Auditor } from './http/audit.ts';
 import { CdpProxy } from './http/cdp-proxy.ts';
-import { listen } from './http/server.ts';
+import { listen, type HttpServer } from './http/server.ts';
 import { operationHandlers } from './operation-handlers.ts';
 import type { HostedLogin } from './pages/hosted-login-page.ts';
 import { LiveViewSockets } from './pages/live-view-sockets.ts';
@@ -104,47 +104,21 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       auditRetentionDays: options.auditRetentionDays ?? 90,
       url: () => url,
     });
-    if (shared) createFirstPool(parts, shared.firstPool);
-    const { apps, auditLogs, connections, endBrowsers, projects, replays, sessions } = parts;
-    const auditor = new Auditor({ contract, trail: auditLogs, clock });
-    const app = createApp({
-      contract,
-      handlers: operationHandlers(parts),
-      callers: new Callers(apiKeys, projects),
-      clock,
-      auditor,
-      openapi,
-      pages: createPages({
-        findReplay: (id, token) => replayView(replays, id, token),
-        findLiveView: (token) => sessions.byLiveViewToken(token),
-        findLogin: (token) => hostedLogin(connections, token, clock),
-      }),
-      ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
-      ...(shared && { addUser: shared.addUser }),
-    });
-    const proxy = new CdpProxy({ byToken: (token) => sessions.byToken(token), clock });
-    const liveViews = new LiveViewSockets({ byToken: (token) => sessions.byLiveViewToken(token), clock });
-    const server = await listen({
-      fetch: app.fetch,
-      port: options.port ?? 0,
-      follow: (...exchange) => auditor.follow(...exchange),
-      upgrade: (...upgrade) => liveViews.upgrade(...upgrade) || proxy.upgrade(...upgrade),
-    }).catch(async (error: unknown) => {
-      await endBrowsers();
-      auditLogs.close();
+    const server = await serve(parts, options, shared).catch(async (error: unknown) => {
+      await parts.endBrowsers();
+      parts.auditLogs.close();
       throw error;
     });
 
     url = server.url;
-    apps.resume();
+    parts.apps.resume();
 
     const end = async () => {
       server.stop();
-      await endBrowsers();
-      proxy.close();
-      liveViews.close();
+      await parts.endBrowsers();
+      server.closeWebSockets();
       await server.drain();
-      auditLogs.close();
+      parts.auditLogs.close();
       closeDatabase(database);
       await rm(dataDirectory === undefined ? directory : sessionsDirectory, { recursive: true, force: true, maxRetries: 10 });
     };
@@ -156,6 +130,45 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
     if (dataDirectory === undefined) await rm(directory, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** Answers for the parts over HTTP. Rejects when the port is in use. */
+async function serve(
+  parts: Parts,
+  { port = 0, bodyLimit }: ServiceOptions,
+  shared: SharedOptions | undefined,
+): Promise<HttpServer & { closeWebSockets: () => void }> {
+  if (shared) createFirstPool(parts, shared.firstPool);
+  const { apiKeys, auditLogs, clock, connections, projects, replays, sessions } = parts;
+  const auditor = new Auditor({ contract, trail: auditLogs, clock });
+  const app = createApp({
+    contract,
+    handlers: operationHandlers(parts),
+    callers: new Callers(apiKeys, projects),
+    clock,
+    auditor,
+    openapi,
+    pages: createPages({
+      findReplay: (id, token) => replayView(replays, id, token),
+      findLiveView: (token) => sessions.byLiveViewToken(token),
+      findLogin: (token) => hostedLogin(connections, token, clock),
+    }),
+    ...(bodyLimit !== undefined && { bodyLimit }),
+    ...(shared && { addUser: shared.addUser }),
+  });
+  const proxy = new CdpProxy({ byToken: (token) => sessions.byToken(token), clock });
+  const liveViews = new LiveViewSockets({ byToken: (token) => sessions.byLiveViewToken(token), clock });
+  const server = await listen({
+    fetch: app.fetch,
+    port,
+    follow: (...exchange) => auditor.follow(...exchange),
+    upgrade: (...upgrade) => liveViews.upgrade(...upgrade) || proxy.upgrade(...upgrade),
+  });
+  const closeWebSockets = () => {
+    proxy.close();
+    liveViews.close();
+  };
+  return { ...server, closeWebSockets };
 }
 
 /** Whoever asks for the pool is told what is wrong with it: it must not keep a service, whose other pools fill already, from starting. */

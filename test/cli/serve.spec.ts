@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chromium, expect, test as base } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
@@ -58,6 +58,19 @@ test('a data directory in use is refused with the service that holds it', async 
   expect(second.output.trim()).toBe(
     `playwright-pool: the data directory ${directory} is in use by the service at ${url} (process ${cli.child.pid}): use that one, stop it, or choose another directory`,
   );
+});
+
+test('a file of the data directory that cannot be used is named, and no browser of a stored pool is left', async ({ serve, directory }) => {
+  const { cli, call } = await serve();
+  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+  cli.child.kill();
+  await cli.exited;
+  const replays = join(directory, 'replays');
+  await rm(replays, { recursive: true });
+  await writeFile(replays, 'no directory');
+  const second = new CliProcess(['serve', '--data-dir', directory]);
+  expect(await second.exited).toEqual({ code: 1, signal: null });
+  expect(second.output.trim()).toBe(`playwright-pool: EEXIST: file already exists, mkdir '${replays}'`);
 });
 
 test('wrong arguments are refused with help', async ({}) => {

@@ -39,7 +39,11 @@ export const test = base.extend<{ chromiumExecutable: string | undefined; testPo
     const chromium = { ...(chromiumExecutable && { executable: chromiumExecutable }) };
     const sessions = new Sessions({ clock, directory, profiles: await noProfiles(testInfo), chromium });
     const surroundingsOf = () => ({ projectId, hasDisplay: sessions.hasDisplay, resolveProfile: noProfile, resolveProxy: noProxy });
-    const start = () => new Pools({ clock, sessions, store: new PoolStore(database), surroundingsOf });
+    const start = () => {
+      const started = new Pools({ clock, sessions, store: new PoolStore(database), surroundingsOf });
+      started.open();
+      return started;
+    };
     let pools = start();
     const create: TestPools['create'] = (body) => pools.create(projectId, browserPools.create.body.parse({ headless: true, ...body }));
     await use({

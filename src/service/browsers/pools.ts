@@ -24,7 +24,7 @@ export type PoolStore = {
 /** Starting Chromium is work for half a core: the rest of the time it waits. */
 const concurrentLaunches = 2 * availableParallelism();
 
-/** All pools of a service, each of them known in its project only. Those in the store fill as soon as this is constructed. */
+/** All pools of a service, each of them known in its project only. */
 export class Pools {
   readonly #options: { clock: Clock; sessions: Sessions; store: PoolStore };
   readonly #surroundingsOf: (projectId: string) => Surroundings;
@@ -36,6 +36,10 @@ export class Pools {
     this.#surroundingsOf = options.surroundingsOf;
     for (const stored of options.store.list()) this.#add(stored);
     options.sessions.onRoom(() => this.#fill());
+  }
+
+  /** The pools in the store begin to fill. */
+  open(): void {
     this.#fill();
   }
 
