@@ -7,7 +7,12 @@ import { startService, type ServiceOptions, type SharedOptions } from './service
  */
 export async function runServiceProcess(options: ServiceOptions & { dataDirectory: string }, shared: SharedOptions): Promise<() => void> {
   const service = await startService(options, shared);
-  await writeServiceRecord(options.dataDirectory, { pid: process.pid, url: service.url, apiKey: service.apiKey });
+  try {
+    await writeServiceRecord(options.dataDirectory, { pid: process.pid, url: service.url, apiKey: service.apiKey });
+  } catch (error) {
+    await service.close();
+    throw error;
+  }
 
   let ending = false;
   const end = () => {

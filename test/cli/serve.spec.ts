@@ -60,18 +60,23 @@ test('a data directory in use is refused with the service that holds it', async 
   );
 });
 
-test('a file of the data directory that cannot be used is named, and no browser of a stored pool is left', async ({ serve, directory }) => {
-  const { cli, call } = await serve();
-  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
-  cli.child.kill();
-  await cli.exited;
-  const replays = join(directory, 'replays');
-  await rm(replays, { recursive: true });
-  await writeFile(replays, 'no directory');
-  const second = new CliProcess(['serve', '--data-dir', directory]);
-  expect(await second.exited).toEqual({ code: 1, signal: null });
-  expect(second.output.trim()).toBe(`playwright-pool: EEXIST: file already exists, mkdir '${replays}'`);
-});
+for (const { name, kind, message } of [
+  { name: 'replays', kind: 'file', message: /^playwright-pool: EEXIST: file already exists, mkdir '.*replays'$/ },
+  { name: 'service.json', kind: 'directory', message: /^playwright-pool: EISDIR: illegal operation on a directory, .*service\.json'$/ },
+]) {
+  test(`a ${kind} where the service has its ${name} is named, and no browser of a stored pool is left`, async ({ serve, directory }) => {
+    const { cli, call } = await serve();
+    await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+    cli.child.kill();
+    await cli.exited;
+    const path = join(directory, name);
+    await rm(path, { recursive: true, force: true });
+    await (kind === 'file' ? writeFile(path, '') : mkdir(path));
+    const second = new CliProcess(['serve', '--data-dir', directory]);
+    expect(await second.exited).toEqual({ code: 1, signal: null });
+    expect(second.output.trim()).toMatch(message);
+  });
+}
 
 test('wrong arguments are refused with help', async ({}) => {
   for (const args of [['serve', '--port', 'x'], ['serve', '--port', '70000'], ['serve', '--nonsense'], ['nonsense']]) {
