@@ -38,6 +38,8 @@ export async function sendEvents(
     cancel = clock.after(keepAliveMs, keepAlive);
   };
   let cancel = clock.after(keepAliveMs, keepAlive);
+  // From Node 24 on, the pipeline to a caller who has hung up waits for the next event.
+  outgoing.once('close', () => cancel());
   try {
     await pipeline(Readable.from(frames(events), { highWaterMark: 1 }), outgoing);
   } finally {
