@@ -78,16 +78,18 @@ export class Screencast {
     const { maxWidth, maxHeight } = this.#options;
     const settings = { format: 'jpeg', quality, maxWidth, maxHeight, maxFramesInFlight: 1, sendLastFrame: true } as const;
     for (let starts = 0; starts < mostStarts && this.#shown === shown; starts++) {
+      let isStarted = false;
       try {
         if (starts > 0) await this.#cdp.send('Page.stopScreencast', {}, { sessionId });
-        // One that came before says nothing of this start.
         shown.hasFrames = false;
         await this.#cdp.send('Page.startScreencast', settings, { sessionId });
+        isStarted = true;
       } catch (error) {
         if (!(error instanceof CdpError)) throw error;
       }
       await sleep(firstFrameMs, undefined, { ref: false });
-      if (shown.hasFrames) return;
+      // A frame of the start before may still come when this one was refused.
+      if (isStarted && shown.hasFrames) return;
     }
   }
 
