@@ -47,10 +47,11 @@ test('records are shown newest first, filtered, for people and for programs', as
   const mine = ['--search', '/profiles'];
   expect(paths(await audit('--json', ...mine, '--method', 'POST'))).toEqual(['POST /profiles']);
   expect(paths(await audit('--json', ...mine, '--exclude-method', 'POST', 'GET'))).toEqual(['DELETE /profiles/ann']);
-  expect(paths(await audit('--json', '--search', '404'))).toEqual(['GET /profiles/nobody']);
-  expect(
-    paths(await audit('--json', '--search', '404', '--user-id', 'nobody', '--auth-strategy', 'api_key', '--service', 'api')),
-  ).toHaveLength(1);
+  // The times of a search are in its own path, and may have the same digits.
+  const found404 = async (...filters: string[]) =>
+    paths(await audit('--json', '--search', '404', ...filters)).filter((path) => !path.startsWith('GET /audit-logs?'));
+  expect(await found404()).toEqual(['GET /profiles/nobody']);
+  expect(await found404('--user-id', 'nobody', '--auth-strategy', 'api_key', '--service', 'api')).toEqual(['GET /profiles/nobody']);
   expect(paths(await audit('--json', ...mine, '--since', '2h', '--until', '1h'))).toEqual([]);
   expect(await audit(...mine, '--until', '2026-01-01')).toMatchObject({ code: 0, stdout: 'There are no such records.\n' });
   expect(await audit(...mine, '--limit', '2', '--json')).toMatchObject({ code: 0, stderr: '' });
