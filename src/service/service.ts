@@ -104,6 +104,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       auditRetentionDays: options.auditRetentionDays ?? 90,
       url: () => url,
     });
+    if (shared) createFirstPool(parts, shared.firstPool);
     const server = await serve(parts, options, shared).catch(async (error: unknown) => {
       await parts.endBrowsers();
       parts.auditLogs.close();
@@ -138,7 +139,6 @@ async function serve(
   { port = 0, bodyLimit }: ServiceOptions,
   shared: SharedOptions | undefined,
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
-  if (shared) createFirstPool(parts, shared.firstPool);
   const { apiKeys, auditLogs, clock, connections, projects, replays, sessions } = parts;
   const auditor = new Auditor({ contract, trail: auditLogs, clock });
   const app = createApp({
