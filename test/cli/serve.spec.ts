@@ -72,7 +72,8 @@ for (const { name, kind, message } of [
     const path = join(directory, name);
     await rm(path, { recursive: true, force: true });
     await (kind === 'file' ? writeFile(path, '') : mkdir(path));
-    const second = new CliProcess(['serve', '--data-dir', directory]);
+    await using second = new CliProcess(['serve', '--data-dir', directory]);
+    await expect.poll(() => second.child.exitCode, { timeout: 20_000 }).not.toBeNull();
     expect(await second.exited).toEqual({ code: 1, signal: null });
     expect(second.output.trim()).toMatch(message);
   });
