@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { flowEvents } from './auth/flow-events.ts';
 import type { ChromiumSettings } from './browsers/chromium.ts';
 import type { VideoFormat } from './browsers/encoder.ts';
 import { endOrphans } from './browsers/orphans.ts';
+import { removeTree } from './browsers/remove-tree.ts';
 import type { Replays } from './browsers/replays.ts';
 import { Callers } from './callers.ts';
 import { systemClock, type Clock } from './clock.ts';
@@ -84,7 +85,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       await endOrphans(sessionsDirectory);
       await removeUnfinished(dataDirectory);
     }
-    await rm(sessionsDirectory, { recursive: true, force: true, maxRetries: 10 });
+    await removeTree(sessionsDirectory);
     await mkdir(sessionsDirectory, { mode: 0o700 });
 
     const apiKeys = new ApiKeyStore(database, clock);
@@ -121,14 +122,14 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       await server.drain();
       parts.auditLogs.close();
       closeDatabase(database);
-      await rm(dataDirectory === undefined ? directory : sessionsDirectory, { recursive: true, force: true, maxRetries: 10 });
+      await removeTree(dataDirectory === undefined ? directory : sessionsDirectory);
     };
     let ended: Promise<void> | undefined;
     const close = () => (ended ??= within(closeTimeoutMs, end()));
     return { url: server.url, apiKey, close, [Symbol.asyncDispose]: close };
   } catch (error) {
     closeDatabase(database);
-    if (dataDirectory === undefined) await rm(directory, { recursive: true, force: true });
+    if (dataDirectory === undefined) await removeTree(directory);
     throw error;
   }
 }

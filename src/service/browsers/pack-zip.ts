@@ -1,5 +1,5 @@
-import type { Stats } from 'node:fs';
-import { lstat, readdir } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { lstat, open, readdir } from 'node:fs/promises';
 import { addAbortSignal, PassThrough, type Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
@@ -20,7 +20,8 @@ const compressionLevel = 1;
 
 /**
  * A zip archive of a directory of the session, made as it is read: its directories and regular files by their paths in it, links left out.
- * The stream must be read to its end or destroyed; it breaks off when a file can't be read. Throws `not_found` and `bad_request`.
+ * The stream must be read to its end or destroyed; it breaks off when a file can't be read any more.
+ * Throws `not_found`, `bad_request`, and `forbidden` for what the service may not read.
  */
 export async function packZip(root: string, directory: string): Promise<Readable> {
   const use = { followLink: true, missing: 'path' };
@@ -28,6 +29,9 @@ export async function packZip(root: string, directory: string): Promise<Readable
     throw fileError(error, directory, use);
   });
   if (!stats.isDirectory()) throw new OperationError('bad_request', `path is not a directory: ${JSON.stringify(directory)}`);
+  for await (const _ of entries(root, shown(directory))) {
+    // What can't be read is told while there is an answer to tell it with.
+  }
   const zip = new ZipFile();
   const output = zip.outputStream.pipe(new PassThrough());
   const left = new AbortController();
@@ -66,9 +70,9 @@ type ZipEntry = { name: string; sessionPath: string; stats: Stats };
 async function* entries(root: string, directory: string, below = ''): AsyncGenerator<ZipEntry> {
   const read = withEntry(root, `${directory}/${below}x`, {}, async (_, opened) => {
     const names = (await readdir(opened)).filter((name) => !isUpload(name)).toSorted();
-    return await Promise.all(names.map(async (name) => ({ name, stats: await statsOrMissing(`${opened}/${name}`) })));
+    return await Promise.all(names.map(async (name) => ({ name, stats: await readableStats(`${opened}/${name}`) })));
   });
-  for (const { name, stats } of await read.catch(orNone)) {
+  for (const { name, stats } of await read.catch((error: unknown) => orNone(error, `${directory}/${below}`))) {
     const inZip = zipName(below + name);
     const sessionPath = `${directory}/${below}${name}`;
     if (stats?.isDirectory()) {
@@ -91,8 +95,21 @@ function ifMissing(error: unknown): undefined {
   if (!(error instanceof OperationError && error.code === 'not_found')) throw error;
 }
 
+/** Throws for a file that can't be read, unless it was deleted meanwhile. */
+async function readableStats(entry: string): Promise<Stats | undefined> {
+  const stats = await statsOrMissing(entry);
+  if (!stats?.isFile()) return stats;
+  try {
+    await (await open(entry, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)).close();
+    return stats;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
 /** The directory was deleted meanwhile. */
-function orNone(error: unknown): [] {
+function orNone(error: unknown, directory: string): [] {
   if (errorCode(error) === 'ENOENT') return [];
-  throw error;
+  throw fileError(error, directory, { missing: 'directory' });
 }

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
@@ -15,6 +14,7 @@ import { IdleTimeout } from './idle-timeout.ts';
 import { LiveView, type LiveViewer } from './live-view.ts';
 import type { ProfileCopy } from './profile-directories.ts';
 import type { ProxyAccess } from './proxy-connection.ts';
+import { removeTree } from './remove-tree.ts';
 import { Screencast, type ScreencastOptions } from './screencast.ts';
 import { SessionBrowser } from './session-browser.ts';
 import { SessionProfile } from './session-profile.ts';
@@ -53,6 +53,10 @@ export class Session {
   readonly ended: Promise<void>;
   name: string | undefined;
   tags: Record<string, string> | undefined;
+  /** What the idle timeout is, or will be once it is leased. */
+  timeoutSeconds: number;
+  /** The page that was asked for, whether it opened or not. */
+  startUrl: string | undefined;
   /** The invocation with which it ends. */
   invocationId: string | undefined;
   /** Set while leased from a pool. */
@@ -83,6 +87,8 @@ export class Session {
     this.id = options.id;
     this.root = options.root;
     this.settings = settings;
+    this.timeoutSeconds = settings.timeoutSeconds;
+    this.startUrl = settings.startUrl;
     this.createdAt = clock.now();
     this.#clock = clock;
     this.#idleTimeout = new IdleTimeout(clock, () => void this.end());
@@ -183,7 +189,7 @@ export class Session {
       this.#profile.loaded = undefined;
       throw error;
     }
-    if (this.settings.startUrl) await this.openPage(this.settings.startUrl).catch(() => {});
+    if (this.startUrl) await this.openPage(this.startUrl).catch(() => {});
   }
 
   /** Ends what the holder of a lease has open here: links to the session become invalid, sockets are closed, screencasts end. */
@@ -303,8 +309,8 @@ export class Session {
     const exitCode = await this.#exited();
     this.#markEnded();
     await this.#profile.saveIfAsked(this.id, exitCode);
-    // Processes of Chromium that are still dying may write once more. What can't be removed goes with the service's own directory.
-    await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }).catch(() => {});
+    // What can't be removed goes with the service's own directory.
+    await removeTree(directory).catch(() => {});
   }
 
   /** Its Chromium is gone, and not because another one took its place. */

@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
@@ -7,6 +7,7 @@ import { newId, sameToken } from '../id.ts';
 import { launchChromium, type ChromiumSettings } from './chromium.ts';
 import { findChromium, hasDisplay, type Environment } from './find-chromium.ts';
 import type { ProfileDirectories } from './profile-directories.ts';
+import { removeTree } from './remove-tree.ts';
 import { downloadDirectory, Session, type LaunchedChromium, type SessionSettings } from './session.ts';
 
 /** How many browsers there may be at once; Infinity where there is no cap. */
@@ -98,7 +99,7 @@ export class Sessions {
     } catch (error) {
       // The session may have ended meanwhile, and its directory been removed before the copy was written.
       const left = session.alive ? userDataDirectory : directory;
-      await rm(left, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
+      await removeTree(left);
       throw error;
     }
   }
@@ -163,7 +164,7 @@ export class Sessions {
       void session.ended.then(() => this.#retire(id));
       return session;
     } catch (error) {
-      await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
+      await removeTree(directory);
       // Who asked for the session is to learn of the failure first, or a pool would try again at once.
       setImmediate(() => this.#tellOfRoom());
       throw error;

@@ -1,0 +1,58 @@
+import { chmodSync, chownSync, existsSync, readdirSync, statSync } from 'node:fs';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect } from '@playwright/test';
+import { packZip } from '../../src/service/browsers/pack-zip.ts';
+import { removeTree } from '../../src/service/browsers/remove-tree.ts';
+import { expectCode, test } from '../support/session-files.ts';
+
+const nobody = 65_534;
+
+test.skip(process.platform === 'win32', 'other systems have no such modes');
+
+/** What the service sees that does not run as root, to whom modes mean nothing. */
+async function withoutRoot<T>(directory: string, act: () => Promise<T>): Promise<T> {
+  if (process.geteuid?.() !== 0) return await act();
+  for (const name of ['.', ...readdirSync(directory, { recursive: true, encoding: 'utf8' })]) {
+    const entry = path.join(directory, name);
+    if (existsSync(entry)) chownSync(entry, nobody, nobody);
+  }
+  process.seteuid!(nobody);
+  try {
+    return await act();
+  } finally {
+    process.seteuid!(0);
+  }
+}
+
+test('a tree is removed whatever its directories allow, and nothing that its links lead to', async ({ place }) => {
+  await mkdir(path.join(place.root, 'home/user/fixtures/deep'), { recursive: true });
+  await writeFile(path.join(place.root, 'home/user/fixtures/deep/a'), 'a');
+  await symlink(path.join(place.outside, 'directory'), path.join(place.root, 'home/user/link'));
+  chmodSync(path.join(place.outside, 'directory'), 0o500);
+  await withoutRoot(path.dirname(place.root), async () => {
+    for (const [directory, mode] of [
+      ['fixtures/deep', 0o000],
+      ['fixtures', 0o500],
+      ['', 0o555],
+    ] as const) {
+      chmodSync(path.join(place.root, 'home/user', directory), mode);
+    }
+    await removeTree(place.root);
+    await removeTree(place.root);
+  });
+  expect(existsSync(place.root)).toBe(false);
+  expect(statSync(path.join(place.outside, 'directory')).mode & 0o777).toBe(0o500);
+});
+
+for (const entry of ['d/deep', 'd/deep/file']) {
+  test(`no archive begins of a directory in which ${entry} can't be read`, async ({ place }) => {
+    await mkdir(path.join(place.root, 'd/deep'), { recursive: true });
+    await writeFile(path.join(place.root, 'd/deep/file'), 'text');
+    await withoutRoot(path.dirname(place.root), async () => {
+      chmodSync(path.join(place.root, entry), 0o000);
+      await expectCode(packZip(place.root, '/d'), 'forbidden', 'no permission');
+      chmodSync(path.join(place.root, entry), 0o700);
+    });
+  });
+}
