@@ -82,7 +82,14 @@ test('the public client leases from pools', async ({ kernel }) => {
   expect(await browserPools.acquire('ci', { acquire_timeout_seconds: 0 })).toBeNull();
   await expect(browserPools.delete('ci')).rejects.toThrow(ConflictError);
   await browserPools.release('ci', { session_id: leased.session_id, reuse: true });
+  await browserPools.update('ci', { timeout_seconds: 70 });
+  const asked = await browserPools.acquire('ci', { start_url: 'about:blank#asked' });
+  expect(asked).toMatchObject({ session_id: leased.session_id, timeout_seconds: 70, start_url: 'about:blank#asked' });
+  const { usage: _, ...told } = asked;
+  expect(await kernel.browsers.retrieve(asked.session_id)).toMatchObject(told);
+  await browserPools.release('ci', { session_id: asked.session_id, reuse: true });
   const again = await browserPools.acquire(pool.id, {});
+  expect(again.start_url).toBeUndefined();
   expect(again.session_id).toBe(leased.session_id);
   expect(again.name).toBeUndefined();
   await browserPools.release('ci', { session_id: again.session_id, reuse: false });

@@ -122,6 +122,7 @@ export class Pool {
       session.pool = undefined;
       session.name = undefined;
       session.tags = undefined;
+      session.startUrl = undefined;
       session.watchIdle(undefined);
       session.changeHands();
       this.#idle.unshift(session);
@@ -218,7 +219,9 @@ export class Pool {
       session.pool = this.#reference;
       session.name = waiter.lease.name;
       session.tags = waiter.lease.tags;
-      session.watchIdle(this.#config.timeout_seconds);
+      session.timeoutSeconds = this.#config.timeout_seconds;
+      session.startUrl = waiter.lease.startUrl ?? session.startUrl;
+      session.watchIdle(session.timeoutSeconds);
       waiter.settle(session);
     }
     this.#surroundings.fill();

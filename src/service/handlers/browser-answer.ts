@@ -14,7 +14,7 @@ export function browserAnswer(session: Session, host: string, clock: Clock): Bro
     headless: settings.headless,
     stealth: settings.stealth,
     kiosk_mode: settings.kioskMode,
-    timeout_seconds: settings.timeoutSeconds,
+    timeout_seconds: session.timeoutSeconds,
     viewport: settings.viewport,
     ...(session.name && { name: session.name }),
     ...(session.tags && { tags: session.tags }),
@@ -22,7 +22,7 @@ export function browserAnswer(session: Session, host: string, clock: Clock): Bro
     ...(session.profileSave && { profile_save: session.profileSave }),
     ...(session.pool && { pool: session.pool }),
     ...(settings.proxy && { proxy_id: settings.proxy.id }),
-    ...(settings.startUrl && { start_url: settings.startUrl }),
+    ...(session.startUrl && { start_url: session.startUrl }),
     usage: { uptime_ms: Math.max(0, (endedAt ?? clock.now()) - session.createdAt) },
     ...(endedAt !== undefined && { deleted_at: new Date(endedAt).toISOString() }),
   };

@@ -37,11 +37,7 @@ export function browserPoolHandlers({ pools, clock }: { pools: Pools; clock: Clo
       });
       if (!session) return undefined;
       await handOver(signal, () => pool.takeBack(session));
-      return {
-        ...browserAnswer(session, host, clock),
-        timeout_seconds: pool.config.timeout_seconds,
-        ...(body.start_url && { start_url: body.start_url }),
-      };
+      return browserAnswer(session, host, clock);
     },
 
     release: ({ params, body, caller }) => pools.find(caller.projectId, params.id_or_name).release(body.session_id, body.reuse).saved(),
