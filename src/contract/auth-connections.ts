@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { errorEvent, heartbeatEvent } from './app-events.ts';
 import { empty, events, json, list, operation } from './operation.ts';
 import { pageQuery, queryInteger } from './pagination.ts';
-import { name, telemetryRequest, timestamp } from './values.ts';
+import { asHost, domain, hostName, name, telemetryRequest, timestamp } from './values.ts';
 
 export const authStatus = z.enum(['AUTHENTICATED', 'NEEDS_AUTH']);
 
@@ -136,23 +136,6 @@ export const authConnection = z.looseObject({
 export type AuthConnection = z.output<typeof authConnection>;
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(2048);
-
-const hostName = /^[\p{L}\p{M}\p{N}_](?:[\p{L}\p{M}\p{N}._-]*[\p{L}\p{M}\p{N}])?(?::\d{1,5})?$/u;
-
-/** As browsers write it: in lower case, other letters than Latin ones encoded, and without the port 443. */
-function asHost(text: string): string {
-  return URL.canParse(`https://${text}`) ? new URL(`https://${text}`).host : text;
-}
-
-/** A host, with a port where it is not the usual one. */
-const domain = z
-  .string()
-  .max(260)
-  .refine(
-    (text) => hostName.test(text) && URL.canParse(`https://${text}`),
-    'must be a domain such as example.com, or with a port localhost:3000',
-  )
-  .overwrite(asHost);
 
 /** As a domain, or `*.` and a domain. */
 const allowedDomain = z
@@ -310,7 +293,7 @@ export const authConnections = {
     summary: 'List auth connections, newest first',
     query: pageQuery.extend({
       profile_name: z.string().optional(),
-      domain: z.string().optional(),
+      domain: z.string().overwrite(asHost).optional(),
       query: z.string().optional().describe('Part of the id, domain or profile name'),
     }),
     responses: { 200: list(authConnection) },

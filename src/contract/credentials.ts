@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { empty, json, list, operation } from './operation.ts';
 import { pageQuery } from './pagination.ts';
-import { domain, label, timestamp } from './values.ts';
+import { asHost, domain, label, timestamp } from './values.ts';
 
 const values = z
   .record(
@@ -83,7 +83,7 @@ export const credentials = {
     path: '/credentials',
     summary: 'List credentials, newest first',
     query: pageQuery.extend({
-      domain: z.string().optional().describe('The exact domain'),
+      domain: z.string().overwrite(asHost).optional().describe('The exact domain'),
       query: z.string().optional().describe('Part of the name or domain, or an id'),
     }),
     responses: { 200: list(credential) },

@@ -14,17 +14,23 @@ export const label = z
 
 export const timestamp = z.iso.datetime();
 
-/** The host of a web site, with its port where that is not the usual one; kept as browsers write it. */
+/** The host of a web site, with its port where that is not the usual one. */
 export const domain = z
   .string()
   .max(260)
   .refine(
-    (text) => isHost.test(text) && URL.canParse(`https://${text}`),
+    (text) => hostName.test(text) && URL.canParse(`https://${text}`),
     'must be a domain such as example.com, or with a port localhost:3000',
   )
-  .overwrite((text) => (URL.canParse(`https://${text}`) ? new URL(`https://${text}`).host : text));
+  .overwrite(asHost);
 
-const isHost = /^[\p{L}\p{M}\p{N}_](?:[\p{L}\p{M}\p{N}._-]*[\p{L}\p{M}\p{N}])?(?::\d{1,5})?$/u;
+/** As browsers write it: in lower case, other letters than Latin ones encoded, and without the port 443. */
+export function asHost(text: string): string {
+  return URL.canParse(`https://${text}`) ? new URL(`https://${text}`).host : text;
+}
+
+/** A host's name, with or without a port. */
+export const hostName = /^[\p{L}\p{M}\p{N}_](?:[\p{L}\p{M}\p{N}._-]*[\p{L}\p{M}\p{N}])?(?::\d{1,5})?$/u;
 
 const tagCharacters = /^[A-Za-z0-9 _.:/=+@-]*$/;
 

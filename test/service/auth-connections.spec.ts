@@ -179,6 +179,29 @@ test('connections are of their project, and keep it from being deleted', async (
   expect((await service.call('DELETE', `/org/projects/${project.id}`)).status).toBe(204);
 });
 
+test('a connection follows its profile when that is renamed, and a domain is found however it is written', async ({
+  service: { call },
+}) => {
+  const created = await call('POST', '/auth/connections', { ...ann, domain: 'Bücher.example:443' });
+  expect(await call('PATCH', '/profiles/ann', { name: 'anna' })).toMatchObject({ status: 200 });
+  const { body } = await call('GET', `/auth/connections/${created.body.id}`);
+  expect(body).toMatchObject({ profile_name: 'anna', domain: 'xn--bcher-kva.example' });
+  for (const domain of ['bücher.example', 'BÜCHER.example:443', 'xn--bcher-kva.example']) {
+    expect((await call('GET', `/auth/connections?domain=${encodeURIComponent(domain)}`)).body).toEqual([body]);
+  }
+  expect(await call('POST', '/auth/connections', { ...ann, profile_name: 'anna', domain: 'bücher.example' })).toMatchObject({
+    status: 409,
+    body: { existing_id: body.id },
+  });
+
+  // A profile of the old name is another one, which cannot take the connection's place.
+  await call('DELETE', '/profiles/anna');
+  expect((await call('POST', '/profiles', { name: 'ann' })).status).toBe(201);
+  await call('POST', '/auth/connections', { ...ann, domain: 'bücher.example' });
+  expect(await call('PATCH', '/profiles/ann', { name: 'anna' })).toMatchObject({ status: 409, body: { code: 'conflict' } });
+  expect((await call('GET', '/profiles/ann')).status).toBe(200);
+});
+
 test('connections outlive the service', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   let created: unknown;

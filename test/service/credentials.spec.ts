@@ -100,7 +100,7 @@ test('credentials are listed newest first, page by page, without the names of th
   expect(all[0]).not.toHaveProperty('value_keys');
   expect(names(await collect(client.credentials.list({ query: 'O', limit: 1 })))).toEqual(['five', 'four', 'three', 'two', 'one']);
   expect(names(await collect(client.credentials.list({ query: 'SHOP' })))).toEqual(['two']);
-  expect(names(await collect(client.credentials.list({ domain: 'Shop.example' })))).toEqual(['two']);
+  expect(names(await collect(client.credentials.list({ domain: 'Shop.example:443' })))).toEqual(['two']);
   expect(names(await collect(client.credentials.list({ query: all[1]!.id })))).toEqual(['four']);
   expect(await collect(client.credentials.list({ query: all[1]!.id.slice(1) }))).toEqual([]);
   expect((await call('GET', '/credentials?limit=2&offset=3')).headers.get('x-has-more')).toBe('false');

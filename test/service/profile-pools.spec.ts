@@ -31,6 +31,19 @@ test('a pool leases browsers with its profile, each with a copy that is never sa
   expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(before.updated_at);
 });
 
+test('a pool that names its profile goes on with it when that is renamed', async ({ service: { call }, site }) => {
+  await call('POST', '/profiles', { name: 'ann' });
+  await logInUnder(call, 'ann', site, 'first');
+  const { body: pool } = await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
+  expect((await call('PATCH', '/profiles/ann', { name: 'anna' })).status).toBe(200);
+  expect((await call('GET', '/browser_pools/ci')).body).toMatchObject({
+    profile_id: pool.profile_id,
+    browser_pool_config: { profile: { name: 'anna' } },
+  });
+  expect((await call('PATCH', '/browser_pools/ci', { discard_all_idle: true })).status).toBe(200);
+  expect(await keptIn(await lease(call), site)).toEqual(everywhere('first'));
+});
+
 test('a pool that follows its profile has the new one as soon as it is saved, another one keeps its idle browsers', async ({
   service: { call },
   site,

@@ -37,7 +37,7 @@ export type FlowRecord = {
 export type ConnectionRecord = {
   id: string;
   projectId: string;
-  /** The profile may be deleted and renamed; the connection is one of its name. */
+  /** Where the profile was deleted, the next login makes another one of this name. */
   profileName: string;
   /** With its port, where that is not the usual one. */
   domain: string;

@@ -77,9 +77,14 @@ export class Pools {
     const config = updatedPoolConfig(pool.config, patch, this.#surroundingsOf(projectId));
     if (config.name !== pool.name) this.#refuseTakenName(projectId, config.name);
     if (config.size > pool.config.size) this.#refuseSize(projectId, config.size - pool.config.size);
-    this.#options.store.update(storedPool({ id: pool.id, projectId, config, createdAt: pool.createdAt }));
-    await pool.update(config, patch.discard_all_idle);
+    await this.#configure(pool, config, patch.discard_all_idle);
     return pool;
+  }
+
+  /** Pools that know a profile by its name go on with it. */
+  async profileRenamed(projectId: string, before: string, name: string): Promise<void> {
+    const named = this.#ofProject(projectId).filter(({ config }) => config.profile?.name === before);
+    await Promise.all(named.map((pool) => this.#configure(pool, { ...pool.config, profile: { name } }, false)));
   }
 
   /** Resolves when all browsers of the pool are gone. Throws `not_found`, and `pool_in_use` while browsers are leased, unless forced. */
@@ -129,6 +134,12 @@ export class Pools {
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
     await Promise.all(this.#launches);
+  }
+
+  async #configure(pool: Pool, config: PoolConfig, discardAllIdle: boolean): Promise<void> {
+    const { id, projectId, createdAt } = pool;
+    this.#options.store.update(storedPool({ id, projectId, config, createdAt }));
+    await pool.update(config, discardAllIdle);
   }
 
   #add(stored: StoredPool): Pool {

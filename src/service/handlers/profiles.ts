@@ -1,16 +1,24 @@
 import type { profiles } from '../../contract/profiles.ts';
+import type { Pools } from '../browsers/pools.ts';
 import type { ProfileDirectories } from '../browsers/profile-directories.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { ProfileStore } from '../store/profiles.ts';
 
-type Profiles = { store: ProfileStore; directories: ProfileDirectories };
+type Profiles = { store: ProfileStore; directories: ProfileDirectories; pools: Pools };
 
-export function profileHandlers({ store, directories }: Profiles): HandlerTree<typeof profiles> {
+export function profileHandlers({ store, directories, pools }: Profiles): HandlerTree<typeof profiles> {
   return {
     create: ({ body, caller }) => store.create(caller.projectId, body.name),
     list: ({ query, caller }) => store.list(caller.projectId, query),
     retrieve: ({ params, caller }) => store.get(caller.projectId, params.id_or_name),
-    update: ({ params, body, caller }) => store.rename(caller.projectId, params.id_or_name, body.name),
+
+    async update({ params, body, caller: { projectId } }) {
+      const { id, name: before } = store.get(projectId, params.id_or_name);
+      const profile = store.rename(projectId, id, body.name);
+      if (before) await pools.profileRenamed(projectId, before, body.name);
+      return profile;
+    },
+
     delete: ({ params, caller }) => directories.delete(store.get(caller.projectId, params.id_or_name).id),
 
     async download({ params, query, caller }) {

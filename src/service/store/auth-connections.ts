@@ -128,7 +128,7 @@ export class AuthConnectionStore {
     const rows = this.#database
       .prepare(
         `SELECT * FROM auth_connections
-         WHERE project_id = :project AND (:profile IS NULL OR profile_name = :profile) AND (:domain IS NULL OR domain = lower(:domain))
+         WHERE project_id = :project AND (:profile IS NULL OR profile_name = :profile) AND (:domain IS NULL OR domain = :domain)
            AND (:query IS NULL OR instr(id, lower(:query)) > 0 OR instr(domain, lower(:query)) > 0
              OR instr(lower(profile_name), lower(:query)) > 0)
          ORDER BY created_at DESC, rowid DESC LIMIT :count OFFSET :offset`,

@@ -65,7 +65,7 @@ export class CredentialStore {
            AND (:query IS NULL OR id = :query OR instr(lower(name), lower(:query)) > 0 OR instr(domain, lower(:query)) > 0)
          ORDER BY created_at DESC, id DESC LIMIT :count OFFSET :offset`,
       )
-      .all({ project: projectId, domain: domain?.toLowerCase() ?? null, query: query ?? null, count: limit + 1, offset }) as Row[];
+      .all({ project: projectId, domain: domain ?? null, query: query ?? null, count: limit + 1, offset }) as Row[];
     const hasMore = rows.length > limit;
     return { items: rows.slice(0, limit).map(toCredential), hasMore, nextOffset: hasMore ? offset + limit : 0 };
   }

@@ -3,7 +3,7 @@ import type { Profile } from '../../contract/profiles.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
-import type { Database } from './database.ts';
+import { inTransaction, type Database } from './database.ts';
 
 type Row = {
   id: string;
@@ -69,11 +69,15 @@ export class ProfileStore {
     return { items: rows.slice(0, limit).map(toProfile), hasMore, nextOffset: hasMore ? offset + limit : 0 };
   }
 
-  /** Throws `not_found`, and `conflict` when the new name is taken. */
+  /** Its auth connections, which know it by its name, follow. Throws `not_found`, and `conflict` when the new name is taken. */
   rename(projectId: string, idOrName: string, name: string): Profile {
-    const { id } = this.get(projectId, idOrName);
+    const { id, name: before } = this.get(projectId, idOrName);
+    const connections = this.#database.prepare('UPDATE auth_connections SET profile_name = ? WHERE project_id = ? AND profile_name = ?');
     this.#unlessTaken(name, () =>
-      this.#database.prepare('UPDATE profiles SET name = ?, updated_at = ? WHERE id = ?').run(name, this.#clock.now(), id),
+      inTransaction(this.#database, () => {
+        this.#database.prepare('UPDATE profiles SET name = ?, updated_at = ? WHERE id = ?').run(name, this.#clock.now(), id);
+        connections.run(name, projectId, before);
+      }),
     );
     return this.get(projectId, id);
   }
@@ -127,7 +131,10 @@ export class ProfileStore {
       write();
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CONSTRAINT'))) throw error;
-      throw new OperationError('conflict', `a profile named ${name} exists already`, { cause: error });
+      const message = error.message.includes('auth_connections')
+        ? `an earlier profile named ${name} has auth connections to the same domain: delete them first`
+        : `a profile named ${name} exists already`;
+      throw new OperationError('conflict', message, { cause: error });
     }
   }
 }
