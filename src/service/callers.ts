@@ -25,7 +25,7 @@ export class Callers {
     const id = projectId ?? chosen;
     // Which is active: it is chosen from those.
     if (id === undefined) return this.#projects.defaultId();
-    if (!this.#projects.isActive(id)) throw new OperationError('project_not_found', `there is no active project with the id ${id}`);
+    this.#projects.refuseInactive(id);
     return id;
   }
 }

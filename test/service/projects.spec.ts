@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { expect } from '@playwright/test';
 import { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
 import { collect, expectRefused, test } from '../support/organization.ts';
@@ -189,4 +191,24 @@ test('the contract marks the former routes as deprecated, and the client does no
     expect(paths['/org/projects/{id}'][method]).not.toHaveProperty('deprecated');
   }
   expect(Object.keys(client.projects).toSorted()).toEqual(['create', 'delete', 'limits', 'list', 'retrieve', 'update']);
+});
+
+test('nothing is made in a project that is deleted while the body is still on its way', async ({ service, client }) => {
+  const { id } = await client.projects.create({ name: 'shop' });
+  const headers = { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json', 'x-kernel-project-id': id };
+  const creations = Object.entries({ '/browser_pools': '"size":1}', '/profiles': '"name":"a"}' }).map(([path, rest]) => ({
+    rest,
+    creation: request(`${service.url}${path}`, { method: 'POST', headers: { ...headers, expect: '100-continue' } }),
+  }));
+  for (const { creation } of creations) {
+    creation.write('{');
+    await once(creation, 'continue');
+  }
+  await client.projects.delete(id);
+  for (const { creation, rest } of creations) {
+    creation.end(rest);
+    const [answer] = (await once(creation, 'response')) as [IncomingMessage];
+    expect(answer.resume().statusCode).toBe(404);
+  }
+  expect((await service.call('GET', '/browser_pools')).body).toEqual([]);
 });

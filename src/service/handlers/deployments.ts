@@ -11,11 +11,12 @@ import { Upload } from '../browsers/upload.ts';
 import type { Clock } from '../clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { DeploymentStore } from '../store/deployments.ts';
+import type { ProjectStore } from '../store/projects.ts';
 import { appVersionAnswer, namesOnly } from './apps.ts';
 
-type Means = { apps: Apps; store: DeploymentStore; clock: Clock };
+type Means = { apps: Apps; store: DeploymentStore; projects: ProjectStore; clock: Clock };
 
-export function deploymentHandlers({ apps, store, clock }: Means): HandlerTree<typeof operations> {
+export function deploymentHandlers({ apps, store, projects, clock }: Means): HandlerTree<typeof operations> {
   const { deployments } = apps;
   return {
     async create({ body, caller, signal }) {
@@ -26,6 +27,8 @@ export function deploymentHandlers({ apps, store, clock }: Means): HandlerTree<t
         const checksum = await sha256(file);
         const { extractZip } = await import('../browsers/extract-zip.ts');
         await extractZip(upload, file, '/');
+        // While the archive came, it may have been deleted.
+        projects.refuseInactive(caller.projectId);
         return { version, force, checksum, entrypoint: entrypoint_rel_path, envVars: env_vars };
       });
       return deploymentAnswer(record);

@@ -92,13 +92,16 @@ async function run(
   { callers, bodyLimit, hangUps }: Pick<AppOptions<OperationTree>, 'callers' | 'bodyLimit'> & { hangUps: HangUps },
 ): Promise<Response> {
   const { incoming, outgoing } = context.env;
-  const caller = callerOf(context, operation, callers);
+  // Who may not act here need not send a body.
+  callerOf(context, operation, callers);
   const query = readQuery(operation, new URL(context.req.url).searchParams);
+  const body = await readBody(operation, incoming, bodyLimit);
   const input = {
-    caller,
+    // Once more: while the body came, the project may have been deleted.
+    caller: callerOf(context, operation, callers),
     params: context.req.param(),
     query,
-    body: await readBody(operation, incoming, bodyLimit),
+    body,
     signal: hangUps.signalOf(incoming, outgoing),
     host: context.req.header('host') ?? '',
   };

@@ -34,6 +34,11 @@ export class ProjectStore {
     return this.#active.get(id) !== undefined;
   }
 
+  /** Throws `project_not_found` unless it is active. */
+  refuseInactive(id: string): void {
+    if (!this.isActive(id)) throw new OperationError('project_not_found', `there is no active project with the id ${id}`);
+  }
+
   /** Throws `conflict` when the name is taken. */
   create(name: string): Project {
     this.#refuseTakenName(name);
