@@ -100,6 +100,8 @@ test('grace period and lifetime can be chosen; no rotation makes a key live long
   expect(await client.apiKeys.retrieve(id)).toMatchObject({ expires_at: inDays(clock, 2) });
   expect(await client.apiKeys.rotate(id, { expire_in_days: 3650, days_to_expire: null })).toMatchObject({ expires_at: null });
   expect(await client.apiKeys.retrieve(id)).toMatchObject({ expires_at: inDays(clock, 2) });
+  // What ends an old key is no part of what its successors get.
+  expect(await client.apiKeys.rotate(id)).toMatchObject({ expires_at: null });
   expect(await client.apiKeys.rotate(id, { days_to_expire: 7, expire_in_days: null })).toMatchObject({ expires_at: inDays(clock, 7) });
 
   const short = await client.apiKeys.create({ name: 'short', days_to_expire: 3 });

@@ -15,6 +15,7 @@ type Row = {
   masked_key: string;
   created_at: number;
   expires_at: number | null;
+  life_ms: number | null;
   deleted_at: number | null;
   project_id: string | null;
   project_name: string | null;
@@ -31,7 +32,7 @@ const isValid = 'deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now
 
 /** A key that nobody created counts as its own creator. */
 const selectKeys = `
-  SELECT k.id, k.name, k.masked_key, k.created_at, k.expires_at, k.deleted_at, k.project_id, p.name AS project_name,
+  SELECT k.id, k.name, k.masked_key, k.created_at, k.expires_at, k.life_ms, k.deleted_at, k.project_id, p.name AS project_name,
     creator.id AS creator_id, creator.name AS creator_name
   FROM api_keys k LEFT JOIN projects p ON p.id = k.project_id JOIN api_keys creator ON creator.id = ifnull(k.created_by, k.id)`;
 
@@ -87,8 +88,7 @@ export class ApiKeyStore {
   }
 
   create({ name, projectId, daysToExpire, createdBy }: NewKey): CreatedApiKey {
-    const now = this.#clock.now();
-    return this.#insert({ name, projectId, expiresAt: daysToExpire === null ? null : now + daysToExpire * dayMs, createdBy });
+    return this.#insert({ name, projectId, lifeMs: daysToExpire === null ? null : daysToExpire * dayMs, createdBy });
   }
 
   /** `projectId`: the only project whose keys are to be seen. Throws `not_found`. */
@@ -133,16 +133,16 @@ export class ApiKeyStore {
   rotate(id: string, projectId: string | undefined, { days_to_expire, expire_in_days }: ApiKeyRotate, createdBy: string): CreatedApiKey {
     const old = this.#row(id, projectId, false);
     const now = this.#clock.now();
-    const lifeMs = days_to_expire === undefined ? lifeOf(old) : days_to_expire === null ? Infinity : days_to_expire * dayMs;
+    const lifeMs = days_to_expire === undefined ? old.life_ms : days_to_expire === null ? null : days_to_expire * dayMs;
     const graceMs = (expire_in_days ?? graceDays) * dayMs;
-    if (lifeMs < graceMs) {
+    if (lifeMs !== null && lifeMs < graceMs) {
       const message = `days_to_expire: the new key would expire before the grace period of the old one, ${graceMs / dayMs} days, is over`;
       throw new OperationError('bad_request', message, { details: [{ code: 'invalid_input', message }] });
     }
     return inTransaction(this.#database, () => {
       const expiresAt = Math.min(old.expires_at ?? Infinity, now + graceMs);
       this.#database.prepare('UPDATE api_keys SET expires_at = ? WHERE id = ?').run(expiresAt, id);
-      return this.#insert({ name: old.name, projectId: old.project_id, expiresAt: lifeMs === Infinity ? null : now + lifeMs, createdBy });
+      return this.#insert({ name: old.name, projectId: old.project_id, lifeMs, createdBy });
     });
   }
 
@@ -152,26 +152,17 @@ export class ApiKeyStore {
     return (count.get({ project: projectId, now: this.#clock.now() }) as { count: number }).count;
   }
 
-  #insert({
-    name,
-    projectId,
-    expiresAt,
-    createdBy,
-  }: {
-    name: string;
-    projectId: string | null;
-    expiresAt: number | null;
-    createdBy: string;
-  }) {
+  #insert({ name, projectId, lifeMs, createdBy }: Omit<NewKey, 'daysToExpire'> & { lifeMs: number | null }): CreatedApiKey {
     const id = newId();
+    const now = this.#clock.now();
     const key = `pwp_${id}_${randomBytes(24).toString('base64url')}`;
     const { salt, hash } = hashed(key);
     this.#database
       .prepare(
-        `INSERT INTO api_keys (id, name, masked_key, salt, hash, created_at, expires_at, project_id, created_by)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO api_keys (id, name, masked_key, salt, hash, created_at, expires_at, life_ms, project_id, created_by)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
-      .run(id, name, mask(key, 8), salt, hash, this.#clock.now(), expiresAt, projectId, createdBy);
+      .run(id, name, mask(key, 8), salt, hash, now, lifeMs === null ? null : now + lifeMs, lifeMs, projectId, createdBy);
     return { ...this.get(id, undefined), key };
   }
 
@@ -195,10 +186,6 @@ const sortings = {
   name: ['k.name COLLATE NOCASE'],
   expires_at: ['k.expires_at IS NULL', 'k.expires_at'],
 };
-
-function lifeOf({ created_at, expires_at }: Row): number {
-  return expires_at === null ? Infinity : expires_at - created_at;
-}
 
 function ifMatching(token: string, row: unknown): KnownKey | undefined {
   const key = row as KnownKey | undefined;

@@ -236,4 +236,9 @@ export const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX auth_events_of_connection ON auth_events (connection_id);
   `,
+  `
+  -- How long a key was to live when it was made, which its rotation shortens.
+  ALTER TABLE api_keys ADD COLUMN life_ms INTEGER;
+  UPDATE api_keys SET life_ms = expires_at - created_at;
+  `,
 ];
