@@ -30,6 +30,7 @@ const contract = {
   remove: operation({ method: 'DELETE', path: '/things/{id}', summary: '', responses: { 204: empty }, errors: [] }),
   poll: operation({ method: 'POST', path: '/poll', summary: '', responses: { 200: json(z.unknown()), 204: empty }, errors: [] }),
   download: operation({ method: 'GET', path: '/bytes', summary: '', responses: { 200: octets() }, errors: [] }),
+  downloadLess: operation({ method: 'GET', path: '/less', summary: '', responses: { 200: octets() }, errors: [] }),
   upload: operation({ method: 'PUT', path: '/bytes', summary: '', body: octets(), responses: { 200: json(z.unknown()) }, errors: [] }),
 };
 
@@ -90,6 +91,7 @@ function handlersOf(noticed: Noticed): HandlerTree<typeof contract> {
       return new Promise((resolve) => (noticed.finishPoll = resolve));
     },
     download: () => ({ stream: bytes(noticed), size: 64 * 1024 * 1024 }),
+    downloadLess: () => ({ stream: Readable.from([Buffer.alloc(10)]), size: 20 }),
     async upload({ body }) {
       let size = 0;
       for await (const chunk of body) size += (chunk as Buffer).length;

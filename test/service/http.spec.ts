@@ -188,6 +188,17 @@ test('a download has its size and arrives whole', async ({ call }) => {
   expect((await answer.arrayBuffer()).byteLength).toBe(64 * 1024 * 1024);
 });
 
+test('a download of which less comes than was announced breaks off, and the log says so', async ({ call }) => {
+  const logged: unknown[][] = [];
+  const original = console.error;
+  console.error = (...parts) => logged.push(parts);
+  const answer = await call('GET', '/less');
+  expect([answer.status, answer.headers.get('content-length')]).toEqual([200, '20']);
+  await expect(answer.arrayBuffer()).rejects.toThrow();
+  console.error = original;
+  expect(String(logged[0]?.[1])).toContain('10 bytes shorter');
+});
+
 test('an upload is taken whatever its content type, with and without a known size', async ({ call }) => {
   const whole = await call('PUT', '/bytes', { body: Buffer.alloc(3_000_000), headers: { 'content-type': 'application/json' } });
   expect(await whole.json()).toEqual({ size: 3_000_000 });

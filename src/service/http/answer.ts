@@ -41,7 +41,7 @@ export async function toAnswer(
   const length = bytes.size !== undefined && { 'content-length': bytes.size };
   const disposition = bytes.fileName !== undefined && { 'content-disposition': `attachment; filename="${bytes.fileName}"` };
   outgoing.writeHead(status, { 'content-type': response.mediaType, ...length, ...disposition, ...bytes.headers });
-  await pipeline(bytes.stream, outgoing);
+  await pipeline(bytes.size === undefined ? bytes.stream : whole(bytes.stream, bytes.size), outgoing);
   return RESPONSE_ALREADY_SENT;
 }
 
@@ -60,8 +60,18 @@ export async function sendStored(context: AnsweredContext, { size, contentType, 
     ...(part && { 'content-range': `bytes ${start}-${end}/${size}` }),
   });
   if (context.req.method === 'HEAD') outgoing.end();
-  else await pipeline(read({ start, end }), outgoing);
+  else await pipeline(whole(read({ start, end }), end - start + 1), outgoing);
   return RESPONSE_ALREADY_SENT;
+}
+
+/** Breaks off where fewer bytes come than were announced: the caller would wait for the rest. */
+async function* whole(stream: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
+  let missing = size;
+  for await (const chunk of stream) {
+    missing -= chunk.length;
+    yield chunk;
+  }
+  if (missing > 0) throw new Error(`what was sent became ${missing} bytes shorter meanwhile`);
 }
 
 /** Several parts at once, other units and malformed headers may be answered with the whole (RFC 9110, 14.2). */
