@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from '@playwright/test';
+import { Encoder } from '../../src/service/browsers/encoder.ts';
 import { startService } from '../../src/service/service.ts';
 import { TestClock } from '../support/clock.ts';
 import { processesWith } from '../support/processes.ts';
@@ -53,6 +54,22 @@ test('a killed encoder ends the recording with an error, and the next one is rec
   await using nextVideo = await videoOf(service, `${recording.path}/replays/${next.replay_id}`);
   expect(await nextVideo.colorAt(nextVideo.duration - 0.1)).toBe('blue');
   await recording.browser.close();
+});
+
+test('a recording that begins just when the encoder ends for want of any is made by another one', async ({}, testInfo) => {
+  const directory = testInfo.outputPath('encoders');
+  mkdirSync(directory);
+  const clock = new TestClock();
+  const encoder = new Encoder({ directory, chromium: {}, environment: process.env, clock });
+  const settings = { width: 320, height: 240, framerate: 10 };
+  try {
+    await (await encoder.begin(settings, undefined)).cancel();
+    clock.advance(60_000);
+    expect((await (await encoder.begin(settings, undefined)).finish(0.1)).length).toBeGreaterThan(0);
+  } finally {
+    await encoder.close();
+  }
+  await expect.poll(() => processesWith(directory)).toEqual([]);
 });
 
 test('a killed browser ends the recording, and its video is complete', async ({}, testInfo) => {

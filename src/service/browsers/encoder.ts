@@ -33,6 +33,8 @@ export class Encoder {
   readonly #closing = new AbortController();
   readonly #open = new Set<string>();
   #running: Promise<EncoderPage> | undefined;
+  /** Resolves when no Chromium is left that was told to end. */
+  #ended: Promise<unknown> = Promise.resolve();
   #cancelEnd = () => {};
 
   /** Its Chromium has a directory of its own in `directory`. */
@@ -41,11 +43,6 @@ export class Encoder {
     this.#settings = options.chromium;
     this.#environment = options.environment;
     this.#clock = options.clock;
-  }
-
-  /** The leader of the Chromium's process group, while it runs. */
-  async pid(): Promise<number | undefined> {
-    return (await this.#running?.catch(() => undefined))?.chromium.pid;
   }
 
   /** Begins a video. Throws `recording_failed` when no Chromium starts, or none that encodes. */
@@ -67,17 +64,22 @@ export class Encoder {
   async close(): Promise<void> {
     this.#cancelEnd();
     this.#closing.abort(new OperationError('unavailable', 'the service is shutting down'));
-    const page = await this.#running?.catch(() => undefined);
-    await page?.chromium.kill();
+    this.#end();
+    await this.#ended;
   }
 
   #close(id: string): void {
     this.#open.delete(id);
     this.#cancelEnd();
     if (this.#open.size > 0) return;
-    this.#cancelEnd = this.#clock.after(keptMs, () => {
-      void this.#running?.then(({ chromium }) => chromium.kill());
-    });
+    this.#cancelEnd = this.#clock.after(keptMs, () => this.#end());
+  }
+
+  /** The next recording gets another Chromium. */
+  #end(): void {
+    const ending = this.#running?.then(({ chromium }) => chromium.kill()).catch(() => {});
+    this.#ended = Promise.all([this.#ended, ending]);
+    this.#running = undefined;
   }
 
   #start(): Promise<EncoderPage> {
