@@ -83,7 +83,11 @@ test('a deployment that is deleted stops, and its files are gone', async ({ clie
   expect(existsSync(directory)).toBe(false);
   await client.deployments.delete(id);
   expect(await client.deployments.retrieve(id)).toMatchObject({ status: 'stopped', env_vars: { TOKEN: '' } });
-  await expect(client.invocations.create({ app_name: 'app', action_name: 'greet' })).rejects.toThrow(/404.*deploy it first/);
+  // The payload of the greatest length, whose every character is escaped in the body.
+  for (const payload of [undefined, JSON.stringify('"'.repeat(2_200_000))]) {
+    const invocation = { app_name: 'app', action_name: 'greet', ...(payload !== undefined && { payload }) };
+    await expect(client.invocations.create(invocation)).rejects.toThrow(/404.*deploy it first/);
+  }
   await expect(client.deployments.delete('nowhere')).rejects.toThrow(/404/);
 });
 

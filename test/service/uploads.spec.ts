@@ -46,6 +46,18 @@ test('a file takes the place of another one, with mode 644', async ({ send, root
   expect((await contents(root)).split('\n')).toEqual(expect.arrayContaining(['a 0644 new', 'link 0777']));
 });
 
+test('a name that no file can have keeps all the others out', async ({ send, root }) => {
+  const before = await contents(root);
+  const parts: Part[] = [
+    ['files[0][dest_path]', '/a.txt'],
+    ['files[0][file]', 'a', 'file'],
+    ['files[1][dest_path]', `/new/${'x'.repeat(256)}`],
+    ['files[1][file]', 'b', 'file'],
+  ];
+  expect(await send('upload', parts)).toMatchObject({ status: 400, body: { message: expect.stringContaining('too long') } });
+  expect(await contents(root)).toBe(before);
+});
+
 test('a file without a name or a type is one where a file is expected', async ({ service, fs, root }) => {
   const body = [
     '--cut',

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 
 const longestPath = 4096;
+const longestName = 255;
 const mostLinks = 40;
 
 /**
@@ -19,6 +20,7 @@ export function pathSegments(sessionPath: string): string[] {
   for (const segment of sessionPath.split('/')) {
     if (segment === '' || segment === '.') continue;
     if (segment.includes(path.sep)) throw malformed(sessionPath, `must not contain ${path.sep}`);
+    if (Buffer.byteLength(segment) > longestName) throw malformed(`${sessionPath.slice(0, 100)}…`, 'has a name that is too long');
     if (segment !== '..') segments.push(segment);
     else if (segments.pop() === undefined) throw leavesRoot(sessionPath);
   }

@@ -89,8 +89,8 @@ export class ProfileDirectories {
 
   /** Makes a copy for a session. Throws `insufficient_storage` when the disk is full, and the signal's reason. */
   async copy(profileId: string, directory: string, signal: AbortSignal): Promise<ProfileCopy> {
-    const stored = this.read(profileId);
     await mkdir(directory, { recursive: true, mode: 0o700 });
+    const stored = this.read(profileId);
     try {
       if (stored) await copyDirectory(stored.directory, directory, signal);
     } catch (error) {
