@@ -47,6 +47,7 @@ const poolUpdate = z.strictObject({
   headless: z.boolean().optional(),
   kiosk_mode: z.boolean().optional(),
   profile: profileSelector.optional().describe('An empty id or name clears it, and refresh_on_profile_update with it'),
+  save_changes: z.unknown().optional().describe('Ignored, as in the profile: pooled browsers never save'),
   refresh_on_profile_update: z.boolean().optional(),
   extensions: z.array(extensionSelector).max(20).optional(),
   proxy_id: z.string().optional(),

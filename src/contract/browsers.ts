@@ -123,7 +123,7 @@ export const browsers = {
   update: operation({
     method: 'PATCH',
     path: '/browsers/{id_or_name}',
-    summary: "Change a session's name, tags, profile or viewport; a profile restarts its browser, to which nobody may be connected",
+    summary: "Change a session's name, tags or profile; a profile restarts its browser, to which nobody may be connected",
     body: browserUpdate,
     responses: { 200: json(browser) },
     errors: [403, 404, 409],

@@ -124,6 +124,7 @@ test('refresh_on_profile_update follows the profile', () => {
   expect(updated(off, { profile: { id: 'id-of-ada' } }).refresh_on_profile_update).toBe(false);
   expect(updated(off, { refresh_on_profile_update: true }).refresh_on_profile_update).toBe(true);
   expect(updated(off, { size: 3 }).refresh_on_profile_update).toBe(false);
+  expect(updated({}, { save_changes: null })).not.toHaveProperty('save_changes');
   expect(updated({}, { profile: { id: 'id-of-bob', save_changes: true } })).toMatchObject({
     profile: { id: 'id-of-bob' },
     refresh_on_profile_update: true,

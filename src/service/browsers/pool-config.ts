@@ -13,7 +13,7 @@ export function newPoolConfig(body: PoolCreate, surroundings: Surroundings): Poo
 
 /** The configuration after an update; fields that are not in the patch stay. Throws `bad_request` for what cannot be honoured. */
 export function updatedPoolConfig(config: PoolConfig, patch: PoolUpdate, surroundings: Surroundings): PoolConfig {
-  const { discard_all_idle: _, name, profile, ...fields } = patch;
+  const { discard_all_idle: _, save_changes: _ignored, name, profile, ...fields } = patch;
   const updated: PoolConfig = { ...config, ...fields, ...(name && { name }) };
   if (profile && clears(profile)) {
     updated.refresh_on_profile_update = false;

@@ -10,6 +10,7 @@ import { handOver } from './hand-over.ts';
 import type { HeldSessions } from '../browsers/held-sessions.ts';
 import { pageOf } from './page.ts';
 
+type Size = { width: number; height: number };
 type BrowserOperations = Omit<typeof browsers, 'fs' | 'computer' | 'replays'>;
 
 export function browserHandlers({
@@ -90,7 +91,8 @@ export function browserHandlers({
     refuseUnsupported({ telemetry });
     if (proxy_id !== undefined && (proxy_id || undefined) !== session.settings.proxy?.id)
       throw invalidField('proxy_id', 'this service cannot change it while the browser runs: start another one');
-    if (viewport) throw invalidField('viewport', 'this service cannot change it while the browser runs');
+    if (viewport && !isSameSize(viewport, session.settings.viewport))
+      throw invalidField('viewport', 'this service cannot change it while the browser runs: start another one');
     const { projectId } = session.settings;
     const held = sessions.in(projectId);
     const loaded = profile && requestedProfile(profile, surroundingsOf(projectId).resolveProfile);
@@ -106,6 +108,10 @@ export function browserHandlers({
     }
     if (tags !== undefined) session.tags = tags ?? undefined;
   }
+}
+
+function isSameSize(one: Size, other: Size): boolean {
+  return one.width === other.width && one.height === other.height;
 }
 
 function mentions({ id, name, pool, profile, settings }: Session, text: string): boolean {
