@@ -5,6 +5,7 @@ import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../clock.ts';
 import { newId, sameToken } from '../id.ts';
 import { inTransaction, type Database, type Statement } from './database.ts';
+import { pageOfRows } from './page.ts';
 
 type Secret = { id: string; salt: string; hash: string };
 type KnownKey = Secret & { name: string; project_id: string | null };
@@ -112,8 +113,7 @@ export class ApiKeyStore {
          ORDER BY ${order}, k.rowid ${direction} LIMIT :count OFFSET :offset`,
       )
       .all({ project: projectId ?? null, name: name ?? null, status, query: query ?? null, count: limit + 1, offset }) as Row[];
-    const hasMore = rows.length > limit;
-    return { items: rows.slice(0, limit).map(toApiKey), hasMore, nextOffset: hasMore ? offset + limit : 0 };
+    return pageOfRows(rows, toApiKey, { limit, offset });
   }
 
   /** Throws `not_found`. */

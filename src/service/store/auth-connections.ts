@@ -2,6 +2,7 @@ import type { AuthStatus, CredentialSelector, FlowStatus, FlowStep, FlowType, Ti
 import { OperationError } from '../../contract/errors.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Database } from './database.ts';
+import { pageOfRows } from './page.ts';
 
 type Need = 'totp' | 'sms' | 'email' | 'external_action';
 
@@ -141,7 +142,7 @@ export class AuthConnectionStore {
         count: limit + 1,
         offset,
       }) as Row[];
-    return pageOf(rows.map(fromRow), { limit, offset });
+    return pageOfRows(rows, fromRow, { limit, offset });
   }
 
   countOf(projectId: string): number {
@@ -175,19 +176,13 @@ export class AuthConnectionStore {
          ORDER BY rowid DESC LIMIT :count OFFSET :offset`,
       )
       .all({ connection: connectionId, type: type ?? null, count: limit + 1, offset }) as TimelineRow[];
-    return pageOf(rows.map(toEntry), { limit, offset });
+    return pageOfRows(rows, toEntry, { limit, offset });
   }
 
   /** Deletes what happened before `time`. */
   deleteBefore(time: number): void {
     this.#database.prepare('DELETE FROM auth_events WHERE at < ?').run(time);
   }
-}
-
-/** A page of items of which one more was read than it has room for. */
-function pageOf<T>(items: T[], { limit, offset }: { limit: number; offset: number }): Page<T> {
-  const hasMore = items.length > limit;
-  return { items: items.slice(0, limit), hasMore, nextOffset: hasMore ? offset + limit : 0 };
 }
 
 function toRow(connection: Connection): Row {

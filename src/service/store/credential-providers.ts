@@ -3,7 +3,8 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
-import type { Database } from './database.ts';
+import { isTaken, type Database } from './database.ts';
+import { pageOfRows } from './page.ts';
 import type { Secrets } from './secrets.ts';
 
 type Row = {
@@ -69,8 +70,7 @@ export class CredentialProviderStore {
          ORDER BY created_at DESC, id DESC LIMIT :count OFFSET :offset`,
       )
       .all({ query: query ?? null, count: limit + 1, offset }) as Row[];
-    const hasMore = rows.length > limit;
-    return { items: rows.slice(0, limit).map(toProvider), hasMore, nextOffset: hasMore ? offset + limit : 0 };
+    return pageOfRows(rows, toProvider, { limit, offset });
   }
 
   /** Throws `not_found`, and `conflict` when the new name is taken. */
@@ -121,7 +121,7 @@ export class CredentialProviderStore {
     try {
       write();
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CONSTRAINT'))) throw error;
+      if (!isTaken(error)) throw error;
       throw new OperationError('conflict', `a credential provider named ${name} exists already: choose another name`, { cause: error });
     }
   }

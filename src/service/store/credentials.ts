@@ -3,7 +3,8 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
-import type { Database } from './database.ts';
+import { inTransaction, isTaken, type Database } from './database.ts';
+import { pageOfRows } from './page.ts';
 import type { Secrets } from './secrets.ts';
 
 type Row = {
@@ -66,8 +67,7 @@ export class CredentialStore {
          ORDER BY created_at DESC, id DESC LIMIT :count OFFSET :offset`,
       )
       .all({ project: projectId, domain: domain ?? null, query: query ?? null, count: limit + 1, offset }) as Row[];
-    const hasMore = rows.length > limit;
-    return { items: rows.slice(0, limit).map(toCredential), hasMore, nextOffset: hasMore ? offset + limit : 0 };
+    return pageOfRows(rows, toCredential, { limit, offset });
   }
 
   /** Throws `not_found`, and `conflict` when the new name is taken. */
@@ -136,9 +136,9 @@ export class CredentialStore {
 
   #write(name: string, write: () => void): void {
     try {
-      this.#database.transaction(write)();
+      inTransaction(this.#database, write);
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CONSTRAINT'))) throw error;
+      if (!isTaken(error)) throw error;
       throw new OperationError('conflict', `a credential named ${name} exists already: choose another name, or update that one`, {
         cause: error,
       });

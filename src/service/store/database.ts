@@ -60,6 +60,11 @@ export function closeDatabase(database: Database): void {
   database.close();
 }
 
+/** Whether a write failed because what must be unique is taken. */
+export function isTaken(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CONSTRAINT');
+}
+
 /** Does all of `work` or nothing of it, and throws what `work` throws: libsql's own function hides that where the database has rolled back already. */
 export function inTransaction<T>(database: Database, work: () => T): T {
   database.exec('BEGIN');

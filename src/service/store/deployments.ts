@@ -1,6 +1,7 @@
 import type { DeploymentStatus } from '../../contract/deployments.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Database } from './database.ts';
+import { pageOfRows } from './page.ts';
 import type { Secrets } from './secrets.ts';
 
 type Row = {
@@ -126,8 +127,7 @@ export class DeploymentStore {
         count: limit + 1,
         offset,
       }) as Row[];
-    const hasMore = rows.length > limit;
-    return { items: rows.slice(0, limit).map(fromRow), hasMore, nextOffset: hasMore ? offset + limit : 0 };
+    return pageOfRows(rows, fromRow, { limit, offset });
   }
 
   /** How many of a project have not ended. */

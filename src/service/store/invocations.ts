@@ -1,6 +1,7 @@
 import type { InvocationStatus } from '../../contract/invocations.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Database } from './database.ts';
+import { pageOfRows } from './page.ts';
 
 type Row = {
   id: string;
@@ -114,8 +115,7 @@ export class InvocationStore {
         count: limit + 1,
         offset,
       }) as Row[];
-    const hasMore = rows.length > limit;
-    return { items: rows.slice(0, limit).map(fromRow), hasMore, nextOffset: hasMore ? offset + limit : 0 };
+    return pageOfRows(rows, fromRow, { limit, offset });
   }
 
   /** Deletes those that ended before `time`. */

@@ -3,7 +3,8 @@ import type { Profile } from '../../contract/profiles.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
-import { inTransaction, type Database } from './database.ts';
+import { inTransaction, isTaken, type Database } from './database.ts';
+import { pageOfRows } from './page.ts';
 
 type Row = {
   id: string;
@@ -65,8 +66,7 @@ export class ProfileStore {
          ORDER BY created_at DESC, id DESC LIMIT :count OFFSET :offset`,
       )
       .all({ project: projectId, name: name ?? null, query: query ?? null, count: limit + 1, offset }) as Row[];
-    const hasMore = rows.length > limit;
-    return { items: rows.slice(0, limit).map(toProfile), hasMore, nextOffset: hasMore ? offset + limit : 0 };
+    return pageOfRows(rows, toProfile, { limit, offset });
   }
 
   /** Its auth connections, which know it by its name, follow. Throws `not_found`, and `conflict` when the new name is taken. */
@@ -130,7 +130,7 @@ export class ProfileStore {
     try {
       write();
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CONSTRAINT'))) throw error;
+      if (!isTaken(error)) throw error;
       const message = error.message.includes('auth_connections')
         ? `an earlier profile named ${name} has auth connections to the same domain: delete them first`
         : `a profile named ${name} exists already`;

@@ -4,6 +4,7 @@ import type { Project } from '../../contract/projects.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
 import type { Database, Statement } from './database.ts';
+import { pageOfRows } from './page.ts';
 
 type Row = { id: string; name: string; status: Project['status']; created_at: number; updated_at: number };
 
@@ -67,8 +68,7 @@ export class ProjectStore {
          ORDER BY created_at DESC, id DESC LIMIT :count OFFSET :offset`,
       )
       .all({ id: id ?? null, name: name ?? null, query: query ?? null, count: limit + 1, offset }) as Row[];
-    const hasMore = rows.length > limit;
-    return { items: rows.slice(0, limit).map(toProject), hasMore, nextOffset: hasMore ? offset + limit : 0 };
+    return pageOfRows(rows, toProject, { limit, offset });
   }
 
   /** Throws `project_not_found`, `conflict` when the new name is taken, and `last_active_project`. */
