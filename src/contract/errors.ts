@@ -52,3 +52,9 @@ export class OperationError extends Error {
     return errorStatus[this.code];
   }
 }
+
+/** A `bad_request` that names the field in its details, too. */
+export function invalidField(field: string, problem: string): OperationError {
+  const message = `${field}: ${problem}`;
+  return new OperationError('bad_request', message, { details: [{ code: 'invalid_input', message }] });
+}

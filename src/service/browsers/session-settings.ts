@@ -1,5 +1,5 @@
 import type { BrowserCreate } from '../../contract/browsers.ts';
-import { OperationError } from '../../contract/errors.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { ProxyAccess } from './proxy-connection.ts';
 import type { SessionSettings } from './session.ts';
@@ -77,11 +77,6 @@ export function refuseUnsupported(request: Unsupported): void {
 export function requestedProfile(selector: ProfileSelector, resolveProfile: ResolveProfile): Profile {
   if (!selector.id === !selector.name) throw invalidField('profile', `must have an id or a name${selector.id ? ', not both' : ''}`);
   return found('profile', () => resolveProfile(selector));
-}
-
-export function invalidField(field: string, problem: string): OperationError {
-  const message = `${field}: ${problem}`;
-  return new OperationError('bad_request', message, { details: [{ code: 'invalid_input', message }] });
 }
 
 const defaultViewport = { width: 1920, height: 1080, refresh_rate: 25 };

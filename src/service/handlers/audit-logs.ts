@@ -1,7 +1,7 @@
 import type { auditLogs } from '../../contract/audit-logs.ts';
 import { chunkHeaders } from '../../contract/headers.ts';
 import type { QueryOutput } from '../../contract/operation.ts';
-import { invalidField } from '../browsers/session-settings.ts';
+import { invalidField } from '../../contract/errors.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { auditChunk } from '../store/audit-chunk.ts';
 import type { AuditLogStore } from '../store/audit-logs.ts';

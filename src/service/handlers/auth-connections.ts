@@ -1,9 +1,10 @@
 import type { AuthConnection, AuthConnectionUpdate, authConnections as operations, TimelineItem } from '../../contract/auth-connections.ts';
+import { invalidField } from '../../contract/errors.ts';
 import type { TimelineEntry } from '../auth/connection-record.ts';
 import type { AuthConnections, Connection } from '../auth/connections.ts';
 import { flowEvents, hostedUrl, liveViewUrl } from '../auth/flow-events.ts';
 import { tellPrompt } from '../auth/prompt.ts';
-import { asksForTelemetry, invalidField } from '../browsers/session-settings.ts';
+import { asksForTelemetry } from '../browsers/session-settings.ts';
 import type { Clock } from '../clock.ts';
 import { WithStatus, type HandlerTree } from '../http/handler.ts';
 import type { AuthConnectionStore } from '../store/auth-connections.ts';

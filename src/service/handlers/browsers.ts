@@ -1,8 +1,8 @@
 import type { browsers, BrowserUpdate } from '../../contract/browsers.ts';
-import { OperationError } from '../../contract/errors.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Invocations } from '../apps/invocations.ts';
 import type { Session } from '../browsers/session.ts';
-import { invalidField, refuseUnsupported, requestedProfile, sessionSettings, type Surroundings } from '../browsers/session-settings.ts';
+import { refuseUnsupported, requestedProfile, sessionSettings, type Surroundings } from '../browsers/session-settings.ts';
 import type { Clock } from '../clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { browserAnswer } from './browser-answer.ts';

@@ -1,5 +1,5 @@
 import type { organization, OrganizationLimits } from '../../contract/organization.ts';
-import { invalidField } from '../browsers/session-settings.ts';
+import { invalidField } from '../../contract/errors.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { LimitStore } from '../store/limits.ts';
 

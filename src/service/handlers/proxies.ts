@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { defaultCheckUrl, type Proxy, type proxies as operations } from '../../contract/proxies.ts';
+import { invalidField } from '../../contract/errors.ts';
 import { checkProxy, isPrivateHost } from '../browsers/proxy-check.ts';
-import { invalidField } from '../browsers/session-settings.ts';
 import type { Clock } from '../clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { ProxyStore } from '../store/proxies.ts';

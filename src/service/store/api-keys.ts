@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ApiKey, ApiKeyList, ApiKeyRotate, CreatedApiKey } from '../../contract/api-keys.ts';
-import { OperationError } from '../../contract/errors.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../clock.ts';
 import { newId, sameToken } from '../id.ts';
@@ -136,8 +136,8 @@ export class ApiKeyStore {
     const lifeMs = days_to_expire === undefined ? old.life_ms : days_to_expire === null ? null : days_to_expire * dayMs;
     const graceMs = (expire_in_days ?? graceDays) * dayMs;
     if (lifeMs !== null && lifeMs < graceMs) {
-      const message = `days_to_expire: the new key would expire before the grace period of the old one, ${graceMs / dayMs} days, is over`;
-      throw new OperationError('bad_request', message, { details: [{ code: 'invalid_input', message }] });
+      const problem = `the new key would expire before the grace period of the old one, ${graceMs / dayMs} days, is over`;
+      throw invalidField('days_to_expire', problem);
     }
     return inTransaction(this.#database, () => {
       const expiresAt = Math.min(old.expires_at ?? Infinity, now + graceMs);

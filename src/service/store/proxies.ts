@@ -1,4 +1,4 @@
-import { OperationError } from '../../contract/errors.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { CustomProxyConfig, Proxy } from '../../contract/proxies.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
@@ -83,7 +83,7 @@ export class ProxyStore {
     const problem = proxy
       ? `several are named ${name}: choose one by its id`
       : `there is none with the ${id === undefined ? `name ${name}` : `id ${id}`}`;
-    throw new OperationError('bad_request', `proxy: ${problem}`, { details: [{ code: 'invalid_input', message: `proxy: ${problem}` }] });
+    throw invalidField('proxy', problem);
   }
 
   /** Newest first. */
