@@ -84,9 +84,13 @@ export class Apps {
 
   #expire(): void {
     const { clock, deployments, invocations, logs } = this.#options;
-    const time = clock.now() - keptMs;
-    for (const records of [deployments, invocations]) records.deleteEnded(time);
-    logs.deleteBefore(time);
     this.#cancelExpiry = clock.after(expireIntervalMs, () => this.#expire());
+    const time = clock.now() - keptMs;
+    try {
+      for (const records of [deployments, invocations]) records.deleteEnded(time);
+      logs.deleteBefore(time);
+    } catch (error) {
+      console.error('what has expired of applications could not be deleted; it is tried again in an hour:', error);
+    }
   }
 }
