@@ -12,6 +12,7 @@ import { Replays } from './browsers/replays.ts';
 import type { Surroundings } from './browsers/session-settings.ts';
 import { Sessions } from './browsers/sessions.ts';
 import type { Clock } from './clock.ts';
+import { everyStep } from './every-step.ts';
 import { StoredCredentials } from './login-credentials.ts';
 import type { ApiKeyStore } from './store/api-keys.ts';
 import { AppLogStore } from './store/app-logs.ts';
@@ -155,12 +156,13 @@ export async function openParts(options: PartOptions) {
     surroundingsOf,
     vaults,
     /** Ends everything that runs. */
-    endBrowsers: async () => {
-      await apps.close();
-      await connections.close();
-      await pools.close();
-      await sessions.close();
-      await replays.close();
-    },
+    endBrowsers: () =>
+      everyStep(
+        () => apps.close(),
+        () => connections.close(),
+        () => pools.close(),
+        () => sessions.close(),
+        () => replays.close(),
+      ),
   };
 }
