@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { expect } from '@playwright/test';
 import type { Client } from '../../src/client/index.ts';
+import { MarkedProcesses, markVariable } from '../../src/service/apps/marked-processes.ts';
 import { startService } from '../../src/service/service.ts';
 import { appOf, collect, deployed, started, test } from '../support/apps.ts';
 import { TestClock } from '../support/clock.ts';
@@ -192,6 +195,23 @@ for (const [name, { action, reason, started }] of Object.entries(harmful)) {
     expect((await client.browsers.list()[Symbol.asyncIterator]().next()).done).toBe(true);
   });
 }
+
+test('a process that is seen before its environment can be read is found by its mark later', async () => {
+  test.skip(process.platform !== 'linux', 'processes are looked for on Linux only');
+  // What reads as empty in the middle of exec does so here for as long as the shell waits.
+  const child = spawn('/bin/sh', ['-c', `read line; ${markVariable}=late/ exec /bin/cat`], { env: {}, stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  try {
+    const marked = new MarkedProcesses();
+    marked.list();
+    child.stdin.write('go on\nrunning\n');
+    await once(child.stdout, 'data');
+    expect(marked.list()).toContainEqual({ pid: child.pid, mark: 'late/', memory: expect.any(Number) });
+  } finally {
+    child.kill();
+    await ended;
+  }
+});
 
 test('an action is ended when its time is over, also one that loops', async ({}, testInfo) => {
   const clock = new TestClock();
