@@ -92,6 +92,24 @@ test('an action calls the service with a key of its project, which ends with it'
   expect(answer.status).toBe(401);
 });
 
+test('an invocation whose key is deleted while it runs succeeds all the same', async ({ client, deploy }) => {
+  await deploy(
+    appOf({
+      work: `async () => {
+        console.log('working');
+        const headers = { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY };
+        while ((await fetch(process.env.PLAYWRIGHT_POOL_BASE_URL + '/browsers', { headers })).status !== 401);
+        return 'done';
+      }`,
+    }),
+  );
+  const id = await begun(client, 'work');
+  const [key] = await collect(client.apiKeys.list({ name: `invocation ${id}` }));
+  await client.apiKeys.delete(key!.id);
+  const events = await collect(client.invocations.follow(id));
+  expect(events.at(-1)).toMatchObject({ invocation: { status: 'succeeded', output: '"done"' } });
+});
+
 test('browsers that are created with the id of an invocation end with it', async ({ client, deploy }) => {
   await deploy(
     appOf({
