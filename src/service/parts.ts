@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
+import { OperationError } from '../contract/errors.ts';
 import { Apps } from './apps/apps.ts';
 import { AuthConnections } from './auth/connections.ts';
 import { Vaults } from './auth/vault.ts';
@@ -12,6 +13,7 @@ import { Replays } from './browsers/replays.ts';
 import type { Surroundings } from './browsers/session-settings.ts';
 import { Sessions } from './browsers/sessions.ts';
 import type { Clock } from './clock.ts';
+import { everyStep } from './every-step.ts';
 import { StoredCredentials } from './login-credentials.ts';
 import type { ApiKeyStore } from './store/api-keys.ts';
 import { AppLogStore } from './store/app-logs.ts';
@@ -99,7 +101,15 @@ export async function openParts(options: PartOptions) {
     logs: new AppLogStore(database),
     access: (grant) => {
       const { id, key } = apiKeys.create({ ...grant, daysToExpire: 1 });
-      return { baseURL: options.url(), apiKey: key, end: () => apiKeys.delete(id, undefined) };
+      const end = () => {
+        try {
+          apiKeys.delete(id, undefined);
+        } catch (error) {
+          // Whoever may manage keys can have deleted it before.
+          if (!(error instanceof OperationError && error.code === 'not_found')) throw error;
+        }
+      };
+      return { baseURL: options.url(), apiKey: key, end };
     },
     endAccess: (name) => {
       const all = { limit: 100, offset: 0, sort_by: 'created_at', sort_direction: 'desc', status: 'active' } as const;
@@ -155,12 +165,13 @@ export async function openParts(options: PartOptions) {
     surroundingsOf,
     vaults,
     /** Ends everything that runs. */
-    endBrowsers: async () => {
-      await apps.close();
-      await connections.close();
-      await pools.close();
-      await sessions.close();
-      await replays.close();
-    },
+    endBrowsers: () =>
+      everyStep(
+        () => apps.close(),
+        () => connections.close(),
+        () => pools.close(),
+        () => sessions.close(),
+        () => replays.close(),
+      ),
   };
 }

@@ -16,6 +16,7 @@ import type { Replays } from './browsers/replays.ts';
 import { Callers } from './callers.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { DataDirectoryInUseError, readServiceRecord, removeUnfinished, writePrivateFile } from './data-directory.ts';
+import { everyStep } from './every-step.ts';
 import { createApp } from './http/app.ts';
 import { Auditor } from './http/audit.ts';
 import { CdpProxy } from './http/cdp-proxy.ts';
@@ -107,23 +108,26 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
     });
     if (shared) createFirstPool(parts, shared.firstPool);
     const server = await serve(parts, options, shared).catch(async (error: unknown) => {
-      await parts.endBrowsers();
-      parts.auditLogs.close();
+      await everyStep(
+        () => parts.endBrowsers(),
+        () => parts.auditLogs.close(),
+      ).catch(() => {});
       throw error;
     });
 
     url = server.url;
     parts.apps.resume();
 
-    const end = async () => {
-      server.stop();
-      await parts.endBrowsers();
-      server.closeWebSockets();
-      await server.drain();
-      parts.auditLogs.close();
-      closeDatabase(database);
-      await removeTree(dataDirectory === undefined ? directory : sessionsDirectory);
-    };
+    const end = () =>
+      everyStep(
+        () => server.stop(),
+        () => parts.endBrowsers(),
+        () => server.closeWebSockets(),
+        () => server.drain(),
+        () => parts.auditLogs.close(),
+        () => closeDatabase(database),
+        () => removeTree(dataDirectory === undefined ? directory : sessionsDirectory),
+      );
     let ended: Promise<void> | undefined;
     const close = () => (ended ??= within(closeTimeoutMs, end()));
     return { url: server.url, apiKey, close, [Symbol.asyncDispose]: close };

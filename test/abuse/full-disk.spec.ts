@@ -2,7 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test as base } from '@playwright/test';
+import { createClient } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
+import { appOf, collect, deployed, started } from '../support/apps.ts';
+import { TestClock } from '../support/clock.ts';
+import { processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 
 /** A data directory on a disk of its own of 64 MiB. */
@@ -67,4 +71,54 @@ test('on a full disk every operation that writes says so, reading goes on, and a
   expect((await call('POST', '/profiles', { name: 'new' })).status).toBe(201);
   expect((await call('POST', '/browser_pools', { size: 1, name: 'new' })).status).toBe(201);
   expect((await call('POST', '/browsers', { name: 'new' })).status).toBe(200);
+});
+
+test('what ends while the disk is full takes nothing else with it, its caller is told, and no process outlives the service', async ({
+  disk,
+}) => {
+  const clock = new TestClock();
+  await using service = await startService({ dataDirectory: disk, clock, auditRetentionDays: 0 });
+  await using client = createClient({ ...service, baseURL: service.url, maxRetries: 0 });
+  const wait = "() => { console.log('up'); return new Promise((done) => setTimeout(done, 600_000)); }";
+  await started(client, (await deployed(client, appOf({ wait }))).id);
+  const looping = await deployed(client, "console.log('up'); for (;;);", { version: '2' });
+  for await (const { event } of client.deployments.follow(looping.id)) if (event === 'log') break;
+  const invocation = { app_name: 'app', action_name: 'wait' };
+  const brief = await client.invocations.create({ ...invocation, async: true, async_timeout_seconds: 10 });
+  const long = await client.invocations.create({ ...invocation, async: true, async_timeout_seconds: 3600 });
+  const call = client.invocations.create(invocation);
+  call.catch(() => {});
+  await expect.poll(async () => (await collect(client.invocations.list({ status: 'running' }))).length).toBe(3);
+  await client.browsers.create({ headless: true, timeout_seconds: 3600 });
+  fill(disk);
+
+  const logged: string[] = [];
+  const original = console.error;
+  console.error = (...parts: unknown[]) => void logged.push(parts.map(String).join(' '));
+  try {
+    clock.advance(100_000);
+    await expect(call).rejects.toThrow(/507 insufficient_storage/);
+    for (const what of [`invocation ${brief.id}`, `deployment ${looping.id}`]) {
+      await expect.poll(() => logged, { timeout: 10_000 }).toContainEqual(expect.stringContaining(`of the ${what} could not be stored`));
+    }
+    expect(await client.invocations.retrieve(long.id)).toMatchObject({ status: 'running' });
+    await service.close();
+  } finally {
+    console.error = original;
+  }
+  expect(processesWith(disk)).toEqual([]);
+});
+
+test('what could not be deleted at its time for a full disk is deleted once there is room', async ({ disk }) => {
+  const clock = new TestClock();
+  await using service = await startService({ dataDirectory: disk, clock, auditRetentionDays: 0 });
+  await using client = createClient({ ...service, baseURL: service.url });
+  const { id } = await started(client, (await deployed(client, "throw new Error('broken')")).id);
+  const filler = fill(disk);
+  clock.jump(7 * 24 * 3600_000);
+  clock.advance(3600_000);
+  expect(await client.deployments.retrieve(id)).toMatchObject({ status: 'failed' });
+  rmSync(filler);
+  clock.advance(3600_000);
+  await expect(client.deployments.retrieve(id)).rejects.toThrow(/404/);
 });

@@ -168,3 +168,16 @@ test('of a log that grows too long the oldest lines go, and a reader is told', a
   expect(logs.read({ deploymentId: 'b' }, at, 10)).toMatchObject([{ at }, { at: at + 1, message: 'after' }]);
   database.close();
 });
+
+test('lines that have expired no longer count towards how much of a log is kept', async () => {
+  const database = await openDatabase();
+  const clock = new TestClock();
+  const logs = new AppLogs(new AppLogStore(database), clock);
+  const source = { deploymentId: 'a' };
+  for (const message of ['x', 'y']) await logs.append(source, [message.repeat(60 * 1024 * 1024)]);
+  clock.advance(1000);
+  logs.deleteBefore(clock.now());
+  await logs.append(source, ['z'.repeat(20 * 1024 * 1024), 'last']);
+  expect(logs.read(source, 0, 10).map(({ message }) => message.slice(0, 10))).toEqual(['zzzzzzzzzz', 'last']);
+  database.close();
+});

@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { expect } from '@playwright/test';
 import type { Client } from '../../src/client/index.ts';
+import { MarkedProcesses, markVariable } from '../../src/service/apps/marked-processes.ts';
 import { startService } from '../../src/service/service.ts';
 import { appOf, collect, deployed, started, test } from '../support/apps.ts';
 import { TestClock } from '../support/clock.ts';
@@ -87,6 +90,24 @@ test('an action calls the service with a key of its project, which ends with it'
   expect({ token, secrets }).toEqual({ token: 'abc', secrets: [] });
   const answer = await service.call('GET', '/browsers', undefined, { authorization: `Bearer ${String(key)}` });
   expect(answer.status).toBe(401);
+});
+
+test('an invocation whose key is deleted while it runs succeeds all the same', async ({ client, deploy }) => {
+  await deploy(
+    appOf({
+      work: `async () => {
+        console.log('working');
+        const headers = { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY };
+        while ((await fetch(process.env.PLAYWRIGHT_POOL_BASE_URL + '/browsers', { headers })).status !== 401);
+        return 'done';
+      }`,
+    }),
+  );
+  const id = await begun(client, 'work');
+  const [key] = await collect(client.apiKeys.list({ name: `invocation ${id}` }));
+  await client.apiKeys.delete(key!.id);
+  const events = await collect(client.invocations.follow(id));
+  expect(events.at(-1)).toMatchObject({ invocation: { status: 'succeeded', output: '"done"' } });
 });
 
 test('browsers that are created with the id of an invocation end with it', async ({ client, deploy }) => {
@@ -192,6 +213,23 @@ for (const [name, { action, reason, started }] of Object.entries(harmful)) {
     expect((await client.browsers.list()[Symbol.asyncIterator]().next()).done).toBe(true);
   });
 }
+
+test('a process that is seen before its environment can be read is found by its mark later', async () => {
+  test.skip(process.platform !== 'linux', 'processes are looked for on Linux only');
+  // What reads as empty in the middle of exec does so here for as long as the shell waits.
+  const child = spawn('/bin/sh', ['-c', `read line; ${markVariable}=late/ exec /bin/cat`], { env: {}, stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  try {
+    const marked = new MarkedProcesses();
+    marked.list();
+    child.stdin.write('go on\nrunning\n');
+    await once(child.stdout, 'data');
+    expect(marked.list()).toContainEqual({ pid: child.pid, mark: 'late/', memory: expect.any(Number) });
+  } finally {
+    child.kill();
+    await ended;
+  }
+});
 
 test('an action is ended when its time is over, also one that loops', async ({}, testInfo) => {
   const clock = new TestClock();

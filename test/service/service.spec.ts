@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { DataDirectoryInUseError } from '../../src/service/data-directory.ts';
+import { everyStep } from '../../src/service/every-step.ts';
 import { startService } from '../../src/service/service.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, test, type TestService } from '../support/service.ts';
@@ -101,6 +102,22 @@ test('a service that closes tells its waiters, ends its browsers and refuses con
   expect(performance.now() - started).toBeLessThan(10_000);
   expect(await waiting).toMatchObject({ status: 503, body: { code: 'unavailable' } });
   await expectNoProcessWith(leased.session_id);
+});
+
+test('every step of an end is taken whatever became of those before, and the first failure is told', async () => {
+  const taken: string[] = [];
+  const failing = (name: string) => {
+    taken.push(name);
+    throw new Error(`${name} failed`);
+  };
+  const ended = everyStep(
+    () => taken.push('first'),
+    async () => failing('second'),
+    () => failing('third'),
+    async () => taken.push('last'),
+  );
+  await expect(ended).rejects.toThrow('second failed');
+  expect(taken).toEqual(['first', 'second', 'third', 'last']);
 });
 
 test('an acquire is answered by nothing when its time is over, and at once when nothing is to be waited for', async ({

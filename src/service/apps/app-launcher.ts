@@ -60,14 +60,14 @@ export class AppLauncher {
     if (signal.aborted) return { reason: String(signal.reason) };
     const { id, projectId, entrypoint } = deployment;
     const directory = this.directoryOf(id);
-    let variables;
+    const name = accessName(invocationId === undefined ? { deploymentId: id } : { invocationId });
+    let variables, access: ServiceAccess;
     try {
       variables = this.#options.variables(id);
+      access = this.#options.access({ projectId, name, createdBy });
     } catch (error) {
       return { reason: error instanceof Error ? error.message : String(error) };
     }
-    const name = accessName(invocationId === undefined ? { deploymentId: id } : { invocationId });
-    const access = this.#options.access({ projectId, name, createdBy });
     const { baseURL, apiKey } = access;
     const process = processes.start({
       task: { entrypoint: path.join(directory, entrypoint), ...(action && { action }) },
@@ -91,7 +91,11 @@ export class AppLauncher {
     } finally {
       cancel();
       signal.removeEventListener('abort', abort);
-      access.end();
+      try {
+        access.end();
+      } catch (error) {
+        console.error(`the API key of the ${name} could not be deleted:`, error);
+      }
     }
   }
 }

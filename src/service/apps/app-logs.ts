@@ -19,13 +19,15 @@ export type LogRecords = {
   size(deploymentId: string): number;
   /** Deletes a deployment's oldest lines, at most `count`, and leaves `notice` in place of the last of them; the bytes that are gone. */
   deleteOldest(deploymentId: string, count: number, notice: string): number;
+  /** Deletes the lines from before `time`, in ms since the epoch. */
+  deleteBefore(time: number): void;
 };
 
 /** How many lines are written at once. */
 const batch = 500;
-/** How much of a deployment's log is kept. */
+/** Beyond this size of a deployment's log, in characters and 64 for each line, each batch that is written takes the place of the two oldest. */
 const keptBytes = 128 * 1024 * 1024;
-const trimmedNotice = `(older lines are gone: of a deployment's log the last ${keptBytes / 1024 ** 2} MiB are kept)`;
+const trimmedNotice = `(older lines are gone: of a deployment's log about the last ${keptBytes / 1024 ** 2} MiB are kept)`;
 
 /** The logs of all applications. */
 export class AppLogs {
@@ -55,6 +57,12 @@ export class AppLogs {
   /** The first lines from a time on. */
   read(source: LogSource, from: number, count: number): LogLine[] {
     return this.#records.read(source, from, count);
+  }
+
+  /** Deletes the lines from before `time`, in ms since the epoch. */
+  deleteBefore(time: number): void {
+    this.#records.deleteBefore(time);
+    this.#sizes.clear();
   }
 
   /** Tells those who wait for a deployment that something has changed. */

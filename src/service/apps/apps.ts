@@ -15,7 +15,7 @@ export type AppsOptions = {
   clock: Clock;
   deployments: DeploymentRecords & Expiring & { variables: AppLauncherOptions['variables'] };
   invocations: InvocationRecords & Expiring;
-  logs: LogRecords & { deleteBefore(time: number): void };
+  logs: LogRecords;
   access: AppLauncherOptions['access'];
   endAccess: AppLauncherOptions['endAccess'];
   limitOf: InvocationsOptions['limitOf'];
@@ -83,10 +83,14 @@ export class Apps {
   }
 
   #expire(): void {
-    const { clock, deployments, invocations, logs } = this.#options;
-    const time = clock.now() - keptMs;
-    for (const records of [deployments, invocations]) records.deleteEnded(time);
-    logs.deleteBefore(time);
+    const { clock, deployments, invocations } = this.#options;
     this.#cancelExpiry = clock.after(expireIntervalMs, () => this.#expire());
+    const time = clock.now() - keptMs;
+    try {
+      for (const records of [deployments, invocations]) records.deleteEnded(time);
+      this.logs.deleteBefore(time);
+    } catch (error) {
+      console.error('what has expired of applications could not be deleted; it is tried again in an hour:', error);
+    }
   }
 }

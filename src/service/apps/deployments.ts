@@ -164,7 +164,11 @@ export class Deployments {
 
   #start(record: DeploymentRecord): void {
     const controller = new AbortController();
-    const done = this.#bringUp(record, controller.signal).finally(() => this.#starts.delete(record.id));
+    const done = this.#bringUp(record, controller.signal)
+      .catch((error: unknown) =>
+        console.error(`the start of the deployment ${record.id} could not be stored; the next service repeats it:`, error),
+      )
+      .finally(() => this.#starts.delete(record.id));
     this.#starts.set(record.id, { controller, done });
   }
 
@@ -196,8 +200,12 @@ export class Deployments {
       return await this.#finish(id, 'failed', reason);
     }
     const replaced = before && this.#finish(before.id, 'stopped', `the deployment ${id} took its place`);
-    this.#change(id, { status: 'running', statusReason: undefined, appName: name, actions });
-    await replaced;
+    try {
+      this.#change(id, { status: 'running', statusReason: undefined, appName: name, actions });
+    } finally {
+      // Nobody else hears when that fails as well.
+      await replaced;
+    }
   }
 
   async #finish(id: string, status: 'stopped' | 'failed', statusReason: string): Promise<void> {

@@ -118,6 +118,10 @@ export class Invocations {
     const run: Run = { projectId, deploymentId: deployment.id, controller, verdict: undefined, done: Promise.resolve() };
     this.#runs.set(record.id, run);
     run.done = this.#run(deployment, record, request, run);
+    // There may be nobody who waits for it.
+    run.done.catch((error: unknown) =>
+      console.error(`the end of the invocation ${record.id} could not be stored; the next service ends it:`, error),
+    );
     return record;
   }
 
@@ -134,12 +138,12 @@ export class Invocations {
     if (!this.#runs.has(id)) throw new OperationError('not_found', `the invocation ${id} has ${status} already`);
   }
 
-  /** Waits until an invocation has ended. */
+  /** Waits until an invocation has ended. Rejects when that could not be stored. */
   async ended(id: string): Promise<void> {
     await this.#runs.get(id)?.done;
   }
 
-  /** Ends an invocation before it ends by itself, and waits for that; false when it has ended already. */
+  /** Ends an invocation before it ends by itself, and waits for that; false when it has ended already. Rejects as `ended` does. */
   async end(id: string, verdict: Verdict): Promise<boolean> {
     const run = this.#runs.get(id);
     if (!run) return false;
@@ -149,16 +153,20 @@ export class Invocations {
     return run.verdict === verdict;
   }
 
-  /** Ends the invocations of a deployment. */
+  /** Ends the invocations of a deployment. Never rejects. */
   async endOf(deploymentId: string, statusReason: string): Promise<void> {
     const ids = [...this.#runs].filter(([, run]) => run.deploymentId === deploymentId).map(([id]) => id);
-    await Promise.all(ids.map((id) => this.end(id, { status: 'failed', statusReason })));
+    await this.#endAll(ids, statusReason);
   }
 
   /** Ends all invocations; none can be made any more. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    await Promise.all(Array.from(this.#runs.keys(), (id) => this.end(id, { status: 'failed', statusReason: 'the service has ended' })));
+    await this.#endAll([...this.#runs.keys()], 'the service has ended');
+  }
+
+  async #endAll(ids: string[], statusReason: string): Promise<void> {
+    await Promise.allSettled(ids.map((id) => this.end(id, { status: 'failed', statusReason })));
   }
 
   #refuseMore(projectId: string): void {

@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** The variable by which the processes of an application are known: children inherit it, also those that left their process group. */
 export const markVariable = 'PLAYWRIGHT_POOL_PROCESS';
 
-/** A process that carries a mark. `memory` is what it alone holds, in bytes. */
+/** A process that carries a mark, which is empty as long as it cannot be read. `memory` is what it alone holds, in bytes. */
 export type MarkedProcess = { pid: number; mark: string; memory: number };
 
 /** Looks for processes by their marks; on Linux only, elsewhere it finds none. */
@@ -27,9 +27,10 @@ export class MarkedProcesses {
 /** Kills every process whose mark begins so; also what they start meanwhile, unless they outrun it. */
 export function killMarked(beginning: string, processes = new MarkedProcesses()): void {
   for (let round = 0; round < 10; round += 1) {
-    const found = processes.list().filter(({ pid, mark }) => mark.startsWith(beginning) && pid !== process.pid);
+    const found = processes.list().filter(({ pid, mark }) => (mark === '' || mark.startsWith(beginning)) && pid !== process.pid);
     if (found.length === 0) return;
-    for (const { pid } of found) {
+    for (const { pid, mark } of found) {
+      if (mark === '') continue;
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
@@ -46,7 +47,10 @@ function processIds(): string[] {
 
 function markOf(pid: string): string | undefined {
   const prefix = `${markVariable}=`;
-  return read(`/proc/${pid}/environ`)
+  const environment = read(`/proc/${pid}/environ`);
+  // It reads as empty in the middle of exec, and always where there is no program: in the kernel's own threads and what has ended.
+  if (environment === '' && existsSync(`/proc/${pid}/exe`)) return '';
+  return environment
     ?.split('\0')
     .find((entry) => entry.startsWith(prefix))
     ?.slice(prefix.length);

@@ -30,7 +30,8 @@ export function invocationHandlers({ apps, store, sessions, clock }: Means): Han
       const { id } = invocation;
       if (body.async) return new WithStatus(202, invocationAnswer(invocation));
       // Nobody would get the result, and many clients call again.
-      const end = () => void invocations.end(id, { status: 'failed', statusReason: 'its caller hung up before it was done' });
+      const hungUp = { status: 'failed', statusReason: 'its caller hung up before it was done' } as const;
+      const end = () => void invocations.end(id, hungUp).catch(() => {});
       if (signal.aborted) end();
       signal.addEventListener('abort', end);
       await invocations.ended(id);
