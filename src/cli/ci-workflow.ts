@@ -1,3 +1,7 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
 /** A GitHub workflow that runs a suite on the pool, in two shards, and merges their reports. */
 export const workflow = `name: Playwright
 on:
@@ -56,7 +60,23 @@ jobs:
           path: playwright-report
 `;
 
-/** The workflow for a suite whose config has this text: where it speaks of other browsers than Chromium, they are installed too. */
-export function workflowFor(config: string): string {
+/** A workflow to be written, or the reason why there is none; neither where one runs Playwright already. */
+export type NewWorkflow = { file: string; text: string; reason?: never } | { file?: never; reason?: string };
+
+/** The workflow that a suite with this config lacks. Its file is not there yet. */
+export async function newWorkflow(config: string): Promise<NewWorkflow> {
+  const directory = join(process.cwd(), '.github/workflows');
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.isFile() && /\.ya?ml$/.test(entry.name));
+  const texts = await Promise.all(files.map(({ name }) => readFile(join(directory, name), 'utf8')));
+  if (texts.some((text) => text.includes('playwright test'))) return {};
+  const file = ['playwright.yml', 'playwright-pool.yml'].map((name) => join(directory, name)).find((path) => !existsSync(path));
+  if (file === undefined)
+    return { reason: 'playwright.yml and playwright-pool.yml are something else. Run npx playwright test in one of them.' };
+  return { file, text: workflowFor(await readFile(config, 'utf8')) };
+}
+
+/** Where a config speaks of other browsers than Chromium, they are installed too. */
+function workflowFor(config: string): string {
   return /firefox|webkit|safari/i.test(config) ? workflow.replace(' chromium-headless-shell', '') : workflow;
 }

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { Command } from 'commander';
 import { CommandError, exitCodes } from './command-error.ts';
 import { interruptible } from './interruption.ts';
-import { workflowFor } from './ci-workflow.ts';
+import { newWorkflow } from './ci-workflow.ts';
 import { editedConfig, editedImports } from './suite-edits.ts';
 import { confirm, examples } from './service-command.ts';
 import { styled } from './terminal.ts';
@@ -36,11 +36,15 @@ export function initCommand(): Command {
 
 async function init(options: InitOptions, signal: AbortSignal): Promise<void> {
   const config = await configFile(options.config);
-  const edits = [
-    await edit(config, (text) => editedConfig(text, config)),
-    ...(await Promise.all((await sources(resolve(options.tests ?? dirname(config)), config)).map((file) => edit(file, editedImports)))),
-    ...(options.ci ? await workflowEdit(config) : []),
+  const configEdit = await edit(config, (text) => editedConfig(text, config));
+  const tests = await sources(resolve(options.tests ?? dirname(config)), config);
+  const workflow = options.ci ? await newWorkflow(config) : {};
+  const edits: Edit[] = [
+    configEdit,
+    ...(await Promise.all(tests.map((file) => edit(file, editedImports)))),
+    ...(workflow.file === undefined ? [] : [{ file: workflow.file, before: '', after: workflow.text }]),
   ].filter(({ before, after }) => before !== after);
+  if (workflow.reason !== undefined) console.log(`No workflow: ${workflow.reason}`);
   if (edits.length === 0) return console.log('There is nothing to change: this project is on the pool.');
   await printPatches(edits);
   if (options.dryRun) return;
@@ -79,14 +83,6 @@ async function sources(directory: string, config: string): Promise<string[]> {
     if (entry.isFile() && source.test(entry.name) && file !== config) found.push(file);
   }
   return found;
-}
-
-async function workflowEdit(config: string): Promise<Edit[]> {
-  const directory = resolve('.github/workflows');
-  const names = await readdir(directory).catch((): string[] => []);
-  const texts = await Promise.all(names.map((name) => readFile(join(directory, name), 'utf8')));
-  if (texts.some((text) => text.includes('playwright test'))) return [];
-  return [{ file: join(directory, 'playwright.yml'), before: '', after: workflowFor(await readFile(config, 'utf8')) }];
 }
 
 async function printPatches(edits: Edit[]): Promise<void> {

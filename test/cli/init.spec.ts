@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestInfo } from '@playwright/test';
 import { expect, test } from './commands.ts';
@@ -20,6 +20,9 @@ import { open } from './open.ts';
 test('is there', async ({ page }) => expect(await open(page)).toBe('@playwright/test'));
 `;
 
+/** What makes a directory the root of a repository with one npm package. */
+const npmRepository = { 'package.json': '{}', 'package-lock.json': '{}', '.git/HEAD': '' };
+
 async function project(testInfo: TestInfo, files: Record<string, string>): Promise<string> {
   const directory = testInfo.outputPath('project');
   for (const [name, content] of Object.entries(files)) {
@@ -30,7 +33,12 @@ async function project(testInfo: TestInfo, files: Record<string, string>): Promi
 }
 
 test('a project is moved to the pool: imports, config and workflow, once', async ({ cli }, testInfo) => {
-  const cwd = await project(testInfo, { 'playwright.config.ts': config, 'tests/a.spec.ts': spec, 'node_modules/x/a.js': spec });
+  const cwd = await project(testInfo, {
+    ...npmRepository,
+    'playwright.config.ts': config,
+    'tests/a.spec.ts': spec,
+    'node_modules/x/a.js': spec,
+  });
   const read = (name: string) => readFile(path.join(cwd, name), 'utf8');
 
   const shown = await cli(['init', '--dry-run'], { cwd });
@@ -65,7 +73,7 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
 
 test('the workflow of a suite for several browsers installs them all', async ({ cli }, testInfo) => {
   const projects = `\n  projects: [{ name: 'firefox', use: { ...devices['Desktop Firefox'] } }],\n});`;
-  const cwd = await project(testInfo, { 'playwright.config.ts': config.replace('\n});', projects) });
+  const cwd = await project(testInfo, { ...npmRepository, 'playwright.config.ts': config.replace('\n});', projects) });
   expect((await cli(['init', '--yes'], { cwd })).code).toBe(0);
   const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
   expect(workflow).toContain('npx playwright install --with-deps\n');
@@ -93,8 +101,26 @@ test('configs of other forms keep what they have', async ({ cli }, testInfo) => 
 });
 
 test('a workflow that runs Playwright is left alone', async ({ cli }, testInfo) => {
-  const cwd = await project(testInfo, { 'playwright.config.ts': config, '.github/workflows/ci.yml': 'run: npx playwright test\n' });
-  expect((await cli(['init', '--yes'], { cwd })).stdout).toContain('Changed 1 files');
+  const workflow = { '.github/workflows/ci.yml': 'run: npx playwright test\n' };
+  const cwd = await project(testInfo, { ...npmRepository, ...workflow, 'playwright.config.ts': config });
+  const { stdout } = await cli(['init', '--yes'], { cwd });
+  expect(stdout).toContain('Changed 1 files');
+  expect(stdout).not.toContain('workflow');
+});
+
+test('a workflow has another name where there is one of its name, and no file is ever replaced', async ({ cli }, testInfo) => {
+  const workflows = '.github/workflows';
+  const other = { [`${workflows}/playwright.yml`]: 'run: make e2e\n', [`${workflows}/old/ci.yml`]: 'run: npx playwright test\n' };
+  const cwd = await project(testInfo, { ...npmRepository, ...other, 'playwright.config.ts': config });
+  expect(await cli(['init', '--yes'], { cwd })).toMatchObject({ code: 0, stdout: expect.stringContaining('playwright-pool.yml') });
+  const read = (name: string) => readFile(path.join(cwd, workflows, name), 'utf8');
+  expect(await read('playwright.yml')).toBe('run: make e2e\n');
+  expect(await read('playwright-pool.yml')).toContain('npx playwright test --shard');
+
+  await writeFile(path.join(cwd, workflows, 'playwright-pool.yml'), 'run: make all\n');
+  expect((await cli(['init', '--yes'], { cwd })).stdout).toContain('No workflow: ');
+  expect(await read('playwright-pool.yml')).toBe('run: make all\n');
+  expect((await readdir(path.join(cwd, workflows))).sort()).toEqual(['old', 'playwright-pool.yml', 'playwright.yml']);
 });
 
 test('a directory without a config is told where to begin', async ({ cli }, testInfo) => {
