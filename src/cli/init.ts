@@ -38,7 +38,7 @@ async function init(options: InitOptions, signal: AbortSignal): Promise<void> {
   const config = await configFile(options.config);
   const configEdit = await edit(config, (text) => editedConfig(text, config));
   const tests = await sources(resolve(options.tests ?? dirname(config)), config);
-  const workflow = options.ci ? await newWorkflow(config) : {};
+  const workflow = options.ci ? await newWorkflow(config, options.config !== undefined) : {};
   const edits: Edit[] = [
     configEdit,
     ...(await Promise.all(tests.map((file) => edit(file, editedImports)))),

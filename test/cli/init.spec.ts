@@ -123,6 +123,39 @@ test('a workflow has another name where there is one of its name, and no file is
   expect((await readdir(path.join(cwd, workflows))).sort()).toEqual(['old', 'playwright-pool.yml', 'playwright.yml']);
 });
 
+test('no workflow is written where GitHub would not read it, or npm could not install', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, {
+    '.git/HEAD': '',
+    'pnpm-lock.yaml': '',
+    'playwright.config.ts': config,
+    'packages/e2e/playwright.config.ts': config,
+    'packages/e2e/package.json': '{}',
+    'packages/e2e/package-lock.json': '{}',
+  });
+  const below = path.join(cwd, 'packages/e2e');
+  for (const [directory, reason] of [
+    [below, `No workflow: GitHub reads those in ${cwd} only. Run the suite of packages/e2e in one there.`],
+    [cwd, 'No workflow: init knows those of one npm package with a package-lock.json here. Run npx playwright test in yours.'],
+  ] as const) {
+    const { code, stdout } = await cli(['init', '--yes'], { cwd: directory });
+    expect(code).toBe(0);
+    expect(stdout).toContain(`${reason}\n`);
+    expect(stdout).toMatch(/Changed \d files/);
+    expect(existsSync(path.join(directory, '.github'))).toBe(false);
+  }
+
+  await mkdir(path.join(cwd, '.github/workflows'), { recursive: true });
+  await writeFile(path.join(cwd, '.github/workflows/ci.yaml'), 'run: npx playwright test\n');
+  expect((await cli(['init', '--yes'], { cwd: below })).stdout).not.toContain('No workflow');
+});
+
+test('the workflow of a config with another place names it in its command', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, { ...npmRepository, 'e2e/playwright.config.ts': config });
+  expect((await cli(['init', '--yes', '--config', 'e2e/playwright.config.ts'], { cwd })).code).toBe(0);
+  const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
+  expect(workflow).toContain('npx playwright test --config e2e/playwright.config.ts --shard');
+});
+
 test('a directory without a config is told where to begin', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, { 'package.json': '{}' });
   expect(await cli(['init'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining('npm init playwright@latest') });
