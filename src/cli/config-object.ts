@@ -33,6 +33,13 @@ export function configObject(text: string): ConfigObject | undefined {
   return { start, types: found[0] + after, ...propertiesOf(code, start, end) };
 }
 
+/** The directories of tests that a config names; undefined in place of one that is not a plain text. */
+export function testDirectories(text: string): (string | undefined)[] {
+  return [...codeOf(text).matchAll(/(?<=\btestDir\s*:\s*)(?:(['"]).*?\1|[^'"\s])/g)].map(({ index, 0: { length }, 1: quote }) =>
+    quote === undefined ? undefined : text.slice(index + 1, index + length - 1),
+  );
+}
+
 function propertiesOf(code: string, start: number, end: number): Pick<ConfigObject, 'properties' | 'isWhole'> {
   const properties = new Map<string, Value>();
   let isWhole = true;

@@ -15,13 +15,39 @@ export function editedConfig(text: string, file: string): string {
   return withReplay(withReporter(text), file);
 }
 
+/** What a config still lacks after that, as something to do by hand. */
+export function leftInConfig(text: string, file: string): string[] {
+  const types = isTypeScript(file) ? ', and the types: defineConfig<PoolTestOptions, PoolWorkerOptions>' : '';
+  return [
+    ...(hasReporter(text) ? [] : [`add ${reporter} to the reporters of ${file}.`]),
+    ...(hasReplay(text) ? [] : [`add ${replay} to the use of ${file}${types}.`]),
+  ];
+}
+
+/** Whether a source imports this package. */
+export function isMoved(text: string): boolean {
+  return /(['"])playwright-pool\1/.test(codeOf(text));
+}
+
 const reporter = `['playwright-pool/reporter']`;
 const replay = `replay: 'retain-on-failure'`;
+
+function hasReporter(text: string): boolean {
+  return codeOf(text).includes('playwright-pool/reporter');
+}
+
+function hasReplay(text: string): boolean {
+  return /\breplay\s*:/.test(codeOf(text));
+}
+
+function isTypeScript(file: string): boolean {
+  return /\.[cm]?ts$/.test(file);
+}
 
 /** Before the others: some copy the attachments as they are when they come. */
 function withReporter(text: string): string {
   const config = configObject(text);
-  if (config === undefined || codeOf(text).includes('playwright-pool/reporter')) return text;
+  if (config === undefined || hasReporter(text)) return text;
   const value = config.properties.get('reporter');
   if (value === undefined) return config.isWhole ? inserted(text, config.start, `reporter: [${reporter}, ['html']]`) : text;
   if (value.bracket === '[') return inserted(text, value.start, reporter);
@@ -31,8 +57,8 @@ function withReporter(text: string): string {
 }
 
 function withReplay(text: string, file: string): string {
-  if (/\breplay\s*:/.test(codeOf(text))) return text;
-  const typed = /\.[cm]?ts$/.test(file) ? withTypes(text) : text;
+  if (hasReplay(text)) return text;
+  const typed = isTypeScript(file) ? withTypes(text) : text;
   const config = typed === undefined ? undefined : configObject(typed);
   if (typed === undefined || config === undefined) return text;
   const use = config.properties.get('use');

@@ -156,6 +156,52 @@ test('the workflow of a config with another place names it in its command', asyn
   expect(workflow).toContain('npx playwright test --config e2e/playwright.config.ts --shard');
 });
 
+test('what init leaves is named, and a project is on the pool only when nothing is left', async ({ cli }, testInfo) => {
+  const left = [
+    `By hand: add ['playwright-pool/reporter'] to the reporters of playwright.config.ts.`,
+    `By hand: add replay: 'retain-on-failure' to the use of playwright.config.ts, and the types: defineConfig<PoolTestOptions, PoolWorkerOptions>.`,
+    `By hand: change the import of the tests to playwright-pool, or name their directory with --tests: none found imports it.`,
+  ];
+  const cwd = await project(testInfo, {
+    'playwright.config.ts': `// reporter: 'playwright-pool/reporter', replay: 'on'\nexport default defineConfig(base, { reporter });\n`,
+  });
+  const { code, stdout } = await cli(['init', '--yes', '--no-ci'], { cwd });
+  expect(code).toBe(0);
+  expect(stdout).toBe(`${left.join('\n')}\nThere is nothing else to change.\n`);
+
+  const reporter = `reporter: process.env.CI ? 'github' : 'list',`;
+  await writeFile(path.join(cwd, 'playwright.config.ts'), config.replace(`reporter: 'html',`, reporter));
+  await mkdir(path.join(cwd, 'tests'));
+  await writeFile(path.join(cwd, 'tests/a.spec.ts'), spec);
+  expect((await cli(['init', '--dry-run', '--no-ci'], { cwd })).stdout).toContain(left[0]);
+  const { stdout: changed } = await cli(['init', '--yes', '--no-ci'], { cwd });
+  expect(changed).toContain(left[0]);
+  for (const line of left.slice(1)) expect(changed).not.toContain(line);
+  expect(await readFile(path.join(cwd, 'playwright.config.ts'), 'utf8')).toContain(reporter);
+});
+
+test('tests beside the directory of the config are found by its testDir', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, {
+    'e2e/playwright.config.ts': config.replace('./tests', '../specs (all)'),
+    'specs (all)/a.spec.ts': spec,
+  });
+  const e2e = path.join(cwd, 'e2e');
+  const { stdout } = await cli(['init', '--yes', '--no-ci'], { cwd: e2e });
+  expect(stdout).not.toContain('By hand');
+  expect(await readFile(path.join(cwd, 'specs (all)/a.spec.ts'), 'utf8')).toContain(`from 'playwright-pool'`);
+
+  await writeFile(path.join(e2e, 'playwright.config.ts'), config.replace(`'./tests'`, `join(root, 'specs')`));
+  const unknown = 'By hand: name the directory of the tests with --tests: testDir is not a plain text.';
+  expect((await cli(['init', '--yes', '--no-ci'], { cwd: e2e })).stdout).toContain(unknown);
+  expect((await cli(['init', '--yes', '--no-ci', '--tests', '../specs (all)'], { cwd: e2e })).stdout).toContain('is on the pool');
+});
+
+test('a directory of tests that is not there is an error in the call', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, { 'playwright.config.ts': config });
+  const message = `${path.join(cwd, 'nope')} cannot be read (ENOENT): name the directory of the tests with --tests`;
+  expect(await cli(['init', '--tests', 'nope'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+});
+
 test('a directory without a config is told where to begin', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, { 'package.json': '{}' });
   expect(await cli(['init'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining('npm init playwright@latest') });
