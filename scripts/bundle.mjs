@@ -56,7 +56,7 @@ async function bundlePrograms() {
     // No comments that name the file of each part.
     experimental: { attachDebugInfo: 'none' },
     external: [...builtinModules, /^node:/, ...external.map((name) => new RegExp(`^${name}(/|$)`))],
-    plugins: [keepPlaces(), undiciInPart(), commonJSRequired(commonJS), contractInOutline(), librariesMinified()],
+    plugins: [keepPlaces(), undiciInPart(), commonJSRequired(commonJS), contractInOutline(), smaller()],
   });
   await bundle.write({
     dir: join(root, 'dist'),
@@ -70,14 +70,17 @@ async function bundlePrograms() {
   });
 }
 
-/** Libraries on one line, as stack traces need no lines of theirs: there is a limit to the size of the package. */
-function librariesMinified() {
+/**
+ * Libraries on one line, as stack traces need no lines of theirs, and the rest without its indentation: there is a limit to the size of the
+ * package. Sources are indented with spaces, in texts over several lines too: a tab is always the bundler's.
+ */
+function smaller() {
   return {
-    name: 'libraries-minified',
+    name: 'smaller',
     generateBundle(_, chunks) {
       for (const chunk of Object.values(chunks)) {
         const isLibrary = chunk.moduleIds.some((path) => path.includes('/node_modules/'));
-        if (isLibrary) chunk.code = minified(chunk.fileName, chunk.code, { module: true });
+        chunk.code = isLibrary ? minified(chunk.fileName, chunk.code, { module: true }) : chunk.code.replaceAll(/^\t+/gm, '');
       }
     },
   };

@@ -9,19 +9,20 @@ const answerTimeout = 10_000;
 /** Checks that the service answers, takes the key and, where it is the embedded one, starts browsers. */
 export async function checkService(examined: Examined): Promise<Finding[]> {
   const { options, env, signal } = examined;
-  const isEmbedded = hostedURL(options, env) === undefined;
+  const url = hostedURL(options, env);
+  const isEmbedded = url === undefined;
   const check = 'service';
   try {
     return await connected(options, env, signal, async (client) => {
       await client.browserPools.list({ limit: 1 }, { signal, timeout: answerTimeout }).pages()[Symbol.asyncIterator]().next();
-      const message = isEmbedded ? 'the embedded one starts and answers' : 'it answers, and takes the API key';
+      const message = isEmbedded ? 'the embedded one starts and answers' : `${url} answers, and takes the API key`;
       return [{ check, level: 'ok', message }, ...(await (isEmbedded ? checkChromium(client, signal) : checkClock(examined)))];
     });
   } catch (error) {
     signal.throwIfAborted();
     const fix = isEmbedded
       ? 'see service.log in its data directory'
-      : 'check PLAYWRIGHT_POOL_BASE_URL and PLAYWRIGHT_POOL_API_KEY, and whether a firewall or proxy is in the way';
+      : 'check PLAYWRIGHT_POOL_BASE_URL and PLAYWRIGHT_POOL_API_KEY, or poolService in the config, and whether a firewall or proxy is in the way';
     return [{ check, level: 'failure', message: messageOf(error), fix }];
   }
 }

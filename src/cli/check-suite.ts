@@ -11,22 +11,32 @@ import type { PlaywrightProject, Suite } from './suite-reporter.ts';
 
 const listTimeout = 60_000;
 
-/** Checks what a suite's config says against what the pool can do. */
-export async function checkSuite(examined: Examined): Promise<Finding[]> {
-  let suite: Suite;
+/** A suite, as far as Playwright can read it, and what there is to say of that. */
+export async function checkSuite(examined: Examined): Promise<{ suite?: Suite; finding: Finding }> {
+  const check = 'suite';
   try {
-    suite = await readSuite(examined);
+    const suite = await readSuite(examined);
+    return { suite, finding: { check, level: 'ok', message: `${suite.tests} tests on ${suite.workers} workers` } };
   } catch (error) {
     examined.signal.throwIfAborted();
-    const message = `Playwright cannot read the suite: ${(error as Error).message}`;
-    return [{ check: 'suite', level: 'failure', message, fix: 'run npx playwright test --list, and mend what it says' }];
+    const message = `Playwright cannot read the suite: ${reasonOf(error as Error)}`;
+    return { finding: { check, level: 'failure', message, fix: 'run npx playwright test --list, and mend what it says' } };
   }
-  const findings = [
-    ...(await checkPool(suite, examined)),
+}
+
+/** Checks what the projects that use one service say against what that can do. */
+export async function checkProjects(suite: Suite, examined: Examined, isReachable: boolean): Promise<Finding[]> {
+  return [
+    ...(isReachable ? await checkPool(suite, examined) : []),
     ...suite.projects.flatMap((project) => [...checkTimeouts(project), ...checkReplay(project, examined)]),
     ...(await Promise.all(suite.projects.map((project) => checkVideo(project, examined)))).flat(),
   ];
-  return [{ check: 'suite', level: 'ok', message: `${suite.tests} tests on ${suite.workers} workers` }, ...findings];
+}
+
+/** The line of an error that says what is wrong, of all that Playwright printed where it was Playwright that failed. */
+function reasonOf({ message, stderr }: Error & { stderr?: string }): string {
+  const lines = (stderr || message).trim().split('\n');
+  return lines.find((line) => /Error\b.*: /.test(line)) ?? lines[0]!;
 }
 
 /** Has Playwright itself read the config, and list the tests without running them. */
@@ -62,7 +72,8 @@ async function checkPool({ workers, projects }: Suite, { options, env, signal }:
         });
       continue;
     }
-    const size = typeof pool === 'object' ? pool.size : await sizeOf(name, { options, env, signal });
+    // A pool that is there stays as it is, whatever the config defines.
+    const size = (await sizeOf(name, { options, env, signal })) ?? (typeof pool === 'object' ? pool.size : undefined);
     if (size === undefined) {
       const fix = `npx playwright-pool pools create ${name} --size ${workers}, or define it in the config: pool: { name, size }`;
       findings.push({ check, level: 'failure', message: `the service has no pool ${name}`, fix });

@@ -3,10 +3,11 @@ import { CommandError, exitCodes } from './command-error.ts';
 import type { ConnectionOptions } from './connection.ts';
 import { checkMachine } from './check-machine.ts';
 import { checkService } from './check-service.ts';
-import { checkSuite } from './check-suite.ts';
+import { checkProjects, checkSuite } from './check-suite.ts';
 import { interruptible } from './interruption.ts';
 import { withProgress } from './progress.ts';
 import { examples, serviceCommand, type ServiceOptions } from './service-command.ts';
+import type { PlaywrightProject, Suite } from './suite-reporter.ts';
 import { printJSON } from './table.ts';
 import { printable, styled } from './terminal.ts';
 
@@ -30,20 +31,45 @@ export function doctorCommand(env: NodeJS.ProcessEnv): Command {
       interruptible(async (signal) => {
         const { config } = options;
         const examined: Examined = { options, env, directory: process.cwd(), signal, ...(config !== undefined && { config }) };
-        const findings = await withProgress('Checking', async (show) => {
-          show('the machine');
-          const machine = await checkMachine(examined);
-          show('the service');
-          const service = await checkService(examined);
-          show('the suite');
-          return [...machine, ...service, ...(await checkSuite(examined))];
-        });
+        const findings = await withProgress('Checking', (show) => examine(examined, show));
         if (options.json) printJSON(findings);
         else for (const finding of findings) print(finding);
         const failures = findings.filter(({ level }) => level === 'failure').length;
         if (failures > 0) throw new CommandError(`${failures} of ${findings.length} checks failed`, exitCodes.failed);
       }),
     );
+}
+
+async function examine(examined: Examined, show: (what: string) => void): Promise<Finding[]> {
+  show('the machine');
+  const machine = await checkMachine(examined);
+  show('the suite');
+  const { suite, finding } = await checkSuite(examined);
+  show('the service');
+  if (suite === undefined) return [...machine, ...(await checkService(examined)), finding];
+  const services: Finding[] = [];
+  const projects: Finding[] = [];
+  for (const part of partsByService(suite, examined)) {
+    const service = await checkService(part.examined);
+    services.push(...service);
+    projects.push(...(await checkProjects(part.suite, part.examined, service[0]?.level === 'ok')));
+  }
+  return [...machine, ...services, finding, ...projects];
+}
+
+/** The parts of a suite that use the same service, each examined as if the environment named it. What the command names is used by all. */
+function partsByService(suite: Suite, examined: Examined): { suite: Suite; examined: Examined }[] {
+  const { baseUrl, dataDir } = examined.options;
+  const isNamed = baseUrl !== undefined || dataDir !== undefined;
+  const parts = new Map<string, PlaywrightProject[]>();
+  for (const project of suite.projects) {
+    const service = JSON.stringify(isNamed ? {} : project.environment);
+    parts.set(service, [...(parts.get(service) ?? []), project]);
+  }
+  return Array.from(parts, ([service, projects]) => ({
+    suite: { ...suite, projects },
+    examined: { ...examined, env: { ...examined.env, ...(JSON.parse(service) as NodeJS.ProcessEnv) } },
+  }));
 }
 
 function print({ check, level, message, fix }: Finding): void {

@@ -1,10 +1,12 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { Command } from 'commander';
 import { CommandError, exitCodes } from './command-error.ts';
 import { interruptible } from './interruption.ts';
-import { workflowFor } from './ci-workflow.ts';
-import { editedConfig, editedImports } from './suite-edits.ts';
+import { newWorkflow } from './ci-workflow.ts';
+import { testDirectories } from './config-object.ts';
+import { editedConfig, editedImports, isMoved, leftInConfig } from './suite-edits.ts';
+import { testSources } from './test-sources.ts';
 import { confirm, examples } from './service-command.ts';
 import { styled } from './terminal.ts';
 
@@ -13,8 +15,6 @@ type InitOptions = { config?: string; tests?: string; ci: boolean; yes?: boolean
 type Edit = { file: string; before: string; after: string };
 
 const configNames = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'].map((extension) => `playwright.config.${extension}`);
-const source = /\.[cm]?[jt]sx?$/;
-const ignored = new Set(['node_modules', 'dist', 'test-results', 'playwright-report', 'blob-report']);
 
 const help = `${examples('init', 'init --dry-run', 'init --tests e2e --no-ci --yes')}
 
@@ -26,7 +26,7 @@ export function initCommand(): Command {
   return new Command('init')
     .description('Move the Playwright project in this directory to the pool, showing the changes first')
     .option('-c, --config <file>', "the suite's config (default: playwright.config.* here)")
-    .option('--tests <directory>', 'where the tests are (default: the directory of the config)')
+    .option('--tests <directory>', 'where the tests are (default: the directory of the config, and its testDir)')
     .option('--no-ci', 'without a CI workflow')
     .option('-y, --yes', 'do not ask; needed where there is no terminal to ask on')
     .option('--dry-run', 'show the changes and make none')
@@ -36,13 +36,22 @@ export function initCommand(): Command {
 
 async function init(options: InitOptions, signal: AbortSignal): Promise<void> {
   const config = await configFile(options.config);
-  const edits = [
-    await edit(config, (text) => editedConfig(text, config)),
-    ...(await Promise.all((await sources(resolve(options.tests ?? dirname(config)), config)).map((file) => edit(file, editedImports)))),
-    ...(options.ci ? await workflowEdit(config) : []),
-  ].filter(({ before, after }) => before !== after);
-  if (edits.length === 0) return console.log('There is nothing to change: this project is on the pool.');
+  const configEdit = await edit(config, (text) => editedConfig(text, config));
+  const files = await testSources(config, configEdit.before, options.tests);
+  const tests = await Promise.all(files.map((file) => edit(file, editedImports)));
+  const workflow = options.ci ? await newWorkflow(config, options.config !== undefined) : {};
+  const workflowEdits = workflow.file === undefined ? [] : [{ file: workflow.file, before: '', after: workflow.text }];
+  const edits = [configEdit, ...tests, ...workflowEdits].filter(({ before, after }) => before !== after);
+  const left = [
+    ...leftInConfig(configEdit.after, relative(process.cwd(), config)),
+    ...leftInTests(tests, options.tests === undefined ? configEdit.before : ''),
+  ];
   await printPatches(edits);
+  if (workflow.reason !== undefined) console.log(`No workflow: ${workflow.reason}`);
+  for (const line of left) console.log(`By hand: ${line}`);
+  if (edits.length === 0) {
+    return console.log(left.length > 0 ? 'There is nothing else to change.' : 'There is nothing to change: this project is on the pool.');
+  }
   if (options.dryRun) return;
   if (!options.yes) await confirm(`Make these changes to ${edits.length} files?`, signal);
   for (const { file, after } of edits) {
@@ -50,6 +59,13 @@ async function init(options: InitOptions, signal: AbortSignal): Promise<void> {
     await writeFile(file, after);
   }
   console.log(`Changed ${edits.length} files. Run the suite: npx playwright test`);
+}
+
+/** `config` is the text that says where the tests are. */
+function leftInTests(tests: Edit[], config: string): string[] {
+  if (testDirectories(config).includes(undefined)) return ['name the directory of the tests with --tests: testDir is not a plain text.'];
+  if (tests.some(({ after }) => isMoved(after))) return [];
+  return ['change the import of the tests to playwright-pool, or name their directory with --tests: none found imports it.'];
 }
 
 async function configFile(chosen: string | undefined): Promise<string> {
@@ -68,25 +84,6 @@ async function edit(file: string, change: (text: string) => string): Promise<Edi
     throw new CommandError(`${file} cannot be read (${error.code}): check its path`, exitCodes.usage, { cause: error });
   });
   return { file, before, after: change(before) };
-}
-
-/** The sources below a directory, but for the config: tests, and what they import. */
-async function sources(directory: string, config: string): Promise<string[]> {
-  const found: string[] = [];
-  for (const entry of await readdir(directory, { withFileTypes: true })) {
-    const file = join(directory, entry.name);
-    if (entry.isDirectory() && !entry.name.startsWith('.') && !ignored.has(entry.name)) found.push(...(await sources(file, config)));
-    if (entry.isFile() && source.test(entry.name) && file !== config) found.push(file);
-  }
-  return found;
-}
-
-async function workflowEdit(config: string): Promise<Edit[]> {
-  const directory = resolve('.github/workflows');
-  const names = await readdir(directory).catch((): string[] => []);
-  const texts = await Promise.all(names.map((name) => readFile(join(directory, name), 'utf8')));
-  if (texts.some((text) => text.includes('playwright test'))) return [];
-  return [{ file: join(directory, 'playwright.yml'), before: '', after: workflowFor(await readFile(config, 'utf8')) }];
 }
 
 async function printPatches(edits: Edit[]): Promise<void> {

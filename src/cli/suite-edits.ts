@@ -1,5 +1,6 @@
 // Changes to the sources of a suite, as whoever edits them by hand would make them. What has another form than the ones that people
 // write is left alone.
+import { codeOf, configObject } from './config-object.ts';
 
 /** The text of a test with its import from Playwright Test changed to one from this package, which exports all of it. */
 export function editedImports(text: string): string {
@@ -11,34 +12,83 @@ export function editedImports(text: string): string {
 
 /** The text of a config with the reporter of this package and replays of failed tests, as far as it does not have them. */
 export function editedConfig(text: string, file: string): string {
-  return withTypes(withReplay(withReporter(text)), file);
+  return withReplay(withReporter(text), file);
+}
+
+/** What a config still lacks after that, as something to do by hand. */
+export function leftInConfig(text: string, file: string): string[] {
+  const types = isTypeScript(file) ? ', and the types: defineConfig<PoolTestOptions, PoolWorkerOptions>' : '';
+  return [
+    ...(hasReporter(text) ? [] : [`add ${reporter} to the reporters of ${file}.`]),
+    ...(hasReplay(text) ? [] : [`add ${replay} to the use of ${file}${types}.`]),
+  ];
+}
+
+/** Whether a source imports this package. */
+export function isMoved(text: string): boolean {
+  return /(['"])playwright-pool\1/.test(codeOf(text));
 }
 
 const reporter = `['playwright-pool/reporter']`;
+const replay = `replay: 'retain-on-failure'`;
+
+function hasReporter(text: string): boolean {
+  return codeOf(text).includes('playwright-pool/reporter');
+}
+
+function hasReplay(text: string): boolean {
+  return /\breplay\s*:/.test(codeOf(text));
+}
+
+function isTypeScript(file: string): boolean {
+  return /\.[cm]?ts$/.test(file);
+}
 
 /** Before the others: some copy the attachments as they are when they come. */
 function withReporter(text: string): string {
-  if (text.includes('playwright-pool/reporter')) return text;
-  if (/\breporter:\s*\[\s*\[/.test(text)) return text.replace(/(\breporter:\s*\[)(\s*)\[/, `$1$2${reporter}, [`);
-  if (/\breporter:\s*(['"])\w+\1/.test(text)) return text.replace(/(\breporter:\s*)(['"]\w+['"])/, `$1[${reporter}, [$2]]`);
-  if (/\breporter:/.test(text)) return text;
-  return text.replace(start, `$&\n  reporter: [${reporter}, ['html']],`);
+  const config = configObject(text);
+  if (config === undefined || hasReporter(text)) return text;
+  const value = config.properties.get('reporter');
+  if (value === undefined) return config.isWhole ? inserted(text, config.start, `reporter: [${reporter}, ['html']]`) : text;
+  if (value.bracket === '[') return inserted(text, value.start, reporter);
+  const written = text.slice(value.start, value.end);
+  if (!/^(['"])[^'"]+\1$/.test(written)) return text;
+  return spliced(text, value.start, `[${reporter}, [${written}]]`, value.end);
 }
 
-function withReplay(text: string): string {
-  if (/\breplay:/.test(text)) return text;
-  if (/^( *)use:\s*\{/m.test(text)) return text.replace(/^( *)use:\s*\{/m, `$&\n$1  replay: 'retain-on-failure',`);
-  return text.replace(start, `$&\n  use: { replay: 'retain-on-failure' },`);
+function withReplay(text: string, file: string): string {
+  if (hasReplay(text)) return text;
+  const typed = isTypeScript(file) ? withTypes(text) : text;
+  const config = typed === undefined ? undefined : configObject(typed);
+  if (typed === undefined || config === undefined) return text;
+  const use = config.properties.get('use');
+  if (use === undefined) return config.isWhole ? inserted(typed, config.start, `use: { ${replay} }`) : text;
+  return use.bracket === '{' ? inserted(typed, use.start, replay) : text;
 }
 
-/** TypeScript knows the options of this package by the types of \`defineConfig\`. */
-function withTypes(text: string, file: string): string {
-  if (!/\.[cm]?ts$/.test(file) || !/\bdefineConfig\(/.test(text)) return text;
-  const imported = `import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';\n`;
-  return text
-    .replace(/^import\b.*@playwright\/test['"];?\n/m, `$&${imported}`)
-    .replace(/\bdefineConfig\(/, 'defineConfig<PoolTestOptions, PoolWorkerOptions>(');
+/** With the types by which TypeScript knows the options of this package; undefined where the config has a type that cannot take them. */
+function withTypes(text: string): string | undefined {
+  const types = configObject(text)?.types ?? '';
+  if (types.includes('PoolTestOptions') || !/[:<]|\b(?:defineConfig|satisfies|as)\b/.test(types)) return text;
+  const code = codeOf(text);
+  const imported = /^import\b[^;]*?\bfrom\s*['"](?:@playwright\/test|playwright-pool)['"];?[^\S\n]*\n/m.exec(code);
+  if (imported === null || code.includes('PoolTestOptions')) return undefined;
+  const generic = /\bdefineConfig(?=\s*\()|(?<=:\s*|\b(?:satisfies|as)\s+)PlaywrightTestConfig\b(?!\s*<)/g;
+  const ends = [...code.matchAll(generic)].map(({ index, 0: name }) => index + name.length);
+  const typed = ends.reduceRight((result, at) => spliced(result, at, '<PoolTestOptions, PoolWorkerOptions>'), text);
+  if (!configObject(typed)?.types.includes('PoolTestOptions')) return undefined;
+  const [end = '\n'] = /\r?\n$/.exec(imported[0]) ?? [];
+  const line = `import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';${end}`;
+  return spliced(typed, imported.index + imported[0].length, line);
 }
 
-/** Where the config's object begins. */
-const start = /\bdefineConfig(?:<[^>]*>)?\(\{|\bmodule\.exports\s*=\s*\{|\bexport default\s*\{/;
+/** With an item more at the beginning of the object or list that opens at `start`, on a line of its own where the next one is. */
+function inserted(text: string, start: number, item: string): string {
+  const [space = ''] = /^\s*/.exec(text.slice(start + 1)) ?? [];
+  return spliced(text, start + 1 + space.length, `${item},${space || ' '}`);
+}
+
+/** With `added` in place of what is between two places. */
+function spliced(text: string, start: number, added: string, end = start): string {
+  return text.slice(0, start) + added + text.slice(end);
+}

@@ -11,16 +11,27 @@ export type PlaywrightProject = {
   pool: string | { name: string; size: number; timeout_seconds?: number; headless?: boolean } | undefined;
   replay: string;
   video: string;
+  /** What the option `poolService` says, by the names that it has in the environment. It has the API key, which is not to be printed. */
+  environment: NodeJS.ProcessEnv;
 };
 
-type Uses = { pool?: PlaywrightProject['pool']; replay?: string | { mode: string } };
+type Uses = {
+  poolService?: { baseURL?: string; apiKey?: string; projectId?: string };
+  pool?: PlaywrightProject['pool'];
+  replay?: string | { mode: string };
+};
 
 /** A reporter that writes what a config says, for Playwright alone knows how to read it, into the file that PLAYWRIGHT_POOL_SUITE_FILE names. */
 export default class SuiteReporter implements Reporter {
   onBegin(config: FullConfig, suite: PlaywrightSuite): void {
     const projects = config.projects.map(({ name, timeout, use }): PlaywrightProject => {
-      const { pool, replay } = use as Uses;
-      return { name, timeout, pool, replay: modeOf(replay), video: modeOf(use.video) };
+      const { pool, replay, poolService } = use as Uses;
+      const environment = {
+        PLAYWRIGHT_POOL_BASE_URL: poolService?.baseURL,
+        PLAYWRIGHT_POOL_API_KEY: poolService?.apiKey,
+        PLAYWRIGHT_POOL_PROJECT: poolService?.projectId,
+      };
+      return { name, timeout, pool, replay: modeOf(replay), video: modeOf(use.video), environment };
     });
     const found: Suite = { workers: config.workers, tests: suite.allTests().length, projects };
     writeFileSync(process.env['PLAYWRIGHT_POOL_SUITE_FILE']!, JSON.stringify(found));

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestInfo } from '@playwright/test';
@@ -60,6 +61,29 @@ test('a service that is not there, and a key that it does not take, are named', 
   expect(refused.stdout + refused.stderr).not.toContain('wrong');
 });
 
+test('the service that the config names is the one that is checked, and its key stays secret', async ({ cli, service }, testInfo) => {
+  await service.call('POST', '/browser_pools', { name: 'ci', size: 2 });
+  const use = (apiKey: string) => `pool: 'ci', poolService: { baseURL: '${service.url}', apiKey: '${apiKey}' }`;
+  const cwd = await project(
+    testInfo,
+    `workers: 2, projects: [{ name: 'one', use: { ${use(service.apiKey)} } }, { name: 'two', use: { ${use('the-wrong-key')} } }]`,
+  );
+  const env = { PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '', PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data') };
+  const { code, stdout, stderr } = await cli(['doctor'], { cwd, env });
+  expect(code).toBe(1);
+  expect(stdout).toContain(`ok      service: ${service.url} answers, and takes the API key`);
+  expect(stdout).toContain('ok      pool: ci has 2 browsers for 2 workers');
+  expect(stdout.match(/FAILURE.*/g)).toEqual([expect.stringContaining('FAILURE service: ')]);
+  expect(existsSync(testInfo.outputPath('data'))).toBe(false);
+  for (const key of [service.apiKey, 'the-wrong-key']) expect(stdout + stderr).not.toContain(key);
+});
+
+test('a pool that is there has the size that it has, whatever the config defines', async ({ cli, service }, testInfo) => {
+  await service.call('POST', '/browser_pools', { name: 'own', size: 1 });
+  const cwd = await project(testInfo, `workers: 3, use: { pool: { name: 'own', size: 3 } }`);
+  expect((await cli(['doctor'], { cwd })).stdout).toContain('warning pool: own has 1 browsers for 3 workers');
+});
+
 test('the embedded service is started for it, with a browser', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, '');
   const env = { PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '', PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data') };
@@ -68,7 +92,23 @@ test('the embedded service is started for it, with a browser', async ({ cli }, t
   expect(stdout).toContain('ok      Chromium: a headless browser starts in ');
 });
 
-test('a suite that Playwright cannot read is an error with its reason', async ({ cli }, testInfo) => {
-  const cwd = await project(testInfo, 'nonsense: }{');
-  expect(await cli(['doctor'], { cwd })).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILURE suite: ') });
+test('a suite that Playwright cannot read is an error with its reason alone', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, '');
+  await writeFile(path.join(cwd, 'bad.config.ts'), 'export default { nonsense: }{ };');
+  for (const [config, reason] of [
+    ['bad.config.ts', `SyntaxError [Error]: ${path.join(cwd, 'bad.config.ts')}: Unexpected token (1:27)`],
+    ['nope.ts', `Error: ${path.join(cwd, 'nope.ts')} does not exist`],
+  ] as const) {
+    const { code, stdout } = await cli(['doctor', '--config', config], { cwd });
+    expect(code).toBe(1);
+    expect(stdout).toContain(`FAILURE suite: Playwright cannot read the suite: ${reason}\n        run npx playwright test --list`);
+  }
+});
+
+test('a service that is not there does not hide what else was found', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, `use: { pool: 'ci' }`);
+  const { code, stdout } = await cli(['doctor'], { cwd, env: { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' } });
+  expect(code).toBe(1);
+  expect(stdout).toContain('FAILURE service: ');
+  expect(stdout).toContain('ok      suite: 2 tests');
 });

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestInfo } from '@playwright/test';
 import { expect, test } from './commands.ts';
@@ -20,6 +20,9 @@ import { open } from './open.ts';
 test('is there', async ({ page }) => expect(await open(page)).toBe('@playwright/test'));
 `;
 
+/** What makes a directory the root of a repository with one npm package. */
+const npmRepository = { 'package.json': '{}', 'package-lock.json': '{}', '.git/HEAD': '' };
+
 async function project(testInfo: TestInfo, files: Record<string, string>): Promise<string> {
   const directory = testInfo.outputPath('project');
   for (const [name, content] of Object.entries(files)) {
@@ -30,7 +33,12 @@ async function project(testInfo: TestInfo, files: Record<string, string>): Promi
 }
 
 test('a project is moved to the pool: imports, config and workflow, once', async ({ cli }, testInfo) => {
-  const cwd = await project(testInfo, { 'playwright.config.ts': config, 'tests/a.spec.ts': spec, 'node_modules/x/a.js': spec });
+  const cwd = await project(testInfo, {
+    ...npmRepository,
+    'playwright.config.ts': config,
+    'tests/a.spec.ts': spec,
+    'node_modules/x/a.js': spec,
+  });
   const read = (name: string) => readFile(path.join(cwd, name), 'utf8');
 
   const shown = await cli(['init', '--dry-run'], { cwd });
@@ -65,7 +73,7 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
 
 test('the workflow of a suite for several browsers installs them all', async ({ cli }, testInfo) => {
   const projects = `\n  projects: [{ name: 'firefox', use: { ...devices['Desktop Firefox'] } }],\n});`;
-  const cwd = await project(testInfo, { 'playwright.config.ts': config.replace('\n});', projects) });
+  const cwd = await project(testInfo, { ...npmRepository, 'playwright.config.ts': config.replace('\n});', projects) });
   expect((await cli(['init', '--yes'], { cwd })).code).toBe(0);
   const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
   expect(workflow).toContain('npx playwright install --with-deps\n');
@@ -93,8 +101,105 @@ test('configs of other forms keep what they have', async ({ cli }, testInfo) => 
 });
 
 test('a workflow that runs Playwright is left alone', async ({ cli }, testInfo) => {
-  const cwd = await project(testInfo, { 'playwright.config.ts': config, '.github/workflows/ci.yml': 'run: npx playwright test\n' });
-  expect((await cli(['init', '--yes'], { cwd })).stdout).toContain('Changed 1 files');
+  const workflow = { '.github/workflows/ci.yml': 'run: npx playwright test\n' };
+  const cwd = await project(testInfo, { ...npmRepository, ...workflow, 'playwright.config.ts': config });
+  const { stdout } = await cli(['init', '--yes'], { cwd });
+  expect(stdout).toContain('Changed 1 files');
+  expect(stdout).not.toContain('workflow');
+});
+
+test('a workflow has another name where there is one of its name, and no file is ever replaced', async ({ cli }, testInfo) => {
+  const workflows = '.github/workflows';
+  const other = { [`${workflows}/playwright.yml`]: 'run: make e2e\n', [`${workflows}/old/ci.yml`]: 'run: npx playwright test\n' };
+  const cwd = await project(testInfo, { ...npmRepository, ...other, 'playwright.config.ts': config });
+  expect(await cli(['init', '--yes'], { cwd })).toMatchObject({ code: 0, stdout: expect.stringContaining('playwright-pool.yml') });
+  const read = (name: string) => readFile(path.join(cwd, workflows, name), 'utf8');
+  expect(await read('playwright.yml')).toBe('run: make e2e\n');
+  expect(await read('playwright-pool.yml')).toContain('npx playwright test --shard');
+
+  await writeFile(path.join(cwd, workflows, 'playwright-pool.yml'), 'run: make all\n');
+  expect((await cli(['init', '--yes'], { cwd })).stdout).toContain('No workflow: ');
+  expect(await read('playwright-pool.yml')).toBe('run: make all\n');
+  expect((await readdir(path.join(cwd, workflows))).sort()).toEqual(['old', 'playwright-pool.yml', 'playwright.yml']);
+});
+
+test('no workflow is written where GitHub would not read it, or npm could not install', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, {
+    '.git/HEAD': '',
+    'pnpm-lock.yaml': '',
+    'playwright.config.ts': config,
+    'packages/e2e/playwright.config.ts': config,
+    'packages/e2e/package.json': '{}',
+    'packages/e2e/package-lock.json': '{}',
+  });
+  const below = path.join(cwd, 'packages/e2e');
+  for (const [directory, reason] of [
+    [below, `No workflow: GitHub reads those in ${cwd} only. Run the suite of packages/e2e in one there.`],
+    [cwd, 'No workflow: init knows those of one npm package with a package-lock.json here. Run npx playwright test in yours.'],
+  ] as const) {
+    const { code, stdout } = await cli(['init', '--yes'], { cwd: directory });
+    expect(code).toBe(0);
+    expect(stdout).toContain(`${reason}\n`);
+    expect(stdout).toMatch(/Changed \d files/);
+    expect(existsSync(path.join(directory, '.github'))).toBe(false);
+  }
+
+  await mkdir(path.join(cwd, '.github/workflows'), { recursive: true });
+  await writeFile(path.join(cwd, '.github/workflows/ci.yaml'), 'run: npx playwright test\n');
+  expect((await cli(['init', '--yes'], { cwd: below })).stdout).not.toContain('No workflow');
+});
+
+test('the workflow of a config with another place names it in its command', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, { ...npmRepository, 'e2e/playwright.config.ts': config });
+  expect((await cli(['init', '--yes', '--config', 'e2e/playwright.config.ts'], { cwd })).code).toBe(0);
+  const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
+  expect(workflow).toContain('npx playwright test --config e2e/playwright.config.ts --shard');
+});
+
+test('what init leaves is named, and a project is on the pool only when nothing is left', async ({ cli }, testInfo) => {
+  const left = [
+    `By hand: add ['playwright-pool/reporter'] to the reporters of playwright.config.ts.`,
+    `By hand: add replay: 'retain-on-failure' to the use of playwright.config.ts, and the types: defineConfig<PoolTestOptions, PoolWorkerOptions>.`,
+    `By hand: change the import of the tests to playwright-pool, or name their directory with --tests: none found imports it.`,
+  ];
+  const cwd = await project(testInfo, {
+    'playwright.config.ts': `// reporter: 'playwright-pool/reporter', replay: 'on'\nexport default defineConfig(base, { reporter });\n`,
+  });
+  const { code, stdout } = await cli(['init', '--yes', '--no-ci'], { cwd });
+  expect(code).toBe(0);
+  expect(stdout).toBe(`${left.join('\n')}\nThere is nothing else to change.\n`);
+
+  const reporter = `reporter: process.env.CI ? 'github' : 'list',`;
+  await writeFile(path.join(cwd, 'playwright.config.ts'), config.replace(`reporter: 'html',`, reporter));
+  await mkdir(path.join(cwd, 'tests'));
+  await writeFile(path.join(cwd, 'tests/a.spec.ts'), spec);
+  expect((await cli(['init', '--dry-run', '--no-ci'], { cwd })).stdout).toContain(left[0]);
+  const { stdout: changed } = await cli(['init', '--yes', '--no-ci'], { cwd });
+  expect(changed).toContain(left[0]);
+  for (const line of left.slice(1)) expect(changed).not.toContain(line);
+  expect(await readFile(path.join(cwd, 'playwright.config.ts'), 'utf8')).toContain(reporter);
+});
+
+test('tests beside the directory of the config are found by its testDir', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, {
+    'e2e/playwright.config.ts': config.replace('./tests', '../specs (all)'),
+    'specs (all)/a.spec.ts': spec,
+  });
+  const e2e = path.join(cwd, 'e2e');
+  const { stdout } = await cli(['init', '--yes', '--no-ci'], { cwd: e2e });
+  expect(stdout).not.toContain('By hand');
+  expect(await readFile(path.join(cwd, 'specs (all)/a.spec.ts'), 'utf8')).toContain(`from 'playwright-pool'`);
+
+  await writeFile(path.join(e2e, 'playwright.config.ts'), config.replace(`'./tests'`, `join(root, 'specs')`));
+  const unknown = 'By hand: name the directory of the tests with --tests: testDir is not a plain text.';
+  expect((await cli(['init', '--yes', '--no-ci'], { cwd: e2e })).stdout).toContain(unknown);
+  expect((await cli(['init', '--yes', '--no-ci', '--tests', '../specs (all)'], { cwd: e2e })).stdout).toContain('is on the pool');
+});
+
+test('a directory of tests that is not there is an error in the call', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, { 'playwright.config.ts': config });
+  const message = `${path.join(cwd, 'nope')} cannot be read (ENOENT): name the directory of the tests with --tests`;
+  expect(await cli(['init', '--tests', 'nope'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
 });
 
 test('a directory without a config is told where to begin', async ({ cli }, testInfo) => {
