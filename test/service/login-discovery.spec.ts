@@ -103,6 +103,16 @@ for (const { what, label, html } of hostile) {
   });
 }
 
+test('of what a page calls its parts the beginning is read', async ({ sessions, origin, serve }) => {
+  const long = 'abcde '.repeat(10_000);
+  const html = `<title>${long}</title><h1>${long}</h1><form><label>Code <input placeholder="${long}"></label><button>Log in</button></form>`;
+  serve.fixtures = [{ name: 'long', html, fields: [] }];
+  const session = await sessions.create(settings);
+  const options = { domain: new URL(origin).host, signal: AbortSignal.timeout(30_000) };
+  await using page = await LoginPage.open(session, { ...options, loginUrl: `${origin}/0` });
+  expect(await page.state()).toMatchObject({ kind: 'asks', form: { fields: [{ placeholder: long.slice(0, 1000) }] } });
+});
+
 function summary(state: LoginState) {
   if (state.kind === 'logged_in') return { kind: state.kind };
   const { fields, choices, website_error: error, external_action_message: external } = state.form;
