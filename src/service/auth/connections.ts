@@ -141,10 +141,13 @@ export class AuthConnections {
   async delete(projectId: string, id: string): Promise<void> {
     const { flow } = this.get(projectId, id);
     this.#deleting.add(id);
-    await Promise.all([this.#checks.cancel(id), flow?.end('CANCELED', 'the auth connection was deleted')]);
-    this.#options.records.delete(id);
-    this.#flows.delete(id);
-    this.#deleting.delete(id);
+    try {
+      await Promise.all([this.#checks.cancel(id), flow?.end('CANCELED', 'the auth connection was deleted')]);
+      this.#options.records.delete(id);
+      this.#flows.delete(id);
+    } finally {
+      this.#deleting.delete(id);
+    }
     this.#followers.tell(id);
   }
 
