@@ -10,6 +10,8 @@ import { SealCheck } from './seal.ts';
 const mebibyte = 1024 * 1024;
 /** What frames that are decompressed at the same time may contain together. */
 const contentAtOnce = 6 * mebibyte;
+/** What a piece counts for at least, since one without content takes memory too, and millions of them fit into a small archive. In bytes. */
+const leastWeight = 64 * 1024;
 /** fzstd holds up the event loop for some milliseconds for so many pieces of a large frame. */
 const piecesPerTurn = 8;
 
@@ -55,7 +57,7 @@ async function* checkSeal(pieces: AsyncIterable<FramePiece>): AsyncGenerator<Fra
 }
 
 function weight(piece: FramePiece): number {
-  return piece.kind === 'frame' ? piece.contentLimit : piece.bytes.length;
+  return Math.max(leastWeight, piece.kind === 'frame' ? piece.contentLimit : piece.bytes.length);
 }
 
 async function decompressFrame(piece: FramePiece): Promise<Buffer | FramePiece> {

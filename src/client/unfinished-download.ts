@@ -73,11 +73,21 @@ async function intactChunks(part: FileHandle, lines: string[]): Promise<JournalL
   const intact: JournalLine[] = [];
   let position = 0;
   for (const text of lines) {
-    const line = JSON.parse(text) as JournalLine;
+    const line = chunkIn(text);
+    if (!line) break;
     const { buffer, bytesRead } = await part.read(Buffer.alloc(line.bytes), 0, line.bytes, position);
     if (bytesRead < line.bytes || createHash('sha256').update(buffer).digest('hex') !== line.sha256) break;
     intact.push(line);
     position += line.bytes;
   }
   return intact;
+}
+
+/** `undefined` for a line that the disk has lost, as one of zeros after a power cut. */
+function chunkIn(text: string): JournalLine | undefined {
+  try {
+    return JSON.parse(text) as JournalLine;
+  } catch {
+    return undefined;
+  }
 }

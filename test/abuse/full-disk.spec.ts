@@ -46,6 +46,7 @@ test('on a full disk every operation that writes says so, reading goes on, and a
   await call('PUT', `${fs}/write_file?path=/tmp/kept`, 'kept');
   await call('POST', '/profiles', { name: 'kept' });
   const { body: key } = await call('POST', '/org/api_keys', { name: 'kept' });
+  const { body: connection } = await call('POST', '/auth/connections', { profile_name: 'kept', domain: 'example.com' });
   const filler = fill(disk);
 
   for (const answer of [
@@ -58,6 +59,7 @@ test('on a full disk every operation that writes says so, reading goes on, and a
     await call('POST', `/org/api_keys/${key.id}/rotate`, {}),
     await call('PUT', `${fs}/write_file?path=/tmp/kept`, 'x'.repeat(100_000)),
     await call('POST', `/browsers/${session.session_id}/replays`, {}),
+    await call('DELETE', `/auth/connections/${connection.id}`),
   ]) {
     expect(answer).toMatchObject({ status: 507, body: { code: 'insufficient_storage', message: expect.stringMatching(/full|no space/) } });
   }
@@ -65,12 +67,14 @@ test('on a full disk every operation that writes says so, reading goes on, and a
   expect((await call('DELETE', `/browsers/${recorded.session_id}`)).status).toBe(204);
   expect((await call('GET', '/profiles')).body).toMatchObject([{ name: 'kept' }]);
   expect((await call('GET', '/browser_pools')).body).toEqual([]);
+  expect((await call('GET', `/auth/connections/${connection.id}`)).status).toBe(200);
   expect((await call('GET', `${fs}/read_file?path=/tmp/kept`)).body).toBe('kept');
 
   rmSync(filler);
   expect((await call('POST', '/profiles', { name: 'new' })).status).toBe(201);
   expect((await call('POST', '/browser_pools', { size: 1, name: 'new' })).status).toBe(201);
   expect((await call('POST', '/browsers', { name: 'new' })).status).toBe(200);
+  expect((await call('DELETE', `/auth/connections/${connection.id}`)).status).toBe(204);
 });
 
 test('what ends while the disk is full takes nothing else with it, its caller is told, and no process outlives the service', async ({

@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from '@playwright/test';
+import { ByteReader } from '../../src/archive/byte-reader.ts';
+import { tarIn } from '../../src/archive/tar-in.ts';
 import { contentOf, noZstd, sampleBytes, shell } from './archives.ts';
 import { isLong, longOnly } from '../support/long-form.ts';
 
@@ -39,6 +42,19 @@ test(`packing and extracting ${megabytes} MB takes less than 200 MB of memory`, 
   expect(await readdir(copy)).toHaveLength(1000 + megabytes / 10 - 1);
   for (const directory of [original, copy]) await rm(directory, { recursive: true });
 });
+
+const empty = '28b52ffd2000010000';
+for (const [kind, frame] of Object.entries({ empty, skippable: '502a4d1800000000' })) {
+  test(`of an archive of ${kind} frames few are taken at a time`, async () => {
+    const archive = Buffer.from(empty + frame.repeat(10_000), 'hex');
+    const reader = new ByteReader(Readable.from([archive]), undefined);
+    const tar = tarIn(reader, undefined);
+    await tar.next();
+    expect(reader.position).toBeLessThan(archive.length / 10);
+    await tar.return();
+    reader.close();
+  });
+}
 
 test('one frame of 300 MB, which tar and zstd made, is read with less than 200 MB of memory', async ({}, testInfo) => {
   test.skip(noZstd !== false, String(noZstd));

@@ -110,6 +110,19 @@ test('what was damaged on the disk meanwhile is downloaded again', async ({ serv
   expect(gunzipSync(await readFile(to)).toString()).toBe(all);
 });
 
+test('a journal that was damaged on the disk counts up to where it is whole', async ({ serve, connect }, testInfo) => {
+  const to = testInfo.outputPath('audit.jsonl.gz');
+  const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
+  const server = await serve(chunk(first), chunk(second), failing, chunk(second), chunk(last));
+  const client = connect(server);
+  await errorOf(client.auditLogs.download(to, query));
+  const [source, ofFirst, ofSecond] = (await readFile(`${to}.journal`, 'utf8')).split('\n');
+  await writeFile(`${to}.journal`, [source, ofFirst, '\0'.repeat(ofSecond!.length), ''].join('\n'));
+  expect(await client.auditLogs.download(to, query)).toMatchObject({ rows: 4, chunks: 3 });
+  expect(cursors(server.calls)).toEqual([null, 'one', 'two', 'one', 'two']);
+  expect(gunzipSync(await readFile(to)).toString()).toBe(all);
+});
+
 test('another query or another service starts anew', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };

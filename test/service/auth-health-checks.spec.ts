@@ -1,5 +1,5 @@
 import { expect } from '@playwright/test';
-import { atStep, ended, Logins, test } from '../support/logins.ts';
+import { atStep, ended, Logins, type State, test } from '../support/logins.ts';
 import { expectNoProcessWith } from '../support/processes.ts';
 import { VaultServer } from '../support/vault.ts';
 
@@ -62,6 +62,24 @@ test('where nothing logs in again the status says so', async ({ service, site, c
 
   // Somebody who asks for it is logged in by what was stored.
   expect(await ended((await carol.login()).stream)).toMatchObject({ flow_status: 'SUCCESS', flow_type: 'REAUTH' });
+  expect((await carol.get()).status).toBe('AUTHENTICATED');
+});
+
+test('a login that began during a check counts for more than what the check finds', async ({ service, site, clock, carol }) => {
+  await service.call('PATCH', carol.path, { auto_reauth: false });
+  await logIn(carol, site.password);
+  site.sessions.clear();
+  const login = new Promise<State>((resolve, reject) => {
+    site.beforeNext = async () =>
+      await carol
+        .login()
+        .then(({ stream }) => ended(stream))
+        .then(resolve, reject);
+  });
+  clock.advance(hour);
+  expect(await login).toMatchObject({ flow_status: 'SUCCESS' });
+  await expectChecks(carol, 1);
+  expect(await carol.timeline('?type=health_check')).toMatchObject([{ status: 'NEEDS_AUTH', previous_status: 'AUTHENTICATED' }]);
   expect((await carol.get()).status).toBe('AUTHENTICATED');
 });
 

@@ -77,6 +77,42 @@ test('discovery reports what it did not find', async ({ sessions, origin, serve 
   });
 });
 
+const marks = '\u0301'.repeat(2000) + '\u0323'.repeat(2000);
+const hostile = [
+  { what: 'a long row of dots', label: 'Code', html: `<p>${'•'.repeat(1000)}</p>` },
+  { what: 'buttons of dots', label: 'Code', html: `<button>${'•'.repeat(158)}</button>`.repeat(10) },
+  {
+    what: 'accents without letters',
+    label: 'Answer',
+    html: `<div><template shadowrootmode="open"><p>${marks}</p></template></div>`.repeat(40) + '<label>Reason <input></label>',
+  },
+];
+
+for (const { what, label, html } of hostile) {
+  test(`a page cannot hold up the service by what it says: ${what}`, async ({ sessions, origin, serve }) => {
+    const form = `<form><h1>Log in</h1>${html}<label>${label} <input></label><button>Log in</button></form>`;
+    serve.fixtures = [{ name: what, html: form, fields: [] }];
+    const session = await sessions.create(settings);
+    const before = process.cpuUsage();
+    const options = { domain: new URL(origin).host, signal: AbortSignal.timeout(50_000) };
+    await using page = await LoginPage.open(session, { ...options, loginUrl: `${origin}/0` });
+    const state = await page.state();
+    expect(state.kind === 'asks' && state.form.fields.at(-1)).toMatchObject({ label });
+    // What the processor did, since other tests may keep it busy. In µs.
+    expect(process.cpuUsage(before).user).toBeLessThan(500_000);
+  });
+}
+
+test('of what a page calls its parts the beginning is read', async ({ sessions, origin, serve }) => {
+  const long = 'abcde '.repeat(10_000);
+  const html = `<title>${long}</title><h1>${long}</h1><form><label>Code <input placeholder="${long}"></label><button>Log in</button></form>`;
+  serve.fixtures = [{ name: 'long', html, fields: [] }];
+  const session = await sessions.create(settings);
+  const options = { domain: new URL(origin).host, signal: AbortSignal.timeout(30_000) };
+  await using page = await LoginPage.open(session, { ...options, loginUrl: `${origin}/0` });
+  expect(await page.state()).toMatchObject({ kind: 'asks', form: { fields: [{ placeholder: long.slice(0, 1000) }] } });
+});
+
 function summary(state: LoginState) {
   if (state.kind === 'logged_in') return { kind: state.kind };
   const { fields, choices, website_error: error, external_action_message: external } = state.form;

@@ -27,8 +27,8 @@ const test = base.extend<{ signedIn: SignedInSite; open: (options: Partial<Login
 test('the login is found from the front page, refuses a wrong password and takes the right one', async ({ signedIn, open }) => {
   const { host } = new URL(signedIn.url);
   const page = await open({ domain: host });
-  expect(page.loginUrl).toBe(`${signedIn.url}/login`);
   const form = asked(await page.state());
+  expect(form.url).toBe(`${signedIn.url}/login`);
   expect(form.fields.map(({ id, type, label }) => ({ id, type, label }))).toEqual([
     { id: 'username', type: 'identifier', label: 'User name' },
     { id: 'password', type: 'password', label: 'Password' },

@@ -16,6 +16,8 @@ export class LoginSite {
   approval: 'none' | 'asked' | 'given' = 'none';
   /** Where the login page leads, instead of being shown. */
   redirect: string | undefined;
+  /** What the next request waits for. */
+  beforeNext: (() => Promise<void>) | undefined;
   /** How many forms were sent. */
   attempts = 0;
   readonly password = 'looking-glass-1';
@@ -45,6 +47,9 @@ export class LoginSite {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { beforeNext } = this;
+    this.beforeNext = undefined;
+    await beforeNext?.();
     const [path] = (request.url ?? '').split('?');
     const fields = new URLSearchParams(request.method === 'POST' ? await text(request) : '');
     const user = this.sessions.get(/session=([\w-]+)/.exec(request.headers.cookie ?? '')?.[1] ?? '');

@@ -87,7 +87,7 @@ const signInWith = [
   /^(?:התחבר(?:ות)?|המשך|כניסה) (?:באמצעות|עם|דרך) (.+)$/,
   /^(.+?)(?:アカウント)?(?:で|から)(?:ログイン|サインイン|続行|続ける)/,
   /^(.+?)(?:으로|로) (?:로그인|계속)/,
-  /^(?:使用|通过|以|透過)\s*(.+?)\s*(?:帐号|账号|帳號)?\s*(?:登录|登入|登錄|继续|繼續)$/,
+  /^(?:使用|通过|以|透過) ?(.+?) ?(?:帐号|账号|帳號)? ?(?:登录|登入|登錄|继续|繼續)$/,
 ];
 
 /** What follows "sign in with" and is not another company. */
@@ -130,7 +130,7 @@ function methodChoice({ frame, clickable, text }: Found, group: LoginGroup | und
 function mfaTypeOf(text: string): MfaType | undefined {
   if (isAbout('anotherWay', text)) return 'switch';
   if (isAbout('authenticator', text)) return 'totp';
-  if (/\S*[•*×]+\S*@\S+/u.test(text)) return 'email';
+  if (/@(?<=[•*×][^\s@]*@)\S/u.test(text)) return 'email';
   if (isAbout('call', text) && !isAbout('sms', text)) return 'call';
   if (isAbout('sms', text) || maskedPhone.test(text)) return 'sms';
   if (isAbout('push', text)) return 'push';
@@ -139,11 +139,11 @@ function mfaTypeOf(text: string): MfaType | undefined {
 }
 
 function isMasked(text: string): boolean {
-  return maskedPhone.test(text) || /[•*×]+\S*@/u.test(text);
+  return maskedPhone.test(text) || /@(?<=[•*×][^\s@]*@)/u.test(text);
 }
 
 function targetOf(text: string): string | undefined {
-  return (/[^\s:(]*[•*×]+[^\s)]*@[^\s),]+/u.exec(text) ?? /\+?[\d(•*×xX][\d\s()•*×xX.-]{3,}\d/u.exec(text))?.[0].trim();
+  return (/(?<![^\s:(])[^\s:(]*[•*×][^\s)]*@[^\s),]+/u.exec(text) ?? /\+?[\d(•*×xX][\d\s()•*×xX.-]{3,}\d/u.exec(text))?.[0].trim();
 }
 
 function asksForMethod({ title, headings, lines }: ObservedFrame): boolean {
@@ -181,7 +181,7 @@ function otherOf(
   const { inHeader, isButton, role, label, description, xpath } = clickable;
   if (inHeader || text === '' || text.length > 120 || isAbout('signUp', text)) return undefined;
   const choice = { frame, clickable, label: labelOf(clickable), selector: xpath, ...(description !== '' && { description }) };
-  const hasAddress = /\S+@\S+\.\S+/.test(`${label} ${description}`);
+  const hasAddress = /\S@\S+\.\S/.test(`${label} ${description}`);
   const isItem = isButton || hasAddress || role !== '' || asks.whoInHeading;
   if (isItem && asks.who && !isAbout('cancel', label)) return { ...choice, type: 'account' };
   const isMethod = signInWith.some((pattern) => pattern.test(text)) || isAbout('passkey', text);

@@ -141,10 +141,13 @@ export class AuthConnections {
   async delete(projectId: string, id: string): Promise<void> {
     const { flow } = this.get(projectId, id);
     this.#deleting.add(id);
-    await Promise.all([this.#checks.cancel(id), flow?.end('CANCELED', 'the auth connection was deleted')]);
-    this.#options.records.delete(id);
-    this.#flows.delete(id);
-    this.#deleting.delete(id);
+    try {
+      await Promise.all([this.#checks.cancel(id), flow?.end('CANCELED', 'the auth connection was deleted')]);
+      this.#options.records.delete(id);
+      this.#flows.delete(id);
+    } finally {
+      this.#deleting.delete(id);
+    }
     this.#followers.tell(id);
   }
 
@@ -299,23 +302,25 @@ export class AuthConnections {
     const { records, clock } = this.#options;
     const record = records.get(id);
     if (!record) return;
-    // A login that runs tells more than a check.
-    if (!this.#flows.get(id)?.isRunning) {
+    const before = this.#flows.get(id);
+    // A login that runs tells more than a check, and so does one that has begun meanwhile.
+    if (!before?.isRunning) {
       const at = clock.now();
       const finding = await checkHealth(record, this.#options, signal);
       if (signal.aborted) return;
       records.deleteBefore(at - keptMs);
       records.note({ id: newId(), connectionId: id, type: 'health_check', at, details: finding });
       records.change(id, { checkedAt: clock.now() });
-      this.#checked(record, finding.status);
+      if (this.#flows.get(id) === before) this.#checked(id, finding.status);
     }
     const checked = records.get(id);
     if (checked) this.#planCheck(checked);
   }
 
-  #checked(record: ConnectionRecord, found: ConnectionRecord['status']): void {
-    const { id, status, settings } = record;
-    if (found === status || this.#flows.get(id)?.isRunning) return;
+  #checked(id: string, found: ConnectionRecord['status']): void {
+    const record = this.#options.records.get(id);
+    if (!record || found === record.status) return;
+    const { settings } = record;
     if (found === 'NEEDS_AUTH' && settings.autoReauth && this.canReauth(record).can) {
       this.#login(record, { isAttended: false, isRecorded: settings.recordSession, proxyId: settings.proxyId });
     } else {

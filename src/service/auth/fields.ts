@@ -83,7 +83,7 @@ function typeOf(role: Role, { label, placeholder, hint }: Control, context: stri
 function methodOf(type: FieldType, { label, hint, placeholder }: Control, context: string): MfaType | undefined {
   if (type === 'totp_code') return 'totp';
   for (const text of [[label, hint, placeholder].join(' '), context]) {
-    if (/[•*x×]{2,}\S*@|\S[•*]+\S*@/u.test(text)) return 'email';
+    if (maskedAddress.test(text)) return 'email';
     if (isAbout('sms', text) || maskedPhone.test(text)) return 'sms';
     if (isAbout('email', text)) return 'email';
     if (isAbout('call', text)) return 'call';
@@ -91,11 +91,17 @@ function methodOf(type: FieldType, { label, hint, placeholder }: Control, contex
   return undefined;
 }
 
+/**
+ * An e-mail address of which most is hidden; looked for back from its @, as everywhere: a page can show a row of a thousand dots, and to
+ * look forward from each of them takes seconds.
+ */
+const maskedAddress = /@(?<=[•*x×]{2}[^\s@]*@|\S[•*][^\s@]*@)/u;
+
 /** A phone number of which most digits are hidden. */
-export const maskedPhone = /[•*×]{2,}[\s()-]*\d{2,4}(?!\S*@)|\b[xX]{2,}[\s-]*\d{2,4}\b|\+?\d{1,4}[\s()-]*[•*×]{2,}/u;
+export const maskedPhone = /[•*×]{2}[\s()-]*\d{2}(?![^\s@]*@)|\b[xX]{2,}[\s-]*\d{2,4}\b|\d[\s()-]*[•*×]{2}/u;
 
 function masksTarget(context: string): boolean {
-  return maskedPhone.test(context) || /\S[•*]+\S*@/u.test(context);
+  return maskedPhone.test(context) || /@(?<=\S[•*][^\s@]*@)/u.test(context);
 }
 
 function refOf(type: FieldType, control: Control): string {

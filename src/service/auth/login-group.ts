@@ -145,7 +145,7 @@ function identifierOf(group: Entry[], frame: ObservedFrame): Entry | undefined {
 }
 
 /** The button that submits the fields of a group. */
-export function submitOf(group: Entry[], frame: ObservedFrame): Clickable | undefined {
+function submitOf(group: Entry[], frame: ObservedFrame): Clickable | undefined {
   const { control } = group[0]!;
   const last = group.at(-1)!.control;
   const isFree = ({ box }: Clickable) => !group.some(({ boxes }) => boxes.some((field) => overlap(field.box, box)));

@@ -33,6 +33,7 @@ export class LoginPage {
   readonly #filled: string[] = [];
   readonly #cookies: SiteCookies;
   #stopListening = () => {};
+  /** The login page that was opened or found. */
   #loginUrl = '';
   #hasSubmitted = false;
   #shown = '';
@@ -57,11 +58,6 @@ export class LoginPage {
       await page[Symbol.asyncDispose]();
       throw page.#failure(error);
     }
-  }
-
-  /** The login page that was opened or found. */
-  get loginUrl(): string {
-    return this.#loginUrl;
   }
 
   /** Where the login stands; `logged_in` right after `open` when the profile is logged in already. Waits until the page has settled, at most 20 s. */

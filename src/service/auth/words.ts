@@ -13,9 +13,11 @@ export function isAbout(subject: Subject, ...texts: (string | undefined)[]): boo
 
 /** Without cases, accents and the variants of letters, and with the parts of `camelCase` and `snake_case` as words. */
 export function plain(text: string): string {
+  // Accents go twice: a row of thousands would take `normalize` long, which sorts them.
   return text
     .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
     .replace(/[_-]+/g, ' ')
+    .replace(/\p{M}/gu, '')
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()

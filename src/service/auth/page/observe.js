@@ -21,7 +21,7 @@
   const { cssOf, xpathOf } = globalThis.selectors;
 
   /** Since the page can be large and is looked at often. */
-  const most = { elements: 30_000, styled: 4000, clickables: 250, text: 4000 };
+  const most = { elements: 30_000, styled: 4000, clickables: 250, text: 4000, name: 1000 };
 
   const notTyped = new Set(['hidden', 'submit', 'button', 'image', 'reset', 'checkbox', 'radio', 'file', 'range', 'color']);
   const clickableSelector =
@@ -65,14 +65,14 @@
 
   return {
     url: location.href,
-    title: document.title,
+    title: document.title.slice(0, most.name),
     language: document.documentElement.lang,
     ready: document.readyState,
     headings: all
       .filter((element) => /^H[1-3]$|^LEGEND$/.test(element.tagName) || element.getAttribute('role') === 'heading')
       .filter((element) => isVisible(element))
       .slice(0, 10)
-      .map((element) => clean(element.textContent)),
+      .map((element) => clean(element.textContent).slice(0, most.name)),
     lines: visibleLines(),
     width: innerWidth,
     height: innerHeight,
@@ -97,13 +97,13 @@
       element: elements.push(element) - 1,
       tag: tagName.toLowerCase(),
       type: tagName === 'SELECT' ? 'select' : type,
-      name: name || element.getAttribute('formcontrolname') || hostAttribute(element, 'name'),
-      id: id || hostAttribute(element, 'id'),
+      name: (name || element.getAttribute('formcontrolname') || hostAttribute(element, 'name')).slice(0, most.name),
+      id: (id || hostAttribute(element, 'id')).slice(0, most.name),
       autocomplete: (element.getAttribute('autocomplete') ?? hostAttribute(element, 'autocomplete')).toLowerCase(),
       inputMode: element.getAttribute('inputmode') ?? '',
       maxLength: element.maxLength > 0 ? element.maxLength : 0,
       pattern: element.getAttribute('pattern') ?? '',
-      placeholder: clean(element.getAttribute('placeholder') ?? hostAttribute(element, 'placeholder')),
+      placeholder: clean(element.getAttribute('placeholder') ?? hostAttribute(element, 'placeholder')).slice(0, most.name),
       ...labelOf(element, controls),
       hint: hintOf(element),
       required: element.required === true || element.getAttribute('aria-required') === 'true',
@@ -127,7 +127,9 @@
             form.getAttribute('action'),
             form.getAttribute('aria-label'),
             form.getAttribute('role'),
-          ].join(' ')
+          ]
+            .join(' ')
+            .slice(0, most.name)
         : '',
       groupHeading: headingOf(groups.get(element)),
       options: tagName === 'SELECT' ? Array.from(element.options, ({ text }) => clean(text)).slice(0, 50) : [],
