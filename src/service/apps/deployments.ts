@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { DeploymentStatus } from '../../contract/deployments.ts';
-import { OperationError } from '../../contract/errors.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
 import type { AppLauncher } from './app-launcher.ts';
@@ -244,6 +244,5 @@ export function isTerminal(status: DeploymentStatus): boolean {
 }
 
 function missingEntrypoint(entrypoint: string): OperationError {
-  const message = `entrypoint_rel_path: there is no file ${JSON.stringify(entrypoint)} in the archive`;
-  return new OperationError('bad_request', message, { details: [{ code: 'invalid_input', message }] });
+  return invalidField('entrypoint_rel_path', `there is no file ${JSON.stringify(entrypoint)} in the archive`);
 }

@@ -7,7 +7,7 @@ import type {
   Submission,
   TimelineItem,
 } from '../../contract/auth-connections.ts';
-import { OperationError } from '../../contract/errors.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../clock.ts';
 import { newId, sameToken } from '../id.ts';
@@ -341,8 +341,7 @@ export class AuthConnections {
   #existing(projectId: string, credential: AuthConnectionCreate['credential']): AuthConnectionCreate['credential'] {
     if (!credential || this.#options.credentials.look(projectId, credential).exists) return credential;
     const what = 'provider' in credential ? `credential provider named ${credential.provider}` : `credential named ${credential.name}`;
-    const message = `credential: there is no ${what}`;
-    throw new OperationError('bad_request', message, { details: [{ code: 'invalid_input', message }] });
+    throw invalidField('credential', `there is no ${what}`);
   }
 }
 
