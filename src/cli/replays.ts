@@ -63,18 +63,29 @@ function openCommand(env: NodeJS.ProcessEnv): Command {
   return sessionCommand('open', "Show a recording in the service's player")
     .argument('[replay]', 'id of the recording (default: the newest)')
     .option('--print', 'print the link instead of opening it; it opens for whoever has it')
-    .addHelpText('after', examples('replays open wtgh7mh63piihgdskog7h2lm', 'replays open wtgh7mh63piihgdskog7h2lm p2f0 --print'))
+    .addHelpText(
+      'after',
+      `${examples('replays open wtgh7mh63piihgdskog7h2lm', 'replays open wtgh7mh63piihgdskog7h2lm p2f0 --print')}
+
+A service that has to be started for it stays until Ctrl+C, since the link ends with it.`,
+    )
     .action((session: string, replay: string | undefined, options: ServiceOptions & { print?: boolean }) =>
-      interruptible(async (signal) => {
-        const replays = await connected(options, env, signal, (client) => client.browsers.replays.list(session, { signal }));
-        const chosen = replays.findLast(({ replay_id }) => replay === undefined || replay_id === replay);
-        const url = chosen?.replay_view_url;
-        if (url === undefined)
-          throw new CommandError(`the session ${session} has no ${replay === undefined ? 'recordings' : `recording ${replay}`}`);
-        if (options.json) printJSON({ url });
-        else if (options.print) console.log(url);
-        else await openInBrowser(url);
-      }),
+      interruptible((signal) =>
+        connected(options, env, signal, async (client, startedHere) => {
+          const replays = await client.browsers.replays.list(session, { signal });
+          const chosen = replays.findLast(({ replay_id }) => replay === undefined || replay_id === replay);
+          const url = chosen?.replay_view_url;
+          if (url === undefined)
+            throw new CommandError(`the session ${session} has no ${replay === undefined ? 'recordings' : `recording ${replay}`}`);
+          if (options.json) printJSON({ url });
+          else if (options.print) console.log(url);
+          else await openInBrowser(url, env);
+          if (!startedHere) return;
+          console.error('The service was started for this link. Ctrl+C ends both.');
+          // Only a timer keeps the process, and none is longer.
+          await setTimeout(2 ** 31 - 1, undefined, { signal }).catch(() => {});
+        }),
+      ),
     );
 }
 
