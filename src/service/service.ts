@@ -15,7 +15,7 @@ import { removeTree } from './browsers/remove-tree.ts';
 import type { Replays } from './browsers/replays.ts';
 import { Callers } from './callers.ts';
 import { systemClock, type Clock } from './clock.ts';
-import { DataDirectoryInUseError, readServiceRecord, removeUnfinished, writePrivateFile } from './data-directory.ts';
+import { DataDirectoryInUseError, makeDataDirectory, readServiceRecord, removeUnfinished, writePrivateFile } from './data-directory.ts';
 import { createApp } from './http/app.ts';
 import { Auditor } from './http/audit.ts';
 import { CdpProxy } from './http/cdp-proxy.ts';
@@ -184,7 +184,7 @@ function createFirstPool({ pools, projects }: Parts, definition: unknown): void 
 
 async function openStore(dataDirectory: string | undefined): Promise<Database> {
   if (dataDirectory === undefined) return openDatabase();
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  makeDataDirectory(dataDirectory);
   try {
     return await openDatabase(join(dataDirectory, 'service.db'));
   } catch (error) {
