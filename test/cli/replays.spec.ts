@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startService } from '../../src/service/service.ts';
 import { expectNoProcessWith } from '../support/processes.ts';
@@ -24,6 +24,11 @@ test('a recording is listed, downloaded and shown by its link', async ({ cli, se
   });
   const video = await readFile(file);
   expect(video.length).toBeGreaterThan(0);
+  await mkdir(testInfo.outputPath('there'));
+  for (const directory of ['there', 'new/']) {
+    expect(await cli(['replays', 'download', id, replay.replay_id, '-o', directory])).toMatchObject({ code: 0 });
+    expect(await readdir(testInfo.outputPath(directory))).toEqual([expect.stringMatching(`^${replay.replay_id}\\.(mp4|webm)$`)]);
+  }
   const listed = await cli(['replays', 'list', id, '--json']);
   expect(JSON.parse(listed.stdout)).toMatchObject([{ replay_id: replay.replay_id }]);
   expect(listed.stdout).not.toContain('replay_view_url');
