@@ -68,7 +68,8 @@ class TarReader {
 
   async end(): Promise<void> {
     const end = this.#chunkStart + this.#chunk.length;
-    if (this.#mark === undefined && this.#entries === 0) throw this.#damage('it is empty');
+    const isEmpty = end + this.#rest.length === 0;
+    if (this.#mark === undefined && this.#entries === 0) throw this.#damage(isEmpty ? 'it is empty' : 'it is too short');
     if (this.#mark === undefined || end - this.#mark < 2 * blockBytes) {
       throw new ArchiveError('truncated', 'the tar in the archive ends before its end mark: it was cut off');
     }

@@ -19,18 +19,21 @@ export function connectionOptions(command: Command): Command {
     );
 }
 
-/** Lets `use` talk to the service. One that was started for it ends after the command. */
+/** Lets `use` talk to the service, and know whether that was started for it: it ends with the command then. */
 export async function connected<T>(
   options: ConnectionOptions,
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
-  use: (client: Client) => Promise<T>,
+  use: (client: Client, startedHere: boolean) => Promise<T>,
 ): Promise<T> {
   const projectId = env['PLAYWRIGHT_POOL_PROJECT']?.trim();
-  const [{ createClient }, service] = await Promise.all([import('../client/index.ts'), serviceOf(options, env, signal)]);
+  const [{ createClient }, { startedHere, ...service }] = await Promise.all([
+    import('../client/index.ts'),
+    serviceOf(options, env, signal),
+  ]);
   const client = createClient({ ...service, ...(projectId && { projectId }) });
   try {
-    return await use(client);
+    return await use(client, startedHere);
   } finally {
     await client.close();
   }
@@ -45,15 +48,16 @@ async function serviceOf(
   options: ConnectionOptions,
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
-): Promise<{ baseURL: string; apiKey: string }> {
+): Promise<{ baseURL: string; apiKey: string; startedHere: boolean }> {
   const baseURL = hostedURL(options, env);
   if (baseURL !== undefined) {
     const apiKey = options.apiKey ?? env['PLAYWRIGHT_POOL_API_KEY']?.trim();
-    if (apiKey) return { baseURL, apiKey };
+    if (apiKey) return { baseURL, apiKey, startedHere: false };
     throw new CommandError(`the service at ${baseURL} needs an API key: set PLAYWRIGHT_POOL_API_KEY, or give --api-key`, exitCodes.usage);
   }
-  const { dataDirectoryFor, joinService } = await import('../service/data-directory.ts');
+  const { dataDirectoryFor, joinService, readServiceRecord } = await import('../service/data-directory.ts');
   const dataDirectory = options.dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(options.dataDir);
-  const { url, apiKey } = await joinService({ dataDirectory, userPid: process.pid, signal });
-  return { baseURL: url, apiKey };
+  const before = readServiceRecord(dataDirectory);
+  const { url, apiKey, pid } = await joinService({ dataDirectory, userPid: process.pid, signal });
+  return { baseURL: url, apiKey, startedHere: pid !== before?.pid };
 }

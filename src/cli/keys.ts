@@ -38,14 +38,14 @@ function createCommand(env: NodeJS.ProcessEnv): Command {
   return serviceCommand('create', 'Create an API key, and print it this once')
     .argument('<name>', 'what it is for')
     .option('--project <id>', 'a key for one project (default: for the organization)')
-    .option('--days <number>', 'when it expires (default: never)', parseDays)
+    .option('--days <number>', 'when it expires (default: never)', parseLifetime)
     .addHelpText('after', `${examples('keys create ci', 'keys create nightly --days 90')}\n\nThe key alone is printed on stdout.`)
     .action((name: string, options: ServiceOptions & { project?: string; days?: number }) =>
       interruptible(async (signal) => {
         const definition = {
           name,
           ...(options.project && { project_id: options.project }),
-          ...(options.days && { days_to_expire: options.days }),
+          ...(options.days !== undefined && { days_to_expire: options.days }),
         };
         const created = await connected(options, env, signal, (client) => client.apiKeys.create(definition, { signal }));
         show(created, options);
@@ -86,6 +86,12 @@ function show(created: { id: string; key: string }, { json }: ServiceOptions): v
   if (json) return printJSON(created);
   console.error(`Created the API key ${created.id}. It is shown this once:`);
   console.log(created.key);
+}
+
+function parseLifetime(text: string): number {
+  const days = parseDays(text);
+  if (days === 0) throw new InvalidArgumentError('It must be at least 1; a key without --days never expires.');
+  return days;
 }
 
 function parseDays(text: string): number {

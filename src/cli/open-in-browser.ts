@@ -1,17 +1,30 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { CommandError } from './command-error.ts';
 
-/** Opens a page in the browser of whoever sits here. Throws with the address where there is none. */
-export async function openInBrowser(url: string): Promise<void> {
-  const [command, ...args] = opener(url);
+/** How long, in milliseconds, an opener has to fail; one that is still there shows the page. */
+const openingTimeout = 3000;
+
+/** Opens a page in the browser of whoever sits here. Where that cannot be done, says why and prints the address. */
+export async function openInBrowser(url: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const problem = await whyNotOpened(opener(url), env);
+  if (problem === undefined) return;
+  console.error(`No browser could be opened here: ${problem}. The link opens for whoever has it:`);
+  console.log(url);
+}
+
+async function whyNotOpened([command, ...args]: [string, ...string[]], env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const { hasDisplay } = await import('../service/local-chromium.ts');
+  // Editors on another machine name a program in BROWSER that opens pages on this one's screen.
+  if (!hasDisplay(env) && !env['BROWSER']) return 'there is no display';
   const child = spawn(command, args, { stdio: 'ignore', detached: true });
   try {
-    await once(child, 'spawn');
+    const [code] = (await once(child, 'exit', { signal: AbortSignal.timeout(openingTimeout) })) as [number | null];
+    return code === 0 ? undefined : `${command} failed`;
   } catch (error) {
-    throw new CommandError(`no browser could be opened here (${command} is missing); open ${url} yourself`, undefined, { cause: error });
+    return (error as Error).name === 'AbortError' ? undefined : `${command} is missing`;
+  } finally {
+    child.unref();
   }
-  child.unref();
 }
 
 function opener(url: string): [command: string, ...args: string[]] {

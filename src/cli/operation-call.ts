@@ -29,6 +29,8 @@ export async function describe(name: string): Promise<void> {
 /** Calls an operation, and prints its answer. Throws for parameters that it does not have. */
 export async function call(client: Client, name: string, parameters: string[], options: CallOptions, signal: AbortSignal): Promise<void> {
   const [exactName, operation] = operationNamed(name);
+  if (options.output !== undefined && !Object.values(operation.responses).some(({ kind }) => kind === 'octets'))
+    throw new CommandError(`${exactName} answers with no bytes: leave out --output`, exitCodes.usage);
   const args = await argumentsOf(operation, parameters, options, signal);
   await printAnswer(await functionOf(client, exactName)(...args), options, signal);
 }

@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs';
 import { mkdir, readdir, stat } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { ArchiveError, extract } from '../archive/index.ts';
 import type { Bytes, Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connected, type ConnectionOptions } from './connection.ts';
 import { inBytes, withProgress } from './progress.ts';
-import { saveBytes } from './save-bytes.ts';
+import { fileAt, saveBytes } from './save-bytes.ts';
 import { printJSON } from './table.ts';
 
 export type DownloadOptions = ConnectionOptions & { output: string; format: 'tar.zst' | 'tar'; json?: boolean };
@@ -98,9 +98,4 @@ async function archiveAt(file: string): Promise<{ size: number }> {
   });
   if (found.isFile()) return found;
   throw new CommandError(`${file} is not a file: name an archive`);
-}
-
-async function fileAt(output: string, name: string): Promise<string> {
-  const isDirectory = /[/\\]$/.test(output) || (await stat(output).catch(() => undefined))?.isDirectory();
-  return resolve(isDirectory ? join(output, name) : output);
 }

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { Client } from '../client/index.ts';
@@ -7,7 +6,7 @@ import { connected } from './connection.ts';
 import { interruptible } from './interruption.ts';
 import { openInBrowser } from './open-in-browser.ts';
 import { inBytes } from './progress.ts';
-import { saveBytes } from './save-bytes.ts';
+import { fileAt, saveBytes } from './save-bytes.ts';
 import { examples, serviceCommand, type ServiceOptions, without } from './service-command.ts';
 import { printJSON, printTable } from './table.ts';
 
@@ -45,12 +44,12 @@ function listCommand(env: NodeJS.ProcessEnv): Command {
 function downloadCommand(env: NodeJS.ProcessEnv): Command {
   return sessionCommand('download', 'Download the video of a recording')
     .argument('<replay>', 'id of the recording')
-    .option('-o, --output <file>', 'the file to write (default: the id of the recording, with .mp4 or .webm)')
+    .option('-o, --output <path>', 'the file to write, or the directory for it if one is there or the path ends in "/"', '.')
     .addHelpText(
       'after',
       `${examples('replays download wtgh7mh63piihgdskog7h2lm p2f0 -o failure.mp4')}\n\nExit code 3: it is still being recorded.`,
     )
-    .action((session: string, replay: string, options: ServiceOptions & { output?: string }) =>
+    .action((session: string, replay: string, options: ServiceOptions & { output: string }) =>
       interruptible(async (signal) => {
         const { file, bytes } = await connected(options, env, signal, (client) => save(client, session, replay, options.output, signal));
         if (options.json) printJSON({ file, bytes });
@@ -63,18 +62,29 @@ function openCommand(env: NodeJS.ProcessEnv): Command {
   return sessionCommand('open', "Show a recording in the service's player")
     .argument('[replay]', 'id of the recording (default: the newest)')
     .option('--print', 'print the link instead of opening it; it opens for whoever has it')
-    .addHelpText('after', examples('replays open wtgh7mh63piihgdskog7h2lm', 'replays open wtgh7mh63piihgdskog7h2lm p2f0 --print'))
+    .addHelpText(
+      'after',
+      `${examples('replays open wtgh7mh63piihgdskog7h2lm', 'replays open wtgh7mh63piihgdskog7h2lm p2f0 --print')}
+
+A service that has to be started for it stays until Ctrl+C, since the link ends with it.`,
+    )
     .action((session: string, replay: string | undefined, options: ServiceOptions & { print?: boolean }) =>
-      interruptible(async (signal) => {
-        const replays = await connected(options, env, signal, (client) => client.browsers.replays.list(session, { signal }));
-        const chosen = replays.findLast(({ replay_id }) => replay === undefined || replay_id === replay);
-        const url = chosen?.replay_view_url;
-        if (url === undefined)
-          throw new CommandError(`the session ${session} has no ${replay === undefined ? 'recordings' : `recording ${replay}`}`);
-        if (options.json) printJSON({ url });
-        else if (options.print) console.log(url);
-        else await openInBrowser(url);
-      }),
+      interruptible((signal) =>
+        connected(options, env, signal, async (client, startedHere) => {
+          const replays = await client.browsers.replays.list(session, { signal });
+          const chosen = replays.findLast(({ replay_id }) => replay === undefined || replay_id === replay);
+          const url = chosen?.replay_view_url;
+          if (url === undefined)
+            throw new CommandError(`the session ${session} has no ${replay === undefined ? 'recordings' : `recording ${replay}`}`);
+          if (options.json) printJSON({ url });
+          else if (options.print) console.log(url);
+          else await openInBrowser(url, env);
+          if (!startedHere) return;
+          console.error('The service was started for this link. Ctrl+C ends both.');
+          // Only a timer keeps the process, and none is longer.
+          await setTimeout(2 ** 31 - 1, undefined, { signal }).catch(() => {});
+        }),
+      ),
     );
 }
 
@@ -87,7 +97,7 @@ async function save(
   client: Client,
   session: string,
   replay: string,
-  output: string | undefined,
+  output: string,
   signal: AbortSignal,
 ): Promise<{ file: string; bytes: number }> {
   const deadline = Date.now() + readyTimeout;
@@ -98,6 +108,6 @@ async function save(
   }
   if (!video)
     throw new CommandError(`the video of ${replay} is not complete yet: stop the recording, or end its session`, exitCodes.nothingThere);
-  const file = resolve(output ?? `${replay}.${video.contentType === 'video/mp4' ? 'mp4' : 'webm'}`);
+  const file = await fileAt(output, `${replay}.${video.contentType === 'video/mp4' ? 'mp4' : 'webm'}`);
   return { file, bytes: await saveBytes(video, file, `Downloading ${replay}`, signal) };
 }

@@ -1,9 +1,15 @@
 import { createWriteStream } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Bytes } from '../client/index.ts';
 import { inBytes, withProgress } from './progress.ts';
+
+/** The file that `output` means: itself, or the one named `name` in it, if a directory is there or it ends in "/". */
+export async function fileAt(output: string, name: string): Promise<string> {
+  const isDirectory = /[/\\]$/.test(output) || (await stat(output).catch(() => undefined))?.isDirectory();
+  return resolve(isDirectory ? join(output, name) : output);
+}
 
 /** Writes an answer into a file that nobody else may read, which is there as a whole or not at all, and shows how far that is. Returns how many bytes. */
 export async function saveBytes({ stream, size }: Bytes, file: string, title: string, signal: AbortSignal): Promise<number> {

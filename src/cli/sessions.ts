@@ -57,7 +57,7 @@ function openCommand(env: NodeJS.ProcessEnv): Command {
         const url = options.readOnly ? `${browser_live_view_url}&readOnly=true` : browser_live_view_url;
         if (options.json) printJSON({ url });
         else if (options.print) console.log(url);
-        else await openInBrowser(url);
+        else await openInBrowser(url, env);
       }),
     );
 }

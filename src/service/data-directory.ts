@@ -1,6 +1,18 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { homedir } from 'node:os';
@@ -44,6 +56,18 @@ export function dataDirectoryFor(projectDirectory: string, env: NodeJS.ProcessEn
     .replace(/^[-.]+/, '');
   const hash = createHash('sha256').update(root).digest('hex').slice(0, 8);
   return join(userCacheDirectory(env), 'playwright-pool', `${name}-${hash}`);
+}
+
+/** Makes sure that a data directory is there and can be written. Throws with the way to choose another one. */
+export function makeDataDirectory(dataDirectory: string): void {
+  try {
+    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+    accessSync(dataDirectory, constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const advice = 'set PLAYWRIGHT_POOL_DATA_DIR to one that can';
+    throw new Error(`the data directory ${dataDirectory} cannot be written (${code}): ${advice}`, { cause: error });
+  }
 }
 
 /**
@@ -138,7 +162,7 @@ export async function removeUnfinished(dataDirectory: string): Promise<void> {
  * do no harm, but take processor time from each other: one of them finds the directory in use.
  */
 function claimStart(dataDirectory: string): Disposable | undefined {
-  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  makeDataDirectory(dataDirectory);
   const file = join(dataDirectory, 'service.starting');
   try {
     writeFileSync(file, String(process.pid), { flag: 'wx', mode: 0o600 });

@@ -8,14 +8,12 @@ import { contract } from '../contract/contract.ts';
 import { OperationError } from '../contract/errors.ts';
 import type { AuthConnections } from './auth/connections.ts';
 import { flowEvents } from './auth/flow-events.ts';
-import type { ChromiumSettings } from './browsers/chromium.ts';
-import type { VideoFormat } from './browsers/encoder.ts';
 import { endOrphans } from './browsers/orphans.ts';
 import { removeTree } from './browsers/remove-tree.ts';
 import type { Replays } from './browsers/replays.ts';
 import { Callers } from './callers.ts';
 import { systemClock, type Clock } from './clock.ts';
-import { DataDirectoryInUseError, readServiceRecord, removeUnfinished, writePrivateFile } from './data-directory.ts';
+import { DataDirectoryInUseError, makeDataDirectory, readServiceRecord, removeUnfinished, writePrivateFile } from './data-directory.ts';
 import { everyStep } from './every-step.ts';
 import { createApp } from './http/app.ts';
 import { Auditor } from './http/audit.ts';
@@ -32,6 +30,7 @@ import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from '
 
 export { DataDirectoryInUseError };
 
+// Types are written out: each import would bring the declarations of all that its file uses into the package.
 export type ServiceOptions = {
   /** Where pools, profiles and the API key are kept; one service at a time. Without it they are gone when the service ends. */
   dataDirectory?: string;
@@ -40,9 +39,9 @@ export type ServiceOptions = {
   /** The key that clients must send. Default: the one in the file `api-key` of the data directory, which is made when it is missing. */
   apiKey?: string;
   /** Which Chromium to run (default: Playwright's own, else the system's), and whether in its sandbox. */
-  chromium?: ChromiumSettings;
+  chromium?: { executable?: string; sandbox?: boolean };
   /** How replays are encoded. Default: H.264 in MP4 where Chromium can, else VP9 or VP8 in WebM. */
-  replayFormat?: VideoFormat;
+  replayFormat?: 'h264' | 'vp9' | 'vp8';
   /** What tells the time; tests move it. */
   clock?: Clock;
   /** The organization's limit: how many browsers run at once at most, those of pools included. Default: 1000. */
@@ -188,7 +187,7 @@ function createFirstPool({ pools, projects }: Parts, definition: unknown): void 
 
 async function openStore(dataDirectory: string | undefined): Promise<Database> {
   if (dataDirectory === undefined) return openDatabase();
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  makeDataDirectory(dataDirectory);
   try {
     return await openDatabase(join(dataDirectory, 'service.db'));
   } catch (error) {

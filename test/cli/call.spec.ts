@@ -58,8 +58,10 @@ test('mistakes are explained', async ({ cli }) => {
     [['browsers.list', 'colour=red'], 2, 'colour is no parameter of GET /browsers'],
     [['browsers.create', 'timeout_seconds:=1'], 1, 'timeout_seconds'],
     [['browsers.fs.writeFile', 'id=a', 'path=/b'], 2, 'give them with --input'],
+    [['profiles.create', 'name=ann', '--output', 'ann.json'], 2, 'profiles.create answers with no bytes: leave out --output'],
   ];
   for (const [args, code, message] of mistakes) {
     expect(await cli(['call', ...args])).toMatchObject({ code, stderr: expect.stringContaining(message) });
   }
+  expect((await cli(['profile', 'list'])).stdout).toBe('There are no profiles.\n');
 });

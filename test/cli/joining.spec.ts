@@ -191,6 +191,18 @@ test('a service that cannot start says why', async ({ directory, startUser }) =>
   await expect(joining).rejects.toThrow(/did not start; see .*service\.log:\n[^]*not a database/);
 });
 
+test('a data directory that cannot be made is named, with what chooses another one', async ({ directory, startUser }) => {
+  await writeFile(directory, 'a file');
+  for (const [dataDirectory, code] of [
+    [directory, 'EEXIST'],
+    [join(directory, 'below'), 'ENOTDIR'],
+  ] as const) {
+    const message = `the data directory ${dataDirectory} cannot be written (${code}): set PLAYWRIGHT_POOL_DATA_DIR to one that can`;
+    await expect(joinService({ dataDirectory, userPid: startUser().pid })).rejects.toThrow(message);
+    await expect(startService({ dataDirectory })).rejects.toThrow(message);
+  }
+});
+
 test('who gives up joining leaves no service behind', async ({ directory, startUser }) => {
   await using _holder = await startService({ dataDirectory: directory });
   const controller = new AbortController();

@@ -21,6 +21,15 @@ test('a key is created, used, rotated and deleted', async ({ cli }) => {
   });
 });
 
+test('a key that would expire at once is refused, and not made one that never expires', async ({ cli }) => {
+  expect(await cli(['keys', 'create', 'ci', '--days', '0'])).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining('at least 1'),
+  });
+  expect((await cli(['keys', 'list'])).stdout).not.toMatch(/^ci /m);
+});
+
 test('a project is created, worked in and deleted', async ({ cli }) => {
   const { id } = JSON.parse((await cli(['projects', 'create', 'checkout', '--json'])).stdout) as { id: string };
   expect((await cli(['projects', 'list'])).stdout).toMatch(new RegExp(`checkout +${id} +active `));

@@ -1,4 +1,9 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startService } from '../../src/service/service.ts';
+import { expectNoProcessWith } from '../support/processes.ts';
+import { CliProcess } from '../support/service-process.ts';
+import { callerOf, dataDirectory } from '../support/service.ts';
 import { expect, test } from './commands.ts';
 
 test('a recording is listed, downloaded and shown by its link', async ({ cli, service }, testInfo) => {
@@ -19,6 +24,11 @@ test('a recording is listed, downloaded and shown by its link', async ({ cli, se
   });
   const video = await readFile(file);
   expect(video.length).toBeGreaterThan(0);
+  await mkdir(testInfo.outputPath('there'));
+  for (const directory of ['there', 'new/']) {
+    expect(await cli(['replays', 'download', id, replay.replay_id, '-o', directory])).toMatchObject({ code: 0 });
+    expect(await readdir(testInfo.outputPath(directory))).toEqual([expect.stringMatching(`^${replay.replay_id}\\.(mp4|webm)$`)]);
+  }
   const listed = await cli(['replays', 'list', id, '--json']);
   expect(JSON.parse(listed.stdout)).toMatchObject([{ replay_id: replay.replay_id }]);
   expect(listed.stdout).not.toContain('replay_view_url');
@@ -27,6 +37,45 @@ test('a recording is listed, downloaded and shown by its link', async ({ cli, se
     code: 1,
     stderr: expect.stringContaining('no recording none'),
   });
+});
+
+test('a service that was started to show a recording stays until Ctrl+C, as the link ends with it', async ({ env }, testInfo) => {
+  const directory = dataDirectory(testInfo);
+  let id = '';
+  {
+    await using service = await startService({ dataDirectory: directory });
+    const call = callerOf(service);
+    id = (await call('POST', '/browsers', {})).body.session_id;
+    await call('POST', `/browsers/${id}/replays`, {});
+    await call('DELETE', `/browsers/${id}`);
+  }
+  await using cli = new CliProcess(['replays', 'open', id, '--print', '--data-dir', directory], { env });
+  await expect.poll(() => cli.output, { timeout: 30_000 }).toContain('Ctrl+C ends both');
+  expect((await fetch(/http\S+/.exec(cli.output)![0])).status).toBe(200);
+  cli.child.kill('SIGINT');
+  expect(await cli.exited).toEqual({ code: 0, signal: null });
+  await expectNoProcessWith(directory);
+});
+
+test('the link is printed where nothing opens it', async ({ cli, service }, testInfo) => {
+  const { session_id: id } = (await service.call('POST', '/browsers', {})).body;
+  const { replay_view_url: link } = (await service.call('POST', `/browsers/${id}/replays`, {})).body;
+  const directory = testInfo.outputPath('bin');
+  await mkdir(directory);
+  const open = async (env: Record<string, string>, exitCode = 0) => {
+    const script = `#!/bin/sh\necho "$1" > ${join(directory, 'opened')}\nexit ${exitCode}\n`;
+    await writeFile(join(directory, 'xdg-open'), script, { mode: 0o755 });
+    return await cli(['replays', 'open', id], { env: { DISPLAY: '', WAYLAND_DISPLAY: '', PATH: directory, ...env } });
+  };
+  expect(await open({ DISPLAY: ':0' })).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(await readFile(join(directory, 'opened'), 'utf8')).toBe(`${link}\n`);
+  for (const [env, why] of [
+    [{}, 'there is no display'],
+    [{ DISPLAY: ':0' }, 'xdg-open failed'],
+    [{ DISPLAY: ':0', PATH: '' }, 'xdg-open is missing'],
+  ] as const) {
+    expect(await open(env, 3)).toEqual({ code: 0, stdout: `${link}\n`, stderr: expect.stringContaining(why) });
+  }
 });
 
 test('a recording of an unknown session or id is an error', async ({ cli }) => {
