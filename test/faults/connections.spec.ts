@@ -24,7 +24,7 @@ test('acquires and releases are reset, cut off, slow, and put off by a busy serv
   expectOneHolderEach(run.directory);
 });
 
-test('a worker is killed between the grant and the ledger, and one test times out while it asks', async ({ start, hosted, faultProxy }) => {
+test('a worker is killed between the grant and the ledger, and a hook times out while it asks', async ({ start, hosted, faultProxy }) => {
   // The service is not told that nobody waits any more: only the tag of the lease leads to its browser.
   faultProxy.plan(acquire, 'silent', 'none', 'silent');
   const suite = `${prelude.replace('auto: true', 'auto: false')}
@@ -33,10 +33,13 @@ test('a worker is killed between the grant and the ledger, and one test times ou
     test.describe(() => {
       test.use({ lease: 'test' });
       test('leases for itself', async ({ held }) => {});
-      test('times out', async ({ browser }) => {
+    });
+    test.describe(() => {
+      test.beforeAll(async ({ browser }) => {
         test.setTimeout(1500);
         await (await browser.newContext()).newPage();
       });
+      test('times out', async () => {});
     });
     test('has the only browser', async ({ held }) => {});`;
   const run = start({
