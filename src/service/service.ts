@@ -9,7 +9,6 @@ import { OperationError } from '../contract/errors.ts';
 import type { AuthConnections } from './auth/connections.ts';
 import { flowEvents } from './auth/flow-events.ts';
 import { endOrphans } from './browsers/orphans.ts';
-import { removeTree } from './browsers/remove-tree.ts';
 import type { Replays } from './browsers/replays.ts';
 import { Callers } from './callers.ts';
 import { systemClock, type Clock } from './clock.ts';
@@ -25,6 +24,7 @@ import { LiveViewSockets } from './pages/live-view-sockets.ts';
 import { createPages } from './pages/pages.ts';
 import type { ReplayView } from './pages/replay-pages.ts';
 import { openParts, type Parts } from './parts.ts';
+import { removeTree } from './remove-tree.ts';
 import { ApiKeyStore } from './store/api-keys.ts';
 import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './store/database.ts';
 

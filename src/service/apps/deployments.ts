@@ -1,9 +1,10 @@
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { DeploymentStatus } from '../../contract/deployments.ts';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
+import { removeTree } from '../remove-tree.ts';
 import type { AppLauncher } from './app-launcher.ts';
 import type { AppLogs } from './app-logs.ts';
 import type { AppEnding } from './app-process.ts';
@@ -234,8 +235,7 @@ export class Deployments {
   }
 
   async #removeFiles(id: string): Promise<void> {
-    const directory = path.join(this.#options.directory, id);
-    await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }).catch(() => {});
+    await removeTree(path.join(this.#options.directory, id)).catch(() => {});
   }
 }
 

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { chmod, mkdir, open, readlink, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
+import { errorCode } from '../system-error.ts';
 
 const longestPath = 4096;
 const longestName = 255;
@@ -71,10 +72,6 @@ export async function makeDirectory(directory: string, mode: number): Promise<bo
   }
   await chmod(directory, mode);
   return true;
-}
-
-export function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
 async function makeParents(directory: string): Promise<void> {

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../contract/errors.ts';
 import { OperationError } from '../../contract/errors.ts';
-import { errorCode } from './confined-path.ts';
+import { errorCode } from '../system-error.ts';
 
 const problems: Record<string, [code: ErrorCode, text: string]> = {
   ENOTDIR: ['conflict', 'a file is in the way of a directory'],

@@ -4,7 +4,8 @@ import { chmod, chown, lstat, open, readdir, readFile, rename, rm, rmdir, unlink
 import { Readable } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
 import type { FileInfo } from '../../contract/files.ts';
-import { errorCode, makeDirectory, pathSegments, withEntry } from './confined-path.ts';
+import { errorCode } from '../system-error.ts';
+import { makeDirectory, pathSegments, withEntry } from './confined-path.ts';
 import { fileError, type PathUse } from './file-errors.ts';
 import { fileInfo } from './file-info.ts';
 import { isUpload, receive, uploadName } from './receive.ts';

@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import { newId } from '../id.ts';
+import { errorCode, isDiskFull } from '../system-error.ts';
 import type { Cookie } from './cdp-protocol.ts';
 
 /** Where it is kept which version of a profile was saved last. */
@@ -95,7 +96,7 @@ export class ProfileDirectories {
       if (stored) await copyDirectory(stored.directory, directory, signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw isFull(error) ? new OperationError('insufficient_storage', `the profile could not be copied: ${diskFull}`) : error;
+      throw isDiskFull(error) ? new OperationError('insufficient_storage', `the profile could not be copied: ${diskFull}`) : error;
     } finally {
       await stored?.release();
     }
@@ -214,14 +215,10 @@ async function refuseFullDisk(directory: string): Promise<void> {
 
 const diskFull = 'the disk on which the service keeps its files is full';
 
-function isFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(String(error.code));
-}
-
 function saveError(error: unknown): OperationError {
   if (error instanceof OperationError) return error;
-  const code = isFull(error) ? 'insufficient_storage' : 'profile_not_saved';
-  const reason = isFull(error) ? diskFull : ((error as NodeJS.ErrnoException).code ?? String(error));
+  const code = isDiskFull(error) ? 'insufficient_storage' : 'profile_not_saved';
+  const reason = isDiskFull(error) ? diskFull : (errorCode(error) ?? String(error));
   return new OperationError(code, `the profile could not be saved, and holds what it held before: ${reason}`, { cause: error });
 }
 

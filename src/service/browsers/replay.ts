@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
+import { isDiskFull } from '../system-error.ts';
 import type { Encoder, FilePart, Video, VideoFormat, VideoSettings } from './encoder.ts';
 import type { Screencast } from './screencast.ts';
 import type { Session } from './session.ts';
@@ -158,11 +159,10 @@ export class Replay {
 
 export function failureOf(error: unknown): OperationError {
   if (error instanceof OperationError) return error;
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (isDiskFull(error)) {
     return new OperationError('insufficient_storage', 'the disk on which the service keeps replays is full', { cause: error });
   }
-  return new OperationError('recording_failed', `the video could not be written: ${message}`, { cause: error });
+  return new OperationError('recording_failed', `the video could not be written: ${(error as Error).message}`, { cause: error });
 }
 
 /** Frames come late where processors are busy. Never negative, as clocks may be set. */

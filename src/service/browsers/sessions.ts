@@ -4,10 +4,10 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { Clock } from '../clock.ts';
 import { newId, sameToken } from '../id.ts';
+import { removeTree } from '../remove-tree.ts';
 import { launchChromium, type ChromiumSettings } from './chromium.ts';
 import { findChromium, hasDisplay, type Environment } from './find-chromium.ts';
 import type { ProfileDirectories } from './profile-directories.ts';
-import { removeTree } from './remove-tree.ts';
 import { downloadDirectory, Session, type LaunchedChromium, type SessionSettings } from './session.ts';
 
 /** How many browsers there may be at once; Infinity where there is no cap. */

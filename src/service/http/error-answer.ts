@@ -1,20 +1,18 @@
 import type { z } from 'zod';
 import type { ErrorObject } from '../../contract/error-object.ts';
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
+import { isDiskFull } from '../system-error.ts';
 
 /** What the client learns of a failure: the error itself, or that there was one which is not its business. */
 export function toOperationError(error: unknown): OperationError {
   if (error instanceof OperationError) return error;
-  if (error instanceof Error && 'code' in error && diskFull.has(error.code)) {
+  if (isDiskFull(error)) {
     return new OperationError('insufficient_storage', 'the disk on which the service keeps its data is full: make room there', {
       cause: error,
     });
   }
   return new OperationError('internal_error', "the service failed; its log, under this answer's x-request-id, says why", { cause: error });
 }
-
-/** What the system and the database say then. */
-const diskFull = new Set<unknown>(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
 
 export function errorBody(error: OperationError): ErrorObject {
   const { code, message, details, existingId } = error;

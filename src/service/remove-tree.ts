@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { chmod, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { errorCode } from './confined-path.ts';
+import { errorCode } from './system-error.ts';
 
 /** Processes that are just dying may write once more. */
 const patiently = { recursive: true, force: true, maxRetries: 10, retryDelay: 20 };
