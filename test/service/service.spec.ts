@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,16 +11,14 @@ import { startService } from '../../src/service/service.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, test, type TestService } from '../support/service.ts';
 
-const temporaryDirectories = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('playwright-pool-'));
-
 test('a service in memory leaves nothing behind', async () => {
-  const before = await temporaryDirectories();
+  await using temporary = await ownTemporaryDirectory();
   const service = await startService();
   const { body: session } = await callerOf(service)('POST', '/browsers', {});
   expect(processesWith(session.session_id)).not.toEqual([]);
   await service.close();
   await expectNoProcessWith(session.session_id);
-  expect((await temporaryDirectories()).filter((name) => !before.includes(name))).toEqual([]);
+  expect(await readdir(temporary.path)).toEqual([]);
   await expect(fetch(service.url)).rejects.toThrow();
   await service.close();
 });
@@ -206,3 +204,17 @@ test('a session is renamed, tagged and cleared by an update', async ({ service: 
   expect((await call('DELETE', `/browsers/${session.session_id}`)).status).toBe(204);
   expect((await call('DELETE', `/browsers/${session.session_id}`)).status).toBe(404);
 });
+
+/** In the system's own one, others make theirs meanwhile. */
+async function ownTemporaryDirectory(): Promise<AsyncDisposable & { path: string }> {
+  const before = tmpdir();
+  const path = await mkdtemp(join(before, 'temporary-'));
+  process.env['TMPDIR'] = path;
+  return {
+    path,
+    [Symbol.asyncDispose]: async () => {
+      process.env['TMPDIR'] = before;
+      await rm(path, { recursive: true });
+    },
+  };
+}
