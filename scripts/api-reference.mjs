@@ -92,7 +92,7 @@ function statements(file) {
 
 function operationTable() {
   const rows = operations(contract).map(([name, { method, path, summary }]) => `| \`${name}\` | \`${method} ${path}\` | ${summary} |`);
-  const note = '`npx playwright-pool call <operation> --describe` says what an operation takes and answers.';
+  const note = '`npx playwright-pool call <operation> --describe` says what an operation takes.';
   return [note, ['| Function | Request | What it does |', '| --- | --- | --- |', ...rows].join('\n')].join('\n\n');
 }
 

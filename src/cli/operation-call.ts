@@ -32,7 +32,10 @@ export async function call(client: Client, name: string, parameters: string[], o
   if (options.output !== undefined && !Object.values(operation.responses).some(({ kind }) => kind === 'octets'))
     throw new CommandError(`${exactName} answers with no bytes: leave out --output`, exitCodes.usage);
   const args = await argumentsOf(operation, parameters, options, signal);
-  await printAnswer(await functionOf(client, exactName)(...args), options, signal);
+  const answer = await functionOf(client, exactName)(...args);
+  if (answer === undefined && Object.values(operation.responses).some(({ kind }) => kind !== 'empty'))
+    throw new CommandError(`${exactName} has no answer yet: call it again later`, exitCodes.nothingThere);
+  await printAnswer(answer, options, signal);
 }
 
 /** The operations that the client offers. */

@@ -82,7 +82,7 @@ export const deployments = {
     summary: 'Deploy an application from a zip archive; it is running once its actions are known',
     body: multipart(deploymentCreate),
     responses: { 201: json(deployment) },
-    errors: [403, 404, 429],
+    errors: [403, 404],
     repeatable: false,
   }),
   list: operation({

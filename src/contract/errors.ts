@@ -33,6 +33,9 @@ export type ErrorCode = keyof typeof errorStatus;
 /** The statuses that every operation may answer. */
 export const commonErrors = [400, 401, 413, 415, 500, 503, 507] as const;
 
+/** How much there may be at once, and how much of that is left. */
+export type ReachedLimit = { most: number; left: number };
+
 /** Thrown wherever an operation can't be carried out; becomes the error answer of its code. */
 export class OperationError extends Error {
   override name = 'OperationError';
@@ -40,17 +43,28 @@ export class OperationError extends Error {
   readonly details: ErrorObject['details'];
   /** The id of what is in the way of what was to be created. */
   readonly existingId: string | undefined;
+  readonly limit: ReachedLimit | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { details?: ErrorObject['details']; existingId?: string; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { details?: ErrorObject['details']; existingId?: string; limit?: ReachedLimit; cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause });
     this.code = code;
     this.details = options.details;
     this.existingId = options.existingId;
+    this.limit = options.limit;
   }
 
   get status(): number {
     return errorStatus[this.code];
   }
+}
+
+/** A `rate_limited`. `count` is how much there is at once, of `most` that may be. */
+export function limitReached(message: string, most: number, count: number): OperationError {
+  return new OperationError('rate_limited', message, { limit: { most, left: Math.max(0, most - count) } });
 }
 
 /** A `bad_request` that names the field in its details, too. */

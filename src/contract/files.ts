@@ -92,7 +92,7 @@ export const files = {
     summary: 'Delete a directory with all it holds; a missing one is a success',
     body: path,
     responses: { 200: empty },
-    errors: [403, 404],
+    errors: [403, 404, 409],
   }),
   move: operation({
     method: 'PUT',

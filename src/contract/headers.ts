@@ -7,6 +7,13 @@ export const pageHeaders = {
   nextPageToken: 'X-Next-Page-Token',
 } as const;
 
+/** The headers of an answer that refuses more than a limit allows: in how many seconds it may be free, how much it allows, and what is left of it. */
+export const limitHeaders = {
+  retryAfter: 'Retry-After',
+  limit: 'X-RateLimit-Limit',
+  remaining: 'X-RateLimit-Remaining',
+} as const;
+
 /** The headers of an export chunk. The hash is that of the body as it is sent; the cursor is missing on the last chunk. */
 export const chunkHeaders = {
   sha256: 'X-Content-Sha256',

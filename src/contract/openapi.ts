@@ -12,7 +12,7 @@ import {
   pathParameterNames,
   type ResponseKind,
 } from './operation.ts';
-import { pageHeaders } from './headers.ts';
+import { limitHeaders, pageHeaders } from './headers.ts';
 
 type Schema = z.core.JSONSchema.BaseSchema;
 type Content = { [mediaType: string]: { schema?: Schema; encoding?: { [field: string]: { style: 'deepObject'; explode: boolean } } } };
@@ -179,8 +179,15 @@ function failures(operation: Operation): OpenAPIOperation['responses'] {
 
 function failure(status: number): OpenAPIResponse {
   const codes = Object.entries(errorStatus).flatMap(([code, itsStatus]) => (itsStatus === status ? [code] : []));
-  return { description: codes.join(', '), content: jsonContent({ $ref: '#/components/schemas/Error' }) };
+  const error = { description: codes.join(', '), content: jsonContent({ $ref: '#/components/schemas/Error' }) };
+  return status === errorStatus.rate_limited ? { ...error, headers: refusalHeaders } : error;
 }
+
+const refusalHeaders: NonNullable<OpenAPIResponse['headers']> = {
+  [limitHeaders.retryAfter]: { description: 'In how many seconds there may be room', schema: { type: 'integer', minimum: 0 } },
+  [limitHeaders.limit]: { description: 'How much there may be at once', schema: { type: 'integer', minimum: 0 } },
+  [limitHeaders.remaining]: { description: 'How much of that is left', schema: { type: 'integer', minimum: 0 } },
+};
 
 function jsonContent(schema: Schema): Content {
   return { 'application/json': { schema } };

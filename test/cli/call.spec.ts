@@ -48,6 +48,19 @@ test('bytes go in from a file and come out to a file', async ({ cli, service }, 
   });
 });
 
+test('an answer that is not there yet is no success', async ({ cli, service: { call } }, testInfo) => {
+  await call('POST', '/profiles', { name: 'ann' });
+  await call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  expect((await call('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
+  const output = testInfo.outputPath('ann.tar.zst');
+  for (const args of [
+    ['profiles.download', 'id_or_name=ann', '--output', output],
+    ['browserPools.acquire', 'id_or_name=ci', 'acquire_timeout_seconds:=0'],
+  ]) {
+    expect(await cli(['call', ...args])).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('call it again later') });
+  }
+});
+
 test('mistakes are explained', async ({ cli }) => {
   const mistakes: [args: string[], code: number, message: string][] = [
     [['browsers.destroy'], 2, 'there is no operation browsers.destroy'],

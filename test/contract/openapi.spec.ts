@@ -139,6 +139,12 @@ test('list answers carry the paging headers', () => {
   expect(answer.content).toMatchObject({ 'application/json': { schema: { type: 'array', items: { type: 'object' } } } });
 });
 
+test('what a limit refuses has the headers that tell it', () => {
+  const { responses } = describedAs('browsers.create');
+  expect(Object.keys(responses['429']!.headers!)).toEqual(['Retry-After', 'X-RateLimit-Limit', 'X-RateLimit-Remaining']);
+  expect(responses['409']).not.toHaveProperty('headers');
+});
+
 test('request bodies are described as the caller may send them, answers as they arrive', () => {
   expect(describedAs('browserPools.acquire').requestBody!.required).toBe(false);
   expect(describedAs('browserPools.release').requestBody!.required).toBe(true);

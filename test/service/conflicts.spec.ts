@@ -17,6 +17,14 @@ test('names of live sessions are unique, and free again when one ends', async ({
   expect((await call('PATCH', `/browsers/${second.body.session_id}`, { name: 'one' })).body.name).toBe('one');
 });
 
+test('an id means the session that has it, however another one is named', async ({ service: { call } }) => {
+  const { body: first } = await call('POST', '/browsers', {});
+  const { body: second } = await call('POST', '/browsers', { name: first.session_id });
+  expect((await call('GET', `/browsers/${first.session_id}`)).body.session_id).toBe(first.session_id);
+  expect((await call('DELETE', `/browsers/${first.session_id}`)).status).toBe(204);
+  expect((await call('GET', `/browsers/${first.session_id}`)).body.session_id).toBe(second.session_id);
+});
+
 test('of two sessions that start at the same time one gets the name', async ({ service: { call } }) => {
   const answers = await Promise.all([call('POST', '/browsers', { name: 'same' }), call('POST', '/browsers', { name: 'same' })]);
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);

@@ -149,13 +149,15 @@ test('browsers that are created with the id of an invocation end with it', async
   await expect(client.browsers.create({ invocation_id: 'nowhere' })).rejects.toThrow(/400.*invocation_id: there is no invocation nowhere/);
 });
 
-test('as many invocations of a project run as its limit allows', async ({ client, deploy }) => {
+test('as many invocations of a project run as its limit allows', async ({ client, deploy, service: { call } }) => {
   await deploy(waiting);
   const [project] = await collect(client.projects.list());
   await client.projects.limits.update(project!.id, { max_concurrent_invocations: 1 });
   const id = await begun(client, 'wait');
   const more = client.invocations.create({ app_name: 'app', action_name: 'wait', async: true }, { maxRetries: 0 });
   await expect(more).rejects.toThrow(/429 rate_limited: 1 invocations of the project are under way/);
+  const refused = await call('POST', '/invocations', { app_name: 'app', action_name: 'wait', async: true });
+  expect(Object.fromEntries(refused.headers)).toMatchObject({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' });
   await client.invocations.update(id, { status: 'succeeded', output: '1' });
   expect(await client.invocations.retrieve(id)).toMatchObject({ status: 'succeeded', output: '1' });
   expect((await client.invocations.create({ app_name: 'app', action_name: 'wait', async: true })).status).toBe('queued');

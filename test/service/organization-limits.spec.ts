@@ -10,6 +10,8 @@ const none = { max_concurrent_sessions: null, max_concurrent_invocations: null, 
 const overLimit = { status: 429, body: { code: 'rate_limited' } };
 
 const statuses = (answers: TestAnswer[]) => answers.map(({ status }) => status).toSorted((a, b) => a - b);
+/** What an answer says of the limit: how much there may be at once, and what is left of it. */
+const toldLimit = ({ headers }: TestAnswer) => [headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')];
 const start = (call: Call) => call('POST', '/browsers', { headless: true });
 const createPool = (call: Call, body: object) => call('POST', '/browser_pools', { headless: true, ...body });
 const countsOf = async (call: Call, pool: string) => {
@@ -78,6 +80,7 @@ limited(
     const refused = await start(call);
     expect(refused).toMatchObject({ ...overLimit, body: { message: expect.stringContaining('1 browsers at once') } });
     expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(toldLimit(refused)).toEqual(['1', '0']);
     const mine = kernel.withOptions({ projectID: id });
     await expect(mine.browsers.create({ headless: true })).rejects.toThrow(RateLimitError);
     // Other projects have their own.
@@ -142,6 +145,7 @@ limited('pools together may be as large as the project allows', async ({ client,
   const refused = await createPool(call, { name: 'b', size: 2 });
   expect(refused).toMatchObject(overLimit);
   expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+  expect(toldLimit(refused)).toEqual(['3', '1']);
   expect((await createPool(call, { name: 'b', size: 1 })).status).toBe(201);
   expect(await call('PATCH', '/browser_pools/b', { size: 2 })).toMatchObject(overLimit);
   expect((await call('PATCH', '/browser_pools/a', { size: 1 })).status).toBe(200);
@@ -178,6 +182,7 @@ small('the organization has a limit over all its projects', async ({ client, pro
   expect(statuses([await start(service.call), await start(call)])).toEqual([200, 429]);
   const refused = await start(service.call);
   expect(refused).toMatchObject({ ...overLimit, body: { message: expect.stringContaining('organization') } });
+  expect(toldLimit(refused)).toEqual(['3', '0']);
   await call('DELETE', '/browser_pools/ci');
   expect(statuses(await Promise.all([start(service.call), start(call), start(call), start(service.call)]))).toEqual([200, 200, 429, 429]);
 });

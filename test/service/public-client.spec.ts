@@ -136,6 +136,20 @@ test('the public client saves a profile and downloads it', async ({ kernel }) =>
   }
 });
 
+test('the public client may give null for a body that is not needed', async ({ kernel }) => {
+  const { browsers, browserPools, apiKeys } = kernel;
+  await browsers.create(null);
+  const { session_id: id } = await browsers.create({ start_url: 'about:blank' });
+  expect((await browsers.computer.captureScreenshot(id, null)).status).toBe(200);
+  expect((await browsers.replays.start(id, null)).replay_id).toBeTruthy();
+  const { id: keyId } = await apiKeys.create({ name: 'robot' });
+  expect((await apiKeys.rotate(keyId, null)).name).toBe('robot');
+  await browserPools.create({ size: 1, name: 'ci' });
+  await browserPools.delete('ci', null);
+  // @ts-expect-error where one is needed it is as good as none
+  await expect(kernel.profiles.update('ann', null)).rejects.toThrow(/400 invalid request: body: /);
+});
+
 test('a conflict costs the public client one request', async ({ service, kernel }) => {
   await kernel.profiles.create({ name: 'ann' });
   let requests = 0;

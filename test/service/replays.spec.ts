@@ -214,7 +214,10 @@ test('bad input is answered with what is wrong', async ({ record, service: { cal
   ]) {
     const { status, body: error } = await call('POST', path, body);
     expect([body, status]).toEqual([body, 400]);
-    expect(error.message).toContain(Object.keys(body)[0]);
+    expect(error.details?.[0], JSON.stringify(body)).toEqual({
+      code: 'invalid_input',
+      message: expect.stringContaining(Object.keys(body)[0]!),
+    });
   }
   expect((await call('POST', `${path}/unknown/stop`)).status).toBe(404);
   expect((await call('GET', `${path}/unknown`)).status).toBe(404);

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { contract } from '../../src/contract/contract.ts';
 import { errorObject } from '../../src/contract/error-object.ts';
 import { errorsOf, operationsOf, type Operation } from '../../src/contract/operation.ts';
-import { pageHeaders } from '../../src/contract/headers.ts';
+import { limitHeaders, pageHeaders } from '../../src/contract/headers.ts';
 
 export type ReceivedAnswer = { method: string; path: string; status: number; headers: Headers; text: string };
 
@@ -26,6 +26,11 @@ export function violations({ method, path, status, headers, text }: ReceivedAnsw
     checkFit(errorObject, text);
     const { code = '' } = JSON.parse(text) as { code?: string };
     const isHopeless = status === 409 || status === 507 || ['recording_failed', 'profile_not_saved'].includes(code);
+    const isOverLimit = status === 429;
+    check(
+      Object.values(limitHeaders).every((name) => headers.has(name) === isOverLimit),
+      'it does not tell the limit that was reached',
+    );
     check(headers.get('x-should-retry') === (isHopeless ? 'false' : null), 'x-should-retry does not say whether there is hope');
   }
   const operation = operationAt(method, path);

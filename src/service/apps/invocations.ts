@@ -1,4 +1,4 @@
-import { OperationError } from '../../contract/errors.ts';
+import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { InvocationStatus } from '../../contract/invocations.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
@@ -174,7 +174,7 @@ export class Invocations {
     const underWay = [...this.#runs.values()].filter((run) => run.projectId === projectId).length;
     if (underWay < limit) return;
     const message = `${limit} invocations of the project are under way, as many as may be: wait for one to end, or raise max_concurrent_invocations`;
-    throw new OperationError('rate_limited', message);
+    throw limitReached(message, limit, underWay);
   }
 
   async #run(deployment: DeploymentRecord, record: InvocationRecord, request: InvocationRequest, run: Run): Promise<void> {

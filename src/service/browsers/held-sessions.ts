@@ -75,9 +75,10 @@ export class ProjectSessions {
     throw new OperationError('not_found', problem);
   }
 
-  /** A live session by its id or name. Throws `not_found`. */
+  /** A live session by its id or name. An id wins over a name. Throws `not_found`. */
   find(idOrName: string): Session {
-    return this.list().find((session) => session.alive && session.name === idOrName) ?? this.get(idOrName);
+    const live = this.list().filter(({ alive }) => alive);
+    return live.find(({ id }) => id === idOrName) ?? live.find(({ name }) => name === idOrName) ?? this.get(idOrName);
   }
 
   /** Live ones and those that ended lately, newest first. */

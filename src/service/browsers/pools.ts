@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { BrowserPool, PoolCreate, PoolUpdate } from '../../contract/browser-pools.ts';
-import { OperationError } from '../../contract/errors.ts';
+import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
 import type { PoolConfig } from './pool-config.ts';
@@ -188,7 +188,7 @@ export class Pools {
     const sizes = this.#ofProject(projectId).reduce((sum, { config }) => sum + config.size, 0);
     if (sizes + more <= cap) return;
     const message = `the project may have ${cap} pooled browsers, and with ${more} more it would have ${sizes + more}: make its pools smaller`;
-    throw new OperationError('rate_limited', message);
+    throw limitReached(message, cap, sizes);
   }
 
   #refuseTakenName(projectId: string, name: string | undefined): void {

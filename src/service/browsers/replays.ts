@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { OperationError, type ErrorCode } from '../../contract/errors.ts';
+import { invalidField, OperationError, type ErrorCode } from '../../contract/errors.ts';
 import type { ReplayMarker, ReplayStart } from '../../contract/replays.ts';
 import type { Clock } from '../clock.ts';
 import { newId, newToken, sameToken } from '../id.ts';
@@ -71,7 +71,7 @@ export class Replays {
 
   /** Throws `not_found` when the session has ended and `insufficient_storage` when the disk is full. */
   async start(session: Session, options: ReplayStart): Promise<ReplayRecord> {
-    if (options.record_audio) throw new OperationError('bad_request', 'record_audio: this service records no audio');
+    if (options.record_audio) throw invalidField('record_audio', 'this service records no audio');
     void this.#expire().catch((error: unknown) => console.error('replays that have expired could not be deleted:', error));
     const id = newId();
     const file = await open(this.#fileOf(id), 'wx', 0o600).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { OperationError } from '../../contract/errors.ts';
+import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { Clock } from '../clock.ts';
 import { newId, sameToken } from '../id.ts';
@@ -177,13 +177,12 @@ export class Sessions {
   #refusal(projectId: string): OperationError | undefined {
     const { sessions: cap } = this.limits.capsOf(projectId);
     const { maxConcurrentSessions } = this.limits;
-    const reached =
-      this.countIn(projectId) >= cap
-        ? `the project has reached its limit, ${cap} browsers at once`
-        : this.countIn() >= maxConcurrentSessions
-          ? `the organization has reached its limit, ${maxConcurrentSessions} browsers at once`
-          : undefined;
-    return reached === undefined ? undefined : new OperationError('rate_limited', `${reached}: end one first`);
+    const own = this.countIn(projectId);
+    if (own >= cap) return limitReached(`the project has reached its limit, ${cap} browsers at once: end one first`, cap, own);
+    const all = this.countIn();
+    if (all < maxConcurrentSessions) return undefined;
+    const message = `the organization has reached its limit, ${maxConcurrentSessions} browsers at once: end one first`;
+    return limitReached(message, maxConcurrentSessions, all);
   }
 
   /** Starts a Chromium on a new user-data directory. */

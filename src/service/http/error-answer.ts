@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorObject } from '../../contract/error-object.ts';
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
+import { limitHeaders } from '../../contract/headers.ts';
 import { isDiskFull } from '../system-error.ts';
 
 /** What the client learns of a failure: the error itself, or that there was one which is not its business. */
@@ -21,7 +22,10 @@ export function errorBody(error: OperationError): ErrorObject {
 
 /** Some say that repeating won't help, the public client would repeat them otherwise; a limit that was reached may be free in a moment. */
 export function errorHeaders(error: OperationError): Record<string, string> {
-  if (error.code === 'rate_limited') return { 'retry-after': '1' };
+  if (error.limit) {
+    const { most, left } = error.limit;
+    return { [limitHeaders.retryAfter]: '1', [limitHeaders.limit]: String(most), [limitHeaders.remaining]: String(left) };
+  }
   return error.status === 409 || hopeless.has(error.code) ? { 'x-should-retry': 'false' } : {};
 }
 

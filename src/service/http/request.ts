@@ -37,10 +37,10 @@ export async function readBody({ body }: Operation, incoming: IncomingMessage, l
   return multipartBody(body, bytes, incoming.headers);
 }
 
-/** A JSON body that fits the schema; `undefined` must fit it where the body may be absent. */
+/** A JSON body that fits the schema; `undefined` must fit it where the body may be absent, for which the public client can send `null`. */
 export async function readJson<S extends z.ZodType>(incoming: IncomingMessage, schema: S, limit = largestJson): Promise<z.output<S>> {
   const text = await readText(incoming, limit);
-  return validate(schema, text === '' ? undefined : parseJson(text), 'body');
+  return validate(schema, text === '' ? undefined : (parseJson(text) ?? undefined), 'body');
 }
 
 function parseJson(text: string): unknown {
