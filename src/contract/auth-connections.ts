@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { errorEvent, heartbeatEvent } from './app-events.ts';
 import { empty, events, json, list, operation } from './operation.ts';
 import { pageQuery, queryInteger } from './pagination.ts';
-import { asHost, domain, hostName, name, telemetryRequest, timestamp } from './values.ts';
+import { asHost, domain, hostName, httpUrl, name, telemetryRequest, timestamp } from './values.ts';
 
 export const authStatus = z.enum(['AUTHENTICATED', 'NEEDS_AUTH']);
 
@@ -135,12 +135,10 @@ export const authConnection = z.looseObject({
 
 export type AuthConnection = z.output<typeof authConnection>;
 
-const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).max(2048);
-
 /** As a domain, or `*.` and a domain. */
 const allowedDomain = z
   .string()
-  .max(260)
+  .max(260, { abort: true })
   .refine((text) => hostName.test(text.replace(/^\*\./, '')), 'must be a domain such as login.example.com or *.example.com')
   .overwrite((text) => (text.startsWith('*.') ? `*.${asHost(text.slice(2))}` : asHost(text)));
 

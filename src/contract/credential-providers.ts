@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { empty, json, list, operation } from './operation.ts';
 import { pageQuery } from './pagination.ts';
-import { label, timestamp } from './values.ts';
+import { httpUrl, label, timestamp } from './values.ts';
 
 const providerType = z.enum(['onepassword']);
 const token = z
@@ -12,10 +12,7 @@ const token = z
 const cacheTtl = z.int().min(0).max(86_400).describe('How long the list of items is kept');
 
 /** Where a vault answers, as 1Password Connect does. */
-const address = z
-  .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-  .max(2048)
-  .regex(/^[^?#@]*$/, 'must have no user, query and fragment');
+const address = httpUrl.regex(/^[^?#@]*$/, 'must have no user, query and fragment');
 
 /** A vault outside of the service from which credentials are taken. Its token is never told. */
 const credentialProvider = z.looseObject({

@@ -17,7 +17,7 @@ const values = z
 /** The secret of RFC 6238, as sites show it: in any case, with spaces and hyphens where they please. */
 const totpSecret = z
   .string()
-  .max(1024)
+  .max(1024, { abort: true })
   .overwrite((text) => text.replaceAll(/[\s-]/g, '').replace(/=+$/, '').toUpperCase())
   .refine(
     (text) => /^[A-Z2-7]{8,}$/.test(text) && [0, 2, 4, 5, 7].includes(text.length % 8),

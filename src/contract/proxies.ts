@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { empty, json, list, operation } from './operation.ts';
 import { pageQuery } from './pagination.ts';
-import { label, timestamp } from './values.ts';
+import { httpUrl, label, timestamp } from './values.ts';
 
 const proxyType = z.enum(['datacenter', 'isp', 'residential', 'mobile', 'custom']);
 const protocol = z.enum(['http', 'https']);
@@ -156,9 +156,7 @@ export const proxies = {
     summary: 'Send a request through a proxy, and see whether it is answered',
     body: z
       .strictObject({
-        url: z
-          .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
-          .max(2048)
+        url: httpUrl
           .optional()
           .describe(`Default: ${defaultCheckUrl}. With a URL the answer says what was found, and the proxy keeps its status`),
       })

@@ -14,10 +14,16 @@ export const label = z
 
 export const timestamp = z.iso.datetime();
 
+export const httpUrl = z
+  .string()
+  // To read the name of a host can take the square of its length.
+  .max(2048, { abort: true })
+  .check(z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }));
+
 /** The host of a web site, with its port where that is not the usual one. */
 export const domain = z
   .string()
-  .max(260)
+  .max(260, { abort: true })
   .refine(
     (text) => hostName.test(text) && URL.canParse(`https://${text}`),
     'must be a domain such as example.com, or with a port localhost:3000',

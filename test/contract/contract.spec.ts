@@ -92,6 +92,22 @@ test('defaults and bounds are those of the interface', () => {
   expect(contract.browsers.create.body.safeParse({ viewport: { width: 0, height: 1 } }).success).toBe(false);
 });
 
+test('of a text that is too long nothing but its length is looked at, as the rest may take the square of it', () => {
+  const long = ' '.repeat(10_000);
+  const connection = { profile_name: 'ann', domain: 'a.example' };
+  const credential = { name: 'ann', domain: 'a.example', values: {} };
+  const tooLong = [
+    contract.auth.connections.create.body.safeParse({ ...connection, domain: long }),
+    contract.auth.connections.create.body.safeParse({ ...connection, login_url: long }),
+    contract.auth.connections.create.body.safeParse({ ...connection, allowed_domains: [long] }),
+    contract.credentials.create.body.safeParse({ ...credential, domain: long }),
+    contract.credentials.create.body.safeParse({ ...credential, totp_secret: long }),
+    contract.credentialProviders.create.body.safeParse({ provider_type: 'onepassword', name: 'vault', token: 'x', address: long }),
+    contract.proxies.check.body.safeParse({ url: long }),
+  ];
+  for (const { error } of tooLong) expect(error?.issues).toMatchObject([{ code: 'too_big' }]);
+});
+
 test('any value stands for a file of a form, but it must be there', () => {
   const { schema } = contract.browsers.fs.upload.body;
   expect(schema.safeParse({ files: [{ dest_path: '/a', file: 'anything' }] }).success).toBe(true);

@@ -163,6 +163,18 @@ test('as many invocations of a project run as its limit allows', async ({ client
   expect((await client.invocations.create({ app_name: 'app', action_name: 'wait', async: true })).status).toBe('queued');
 });
 
+test('a page of invocations ends early where their payloads and outputs are large, and the next one goes on there', async ({
+  client,
+  deploy,
+  invoke,
+}) => {
+  await deploy(appOf({ echo: '(payload) => payload' }));
+  const ids: string[] = [];
+  for (let count = 0; count < 3; count += 1) ids.unshift((await invoke('echo', 'x'.repeat(4_400_000))).id);
+  const pages = await collect(client.invocations.list({ limit: 100 }).pages());
+  expect(pages.map(({ items }) => items.map(({ id }) => id))).toEqual(ids.map((id) => [id]));
+});
+
 test('a caller that hangs up ends its invocation, and so does the deployment', async ({ client, deploy }, testInfo) => {
   const { id: deploymentId } = await deploy(waiting);
   const hangUp = new AbortController();

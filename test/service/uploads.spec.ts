@@ -98,6 +98,10 @@ const mistakes: Record<string, { parts: Part[]; message: RegExp; status?: number
   'a name that is too long': { parts: at('/ok', `/${'x'.repeat(300)}`), message: /too long/ },
   'one destination for two files': { parts: at('/a', '/./a'), message: /two files are to be at "\/a"/ },
   'a destination below that of another file': { parts: at('/a/b', '/a'), message: /two files are to be at "\/a", or one below/ },
+  'a destination below that of another file, others between them': {
+    parts: at('/a', '/a.b', '/a/b', '/undefined'),
+    message: /two files are to be at "\/a", or one below/,
+  },
   'an unknown text': { parts: [...at('/a'), ['mode', '644']], message: /mode: unknown field/ },
   'an unknown file': { parts: [...at('/a'), ['zip_file', 'x', 'file']], message: /zip_file: unknown field/ },
   'an unknown field of a file': { parts: [...at('/a'), ['files[0][mode]', '644']], message: /files\.0\.mode: unknown field/ },
@@ -160,6 +164,14 @@ test('many small files come in one upload', async ({ send, root }) => {
   const paths = Array.from({ length: 1000 }, (_, index) => `/many/${index % 10}/${index}`);
   expect((await send('upload', at(...paths))).status).toBe(201);
   expect((await readdir(join(root, 'many'), { recursive: true })).length).toBe(1010);
+});
+
+test('of many deep destinations those that collide are found in a moment', async ({ send, root }) => {
+  const before = await contents(root);
+  const paths = Array.from({ length: 2000 }, (_, index) => `/${index}${'/a'.repeat(2000)}`);
+  const answer = await send('upload', at(...paths, '/1999/a/a'));
+  expect(answer).toMatchObject({ status: 400, body: { message: 'two files are to be at "/1999/a/a", or one below the other' } });
+  expect(await contents(root)).toBe(before);
 });
 
 test('a large upload is not held in memory', async ({ service, fs, root }) => {

@@ -84,6 +84,20 @@ test('an archive that nobody reads to its end keeps no file open', async ({ serv
   await expect.poll(openFiles).toBeLessThanOrEqual(before);
 });
 
+test('of a directory of many files few are open at once', async ({ service, fs, root }, testInfo) => {
+  await mkdir(join(root, 'd'));
+  for (let index = 0; index < 2000; index += 1) await writeFile(join(root, `d/${index}`), '');
+  const before = await openFiles();
+  let most = before;
+  let isDone = false;
+  const archive = testInfo.outputPath('many.zip');
+  const downloaded = download(service, fs, '/d', archive).finally(() => (isDone = true));
+  while (!isDone) most = Math.max(most, await openFiles());
+  expect((await downloaded).status).toBe(200);
+  expect(await entriesOf(archive)).toHaveLength(2000);
+  expect(most - before).toBeLessThan(200);
+});
+
 test('entries come over what is there, with their directories and modes', async ({ send, root }) => {
   await mkdir(join(root, 'to/a'), { recursive: true });
   await writeFile(join(root, 'to/a/b'), 'old');

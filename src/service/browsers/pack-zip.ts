@@ -16,6 +16,9 @@ const oldest = Date.UTC(1980, 0, 2);
 /** Files from this size on are written in the format without a limit of 4 GiB. */
 const largeFile = 1024 * 1024 * 1024;
 
+/** So many files are open at once, of as many as the system lets the service have. */
+const openAtOnce = 64;
+
 /** Fast rather than small: archives are rarely sent far, and much of what is large is compressed already. */
 const compressionLevel = 1;
 
@@ -69,10 +72,7 @@ async function addEntries(zip: ZipFile, root: string, directory: string, signal:
 type ZipEntry = { name: string; sessionPath: string; stats: Stats };
 
 async function* entries(root: string, directory: string, below = ''): AsyncGenerator<ZipEntry> {
-  const read = withEntry(root, `${directory}/${below}x`, {}, async (_, opened) => {
-    const names = (await readdir(opened)).filter((name) => !isUpload(name)).toSorted();
-    return await Promise.all(names.map(async (name) => ({ name, stats: await readableStats(`${opened}/${name}`) })));
-  });
+  const read = withEntry(root, `${directory}/${below}x`, {}, (_, opened) => entriesIn(opened));
   for (const { name, stats } of await read.catch((error: unknown) => orNone(error, `${directory}/${below}`))) {
     const inZip = zipName(below + name);
     const sessionPath = `${directory}/${below}${name}`;
@@ -83,6 +83,16 @@ async function* entries(root: string, directory: string, below = ''): AsyncGener
       yield { name: inZip, sessionPath, stats };
     }
   }
+}
+
+async function entriesIn(directory: string): Promise<{ name: string; stats: Stats | undefined }[]> {
+  const names = (await readdir(directory)).filter((name) => !isUpload(name)).toSorted();
+  const found: { name: string; stats: Stats | undefined }[] = [];
+  for (let start = 0; start < names.length; start += openAtOnce) {
+    const some = names.slice(start, start + openAtOnce);
+    found.push(...(await Promise.all(some.map(async (name) => ({ name, stats: await readableStats(`${directory}/${name}`) })))));
+  }
+  return found;
 }
 
 /** A name that no reader takes for a path of Windows. */

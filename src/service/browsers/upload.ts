@@ -90,24 +90,14 @@ export class Upload {
 
 /** The first path of a file at or below which another file is to be, or a directory. */
 export function firstOverlap(files: readonly string[], directories: readonly string[] = []): string | undefined {
-  const known = new Set<string>();
-  for (const file of files) {
-    const joined = joinedPath(pathSegments(file));
-    if (known.has(joined)) return joined;
-    known.add(joined);
-  }
-  const above = [...files.map((file) => pathSegments(file).slice(0, -1)), ...directories.map(pathSegments)];
-  for (const segments of above) {
-    for (let end = 1; end <= segments.length; end += 1) {
-      const joined = joinedPath(segments.slice(0, end));
-      if (known.has(joined)) return joined;
-    }
-  }
-  return undefined;
-}
-
-function joinedPath(segments: readonly string[]): string {
-  return `/${segments.join('/')}`;
+  const places = [...files, ...directories].map((path, index) => ({ key: pathSegments(path).join('\0'), isFile: index < files.length }));
+  // What is at a path or below it comes next to it then: NUL is before all characters of names.
+  places.sort((a, b) => (a.key < b.key ? -1 : Number(a.key > b.key)));
+  const contested = places.find(({ key, isFile }, index) => {
+    const next = places[index + 1];
+    return isFile && next !== undefined && `${next.key}\0`.startsWith(`${key}\0`);
+  });
+  return contested && `/${contested.key.replaceAll('\0', '/')}`;
 }
 
 function refuseFile(existing: Stats, sessionPath: string): void {

@@ -12,18 +12,24 @@ const largestJson = 10 * 1024 * 1024;
 export function readQuery(operation: Operation, search: URLSearchParams): unknown {
   const schema = operation.query;
   if (!schema) return undefined;
-  const values = new Map<string, unknown>();
+  const given = new Map<string, string[]>();
   for (const [key, value] of search) {
+    const earlier = given.get(key);
+    if (earlier) earlier.push(value);
+    else given.set(key, [value]);
+  }
+  const values = new Map<string, unknown>();
+  for (const [key, all] of given) {
     const [, name, property] = /^(\w+)\[(.*)\]$/s.exec(key) ?? [];
     if (name !== undefined) {
       const known = values.get(name);
-      values.set(name, Object.fromEntries([...(known instanceof Object ? Object.entries(known) : []), [property, value]]));
-    } else if (value !== '') {
-      const all = search.getAll(key);
-      values.set(key, isList(schema, key) ? all.flatMap((item) => item.split(',')) : all.length > 1 ? all : value);
+      values.set(name, (known instanceof Map ? known : new Map<unknown, unknown>()).set(property, all.at(-1)));
+    } else if (all.some((value) => value !== '')) {
+      values.set(key, isList(schema, key) ? all.flatMap((item) => item.split(',')) : all.length > 1 ? all : all[0]);
     }
   }
-  return validate(schema, Object.fromEntries(values), 'query');
+  const plain = Array.from(values, ([name, value]) => [name, value instanceof Map ? Object.fromEntries(value) : value] as const);
+  return validate(schema, Object.fromEntries(plain), 'query');
 }
 
 /** The body: a stream of raw bytes, a multipart body that is yet to be received, or the validated JSON. `limit` in bytes. */

@@ -1,7 +1,6 @@
 import type { InvocationStatus } from '../../contract/invocations.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Database } from './database.ts';
-import { pageOfRows } from './page.ts';
 
 type Row = {
   id: string;
@@ -50,6 +49,9 @@ type Filter = {
   query?: string | undefined;
 };
 
+/** All payloads and outputs of a page, in characters: they are held in memory, several times. */
+const largestPage = 16 * 1024 * 1024;
+
 /** The invocations of all projects. */
 export class InvocationStore {
   readonly #database: Database;
@@ -91,11 +93,11 @@ export class InvocationStore {
     return (this.#database.prepare("SELECT * FROM invocations WHERE status IN ('queued', 'running')").all() as Row[]).map(fromRow);
   }
 
-  /** Newest first. `query` is part of the id, or of the name of the application or action. */
+  /** Newest first. `query` is part of the id, or of the name of the application or action. A page ends early where its payloads and outputs are large. */
   list({ projectId, limit, offset, ...filter }: Filter): Page<Invocation> {
-    const rows = this.#database
+    const found = this.#database
       .prepare(
-        `SELECT * FROM invocations
+        `SELECT id FROM invocations
          WHERE project_id = :project AND (:app IS NULL OR app_name = :app) AND (:version IS NULL OR version = :version)
            AND (:action IS NULL OR action_name = :action) AND (:deployment IS NULL OR deployment_id = :deployment)
            AND (:status IS NULL OR status = :status) AND (:since IS NULL OR started_at >= :since)
@@ -114,8 +116,17 @@ export class InvocationStore {
         query: filter.query ?? null,
         count: limit + 1,
         offset,
-      }) as Row[];
-    return pageOfRows(rows, fromRow, { limit, offset });
+      }) as { id: string }[];
+    const items: Invocation[] = [];
+    let size = 0;
+    for (const { id } of found.slice(0, limit)) {
+      const invocation = this.get(id)!;
+      size += (invocation.payload ?? '').length + (invocation.output ?? '').length;
+      if (size > largestPage && items.length > 0) break;
+      items.push(invocation);
+    }
+    const hasMore = found.length > items.length;
+    return { items, hasMore, nextOffset: hasMore ? offset + items.length : 0 };
   }
 
   /** Deletes those that ended before `time`. */
