@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { expect } from '@playwright/test';
 import { DataDirectoryInUseError } from '../../src/service/data-directory.ts';
 import { everyStep } from '../../src/service/every-step.ts';
 import { startService } from '../../src/service/service.ts';
+import { closeDatabase, openDatabase } from '../../src/service/store/database.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, test, type TestService } from '../support/service.ts';
 
@@ -54,6 +55,22 @@ test('what a killed service left of its sessions is removed by the next one', as
   await mkdir(join(directory, 'sessions', 'left', 'root'), { recursive: true });
   await using _service = await startService({ dataDirectory: directory });
   expect(await readdir(join(directory, 'sessions'))).toEqual([]);
+});
+
+test('a service that ends has removed what it had of sessions when another one can take its place', async ({}, testInfo) => {
+  const directory = dataDirectory(testInfo);
+  const service = await startService({ dataDirectory: directory });
+  const left = join(directory, 'sessions', 'left');
+  await mkdir(left);
+  for (let count = 0; count < 1000; count += 1) await writeFile(join(left, String(count)), '');
+  const closed = service.close();
+  const opened = () => openDatabase(join(directory, 'service.db')).catch(() => undefined);
+  let database = await opened();
+  while (!database) database = await opened();
+  const isLeft = existsSync(left);
+  closeDatabase(database);
+  await closed;
+  expect(isLeft).toBe(false);
 });
 
 test('a key that is given replaces the stored one as long as the service runs', async ({}, testInfo) => {
