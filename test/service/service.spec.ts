@@ -204,6 +204,23 @@ test('a caller that hangs up while its browser starts leaves none', async ({ ser
   await expect.poll(async () => (await service.call('GET', '/browsers?status=active')).body).toEqual([]);
 });
 
+test('an action ends when its caller gives the browser back, and the next one who has it acts at once', async ({ service: { call } }) => {
+  await call('POST', '/browser_pools', { size: 1, name: 'ci', start_url: 'about:blank' });
+  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
+  const path = `/browsers/${leased.session_id}/computer`;
+  const actions = [
+    { type: 'move_mouse', move_mouse: { x: 5, y: 5 } },
+    { type: 'sleep', sleep: { duration_ms: 25_000 } },
+    { type: 'move_mouse', move_mouse: { x: 9, y: 9 } },
+  ];
+  const acting = call('POST', `${path}/batch`, { actions });
+  await expect.poll(async () => (await call('POST', `${path}/get_mouse_position`)).body).toEqual({ x: 5, y: 5 });
+  await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: true });
+  expect((await call('POST', '/browser_pools/ci/acquire', {})).body.session_id).toBe(leased.session_id);
+  expect((await call('POST', `${path}/move_mouse`, { x: 7, y: 7 })).status).toBe(200);
+  expect(await acting).toMatchObject({ status: 409, body: { code: 'conflict', message: expect.stringContaining('given back') } });
+});
+
 test('the OpenAPI document describes every operation and needs no key', async ({ service }) => {
   const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as { openapi: string; paths: Record<string, object> };
   expect(document.openapi).toMatch(/^3\.1/);
