@@ -22,6 +22,8 @@ export type Message = Hello | LedgerEntry;
 
 /** What gives leases back for a worker that can't any more. */
 export type LeaseKeeper = Disposable & {
+  /** False once it was killed. */
+  readonly isThere: boolean;
   /** From here on it gives back what the ledger says that this process holds, as soon as it ends, however it ends. */
   hold(hello: Hello, signal: AbortSignal): Promise<void>;
   /** Leaves it to the keeper to give back a lease at once. */
@@ -29,7 +31,12 @@ export type LeaseKeeper = Disposable & {
 };
 
 /** Where no process may outlive the run: what is not given back by its holder ends by the service's idle timeout. */
-export const noReaper: LeaseKeeper = { hold: async () => undefined, leave: () => undefined, [Symbol.dispose]: () => undefined };
+export const noReaper: LeaseKeeper = {
+  isThere: true,
+  hold: async () => undefined,
+  leave: () => undefined,
+  [Symbol.dispose]: () => undefined,
+};
 
 /** Where the reaper of a run listens. */
 export function reaperSocket(directory: string): string {
@@ -44,6 +51,10 @@ export class ReaperConnection implements LeaseKeeper {
     this.#socket = socket;
     socket.on('error', () => undefined);
     socket.unref();
+  }
+
+  get isThere(): boolean {
+    return !this.#socket.destroyed;
   }
 
   async hold(hello: Hello, signal: AbortSignal): Promise<void> {

@@ -138,9 +138,9 @@ export async function writeServiceRecord(dataDirectory: string, record: ServiceR
   await writePrivateFile(recordFile(dataDirectory), JSON.stringify(record));
 }
 
-/** Only the service that holds the directory may call this. */
+/** Removes the record of this process; one of another service, which has made the directory anew, stays. */
 export async function removeServiceRecord(dataDirectory: string): Promise<void> {
-  await rm(recordFile(dataDirectory), { force: true });
+  if (readServiceRecord(dataDirectory)?.pid === process.pid) await rm(recordFile(dataDirectory), { force: true });
 }
 
 /** Writes a file that its owner alone may read, whole or not at all. */

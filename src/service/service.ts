@@ -26,7 +26,7 @@ import type { ReplayView } from './pages/replay-pages.ts';
 import { openParts, type Parts } from './parts.ts';
 import { removeTree } from './remove-tree.ts';
 import { ApiKeyStore } from './store/api-keys.ts';
-import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './store/database.ts';
+import { closeDatabase, DatabaseInUseError, openDatabase, placeOf, type Database } from './store/database.ts';
 
 export { DataDirectoryInUseError };
 
@@ -70,6 +70,7 @@ export type Service = {
 };
 
 const closeTimeoutMs = 10_000;
+const databaseFile = 'service.db';
 
 /**
  * Starts a browser automation service on the loopback address; `shared` is for one that other processes join. Rejects with
@@ -79,6 +80,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
   const { dataDirectory, clock = systemClock } = options;
   const directory = dataDirectory ?? (await mkdtemp(join(tmpdir(), 'playwright-pool-')));
   const database = await openStore(dataDirectory);
+  const isInPlace = dataDirectory === undefined ? () => true : placeOf(join(dataDirectory, databaseFile));
   try {
     const sessionsDirectory = join(directory, 'sessions');
     if (dataDirectory !== undefined) {
@@ -124,8 +126,9 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
         () => server.closeWebSockets(),
         () => server.drain(),
         () => parts.auditLogs.close(),
-        () => closeDatabase(database),
-        () => removeTree(dataDirectory === undefined ? directory : sessionsDirectory),
+        // While nobody else can have opened the directory.
+        () => isInPlace() && removeTree(dataDirectory === undefined ? directory : sessionsDirectory),
+        () => closeDatabase(database, isInPlace()),
       );
     let ended: Promise<void> | undefined;
     const close = () => (ended ??= within(closeTimeoutMs, end()));
@@ -189,7 +192,7 @@ async function openStore(dataDirectory: string | undefined): Promise<Database> {
   if (dataDirectory === undefined) return openDatabase();
   makeDataDirectory(dataDirectory);
   try {
-    return await openDatabase(join(dataDirectory, 'service.db'));
+    return await openDatabase(join(dataDirectory, databaseFile));
   } catch (error) {
     if (!(error instanceof DatabaseInUseError)) throw error;
     throw new DataDirectoryInUseError(dataDirectory, readServiceRecord(dataDirectory));

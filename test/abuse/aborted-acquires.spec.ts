@@ -73,6 +73,23 @@ test('a grant that was sent and not read is taken back, and one that was read is
   await expect.poll(counts).toMatchObject({ acquired_count: 1, available_count: 1 });
 });
 
+test('who has given a browser back, and whose connection breaks then, takes it from nobody', async ({ service }) => {
+  const { url, apiKey, call } = service;
+  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+  const { port, host } = new URL(url);
+  const socket = connect({ port: Number(port), host: '127.0.0.1' });
+  socket.write(`POST /browser_pools/ci/acquire HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: 0\r\n\r\n`);
+  const [, session_id] = /"session_id":"(\w+)"/.exec(String((await once(socket, 'data'))[0]))!;
+  await call('POST', '/browser_pools/ci/release', { session_id, reuse: true });
+  expect((await call('POST', '/browser_pools/ci/acquire', {})).body).toMatchObject({ session_id });
+  socket.resetAndDestroy();
+  await once(socket, 'close');
+  // The service has read from its sockets since, once it has answered.
+  await call('GET', '/browser_pools');
+  expect((await call('GET', '/browser_pools/ci')).body).toMatchObject({ acquired_count: 1 });
+  expect((await call('GET', `/browsers/${session_id}`)).status).toBe(200);
+});
+
 function openFiles(): number {
   return readdirSync('/proc/self/fd').length;
 }

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { createClient } from '../../src/client/index.ts';
 import { Ledger, runDirectory } from '../../src/reaper/ledger.ts';
 import { expect, leasingFrom, test } from '../support/fault-runs.ts';
@@ -6,6 +7,8 @@ import { CliProcess } from '../support/service-process.ts';
 import { isLong } from '../support/long-form.ts';
 
 // The service itself dies, or stands still for a while.
+
+const processes = fileURLToPath(new URL('../support/processes.ts', import.meta.url));
 
 test('the embedded service is killed between two tests of a worker, which goes on with a new one', async ({ run, dataDirectory }) => {
   const suite = `
@@ -25,6 +28,29 @@ test('the embedded service is killed between two tests of a worker, which goes o
   expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
   await expectNoProcessWith(dataDirectory);
+});
+
+test('the embedded service and the reaper are killed between two tests of a worker, which goes on with new ones', async ({ run }) => {
+  const suite = `
+    import { test, expect } from 'playwright-pool';
+    import { readFileSync } from 'node:fs';
+    import { processesWith } from '${processes}';
+    const reapers = () => processesWith('run-' + process.ppid + ' ' + process.ppid);
+    test('kills both', async ({ page, browser }) => {
+      await page.setContent('x');
+      const { pid } = JSON.parse(readFileSync(process.env.PLAYWRIGHT_POOL_DATA_DIR + '/service.json', 'utf8'));
+      for (const killed of [pid, ...reapers()]) process.kill(killed, 'SIGKILL');
+      await expect.poll(() => browser.isConnected()).toBe(false);
+      await expect.poll(reapers).toEqual([]);
+    });
+    test('works', async ({ page }, { workerIndex }) => {
+      expect(workerIndex).toBe(0);
+      await page.setContent('y');
+      expect(reapers()).toHaveLength(1);
+    });`;
+  const { results, output } = await run({ files: { 'killed.spec.ts': suite } });
+  expect(results['works']?.map(({ status, errors }) => [status, errors])).toEqual([['passed', []]]);
+  expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
 test('a service stands still for 20 s, and the tests go on where they were', async ({ start }, testInfo) => {

@@ -193,6 +193,21 @@ test('logins of one profile wait for one another, and it is logged in to both si
   }
 });
 
+test('a login that waits for another one goes on with its profile when that is renamed', async ({ service, carol }) => {
+  using other = await LoginSite.start();
+  const elsewhere = other.domain.replace('127.0.0.1', 'localhost');
+  const second = await Logins.create(service, { profile_name: 'carol', domain: elsewhere, login_url: `http://${elsewhere}/login` });
+  const [{ stream }, { stream: waiting }] = [await carol.login(), await second.login()];
+  await atStep(stream, 'AWAITING_INPUT');
+  await service.call('PATCH', '/profiles/carol', { name: 'dave' });
+  await service.call('DELETE', carol.path);
+  await atStep(waiting, 'AWAITING_INPUT');
+  await second.submit({ field_values: { username: 'carol', password: other.password } });
+  expect((await ended(waiting)).flow_status).toBe('SUCCESS');
+  expect((await service.call('GET', '/profiles')).body).toMatchObject([{ name: 'dave' }]);
+  expect(await shownTo(service.call, 'dave', `http://${elsewhere}/account`)).toContain('Account of carol');
+});
+
 test('no secret is in the database, the log, events and audit records', async ({ site }, testInfo) => {
   const secrets = [site.password, 'wrong-horse-battery', '975318'];
   site.code = secrets[2];

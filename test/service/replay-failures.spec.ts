@@ -8,7 +8,7 @@ import { processesWith } from '../support/processes.ts';
 import { startRecording, test, videoOf } from '../support/replays.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
-import { isLong } from '../support/long-form.ts';
+import { isLong, longOnly } from '../support/long-form.ts';
 
 /** Changes all the time, and compresses badly. */
 const noise = `data:text/html,<body style="margin:0"><canvas width=640 height=360></canvas><script>
@@ -23,13 +23,23 @@ const noise = `data:text/html,<body style="margin:0"><canvas width=640 height=36
 
 async function killEncoder(directory: string): Promise<void> {
   await expect.poll(() => processesWith(`${directory}/sessions/encoder-`).length).toBeGreaterThan(0);
-  for (const pid of processesWith(`${directory}/sessions/encoder-`)) {
+  signal(processesWith(`${directory}/sessions/encoder-`), 'SIGKILL');
+}
+
+function signal(pids: number[], name: NodeJS.Signals): void {
+  for (const pid of pids) {
     try {
-      process.kill(pid, 'SIGKILL');
+      process.kill(pid, name);
     } catch {
       // It went with another one.
     }
   }
+}
+
+/** A process, those that it has started, and those that they have. */
+function processesOf(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  return [pid].concat(...children.map((child) => processesOf(child)));
 }
 
 test('a killed encoder ends the recording with an error, and the next one is recorded', async ({}, testInfo) => {
@@ -56,6 +66,41 @@ test('a killed encoder ends the recording with an error, and the next one is rec
   await recording.browser.close();
 });
 
+for (const [what, name] of [
+  ['crashes', 'SIGKILL'],
+  ['stands still', 'SIGSTOP'],
+] as const) {
+  test(`an encoder whose page ${what} ends the recording with an error, and the next one gets another`, async ({}, testInfo) => {
+    test.skip(name === 'SIGSTOP' && !isLong, longOnly);
+    test.setTimeout(90_000);
+    const directory = testInfo.outputPath('encoders');
+    mkdirSync(directory);
+    const encoder = new Encoder({ directory, chromium: {}, environment: process.env, clock: new TestClock() });
+    const settings = { width: 320, height: 240, framerate: 10 };
+    try {
+      const video = await encoder.begin(settings, undefined);
+      const all = processesWith(directory).flatMap((pid) => processesOf(pid));
+      signal(
+        all.filter((pid) => processesWith('--type=renderer').includes(pid)),
+        name,
+      );
+      await expect(video.finish(0.1)).rejects.toMatchObject({ code: 'recording_failed' });
+      await expect.poll(() => processesWith(directory)).toEqual([]);
+      expect((await (await encoder.begin(settings, undefined)).finish(0.1)).length).toBeGreaterThan(0);
+    } finally {
+      await encoder.close();
+    }
+  });
+}
+
+test('an encoder that does not start leaves nothing', async ({}, testInfo) => {
+  const directory = testInfo.outputPath('encoders');
+  mkdirSync(directory);
+  const encoder = new Encoder({ directory, chromium: { executable: '/bin/false' }, environment: process.env, clock: new TestClock() });
+  await expect(encoder.begin({ width: 320, height: 240, framerate: 10 }, undefined)).rejects.toThrow(/ended with code 1/);
+  expect(readdirSync(directory)).toEqual([]);
+});
+
 test('a recording that begins just when the encoder ends for want of any is made by another one', async ({}, testInfo) => {
   const directory = testInfo.outputPath('encoders');
   mkdirSync(directory);
@@ -76,13 +121,7 @@ test('a killed browser ends the recording, and its video is complete', async ({}
   await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
   const recording = await startRecording(service);
   await recording.show(await recording.openPage(), 'red', 500);
-  for (const pid of processesWith(`sessions/${recording.sessionId}/user-data`)) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It went with another one.
-    }
-  }
+  signal(processesWith(`sessions/${recording.sessionId}/user-data`), 'SIGKILL');
   await expect.poll(async () => (await recording.state()).finished_at).not.toBeNull();
   expect((await recording.stop()).status).toBe(200);
   await using video = await recording.video();

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect, test as base } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { createClient } from '../../src/client/index.ts';
+import { readServiceRecord } from '../../src/service/data-directory.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
@@ -154,4 +155,20 @@ test('repeatable calls that the killed service did not answer are answered by th
   expect(renamed.name).toBe('eve');
   expect(pool.browser_pool_config.size).toBe(2);
   expect(session?.pool?.name).toBe('ci');
+});
+
+test('a service whose data directory was deleted takes nothing from the one that has made it anew', async ({ start, directory }) => {
+  const first = await start();
+  rmSync(directory, { recursive: true });
+  const second = await start();
+  const { body: profile } = await second.call('POST', '/profiles', { name: 'ann' });
+  const { body: session } = await second.call('POST', '/browsers', {});
+  first.cli.child.kill('SIGTERM');
+  await first.cli.exited;
+
+  expect(readServiceRecord(directory)).toEqual({ pid: second.cli.child.pid, url: second.url, apiKey: second.apiKey });
+  expect((await second.call('GET', `/browsers/${session.session_id}/fs/list_files?path=/`)).status).toBe(200);
+  await second.kill();
+  const third = await start();
+  expect((await third.call('GET', '/profiles')).body).toEqual([profile]);
 });

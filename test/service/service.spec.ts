@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { expect } from '@playwright/test';
 import { DataDirectoryInUseError } from '../../src/service/data-directory.ts';
 import { everyStep } from '../../src/service/every-step.ts';
 import { startService } from '../../src/service/service.ts';
+import { closeDatabase, openDatabase } from '../../src/service/store/database.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, test, type TestService } from '../support/service.ts';
 
@@ -52,6 +53,22 @@ test('what a killed service left of its sessions is removed by the next one', as
   await mkdir(join(directory, 'sessions', 'left', 'root'), { recursive: true });
   await using _service = await startService({ dataDirectory: directory });
   expect(await readdir(join(directory, 'sessions'))).toEqual([]);
+});
+
+test('a service that ends has removed what it had of sessions when another one can take its place', async ({}, testInfo) => {
+  const directory = dataDirectory(testInfo);
+  const service = await startService({ dataDirectory: directory });
+  const left = join(directory, 'sessions', 'left');
+  await mkdir(left);
+  for (let count = 0; count < 1000; count += 1) await writeFile(join(left, String(count)), '');
+  const closed = service.close();
+  const opened = () => openDatabase(join(directory, 'service.db')).catch(() => undefined);
+  let database = await opened();
+  while (!database) database = await opened();
+  const isLeft = existsSync(left);
+  closeDatabase(database);
+  await closed;
+  expect(isLeft).toBe(false);
 });
 
 test('a key that is given replaces the stored one as long as the service runs', async ({}, testInfo) => {
@@ -183,6 +200,23 @@ test('a caller that hangs up while its browser starts leaves none', async ({ ser
   await service.call('GET', '/browsers');
   socket.destroy();
   await expect.poll(async () => (await service.call('GET', '/browsers?status=active')).body).toEqual([]);
+});
+
+test('an action ends when its caller gives the browser back, and the next one who has it acts at once', async ({ service: { call } }) => {
+  await call('POST', '/browser_pools', { size: 1, name: 'ci', start_url: 'about:blank' });
+  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
+  const path = `/browsers/${leased.session_id}/computer`;
+  const actions = [
+    { type: 'move_mouse', move_mouse: { x: 5, y: 5 } },
+    { type: 'sleep', sleep: { duration_ms: 25_000 } },
+    { type: 'move_mouse', move_mouse: { x: 9, y: 9 } },
+  ];
+  const acting = call('POST', `${path}/batch`, { actions });
+  await expect.poll(async () => (await call('POST', `${path}/get_mouse_position`)).body).toEqual({ x: 5, y: 5 });
+  await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: true });
+  expect((await call('POST', '/browser_pools/ci/acquire', {})).body.session_id).toBe(leased.session_id);
+  expect((await call('POST', `${path}/move_mouse`, { x: 7, y: 7 })).status).toBe(200);
+  expect(await acting).toMatchObject({ status: 409, body: { code: 'conflict', message: expect.stringContaining('given back') } });
 });
 
 test('the OpenAPI document describes every operation and needs no key', async ({ service }) => {

@@ -2,11 +2,15 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from '@playwright/test';
 import type { Session } from '../../src/service/browsers/session.ts';
+import { Encoder } from '../../src/service/browsers/encoder.ts';
+import { Replays } from '../../src/service/browsers/replays.ts';
 import { Sessions } from '../../src/service/browsers/sessions.ts';
+import { ReplayStore } from '../../src/service/store/replays.ts';
 import { page, settings, test as base } from '../support/browser-sessions.ts';
 import { TestClock } from '../support/clock.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { noProfiles } from '../support/profiles.ts';
+import { openTestDatabase } from '../support/project.ts';
 
 const test = base.extend<{ clock: TestClock }>({ clock: async ({}, use) => await use(new TestClock()) });
 
@@ -92,6 +96,17 @@ test.describe('one session', () => {
     expect(sessions.byToken(session.token)).toBe(session);
     await expect(connectRaw(oldAddress)).rejects.toThrow('401');
     await (await connectRaw(addressOf(session))).send('Browser.getVersion');
+  });
+
+  test('that changes hands while somebody starts to record it is not recorded', async ({ session, clock }, testInfo) => {
+    const records = new ReplayStore(await openTestDatabase());
+    const directory = testInfo.outputPath('replays');
+    const encoder = new Encoder({ directory: testInfo.outputPath(), chromium: {}, environment: process.env, clock });
+    const replays = await Replays.open({ directory, records, encoder, format: undefined, clock });
+    const starting = replays.start(session, { framerate: 10, record_audio: false });
+    session.changeHands();
+    await expect(starting).rejects.toMatchObject({ code: 'conflict' });
+    expect([records.all(), await readdir(directory)]).toEqual([[], []]);
   });
 
   test('tokens that only resemble one are refused', ({ session, sessions }) => {

@@ -213,7 +213,7 @@ export class AuthConnections {
 
   #login(record: ConnectionRecord, { isAttended, isRecorded, proxyId }: LoginOptions): LoginFlow {
     const { records, clock } = this.#options;
-    const { id, projectId, profileName, domain, settings } = record;
+    const { id, projectId, domain, settings } = record;
     if (this.#flows.get(id)?.isRunning)
       throw new OperationError('conflict', 'a login is under way: answer what it asks, or wait for its end');
     if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
@@ -228,6 +228,8 @@ export class AuthConnections {
       openSession: async (signal) => {
         // Each saves the profile, and the last one would undo what the others did.
         await Promise.race([Promise.all(before.map(({ done }) => done)), once(signal, 'abort')]);
+        // The profile may have been renamed meanwhile.
+        const { profileName = record.profileName } = records.get(id) ?? {};
         return await LoginSession.open(this.#options, { projectId, profileName, proxyId, saveChanges: true, isRecorded, signal });
       },
       onChange: (changed) => this.#changed(record, changed),

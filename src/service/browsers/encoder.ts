@@ -1,10 +1,11 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
+import { removeTree } from '../remove-tree.ts';
 import { launchChromium, type Chromium, type ChromiumSettings } from './chromium.ts';
 import { findChromium, type Environment } from './find-chromium.ts';
 
@@ -84,10 +85,10 @@ export class Encoder {
 
   #start(): Promise<EncoderPage> {
     const starting = this.#launch();
-    const forget = () => {
-      if (this.#running === starting) this.#running = undefined;
+    const end = () => {
+      if (this.#running === starting) this.#end();
     };
-    starting.then(({ chromium }) => chromium.exited).then(forget, forget);
+    starting.then(({ lost }) => lost).then(end, end);
     return starting;
   }
 
@@ -108,8 +109,11 @@ export class Encoder {
       signal,
       niceness,
       ...(sandbox !== undefined && { sandbox }),
+    }).catch(async (error: unknown) => {
+      await removeTree(userDataDirectory);
+      throw error;
     });
-    void chromium.exited.then(() => rm(userDataDirectory, { recursive: true, force: true, maxRetries: 10 })).catch(() => {});
+    void chromium.exited.then(() => removeTree(userDataDirectory)).catch(() => {});
     try {
       return await EncoderPage.load(chromium, script, signal);
     } catch (error) {
@@ -161,18 +165,30 @@ export class Video {
 
 class EncoderPage {
   readonly chromium: Chromium;
+  /** Resolves when it answers nothing any more. */
+  readonly lost: Promise<void>;
   readonly #sessionId: string;
   readonly #objectId: string;
+  #lose = () => {};
 
   private constructor(chromium: Chromium, sessionId: string, objectId: string) {
     this.chromium = chromium;
     this.#sessionId = sessionId;
     this.#objectId = objectId;
+    this.lost = new Promise((resolve) => {
+      this.#lose = resolve;
+    });
+    void chromium.exited.then(this.#lose);
+    chromium.cdp.onEvent(({ method }) => {
+      if (method === 'Target.targetCrashed') this.#lose();
+    });
   }
 
   static async load(chromium: Chromium, script: string, aborted: AbortSignal): Promise<EncoderPage> {
     const { cdp, wsEndpoint } = chromium;
     const signal = AbortSignal.any([aborted, AbortSignal.timeout(loadTimeoutMs)]);
+    // Tells of a crash, too: a crashed page leaves everything unanswered.
+    await cdp.send('Target.setDiscoverTargets', { discover: true, filter: [{ type: 'page' }, { exclude: true }] }, { signal });
     // Only a secure origin can encode. Chromium itself serves this one, so nothing reaches a network.
     const url = new URL('/json/version', wsEndpoint.replace(/^ws/, 'http')).href;
     const { targetId } = await cdp.send('Target.createTarget', { url }, { signal });
@@ -203,6 +219,7 @@ class EncoderPage {
         { sessionId: this.#sessionId, timeoutMs: commandTimeoutMs },
       )
       .catch((error: unknown) => {
+        this.#lose();
         throw new OperationError('recording_failed', 'the encoder of recordings ended unexpectedly; the next recording gets a new one', {
           cause: error,
         });

@@ -69,11 +69,12 @@ export class Replays {
     return replays;
   }
 
-  /** Throws `not_found` when the session has ended and `insufficient_storage` when the disk is full. */
+  /** Throws `not_found` when the session has ended, `conflict` when it ends or changes hands meanwhile, and `insufficient_storage` when the disk is full. */
   async start(session: Session, options: ReplayStart): Promise<ReplayRecord> {
     if (options.record_audio) throw invalidField('record_audio', 'this service records no audio');
     void this.#expire().catch((error: unknown) => console.error('replays that have expired could not be deleted:', error));
     const id = newId();
+    const { hold } = session;
     const file = await open(this.#fileOf(id), 'wx', 0o600).catch((error: unknown) => {
       throw failureOf(error);
     });
@@ -89,6 +90,7 @@ export class Replays {
       markers: [],
     };
     try {
+      hold.throwIfAborted();
       this.#records.add(record);
       const replay = new Replay({
         session,

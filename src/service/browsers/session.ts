@@ -293,7 +293,7 @@ export class Session {
     for (const connection of this.#connections) connection.close();
     this.#connections.clear();
     for (const screencast of this.#screencasts) screencast.stop();
-    this.#hold.abort();
+    this.#hold.abort(new OperationError('conflict', `the browser session ${this.id} ended, or was given back, during the action`));
     this.#hold = new AbortController();
   }
 

@@ -36,7 +36,7 @@ export function browserPoolHandlers({ pools, clock }: { pools: Pools; clock: Clo
         ...(body.start_url && { startUrl: body.start_url }),
       });
       if (!session) return undefined;
-      await handOver(signal, () => pool.takeBack(session));
+      await handOver(session, signal, () => pool.takeBack(session));
       return browserAnswer(session, host, clock);
     },
 

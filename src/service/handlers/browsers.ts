@@ -32,7 +32,7 @@ export function browserHandlers({
       session.tags = body.tags;
       if (body.invocation_id) await bind(session, body.invocation_id, caller.projectId);
       if (settings.startUrl) await session.openPage(settings.startUrl).catch(() => {});
-      await handOver(signal, () => void session.discard());
+      await handOver(session, signal, () => void session.discard());
       return browserAnswer(session, host, clock);
     },
 

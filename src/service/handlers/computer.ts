@@ -2,11 +2,16 @@ import { Readable } from 'node:stream';
 import type { Action, computer } from '../../contract/computer.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { HeldSessions } from '../browsers/held-sessions.ts';
+import type { Session } from '../browsers/session.ts';
 import { inSession, type SessionRequest } from './in-session.ts';
 
+type Request = SessionRequest & { signal: AbortSignal };
+
 export function computerHandlers(sessions: HeldSessions): HandlerTree<typeof computer> {
-  const perform = (request: SessionRequest & { signal: AbortSignal }, action: Action) =>
-    inSession(sessions, request, ({ computer }) => computer.perform(action, request.signal));
+  /** What the next holder does in the session is not to be disturbed by an action of this one, nor seen. */
+  const act = <T>(request: Request, use: (session: Session, signal: AbortSignal) => Promise<T>) =>
+    inSession(sessions, request, (session) => use(session, AbortSignal.any([request.signal, session.hold])));
+  const perform = (request: Request, action: Action) => act(request, ({ computer }, signal) => computer.perform(action, signal));
   return {
     clickMouse: ({ body, ...request }) => perform(request, { type: 'click_mouse', click_mouse: body }),
     moveMouse: ({ body, ...request }) => perform(request, { type: 'move_mouse', move_mouse: body }),
@@ -18,15 +23,14 @@ export function computerHandlers(sessions: HeldSessions): HandlerTree<typeof com
       await perform(request, { type: 'set_cursor', set_cursor: body });
       return { ok: true };
     },
-    captureScreenshot: ({ body, signal, ...request }) =>
-      inSession(sessions, request, async ({ computer }) => {
+    captureScreenshot: ({ body, ...request }) =>
+      act(request, async ({ computer }, signal) => {
         const png = await computer.screenshot(body.region, signal);
         return { stream: Readable.from([png]), size: png.length };
       }),
     getMousePosition: (request) => inSession(sessions, request, ({ computer }) => computer.mousePosition()),
-    readClipboard: ({ signal, ...request }) =>
-      inSession(sessions, request, async ({ clipboard }) => ({ text: await clipboard.read(signal) })),
-    writeClipboard: ({ body, signal, ...request }) => inSession(sessions, request, ({ clipboard }) => clipboard.write(body.text, signal)),
-    batch: ({ body, signal, ...request }) => inSession(sessions, request, ({ computer }) => computer.batch(body.actions, signal)),
+    readClipboard: (request) => act(request, async ({ clipboard }, signal) => ({ text: await clipboard.read(signal) })),
+    writeClipboard: ({ body, ...request }) => act(request, ({ clipboard }, signal) => clipboard.write(body.text, signal)),
+    batch: ({ body, ...request }) => act(request, ({ computer }, signal) => computer.batch(body.actions, signal)),
   };
 }

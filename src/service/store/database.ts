@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import Libsql from 'libsql';
@@ -39,18 +39,23 @@ export async function openDatabase(file?: string): Promise<Database> {
   }
 }
 
+/** Returns what tells whether the file is still the one that it is now: a directory that was deleted may have been made anew, by another service. */
+export function placeOf(file: string): () => boolean {
+  const { dev, ino } = statSync(file);
+  return () => {
+    const now = statSync(file, { throwIfNoEntry: false });
+    return now?.dev === dev && now.ino === ino;
+  };
+}
+
 /**
  * Closes a database and lets others open it. `close` alone would leave the locks until the statements are collected as garbage:
- * they go with the exclusive mode, which ends with the next access after the write-ahead log was left.
+ * they go with the exclusive mode, which ends with the next access after the write-ahead log was left. Leaving it deletes what has its
+ * name, which must not be that of another service: `isInPlace` says whether the file is still where it was opened.
  */
-export function closeDatabase(database: Database): void {
-  for (const statement of [
-    'PRAGMA journal_mode = DELETE',
-    'PRAGMA locking_mode = NORMAL',
-    'BEGIN',
-    'SELECT 1 FROM sqlite_schema',
-    'COMMIT',
-  ]) {
+export function closeDatabase(database: Database, isInPlace = true): void {
+  const unlocking = ['PRAGMA journal_mode = DELETE', 'PRAGMA locking_mode = NORMAL', 'BEGIN', 'SELECT 1 FROM sqlite_schema', 'COMMIT'];
+  for (const statement of isInPlace ? unlocking : []) {
     try {
       database.exec(statement);
     } catch {
