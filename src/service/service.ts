@@ -48,7 +48,7 @@ export type ServiceOptions = {
   maxConcurrentSessions?: number;
   /** How many days audit records are kept; 0 records nothing. Default: 90. */
   auditRetentionDays?: number;
-  /** The largest request body in bytes. Default: 8 MiB for JSON, no limit for files. */
+  /** The largest request body in bytes. Default: 10 MiB for JSON, no limit for files. */
   bodyLimit?: number;
 };
 
