@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from '@playwright/test';
 import { DataDirectoryInUseError } from '../../src/service/data-directory.ts';
 import { everyStep } from '../../src/service/every-step.ts';
@@ -11,16 +11,16 @@ import { startService } from '../../src/service/service.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, test, type TestService } from '../support/service.ts';
 
-const temporaryDirectories = async () => (await readdir(tmpdir())).filter((name) => name.startsWith('playwright-pool-'));
-
 test('a service in memory leaves nothing behind', async () => {
-  const before = await temporaryDirectories();
   const service = await startService();
   const { body: session } = await callerOf(service)('POST', '/browsers', {});
-  expect(processesWith(session.session_id)).not.toEqual([]);
+  const [chromium] = processesWith(session.session_id);
+  // Of the temporary directories of all tests that run, this is the one.
+  const [, directory = ''] = /--user-data-dir=([^\0]+)\/sessions\//.exec(await readFile(`/proc/${chromium}/cmdline`, 'utf8'))!;
+  expect(dirname(directory)).toBe(tmpdir());
   await service.close();
   await expectNoProcessWith(session.session_id);
-  expect((await temporaryDirectories()).filter((name) => !before.includes(name))).toEqual([]);
+  expect(existsSync(directory)).toBe(false);
   await expect(fetch(service.url)).rejects.toThrow();
   await service.close();
 });
@@ -47,6 +47,18 @@ test('pools, profiles and the key are there again after a restart, sessions are 
   expect((await again('GET', '/profiles/ann')).body).toEqual(profile);
   expect((await again('GET', `/browsers/${session.session_id}?include_deleted=true`)).status).toBe(404);
   expect((await again('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
+});
+
+test('what lies in a data directory is for its owner alone, also where others may look into it', async ({}, testInfo) => {
+  const directory = dataDirectory(testInfo);
+  await mkdir(directory, { mode: 0o755 });
+  await using service = await startService({ dataDirectory: directory });
+  const credential = { name: 'ann', domain: 'shop.example', values: { password: 'correct horse' } };
+  expect((await callerOf(service)('POST', '/credentials', credential)).status).toBe(201);
+  const names = await readdir(directory);
+  expect(names).toEqual(expect.arrayContaining(['api-key', 'profiles', 'replays', 'secrets-key', 'service.db', 'sessions']));
+  const modes = await Promise.all(names.map(async (name) => [name, (await stat(join(directory, name))).mode & 0o077]));
+  expect(modes.filter(([, others]) => others !== 0)).toEqual([]);
 });
 
 test('what a killed service left of its sessions is removed by the next one', async ({}, testInfo) => {
