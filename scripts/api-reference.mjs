@@ -41,7 +41,12 @@ function exportedNames(file) {
     const declared = /^export (?:default |declare )*(?:type|class|function|const) (\w+)/.exec(text);
     const list = /^export (?:type )?\{([^}]*)\}/.exec(text);
     if (declared) return [declared[1]];
-    return list ? list[1].split(',').map((name) => name.replace(/^.* as |type /, '').trim()) : [];
+    if (!list) return [];
+    // The last comma of a list over several lines is followed by no name.
+    return list[1]
+      .split(',')
+      .map((name) => name.replace(/^.* as |type /, '').trim())
+      .filter(Boolean);
   });
 }
 

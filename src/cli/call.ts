@@ -9,7 +9,7 @@ const help = `${examples(
   'call',
   'call browserPools.acquire --describe',
   'call browsers.create timeout_seconds:=120 tags:=\'{"team":"shop"}\'',
-  'call browsers.fs.writeFile id=checkout path=/home/user/a.txt --input a.txt',
+  'call browsers.fs.writeFile id=wtgh7mh63piihgdskog7h2lm path=/home/user/a.txt --input a.txt',
   'call browserPools.list',
 )}
 

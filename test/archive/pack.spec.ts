@@ -1,5 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { appendFile, chmod, mkdir, open, readdir, readlink, rm, symlink, truncate, unlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  unlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -27,6 +41,15 @@ for (const compression of ['zstd', 'none'] as const) {
     expect(await contentOf(copy)).toEqual(await contentOf(original));
   });
 }
+
+test('times that no tar can hold become the nearest that one can', async ({}, testInfo) => {
+  const original = await fill(testInfo.outputPath('original'), ['before', 'after']);
+  await utimes(path.join(original, 'before'), new Date('1960-01-01'), new Date('1960-01-01'));
+  await utimes(path.join(original, 'after'), new Date('2060-01-01'), new Date('2060-01-01'));
+  const copy = await extractHere(testInfo, pack(original));
+  const times = await Promise.all(['before', 'after'].map(async (name) => (await stat(path.join(copy, name))).mtimeMs / 1000));
+  expect(times).toEqual([0, 2 ** 31 - 1]);
+});
 
 test('the same directory gives the same bytes, and so does its copy', async ({}, testInfo) => {
   const original = await sampleDirectory(testInfo.outputPath('original'));

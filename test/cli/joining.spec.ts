@@ -203,6 +203,18 @@ test('a data directory that cannot be made is named, with what chooses another o
   }
 });
 
+test('what Node is told for the tests is not told the service, which outlives them', async ({ directory, startUser }) => {
+  const before = process.env['NODE_OPTIONS'];
+  process.env['NODE_OPTIONS'] = '--title=of-the-tests';
+  try {
+    const { pid } = await joinService({ dataDirectory: directory, userPid: startUser().pid });
+    expect(await readFile(`/proc/${pid}/environ`, 'utf8')).not.toContain('of-the-tests');
+  } finally {
+    if (before === undefined) delete process.env['NODE_OPTIONS'];
+    else process.env['NODE_OPTIONS'] = before;
+  }
+});
+
 test('who gives up joining leaves no service behind', async ({ directory, startUser }) => {
   await using _holder = await startService({ dataDirectory: directory });
   const controller = new AbortController();

@@ -84,6 +84,7 @@ test('an interrupted download resumes after the last whole chunk', async ({ serv
   const client = connect(server);
   expect(await errorOf(client.auditLogs.download(to, query))).toBeInstanceOf(ServiceError);
   expect((await readdir(testInfo.outputPath())).toSorted()).toEqual(['audit.jsonl.gz.journal', 'audit.jsonl.gz.part']);
+  for (const unfinished of ['part', 'journal']) expect((await stat(`${to}.${unfinished}`)).mode & 0o777).toBe(0o600);
   // What a process that was killed had begun to write.
   await writeFile(`${to}.part`, 'half a chunk', { flag: 'a' });
   await writeFile(`${to}.journal`, '{"bytes":12,', { flag: 'a' });

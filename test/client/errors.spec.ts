@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { inspect } from 'node:util';
 import { expect } from '@playwright/test';
@@ -98,6 +99,20 @@ test('an error answer that breaks off still tells its status', async ({ serve, c
   });
   const error = await errorOf(connect(server, { maxRetries: 0 }).profiles.retrieve('x'));
   expect(error).toMatchObject({ status: 503, message: expect.stringContaining('503: half of it') });
+});
+
+test('an error answer without an end is cut', async ({ serve, connect }) => {
+  let end: Promise<unknown> | undefined;
+  const server = await serve((_, response) => {
+    end = once(response.writeHead(500), 'close');
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(10_000)));
+    };
+    response.on('drain', more);
+    more();
+  });
+  expect(await errorOf(connect(server, { maxRetries: 0 }).profiles.retrieve('x'))).toMatchObject({ status: 500 });
+  await end;
 });
 
 test('a success that is no JSON, or no list, is an invalid answer', async ({ serve, connect }) => {

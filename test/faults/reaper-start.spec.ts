@@ -9,7 +9,7 @@ import { connectReaper, type ReaperConnection } from '../../src/reaper/holder.ts
 
 type Fixtures = {
   /** A run whose reaper notes that it was started; the run ends with the test. */
-  run: { directory: string; connect(): Promise<ReaperConnection>; starts(): number };
+  run: { directory: string; connect(): Promise<ReaperConnection>; starts(): number; environment(): string };
 };
 
 const program = pathToFileURL(join(import.meta.dirname, '../../dist/src/reaper/main.js')).href;
@@ -18,12 +18,17 @@ const test = base.extend<Fixtures>({
   run: async ({}, use, testInfo) => {
     // A socket's path may have some hundred characters only.
     const directory = mkdtempSync(join(tmpdir(), 'playwright-pool-run-'));
-    const [starts, reaper] = [testInfo.outputPath('starts'), testInfo.outputPath('reaper.mjs')];
+    const [starts, environment, reaper] = ['starts', 'environment', 'reaper.mjs'].map((name) => testInfo.outputPath(name)) as [
+      string,
+      string,
+      string,
+    ];
     writeFileSync(starts, '');
     writeFileSync(
       reaper,
-      `import { appendFileSync } from 'node:fs';
+      `import { appendFileSync, writeFileSync } from 'node:fs';
        appendFileSync(${JSON.stringify(starts)}, '.');
+       writeFileSync(${JSON.stringify(environment)}, JSON.stringify(process.env));
        await import(${JSON.stringify(program)});`,
     );
     // It ends with this process too, however that ends.
@@ -34,7 +39,12 @@ const test = base.extend<Fixtures>({
       connections.push(connection);
       return connection;
     };
-    await use({ directory, connect, starts: () => readFileSync(starts, 'utf8').length });
+    await use({
+      directory,
+      connect,
+      starts: () => readFileSync(starts, 'utf8').length,
+      environment: () => readFileSync(environment, 'utf8'),
+    });
     for (const connection of connections) connection[Symbol.dispose]();
     runner.kill();
     await once(runner, 'exit');
@@ -51,4 +61,15 @@ test('a worker that was killed before it had started the reaper is waited for, a
   writeFileSync(join(run.directory, 'reaper.starting'), '');
   await Promise.all([run.connect(), run.connect()]);
   expect(run.starts()).toBe(1);
+});
+
+test('the reaper, which outlives its worker, has no secret of its environment', async ({ run }) => {
+  process.env['PLAYWRIGHT_POOL_API_KEY'] = 'the-key';
+  try {
+    await run.connect();
+  } finally {
+    delete process.env['PLAYWRIGHT_POOL_API_KEY'];
+  }
+  expect(run.environment()).toContain('"PATH"');
+  expect(run.environment()).not.toContain('the-key');
 });

@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fromBufferPromise } from 'yauzl';
-import { runDirectory } from '../../src/reaper/ledger.ts';
+import { makeRunDirectory, runDirectory } from '../../src/reaper/ledger.ts';
 import { createClient } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
@@ -44,6 +45,7 @@ const config = (baseURL: string) => `
   },`;
 
 test('no key and no token is in anything that a run writes', async ({ start }, testInfo) => {
+  test.setTimeout(120_000);
   const data = testInfo.outputPath('service');
   await using service = await startService({ apiKey, dataDirectory: data });
   await using client = createClient({ baseURL: service.url, apiKey });
@@ -57,6 +59,11 @@ test('no key and no token is in anything that a run writes', async ({ start }, t
   });
   await expect.poll(() => run.output, { timeout: 30_000 }).toContain('in use');
   const ledger = filesIn(runDirectory(run.pid));
+  const shown = [runDirectory(run.pid), ...ledger.map(({ name }) => join(runDirectory(run.pid), name))];
+  expect(
+    shown.filter((path) => (statSync(path).mode & 0o077) !== 0),
+    'what other users can read',
+  ).toEqual([]);
   expect(ledger.map(({ name }) => name)).toContain('ledger.jsonl');
   const tokens: string[] = [];
   for await (const { cdp_ws_url, browser_live_view_url = '' } of client.browsers.list()) {
@@ -88,6 +95,21 @@ test('no key and no token is in anything that a run writes', async ({ start }, t
   const secrets = [apiKey, Buffer.from(apiKey).toString('base64').slice(0, -4), 'jwt=', ...tokens];
   const leaks = all.filter(({ content }) => secrets.some((secret) => content.includes(secret))).map(({ name }) => name);
   expect(leaks).toEqual([]);
+});
+
+test('a place for ledgers that belongs to somebody else is not used', () => {
+  test.skip(process.getuid?.() !== 0, 'only the superuser can give files away');
+  const { TMPDIR } = process.env;
+  process.env['TMPDIR'] = mkdtempSync(join(tmpdir(), 'ledgers-'));
+  try {
+    const place = dirname(makeRunDirectory(process.pid));
+    chownSync(place, 65_534, 65_534);
+    expect(() => makeRunDirectory(process.pid)).toThrow(`${place} belongs to another user`);
+  } finally {
+    rmSync(process.env['TMPDIR'], { recursive: true });
+    if (TMPDIR === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = TMPDIR;
+  }
 });
 
 type Written = { name: string; content: Buffer };

@@ -1,5 +1,7 @@
 import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createClient } from '../../src/client/index.ts';
+import { findLeased } from '../../src/reaper/give-back.ts';
 import { Ledger, runDirectory } from '../../src/reaper/ledger.ts';
 import { expect, prelude, test } from '../support/fault-runs.ts';
 import { processesWith } from '../support/processes.ts';
@@ -101,4 +103,12 @@ test('a run whose processes have ended, and that nobody has asked how, is swept,
   const run = start({ files: { 'next.spec.ts': short }, ...hosted.options({ size: 2 }) });
   expect((await run.finished()).stats).toMatchObject({ passed: 1, failed: 0 });
   await expect.poll(() => existsSync(directory), { timeout: 20_000 }).toBe(false);
+});
+
+test('of a service that takes no notice of tags nothing is taken for a lease that is another', async ({ serve }) => {
+  const listed = ['another', 'ours'].map((lease) => ({ session_id: `of-${lease}`, tags: { 'playwright-pool.lease': lease } }));
+  const url = await serve((_, response) => response.setHeader('content-type', 'application/json').end(JSON.stringify(listed)));
+  await using client = createClient({ baseURL: url, apiKey: 'the-key' });
+  expect(await findLeased(client, { lease: 'ours' })).toMatchObject({ session_id: 'of-ours' });
+  expect(await findLeased(client, { lease: 'gone' })).toBeUndefined();
 });

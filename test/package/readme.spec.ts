@@ -78,6 +78,8 @@ test('each option and fixture is in the tables of README', async ({}) => {
 
 test('docs/api.md is what the types say', async ({}) => {
   await execute(process.execPath, [join(root, 'scripts/api-reference.mjs'), '--check']);
+  const headings = (await readFile(join(root, 'docs/api.md'), 'utf8')).match(/^###.*$/gm)!;
+  expect(headings.filter((heading, index) => heading === '###' || headings.indexOf(heading) < index)).toEqual([]);
 });
 
 async function documents(): Promise<string[]> {

@@ -5,7 +5,8 @@ import { gunzipSync } from 'node:zlib';
 import Kernel, { BadRequestError } from '@onkernel/sdk';
 import { expect } from '@playwright/test';
 import { type AuditLog, type Client, createClient, ServiceError } from '../../src/client/index.ts';
-import { dataDirectory, test as base, type Call, type TestService } from '../support/service.ts';
+import { startService } from '../../src/service/service.ts';
+import { callerOf, dataDirectory, test as base, type Call, type TestService } from '../support/service.ts';
 
 type Fixtures = { client: Client; kernel: Kernel };
 
@@ -222,6 +223,20 @@ test('neither a token nor a secret gets into a record or the database', async ({
   const stored = await readFile(`${directory}/service.db`, 'latin1');
   expect(stored.includes('/audit-logs')).toBe(true);
   for (const text of [secret, apiKey, other.key.slice(-32)]) expect(stored.includes(text), text).toBe(false);
+});
+
+test('a key that a URL cannot hold as it is stays out of records, too', async () => {
+  const apiKey = 'a key/of +somebody=';
+  await using service = await startService({ apiKey });
+  const call = callerOf(service);
+  await call('GET', `/profiles/${encodeURIComponent(apiKey)}`);
+  expect((await call('GET', `/audit-logs?${at}`)).body).toMatchObject([{ path: '/profiles/[redacted]' }]);
+});
+
+test('of what a caller says of itself the beginning is kept', async ({ service: { call } }) => {
+  await call('GET', `/profiles/${'x'.repeat(5000)}`, undefined, { 'user-agent': 'y'.repeat(5000) });
+  const [{ path, user_agent }] = (await call('GET', `/audit-logs?${at}`)).body;
+  expect([path, user_agent]).toEqual([`/profiles/${'x'.repeat(2048 - 10)}`, 'y'.repeat(512)]);
 });
 
 test('a key of a project does not see the records of the organization', async ({ service }) => {

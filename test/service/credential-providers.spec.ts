@@ -212,7 +212,7 @@ test('a test lists the vaults that the token opens, and says what is wrong other
     [({ headers }, response) => response.writeHead(403).end(headers.authorization), ['refuses the token', '403']],
     [(_, response) => response.end('<title>Welcome</title>'), ['something else than a vault']],
     [(_, response) => response.setHeader('content-type', 'application/json').end('{"vaults":[]}'), ['something else than a vault']],
-    [(_, response) => response.end('x'.repeat(17 * 1024 * 1024)), ['something else than a vault']],
+    [(_, response) => response.end(JSON.stringify([{ id: 'v', name: 'x'.repeat(17 * 1024 * 1024) }])), ['something else than a vault']],
     [(_, response) => response.socket!.resetAndDestroy(), ['cannot be reached']],
   ];
   for (const [answer, words] of answers) {

@@ -105,6 +105,17 @@ test('a query that does not fit is refused by the name of the parameter', async 
   }
 });
 
+test('a body that is no text is refused, and of many mistakes the first are named', async ({ call }) => {
+  const send = async (body: Buffer) => {
+    const answer = await call('POST', '/things/a/echo', { body, headers: { 'content-type': 'application/json' } });
+    return { status: answer.status, ...((await answer.json()) as { message: string; details?: unknown[] }) };
+  };
+  expect(await send(Buffer.from('{"a":1}\xff', 'latin1'))).toMatchObject({ status: 400, message: 'the body is not UTF-8 text' });
+  const unknown = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`x${index}`, 1]));
+  const { status, details } = await send(Buffer.from(JSON.stringify(unknown)));
+  expect([status, details!.length]).toEqual([400, 20]);
+});
+
 test('a JSON body is read by its content type, and may be absent where all is optional', async ({ call }) => {
   const send = (body: string | undefined, type: string | undefined) =>
     call('POST', '/things/a/echo', {

@@ -166,9 +166,11 @@ limited(
     await client.projects.limits.update(id, { max_concurrent_sessions: 1 });
     expect(await countsOf(call, 'ci')).toEqual({ available_count: 0, acquired_count: 1 });
     expect((await call('GET', `/browsers/${leased.session_id}`)).status).toBe(200);
-    await client.projects.limits.update(id, { max_concurrent_sessions: 0, max_pooled_sessions: 2 });
+    await client.projects.limits.update(id, { max_concurrent_sessions: 3, max_pooled_sessions: 2 });
+    // The pool leaves the third one to others.
+    expect((await start(call)).status).toBe(200);
     await idle(call, 'ci').toBe(1);
-    await client.projects.limits.update(id, { max_pooled_sessions: 0 });
+    await client.projects.limits.update(id, { max_concurrent_sessions: 0, max_pooled_sessions: 0 });
     await idle(call, 'ci').toBe(2);
   },
 );

@@ -34,7 +34,7 @@ test.describe('leases', () => {
     testPools: { createFull, lease, acquire },
   }) => {
     const pool = await createFull({ size: 1 });
-    const first = await lease(pool, { name: 'first', tags: { a: 'b' } });
+    const first = await lease(pool, { name: 'first', tags: { a: 'b' }, startUrl: 'data:text/html,first' });
     const { token } = first;
     const served: string[] = [];
     const waiting = ['second', 'third', 'fourth'].map(async (name) => {
@@ -45,7 +45,7 @@ test.describe('leases', () => {
     for (const name of ['second', 'third', 'fourth']) {
       pool.release(first.id, true);
       await expect.poll(() => served.at(-1)).toBe(name);
-      expect(first).toMatchObject({ name, tags: undefined });
+      expect(first).toMatchObject({ name, tags: undefined, startUrl: undefined });
     }
     expect(await Promise.all(waiting)).toEqual([first, first, first]);
     expect(first.token).not.toBe(token);

@@ -81,7 +81,7 @@ test('the page is not stored, sends no referrer, and runs nothing but its own sc
     'x-content-type-options': 'nosniff',
   });
   const policy = headers['content-security-policy']!;
-  expect(policy).toContain("default-src 'none'");
+  for (const rule of ["default-src 'none'", "frame-ancestors 'self'"]) expect(policy).toContain(rule);
   expect(policy).not.toContain('unsafe');
   const [, nonce] = /script-src 'nonce-([^']+)'/.exec(policy)!;
   expect((await page.reload())!.headers()['content-security-policy']).not.toContain(nonce!);
@@ -100,6 +100,7 @@ test('the video comes in the parts that a player asks for', async ({ url, videos
   expect(whole.headers.get('content-type')).toBe('video/webm');
   expect(whole.headers.get('accept-ranges')).toBe('bytes');
   expect(whole.headers.get('x-content-type-options')).toBe('nosniff');
+  expect(whole.headers.get('cache-control')).toBe('private, no-cache');
   expect(Buffer.from(await whole.arrayBuffer())).toEqual(videos.whole);
   const part = await fetch(address, { headers: { range: 'bytes=10-19' } });
   expect(part.status).toBe(206);

@@ -48,6 +48,18 @@ test('pools, profiles and the key are there again after a restart, sessions are 
   expect((await again('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
 });
 
+test('what lies in a data directory is for its owner alone, also where others may look into it', async ({}, testInfo) => {
+  const directory = dataDirectory(testInfo);
+  await mkdir(directory, { mode: 0o755 });
+  await using service = await startService({ dataDirectory: directory });
+  const credential = { name: 'ann', domain: 'shop.example', values: { password: 'correct horse' } };
+  expect((await callerOf(service)('POST', '/credentials', credential)).status).toBe(201);
+  const names = await readdir(directory);
+  expect(names).toEqual(expect.arrayContaining(['api-key', 'profiles', 'replays', 'secrets-key', 'service.db', 'sessions']));
+  const modes = await Promise.all(names.map(async (name) => [name, (await stat(join(directory, name))).mode & 0o077]));
+  expect(modes.filter(([, others]) => others !== 0)).toEqual([]);
+});
+
 test('what a killed service left of its sessions is removed by the next one', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   await mkdir(join(directory, 'sessions', 'left', 'root'), { recursive: true });
