@@ -106,7 +106,7 @@ test('a query that does not fit is refused by the name of the parameter', async 
 });
 
 test('a body that is no text is refused, and of many mistakes the first are named', async ({ call }) => {
-  const send = async (body: Buffer) => {
+  const send = async (body: Buffer<ArrayBuffer>) => {
     const answer = await call('POST', '/things/a/echo', { body, headers: { 'content-type': 'application/json' } });
     return { status: answer.status, ...((await answer.json()) as { message: string; details?: unknown[] }) };
   };
