@@ -29,6 +29,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
     'browser pools': (projectId) => pools.list(projectId).length,
     profiles: (projectId) => profiles.countOf(projectId),
     proxies: (projectId) => proxies.countOf(projectId),
+    credentials: (projectId) => credentials.countOf(projectId),
     'auth connections': (projectId) => connectionRecords.countOf(projectId),
     deployments: (projectId) => deployments.countOf(projectId),
     'API keys': (projectId) => apiKeys.countOf(projectId),

@@ -77,7 +77,7 @@ test('the query holds comma-joined arrays and bracketed objects, and an empty va
 });
 
 test('a query of many parameters is read in a moment', async () => {
-  const search = new URLSearchParams(Array.from({ length: 20_000 }, () => ['search_user_id', ',']));
+  const search = new URLSearchParams(Array.from({ length: 12_000 }, () => ['search_user_id', ',']));
   expect(() => readQuery(contract.auditLogs.list, search)).toThrow(/search_user_id: Too big/);
   // The time that it took counts.
   await setImmediate();

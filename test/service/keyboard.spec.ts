@@ -46,6 +46,20 @@ test.describe('typing', () => {
     expect((await seen(ours, 'input')).map(({ data }) => data)).toEqual(['a', 'b', 'é', '日']);
   });
 
+  test('with pauses begins at once, however long the text is', async ({ session, site, connect }) => {
+    const ours = await openPage(await connect(session), await site(field));
+    const over = new AbortController();
+    const letters = ['🇯🇵', 'e\u0301', '日'];
+    const typed = session.computer.perform(
+      { type: 'type_text', type_text: { text: letters.join('').repeat(30_000), delay: 10 } },
+      over.signal,
+    );
+    const refused = expect(typed).rejects.toThrow('enough');
+    await expect.poll(async () => (await seen(ours, 'input')).slice(0, 4).map(({ data }) => data)).toEqual([...letters, letters[0]]);
+    over.abort(new Error('enough'));
+    await refused;
+  });
+
   for (const [what, text] of [
     ['keys', 'abcdefghi '.repeat(100)],
     ['letters without keys', 'äöüß日本語éàç'.repeat(1000)],

@@ -122,17 +122,25 @@ test('one active project always stays, and the oldest is the default one', async
   await client.projects.delete(second.id);
 });
 
-test('a project is deleted when it has no session, pool, profile and key any more', async ({ client, callWith, service }) => {
+test('a project is deleted when it has no session, pool, profile, proxy, credential and key any more', async ({
+  client,
+  callWith,
+  service,
+}) => {
   const project = await client.projects.create({ name: 'full' });
   const call = callWith(service.apiKey, project.id);
   const { body: session } = await call('POST', '/browsers', { headless: true });
   const { body: pool } = await call('POST', '/browser_pools', { size: 1, headless: true });
   const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
+  const { body: proxy } = await call('POST', '/proxies', { type: 'custom', config: { host: 'proxy.example', port: 3128 } });
+  const { body: credential } = await call('POST', '/credentials', { name: 'shop', domain: 'shop.example', values: { password: 'secret' } });
   const { body: key } = await call('POST', '/org/api_keys', { name: 'robot', project_id: project.id });
   for (const [kind, path] of [
     ['browser sessions', `/browsers/${session.session_id}`],
     ['browser pools', `/browser_pools/${pool.id}`],
     ['profiles', `/profiles/${profile.id}`],
+    ['proxies', `/proxies/${proxy.id}`],
+    ['credentials', `/credentials/${credential.id}`],
     ['API keys', `/org/api_keys/${key.id}`],
   ]) {
     const refused = client.projects.delete(project.id);

@@ -6,6 +6,9 @@ import { keyDown, keyUp } from './pressed-keys.ts';
 /** Answers that may be outstanding. A page works through the keys in their order anyway. */
 const mostUnanswered = 40;
 
+/** A letter may be of many characters; one of more is inserted in parts. */
+const longestLetter = 1000;
+
 /** Runs of characters that have keys, unless something joins them, such as an accent. */
 const runsOfKeys = /((?:\r\n|[\t\n\r -~](?![\p{Grapheme_Extend}\p{Spacing_Mark}\u200d]))+)/u;
 
@@ -19,7 +22,7 @@ export async function typeText(page: ActedPage, { text, delay }: { text: string;
   };
   for (const [index, run] of text.split(runsOfKeys).entries()) {
     const isOfKeys = index % 2 === 1;
-    for (const character of isOfKeys ? (run.match(/\r\n|./gs) ?? []) : insertions(run, delay)) {
+    for (const character of isOfKeys ? keyed(run) : insertions(run, delay)) {
       if (isOfKeys) {
         const key = keyOfCharacter(character)!;
         sent.push(page.send('Input.dispatchKeyEvent', keyDown(key, 0)), page.send('Input.dispatchKeyEvent', keyUp(key, 0)));
@@ -35,10 +38,19 @@ export async function typeText(page: ActedPage, { text, delay }: { text: string;
   await Promise.all(sent);
 }
 
+function* keyed(run: string): Generator<string> {
+  for (const [character] of run.matchAll(/\r\n|./gs)) yield character;
+}
+
 /** What is inserted at once: letter by letter only where each has its pause. */
-function insertions(run: string, delay: number): string[] {
-  if (run === '') return [];
-  return delay === 0 ? [run] : Array.from(new Intl.Segmenter().segment(run), ({ segment }) => segment);
+function* insertions(run: string, delay: number): Generator<string> {
+  const letters = new Intl.Segmenter();
+  for (let at = 0; at < run.length;) {
+    // To find a letter takes the longer the longer the whole text is.
+    const inserted = delay === 0 ? run : letters.segment(run.slice(at, at + longestLetter)).containing(0)!.segment;
+    yield inserted;
+    at += inserted.length;
+  }
 }
 
 function movesFocus({ key }: Key): boolean {

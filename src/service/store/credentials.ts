@@ -110,6 +110,11 @@ export class CredentialStore {
     return this.#secrets.open(totp_secret, totpPlace(id));
   }
 
+  countOf(projectId: string): number {
+    const row = this.#database.prepare('SELECT count(*) AS count FROM credentials WHERE project_id = ?').get(projectId);
+    return (row as { count: number }).count;
+  }
+
   #row(projectId: string, idOrName: string): Row {
     const select = (column: 'id' | 'name') =>
       this.#database.prepare(`${selectCredentials} WHERE project_id = ? AND ${column} = ?`).get(projectId, idOrName) as Row | undefined;
