@@ -113,6 +113,19 @@ test('of what a page calls its parts the beginning is read', async ({ sessions, 
   expect(await page.state()).toMatchObject({ kind: 'asks', form: { fields: [{ placeholder: long.slice(0, 1000) }] } });
 });
 
+test('what a page says has no control characters, which would command a terminal that shows it', async ({ sessions, origin, serve }) => {
+  const html =
+    '<form><p role="alert">Wrong&#27;[2J\u0007 code</p><label>Your&#27;[31m code <input name="code"></label><button>Log in</button></form>';
+  serve.fixtures = [{ name: 'commands', html, fields: [] }];
+  const session = await sessions.create(settings);
+  const options = { domain: new URL(origin).host, signal: AbortSignal.timeout(30_000) };
+  await using page = await LoginPage.open(session, { ...options, loginUrl: `${origin}/0` });
+  expect(await page.state()).toMatchObject({
+    kind: 'asks',
+    form: { website_error: 'Wrong [2J code', fields: [{ label: 'Your [31m code' }] },
+  });
+});
+
 function summary(state: LoginState) {
   if (state.kind === 'logged_in') return { kind: state.kind };
   const { fields, choices, website_error: error, external_action_message: external } = state.form;

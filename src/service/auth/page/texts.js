@@ -123,7 +123,7 @@ globalThis.texts = (() => {
 
   function clean(text) {
     return (text ?? '')
-      .replace(/\s+/g, ' ')
+      .replace(/[\s\p{Cc}]+/gu, ' ')
       .replace(/\s*[*:：＊]+\s*$/u, '')
       .trim();
   }
