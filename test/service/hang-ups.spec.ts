@@ -69,3 +69,18 @@ test('a caller that breaks off its body is no error of the service', async ({ se
   console.error = original;
   expect(logged).toEqual([]);
 });
+
+test('bytes whose caller hung up before they were sent are let go, which is no error of the service', async ({ server, noticed }) => {
+  const logged: unknown[][] = [];
+  const original = console.error;
+  console.error = (...parts) => logged.push(parts);
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+  socket.write(`GET /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  await expect.poll(() => noticed.polls).toBe(1);
+  socket.destroy();
+  await expect.poll(() => noticed.aborts).toBe(1);
+  noticed.finishPoll();
+  await expect.poll(() => noticed.closedStreams).toBe(1);
+  console.error = original;
+  expect(logged).toEqual([]);
+});

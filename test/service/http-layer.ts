@@ -29,6 +29,7 @@ const contract = {
   put: operation({ method: 'PUT', path: '/things/{id}', summary: '', responses: { 201: empty }, errors: [] }),
   remove: operation({ method: 'DELETE', path: '/things/{id}', summary: '', responses: { 204: empty }, errors: [] }),
   poll: operation({ method: 'POST', path: '/poll', summary: '', responses: { 200: json(z.unknown()), 204: empty }, errors: [] }),
+  pollBytes: operation({ method: 'GET', path: '/poll', summary: '', responses: { 200: octets() }, errors: [] }),
   download: operation({ method: 'GET', path: '/bytes', summary: '', responses: { 200: octets() }, errors: [] }),
   downloadLess: operation({ method: 'GET', path: '/less', summary: '', responses: { 200: octets() }, errors: [] }),
   upload: operation({ method: 'PUT', path: '/bytes', summary: '', body: octets(), responses: { 200: json(z.unknown()) }, errors: [] }),
@@ -89,6 +90,12 @@ function handlersOf(noticed: Noticed): HandlerTree<typeof contract> {
       noticed.polls += 1;
       signal.addEventListener('abort', () => (noticed.aborts += 1));
       return new Promise((resolve) => (noticed.finishPoll = resolve));
+    },
+    async pollBytes({ signal }) {
+      noticed.polls += 1;
+      signal.addEventListener('abort', () => (noticed.aborts += 1));
+      await new Promise((resolve) => (noticed.finishPoll = resolve));
+      return { stream: bytes(noticed) };
     },
     download: () => ({ stream: bytes(noticed), size: 64 * 1024 * 1024 }),
     downloadLess: () => ({ stream: Readable.from([Buffer.alloc(10)]), size: 20 }),

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import parseRange from 'range-parser';
@@ -41,7 +42,12 @@ export async function toAnswer(
   const length = bytes.size !== undefined && { 'content-length': bytes.size };
   const disposition = bytes.fileName !== undefined && { 'content-disposition': `attachment; filename="${bytes.fileName}"` };
   outgoing.writeHead(status, { 'content-type': response.mediaType, ...length, ...disposition, ...bytes.headers });
-  await pipeline(bytes.size === undefined ? bytes.stream : whole(bytes.stream, bytes.size), outgoing);
+  try {
+    await pipeline(bytes.size === undefined ? bytes.stream : whole(bytes.stream, bytes.size), outgoing);
+  } finally {
+    // From Node 24 on, the pipeline to a caller who has hung up already leaves the stream open.
+    if (bytes.stream instanceof Readable) bytes.stream.destroy();
+  }
   return RESPONSE_ALREADY_SENT;
 }
 

@@ -132,9 +132,11 @@ function answerError(error: unknown, context: AppContext): Response {
   return Response.json(errorBody(answer), { status: answer.status, headers: errorHeaders(answer) });
 }
 
-/** The caller went away in the middle of its body or of its answer. */
+const hangUpCodes = new Set<unknown>(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE', 'ECONNRESET']);
+
+/** The caller went away before its answer, or in the middle of that or of its body. */
 function isHangUp(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.code === 'ECONNRESET');
+  return error instanceof Error && 'code' in error && hangUpCodes.has(error.code);
 }
 
 async function registerUser(context: AppContext, addUser: (pid: number) => boolean): Promise<Response> {
