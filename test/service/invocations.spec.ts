@@ -287,6 +287,22 @@ test('after a restart deployments run, and what ran has failed', async ({}, test
   await begun(client, 'wait');
 });
 
+test('what has ended is kept for a week, and what runs for as long as it runs', async ({}, testInfo) => {
+  const { createClient } = await import('../../src/client/index.ts');
+  const clock = new TestClock();
+  await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  const running = await started(client, (await deployed(client, appOf({ say: "() => console.log('said')" }))).id);
+  const failed = await started(client, (await deployed(client, 'nonsense(', { version: '2' })).id);
+  const { id } = await client.invocations.create({ app_name: 'app', action_name: 'say' });
+  const left = async () =>
+    [...(await collect(client.deployments.list())), ...(await collect(client.invocations.list()))].map(({ id }) => id);
+  clock.advance(7 * 24 * 3600 * 1000);
+  expect(await left()).toEqual([failed.id, running.id, id]);
+  clock.advance(3600 * 1000);
+  expect(await left()).toEqual([running.id]);
+});
+
 async function deployedIn(client: Client, module: string, options: { headers: Record<string, string> }): Promise<{ id: string }> {
   const { zipOf } = await import('../support/uploads.ts');
   const file = await zipOf([{ name: 'index.mjs', content: module }]);
