@@ -1,3 +1,4 @@
+import Libsql from 'libsql';
 import { expect } from '@playwright/test';
 import { callerOf, dataDirectory, test } from '../support/service.ts';
 import { startService } from '../../src/service/service.ts';
@@ -211,4 +212,22 @@ test('connections outlive the service', async ({}, testInfo) => {
   }
   await using service = await startService(options);
   expect((await callerOf(service)('GET', '/auth/connections')).body).toEqual([created]);
+});
+
+test('a login that a killed service has left has failed when the next one begins', async ({}, testInfo) => {
+  const options = { dataDirectory: dataDirectory(testInfo) };
+  const login = { id: 'flow', type: 'LOGIN', status: 'IN_PROGRESS', step: 'SUBMITTING', startedAt: 1, expiresAt: Date.now() + 60_000 };
+  let path: string;
+  {
+    await using service = await startService(options);
+    path = `/auth/connections/${(await callerOf(service)('POST', '/auth/connections', ann)).body.id}`;
+  }
+  const database = new Libsql(`${options.dataDirectory}/service.db`);
+  database.prepare('UPDATE auth_connections SET flow = ?').run(JSON.stringify(login));
+  database.close();
+  await using service = await startService(options);
+  const call = callerOf(service);
+  const failed = { flow_status: 'FAILED', error_code: 'flow_failed', error_message: expect.stringContaining('the service ended') };
+  expect((await call('GET', path)).body).toMatchObject(failed);
+  expect((await call('GET', `${path}/timeline`)).body).toHaveLength(1);
 });
