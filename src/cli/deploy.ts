@@ -12,7 +12,7 @@ type DeployOptions = ConnectionOptions & {
   entrypoint?: string;
   appVersion: string;
   force?: boolean;
-  env: Record<string, string>;
+  env?: Record<string, string>;
   json?: boolean;
 };
 
@@ -36,7 +36,7 @@ export function deployCommand(env: NodeJS.ProcessEnv): Command {
     .option('--entrypoint <file>', `its module, by a path in the directory (default: the first of ${usualEntrypoints.join(', ')})`)
     .option('--app-version <version>', 'the version that it is to be', 'latest')
     .option('--force', 'take the place of a running deployment of that version')
-    .option('-e, --env <name=value>', 'a variable for it; NAME alone takes the value from this environment', variable(env), {})
+    .option('-e, --env <name=value>', 'a variable for it; NAME alone takes the value from this environment', variable(env))
     .option('--json', 'print JSON')
     .addHelpText('after', examples)
     .action((directory: string, options: DeployOptions) => interruptible((signal) => deploy(resolve(directory), options, env, signal)));
@@ -52,7 +52,7 @@ async function deploy(directory: string, options: DeployOptions, env: NodeJS.Pro
         entrypoint_rel_path: entrypoint,
         version: options.appVersion,
         force: options.force ?? false,
-        env_vars: options.env,
+        ...(options.env && { env_vars: options.env }),
       },
       { signal, timeout: uploadTimeoutMs },
     );
@@ -91,7 +91,7 @@ async function usualEntrypoint(directory: string): Promise<string> {
   throw new CommandError(`${directory} has none of ${usualEntrypoints.join(', ')}: name its module with --entrypoint`, exitCodes.usage);
 }
 
-function variable(env: NodeJS.ProcessEnv): (text: string, before: Record<string, string>) => Record<string, string> {
+function variable(env: NodeJS.ProcessEnv): (text: string, before?: Record<string, string>) => Record<string, string> {
   return (text, before) => {
     const end = text.indexOf('=');
     const name = end === -1 ? text : text.slice(0, end);
