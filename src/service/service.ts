@@ -80,8 +80,8 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
   const { dataDirectory, clock = systemClock } = options;
   const directory = dataDirectory ?? (await mkdtemp(join(tmpdir(), 'playwright-pool-')));
   const database = await openStore(dataDirectory);
-  const isInPlace = dataDirectory === undefined ? () => true : placeOf(join(dataDirectory, databaseFile));
   try {
+    const isInPlace = dataDirectory === undefined ? () => true : placeOf(join(dataDirectory, databaseFile));
     const sessionsDirectory = join(directory, 'sessions');
     if (dataDirectory !== undefined) {
       await endOrphans(sessionsDirectory);

@@ -110,7 +110,7 @@ export class Encoder {
       niceness,
       ...(sandbox !== undefined && { sandbox }),
     }).catch(async (error: unknown) => {
-      await removeTree(userDataDirectory);
+      await removeTree(userDataDirectory).catch(() => {});
       throw error;
     });
     void chromium.exited.then(() => removeTree(userDataDirectory)).catch(() => {});
