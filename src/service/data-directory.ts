@@ -21,6 +21,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isRunning } from './is-running.ts';
+import { errorCode } from './system-error.ts';
 
 /** How a running service is reached; kept in its data directory, readable by its user alone. */
 export type ServiceRecord = { pid: number; url: string; apiKey: string };
@@ -64,9 +65,8 @@ export function makeDataDirectory(dataDirectory: string): void {
     mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
     accessSync(dataDirectory, constants.W_OK);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
     const advice = 'set PLAYWRIGHT_POOL_DATA_DIR to one that can';
-    throw new Error(`the data directory ${dataDirectory} cannot be written (${code}): ${advice}`, { cause: error });
+    throw new Error(`the data directory ${dataDirectory} cannot be written (${errorCode(error)}): ${advice}`, { cause: error });
   }
 }
 
@@ -168,7 +168,7 @@ function claimStart(dataDirectory: string): Disposable | undefined {
     writeFileSync(file, String(process.pid), { flag: 'wx', mode: 0o600 });
     return { [Symbol.dispose]: () => rmSync(file, { force: true }) };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (errorCode(error) !== 'EEXIST') throw error;
   }
   if (isLeftBehind(file)) rmSync(file, { force: true });
   return undefined;

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { errorCode } from './system-error.ts';
 
 /** Whether there is a process of this id, and it has not ended. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return errorCode(error) === 'EPERM';
   }
   return !isZombie(pid);
 }

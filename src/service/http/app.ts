@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
 import { operationsOf, type Operation, type OperationTree } from '../../contract/operation.ts';
 import type { Clock } from '../clock.ts';
+import { errorCode } from '../system-error.ts';
 import { toAnswer } from './answer.ts';
 import type { Auditor } from './audit.ts';
 import { errorBody, errorHeaders, toOperationError } from './error-answer.ts';
@@ -132,11 +133,11 @@ function answerError(error: unknown, context: AppContext): Response {
   return Response.json(errorBody(answer), { status: answer.status, headers: errorHeaders(answer) });
 }
 
-const hangUpCodes = new Set<unknown>(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE', 'ECONNRESET']);
+const hangUpCodes = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE', 'ECONNRESET']);
 
 /** The caller went away before its answer, or in the middle of that or of its body. */
 function isHangUp(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && hangUpCodes.has(error.code);
+  return hangUpCodes.has(errorCode(error) ?? '');
 }
 
 async function registerUser(context: AppContext, addUser: (pid: number) => boolean): Promise<Response> {

@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import Libsql from 'libsql';
+import { errorCode } from '../system-error.ts';
 import { migrations } from './migrations.ts';
 
 export type Database = Libsql.Database;
@@ -32,7 +33,7 @@ export async function openDatabase(file?: string): Promise<Database> {
       return database;
     } catch (error) {
       closeDatabase(database);
-      if (!(error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY')) throw error;
+      if (errorCode(error) !== 'SQLITE_BUSY') throw error;
       if (attempt === 5) throw new DatabaseInUseError(`the database ${file} is in use by another service`);
       await setTimeout(10 + Math.random() * 40);
     }
@@ -67,7 +68,7 @@ export function closeDatabase(database: Database, isInPlace = true): void {
 
 /** Whether a write failed because what must be unique is taken. */
 export function isTaken(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_CONSTRAINT');
+  return errorCode(error)?.startsWith('SQLITE_CONSTRAINT') ?? false;
 }
 
 /** Does all of `work` or nothing of it, and throws what `work` throws: libsql's own function hides that where the database has rolled back already. */
