@@ -60,7 +60,7 @@ export class EntryTree {
   }
 
   /**
-   * Checks where a symbolic link points to, as far as the entries are known. Throws `unsafe_link` for what is not within the directory.
+   * Checks where a symbolic link points to, once all entries are known. Throws `unsafe_link` for what is not within the directory.
    * A link must not lead through another link, after which `..` would mean something else.
    */
   checkSymlink(entry: string, target: string): void {

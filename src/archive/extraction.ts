@@ -65,8 +65,6 @@ export class Extraction {
         break;
       case 'symlink':
         this.#symlinks.push({ name, file: this.#place(name, 'symlink'), target: linkname, time: timeOf(header) });
-        // What it leads through may still come: `finish` looks once more.
-        this.#tree.checkSymlink(name, linkname);
         break;
       case 'link': {
         const target = path.join(this.#directory, this.#tree.linkedFile(linkname, name));
@@ -82,6 +80,7 @@ export class Extraction {
   /** Makes the links, so that nothing was written through one, and gives directories their modes and times. */
   async finish(): Promise<void> {
     await this.#writes.settled();
+    // Now that all is known that they may lead through.
     for (const { name, target } of this.#symlinks) this.#tree.checkSymlink(name, target);
     for (const { file, target } of this.#hardLinks) {
       await this.#turns.next();

@@ -80,7 +80,7 @@ class Place {
   /** With what the stream is to be opened, so that nothing is missed. */
   query(): Query {
     this.#again = this.#count;
-    return { ...this.#query, since: this.#last ?? this.#since() };
+    return { since: this.#last ?? this.#since() };
   }
 
   /** Whether an event has not come before, and is more than a sign of life. */

@@ -60,13 +60,12 @@ export class UnfinishedDownload {
   }
 }
 
-/** The lines that were written to their end. */
 async function linesOf(file: string): Promise<string[]> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
     throw error;
   });
-  return text.split('\n').slice(0, -1);
+  return text.split('\n');
 }
 
 async function intactChunks(part: FileHandle, lines: string[]): Promise<JournalLine[]> {
@@ -83,7 +82,7 @@ async function intactChunks(part: FileHandle, lines: string[]): Promise<JournalL
   return intact;
 }
 
-/** `undefined` for a line that the disk has lost, as one of zeros after a power cut. */
+/** `undefined` for a line that was cut off, or that the disk has lost, as one of zeros after a power cut. */
 function chunkIn(text: string): JournalLine | undefined {
   try {
     return JSON.parse(text) as JournalLine;

@@ -20,12 +20,22 @@ for (const [what, code, entries] of [
   ['a link to an absolute path', 'unsafe_link', [{ name: 'Default/link', type: 'symlink', linkname: '/etc/passwd' }]],
   ['a link out of the directory', 'unsafe_link', [{ name: 'Default/link', type: 'symlink', linkname: '../../escaped' }]],
   ['a link to the directory above', 'unsafe_link', [{ name: 'link', type: 'symlink', linkname: '..' }]],
+  ['a link to what is no UTF-8', 'unsafe_link', [{ name: 'link', type: 'symlink', linkname: 'a\ufffd' }]],
+  ['a link with a very long target', 'unsafe_link', [{ name: 'link', type: 'symlink', linkname: 'a/'.repeat(513) }]],
   [
     'a link through a link',
     'unsafe_link',
     [
       { name: 'a/b/up', type: 'symlink', linkname: '..' },
       { name: 'out', type: 'symlink', linkname: 'a/b/up/../..' },
+    ],
+  ],
+  [
+    'a link through a link, past names that are none',
+    'unsafe_link',
+    [
+      { name: 'a/b/up', type: 'symlink', linkname: '..' },
+      { name: 'out', type: 'symlink', linkname: 'a/.//b/up/../..' },
     ],
   ],
   [

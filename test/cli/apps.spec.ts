@@ -75,7 +75,7 @@ const test = base.extend<Fixtures>({
 const source = appOf(
   {
     greet:
-      "({ name }) => { console.log('greeting \\x1b[31m' + name); return { text: greeting + ' ' + name, token: process.env.TOKEN, git: existsSync('.git') }; }",
+      "({ name }) => { console.log('greeting \\x1b[31m' + name); return { text: greeting + ' ' + name, token: process.env.TOKEN, place: process.env.PLACE, git: existsSync('.git') }; }",
     fail: "() => { throw new Error('not today') }",
     wait: "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }",
     loop: "() => { console.log('looping'); for (;;); }",
@@ -86,22 +86,23 @@ const source = appOf(
 test('the commands deploy a directory, invoke its actions, and print logs and invocations', async ({ serve, run, start, application }) => {
   const { client } = await serve();
   const directory = await application(source);
-  const deployed = await run('deploy', directory, '--app-version', '1.0', '--env', 'TOKEN', '--json');
-  expect(deployed).toMatchObject({
+  expect(await run('deploy', directory, '--app-version', '1.0')).toMatchObject({
     code: 0,
+    stdout: '',
     stderr: expect.stringMatching(/^loaded\nDeployed app 1\.0, with the actions greet, fail, wait, loop/),
   });
-  const { id } = JSON.parse(deployed.stdout) as Deployment;
   const again = await run('deploy', directory, '--app-version', '1.0');
   expect(again).toMatchObject({
     code: 1,
     stdout: '',
     stderr: expect.stringMatching(/has failed: the version 1\.0 .* deploy with force/),
   });
+  const deployed = await run('deploy', directory, '--app-version', '1.0', '--force', '--env', 'TOKEN', '--env', 'PLACE=a=b', '--json');
+  const { id } = JSON.parse(deployed.stdout) as Deployment;
 
   const greeted = await run('invoke', 'app', 'greet', '--app-version', '1.0', '--payload', '{"name":"Ann"}');
   expect(greeted).toMatchObject({ code: 0, stderr: 'loaded\ngreeting \\u001b[31mAnn\n' });
-  expect(JSON.parse(greeted.stdout)).toEqual({ text: 'Hello Ann', token: 'from the environment', git: false });
+  expect(JSON.parse(greeted.stdout)).toEqual({ text: 'Hello Ann', token: 'from the environment', place: 'a=b', git: false });
   const failed = await run('invoke', 'app', 'fail', '--app-version', '1.0');
   expect(failed).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/has failed: Error: not today\n$/) });
   const begun = await run('invoke', 'app', 'wait', '--app-version', '1.0', '--async');
@@ -145,10 +146,14 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
     code: 1,
     stderr: 'playwright-pool: there is neither a deployment nor an invocation nowhere\n',
   });
-  expect(await run('invoke', 'app', 'greet', '--payload', '{name}')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('must be JSON'),
-  });
+  for (const [args, said] of [
+    [['invoke', 'app', 'greet', '--payload', '{name}'], 'must be JSON'],
+    [['invoke', 'app', 'greet', '--timeout', '9'], 'from 10 to 3600'],
+    [['deploy', directory, '--env', 'NOT_THERE'], 'There is no variable NOT_THERE'],
+    [['deploy', join(directory, 'node_modules')], 'name its module with --entrypoint'],
+  ] as const) {
+    expect(await run(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(said) });
+  }
   for (const command of ['deploy', 'deployments', 'logs', 'invoke', 'invocations']) {
     expect((await run(command, '--help')).stdout, command).toMatch(/playwright-pool/);
   }
@@ -180,6 +185,32 @@ test('what a service was running ends with it, also when it is killed, and the n
       status_reason: 'the service ended before it was done',
     });
   }
-  const greeted = await run('invoke', 'app', 'greet', '--payload', '{"name":"Bob"}');
-  expect(JSON.parse(greeted.stdout)).toMatchObject({ text: 'Hello Bob' });
+  const greeted = await run('invoke', 'app', 'greet', '--payload', '{"name":"Bob"}', '--json');
+  expect(JSON.parse(greeted.stdout)).toMatchObject({ status: 'succeeded', output: expect.stringContaining('Hello Bob') });
+});
+
+test('an interrupted deployment is deleted, and who interrupts twice does not wait for that', async ({ serve, start, application }) => {
+  const { process, client } = await serve();
+  const directory = await application("console.log('loading'); await new Promise((done) => setTimeout(done, 600_000));");
+  const loading = async () => {
+    const cli = start('deploy', directory);
+    await expect.poll(() => cli.output).toContain('loading');
+    return cli;
+  };
+  const once = await loading();
+  once.child.kill('SIGINT');
+  expect((await once.exited).code).toBe(130);
+  expect((await collect(client.deployments.list())).map(({ status }) => status)).toEqual(['stopped']);
+
+  const twice = await loading();
+  process.child.kill('SIGSTOP');
+  try {
+    const interrupted = () => {
+      twice.child.kill('SIGINT');
+      return twice.child.exitCode;
+    };
+    await expect.poll(interrupted).toBe(130);
+  } finally {
+    process.child.kill('SIGCONT');
+  }
 });

@@ -76,6 +76,8 @@ test('what is no time, number or report is refused with what to do', async ({ au
     [['--run', 'x', '--since', '1h'], 2, /cannot be used with/],
     [['--run', 'missing.json'], 1, /missing\.json cannot be read \(ENOENT\)/],
     [['--since', '31d'], 1, /400 bad_request.*30 days/],
+    [['--since', '721h'], 1, /400 bad_request.*30 days/],
+    [['--since', '43201m'], 1, /400 bad_request.*30 days/],
   ] as const) {
     const ended = await audit(...args);
     expect([ended.code, ended.stdout]).toEqual([code, '']);

@@ -16,11 +16,13 @@ test('every operation of the contract is listed and described', async ({ cli }) 
   const { stdout: description } = await cli(['call', 'browserPools.acquire', '--describe']);
   expect(JSON.parse(description)).toMatchObject({
     request: 'POST /browser_pools/{id_or_name}/acquire',
+    summary: expect.any(String),
+    body: { 'application/json': { schema: { properties: { acquire_timeout_seconds: expect.anything() } } } },
     parameters: expect.arrayContaining([expect.objectContaining({ name: 'id_or_name', in: 'path', required: true })]),
   });
 });
 
-test('parameters go into the path, the query and the body', async ({ cli }) => {
+test('parameters go into the path, the query and the body, which can also come from a file', async ({ cli }, testInfo) => {
   const created = await cli(['call', 'browsers.create', 'name=checkout', 'timeout_seconds:=120', 'tags:={"team":"shop"}']);
   expect(created.code, created.stderr).toBe(0);
   expect(JSON.parse(created.stdout)).toMatchObject({ name: 'checkout', timeout_seconds: 120, tags: { team: 'shop' } });
@@ -32,9 +34,16 @@ test('parameters go into the path, the query and the body', async ({ cli }) => {
       .map((line) => JSON.parse(line)),
   ).toMatchObject([{ name: 'checkout' }]);
   expect(await cli(['call', 'browsers.deletebyid', 'id_or_name=checkout'])).toMatchObject({ code: 0, stdout: '' });
+  const input = testInfo.outputPath('ann.json');
+  await writeFile(input, '{"name":"ann"}');
+  expect(JSON.parse((await cli(['call', 'profiles.create', '--input', input])).stdout)).toMatchObject({ name: 'ann' });
+  expect(await cli(['call', 'profiles.create', 'name=bob', '--input', input])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('by parameters or by --input, not both'),
+  });
 });
 
-test('bytes go in from a file and come out to a file', async ({ cli, service }, testInfo) => {
+test('bytes go in from a file and come out to a file or stdout', async ({ cli, service }, testInfo) => {
   const { body } = await service.call('POST', '/browsers', {});
   const [input, output] = [testInfo.outputPath('in'), testInfo.outputPath('out')];
   const content = Buffer.from([0, 1, 2, 255]);
@@ -43,8 +52,13 @@ test('bytes go in from a file and come out to a file', async ({ cli, service }, 
   expect(await cli(['call', 'browsers.fs.writeFile', ...file, '--input', input])).toMatchObject({ code: 0 });
   expect(await cli(['call', 'browsers.fs.readFile', ...file, '--output', output])).toMatchObject({ code: 0, stdout: '' });
   expect(await readFile(output)).toEqual(content);
+  await writeFile(input, 'grüße\n');
   expect(await cli(['call', 'browsers.fs.upload', `id=${body.session_id}`, 'dest_path=/home/user/b', `file=@${input}`])).toMatchObject({
     code: 0,
+  });
+  expect(await cli(['call', 'browsers.fs.readFile', `id=${body.session_id}`, 'path=/home/user/b'])).toMatchObject({
+    code: 0,
+    stdout: 'grüße\n',
   });
 });
 

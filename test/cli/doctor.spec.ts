@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import type { TestInfo } from '@playwright/test';
 import { expect, test } from './commands.ts';
@@ -33,6 +35,7 @@ test('what does not fit is found, each with its fix', async ({ cli, service }, t
       { name: 'one', use: { pool: 'ci', video: 'on' } },
       { name: 'two', use: { pool: 'missing' } },
       { name: 'three', use: { pool: { name: 'own', size: 3, timeout_seconds: 10, headless: true }, replay: 'on' } },
+      { name: 'four' },
     ]`,
   );
   const { code, stdout, stderr } = await cli(['doctor', '--json'], { cwd, env: { PLAYWRIGHT_BROWSERS_PATH: testInfo.outputPath('none') } });
@@ -42,6 +45,7 @@ test('what does not fit is found, each with its fix', async ({ cli, service }, t
   const of = (level: string) => found.filter((finding) => finding.level === level).map(({ check, message }) => `${check}: ${message}`);
   expect(of('failure')).toEqual([
     'pool: the service has no pool missing',
+    'pool: the config names no pool',
     "video: one: Playwright's own video is on, and its ffmpeg is not installed",
   ]);
   expect(of('warning')).toEqual([
@@ -103,6 +107,21 @@ test('a suite that Playwright cannot read is an error with its reason alone', as
     expect(code).toBe(1);
     expect(stdout).toContain(`FAILURE suite: Playwright cannot read the suite: ${reason}\n        run npx playwright test --list`);
   }
+});
+
+test('a Playwright that is too old, and a clock that differs, are named', async ({ cli }, testInfo) => {
+  await using late = createServer((_, answer) => {
+    answer.writeHead(200, { 'content-type': 'application/json', date: new Date(Date.now() - 7_200_000).toUTCString() }).end('[]');
+  });
+  await new Promise<void>((resolve) => late.listen(0, '127.0.0.1', resolve));
+  const cwd = testInfo.outputPath('project');
+  await mkdir(path.join(cwd, 'node_modules/@playwright/test'), { recursive: true });
+  await writeFile(path.join(cwd, 'node_modules/@playwright/test/package.json'), '{ "version": "1.60.9" }');
+  const env = { PLAYWRIGHT_POOL_BASE_URL: `http://127.0.0.1:${(late.address() as AddressInfo).port}` };
+  const { code, stdout } = await cli(['doctor'], { cwd, env });
+  expect(code).toBe(1);
+  expect(stdout).toContain('FAILURE Playwright: @playwright/test 1.60.9; ');
+  expect(stdout).toMatch(/warning clock: that of the service and this machine's differ by 7\d{3} s/);
 });
 
 test('a service that is not there does not hide what else was found', async ({ cli }, testInfo) => {

@@ -5,13 +5,14 @@ test('a key is created, used, rotated and deleted', async ({ cli }) => {
   expect(created).toMatchObject({ code: 0, stderr: expect.stringContaining('shown this once') });
   const key = created.stdout.trim();
   const listed = await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: key } });
-  expect(listed.stdout).toMatch(/^NAME +ID +KEY +PROJECT +CREATED +EXPIRES\nci /);
+  expect(listed.stdout).toMatch(/^NAME +ID +KEY +PROJECT +CREATED +EXPIRES\nci .* \S+Z +\S+Z\n/);
   expect(listed.stdout).not.toContain(key);
 
   const [{ id }] = JSON.parse((await cli(['keys', 'list', '--json'])).stdout) as [{ id: string }];
   const rotated = await cli(['keys', 'rotate', id, '--grace', '0', '--json']);
   const { id: newId, key: newKey } = JSON.parse(rotated.stdout) as { id: string; key: string };
   expect(await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: key } })).toMatchObject({ code: 1 });
+  expect(await cli(['keys', 'delete', newId])).toMatchObject({ code: 2, stderr: expect.stringContaining('confirm with --yes') });
   expect(await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: newKey } })).toMatchObject({ code: 0 });
   expect(await cli(['keys', 'delete', newId, '--yes'])).toMatchObject({ code: 0, stdout: `Deleted the API key ${newId}.\n` });
   expect(await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: newKey } })).toMatchObject({ code: 1 });
@@ -36,7 +37,12 @@ test('a project is created, worked in and deleted', async ({ cli }) => {
   const env = { PLAYWRIGHT_POOL_PROJECT: id };
   expect(await cli(['pools', 'create', 'ci'], { env })).toMatchObject({ code: 0 });
   expect((await cli(['pools', 'list'])).stdout).toBe('There are no pools.\n');
+  const created = await cli(['keys', 'create', 'checkout', '--project', id, '--json']);
+  const key = JSON.parse(created.stdout) as { id: string; key: string };
+  expect((await cli(['pools', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: key.key } })).stdout).toMatch(/\nci +\w+ +1 /);
+  expect(await cli(['projects', 'delete', id])).toMatchObject({ code: 2, stderr: expect.stringContaining('confirm with --yes') });
   expect(await cli(['projects', 'delete', id, '--yes'])).toMatchObject({ code: 1, stderr: expect.stringContaining('pool') });
   expect(await cli(['pools', 'delete', 'ci', '--yes'], { env })).toMatchObject({ code: 0 });
-  expect(await cli(['projects', 'delete', id, '--yes'])).toMatchObject({ code: 0 });
+  expect(JSON.parse((await cli(['keys', 'delete', key.id, '--yes', '--json'])).stdout)).toEqual({ deleted: key.id });
+  expect(JSON.parse((await cli(['projects', 'delete', id, '--yes', '--json'])).stdout)).toEqual({ deleted: id });
 });

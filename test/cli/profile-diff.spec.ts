@@ -87,7 +87,8 @@ test('preferences and extensions are compared', async ({ run }, testInfo) => {
     await mkdir(extension, { recursive: true });
     await writeFile(join(extension, 'manifest.json'), JSON.stringify({ name: 'Notes', version }));
   };
-  await userData('one', { homepage: 'https://a.test', browser: { clear: [1, 2] } });
+  const settings = { ['p'.repeat(32)]: { location: 4, path: '/notes' }, [id]: { location: 1, path: 'unused' } };
+  await userData('one', { homepage: 'https://a.test', browser: { clear: [1, 2] }, extensions: { settings } });
   await userData('two', { homepage: 'https://b.test', browser: { clear: [1, 2], dark: true } }, '1.2');
   await userData('three', {}, '1.3');
   const compare = async (a: string, b: string) => JSON.parse((await run(['diff', a, b, '--json', '--show-values'])).stdout);
@@ -100,7 +101,11 @@ test('preferences and extensions are compared', async ({ run }, testInfo) => {
       removed: [],
       changed: [{ key: 'homepage', before: { value: '"https://a.test"' }, after: { value: '"https://b.test"' } }],
     },
-    extensions: { ...nothing, added: [{ key: id, value: 'Notes 1.2' }] },
+    extensions: {
+      ...nothing,
+      added: [{ key: id, value: 'Notes 1.2' }],
+      removed: [{ key: 'p'.repeat(32), value: 'unpacked at /notes' }],
+    },
   });
   expect(await compare('./two', './three')).toMatchObject({
     extensions: { ...nothing, changed: [{ key: id, before: { value: 'Notes 1.2' }, after: { value: 'Notes 1.3' } }] },

@@ -142,6 +142,7 @@ test('one signal serves many calls without a warning, and keeps none of them', a
   expect(getEventListeners(signal, 'abort')).toHaveLength(1);
   await once(stream.resume(), 'close');
   await errorOf(client.profiles.retrieve('', { signal }));
+  await errorOf(connect(await serve({ status: 404 })).profiles.retrieve('x', { signal }));
   expect(getEventListeners(signal, 'abort')).toEqual([]);
   process.off('warning', warned);
   expect(warnings).toEqual([]);

@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
 import { CallTimeoutError, ConnectionError, NotFoundError, ServiceError, type FileEvent } from '../../src/client/index.ts';
-import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
+import { errorOf, test } from './recording-server.ts';
 
 const event = (index: number): FileEvent => ({ type: 'CREATE', path: `/${index}`, name: String(index), is_dir: false });
 const frame = (index: number) => `data: ${JSON.stringify(event(index))}\n\n`;
 
 /** Answers with the head of an event stream and these texts, and leaves the rest to `then`. */
-function stream(texts: string[], then: (response: ServerResponse) => unknown = (response) => response.end()): ScriptedAnswer {
-  return (_, response) => {
+function stream(texts: string[], then: (response: ServerResponse) => unknown = (response) => response.end()) {
+  return (_: unknown, response: ServerResponse) => {
     open.add(response.once('close', () => open.delete(response)));
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' }).flushHeaders();
     for (const text of texts) response.write(text);
@@ -78,6 +78,21 @@ test('an iteration that waits can be stopped from elsewhere', async ({ serve, co
   await expect.poll(() => open.size).toBe(0);
 });
 
+test('an iteration that is stopped while it opens leaves no stream open', async ({ serve, connect }) => {
+  let answer: () => void;
+  const server = await serve((request, response) => {
+    answer = () => stream([frame(1)], never)(request, response);
+  });
+  const events = connect(server).browsers.fs.watch.events('a', 'w')[Symbol.asyncIterator]();
+  const opening = events.next();
+  await expect.poll(() => server.calls.length).toBe(1);
+  const stopping = events.return!();
+  answer!();
+  await stopping;
+  expect(await opening).toEqual({ done: true, value: undefined });
+  await expect.poll(() => open.size).toBe(0);
+});
+
 test('a signal aborts the opening, the waiting and nothing afterwards', async ({ serve, connect }) => {
   const server = await serve(never, stream([frame(1)], never), stream([frame(1)]));
   const { watch } = connect(server).browsers.fs;
@@ -125,7 +140,10 @@ test('what is no event stream is refused by a typed error', async ({ serve, conn
   const json = { 'content-type': 'application/json' };
   const server = await serve(
     { status: 404, json: { code: 'not_found', message: 'watch not found' } },
-    { json: { ok: true } },
+    (_, response) => {
+      open.add(response.once('close', () => open.delete(response)));
+      response.writeHead(200, json).write('{');
+    },
     stream(['data: no json\n\n']),
     stream(['data: ' + 'x'.repeat(17 * 1024 * 1024)], never),
     { status: 503, headers: { ...json, 'retry-after': '0' }, text: '{"code":"unavailable","message":"not yet"}' },
@@ -142,6 +160,7 @@ test('what is no event stream is refused by a typed error', async ({ serve, conn
   expect(invalid).toBeInstanceOf(ServiceError);
   expect(invalid).toMatchObject({ code: 'invalid_answer', message: expect.stringContaining('an event is not JSON') });
   expect(await failure()).toMatchObject({ code: 'invalid_answer', message: expect.stringContaining('longer than') });
+  await expect.poll(() => open.size).toBe(0);
   // The opening is a call like others.
   expect(await collect(watch.events('a', 'w'))).toEqual([event(1)]);
 });

@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import { createServer, connect as connectTo, type AddressInfo, type Socket } from 'node:net';
 import type { ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
-import { createClient, NotFoundError, ServiceError, type DeploymentEvent } from '../../src/client/index.ts';
+import { ConnectionError, createClient, NotFoundError, ServiceError, type DeploymentEvent } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
 import { appOf, collect, deployed, started } from '../support/apps.ts';
 import { dataDirectory } from '../support/service.ts';
@@ -26,6 +27,12 @@ function stream(events: object[], then: 'end' | 'break' = 'end'): ScriptedAnswer
   };
 }
 
+const away: ScriptedAnswer = {
+  status: 503,
+  headers: { 'x-should-retry': 'false' },
+  json: { code: 'unavailable', message: 'shutting down' },
+};
+
 const messages = (events: DeploymentEvent[]) => events.map((event) => (event.event === 'log' ? event.message : event.event));
 const asked = (calls: { url: string }[]) => calls.map(({ url }) => new URL(url, 'http://service').searchParams.get('since'));
 
@@ -35,19 +42,14 @@ test('a stream that breaks off is read on: no line is lost, and none comes twice
     // Since then, and that included.
     stream([log(2, 'b'), log(2, 'c'), log(2, 'd'), log(4, 'e'), state(5, 'in_progress')], 'break'),
     // One that leaves it out.
-    stream([log(5, 'f'), state(6, 'stopped')]),
+    stream([log(5, 'f'), log(5, 'g'), state(6, 'stopped')]),
   );
   const events = await collect(connect(server).deployments.follow('d'));
-  expect(messages(events)).toEqual(['a', 'b', 'c', 'deployment_state', 'd', 'e', 'f', 'deployment_state']);
+  expect(messages(events)).toEqual(['a', 'b', 'c', 'deployment_state', 'd', 'e', 'f', 'g', 'deployment_state']);
   expect(asked(server.calls)).toEqual([null, at(2), at(4)]);
 });
 
 test('a service that is away for a moment is waited for', async ({ serve, connect }) => {
-  const away: ScriptedAnswer = {
-    status: 503,
-    headers: { 'x-should-retry': 'false' },
-    json: { code: 'unavailable', message: 'shutting down' },
-  };
   const server = await serve(stream([log(1, 'a')], 'break'), away, stream([log(1, 'a'), log(2, 'b'), state(3, 'failed')]));
   expect(messages(await collect(connect(server).deployments.follow('d')))).toEqual(['a', 'b', 'deployment_state']);
 });
@@ -58,6 +60,14 @@ test('a duration goes back from when the reading began', async ({ serve, connect
   expect(messages(await collect(deployments.follow('d', { since: '5m' })))).toEqual(['deployment_state', 'a', 'deployment_state']);
   expect(asked(server.calls)[0]).toBe('5m');
   expect(asked(server.calls)[1]).toMatch(/^5m\d+ms$/);
+});
+
+test('before the first line a time stays as it is, and so does none', async ({ serve, connect }) => {
+  for (const since of [undefined, at(0)]) {
+    const server = await serve(stream([state(1, 'running')], 'break'), stream([state(3, 'stopped')]));
+    await collect(connect(server).deployments.follow('d', { since }));
+    expect(asked(server.calls)).toEqual([since ?? null, since ?? null]);
+  }
 });
 
 test('what will not pass is thrown: an unknown deployment, a service that is not there, an event that is none', async ({
@@ -76,13 +86,28 @@ test('what will not pass is thrown: an unknown deployment, a service that is not
     response.writeHead(200, { 'content-type': 'text/event-stream' }).end('data: no JSON\n\n');
   });
   expect(await errorOf(collect(connect(odd).deployments.follow('d')))).toBeInstanceOf(ServiceError);
+  const nowhere = connect({ url: 'http://127.0.0.1:1' }, { maxRetries: 0 });
+  expect(await errorOf(collect(nowhere.deployments.follow('d')))).toBeInstanceOf(ConnectionError);
 });
 
 test('reading stops when the caller stops, and when the signal aborts, also between two streams', async ({ serve, connect }) => {
-  const server = await serve(stream([log(1, 'a')], 'break'));
+  let closed: Promise<unknown> | undefined;
+  const open: ScriptedAnswer = (_, response) => {
+    closed = once(response, 'close');
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${JSON.stringify(log(1, 'a'))}\n\n`);
+  };
+  const server = await serve(open, stream([log(1, 'a')], 'break'));
   const { deployments } = connect(server);
   for await (const _ of deployments.follow('d')) break;
+  await closed;
   expect(server.calls).toHaveLength(1);
+  const leaving = await serve(stream([log(1, 'a')], 'break'), away);
+  const stopped = connect(leaving).deployments.follow('d')[Symbol.asyncIterator]();
+  await stopped.next();
+  const last = stopped.next();
+  await expect.poll(() => leaving.calls.length).toBe(2);
+  await stopped.return!();
+  expect(await last).toEqual({ done: true, value: undefined });
   const controller = new AbortController();
   const reading = deployments.follow('d', {}, { signal: controller.signal })[Symbol.asyncIterator]();
   await reading.next();

@@ -134,7 +134,9 @@ test('a base URL that is none is refused at once', () => {
     expect(() => createClient({ baseURL, apiKey }), baseURL).toThrow(TypeError);
     expect(() => createClient({ baseURL, apiKey })).toThrow(/baseURL must be an http or https URL/);
   }
-  expect(() => createClient({ baseURL: 'http://me:hidden@x/', apiKey })).toThrow(/without credentials/);
+  for (const credentials of ['me:hidden', 'me', ':hidden']) {
+    expect(() => createClient({ baseURL: `http://${credentials}@x/`, apiKey })).toThrow(/without credentials/);
+  }
   expect(() => createClient({ baseURL: 'http://me:hidden@x/', apiKey })).not.toThrow(/hidden/);
 });
 
