@@ -24,6 +24,28 @@ test('acquires and releases are reset, cut off, slow, and put off by a busy serv
   expectOneHolderEach(run.directory);
 });
 
+test('a pool is looked for and made, and calls for it and their answers are lost', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(/^GET .*\/ci$/, 'refused', 'refused', 'refused');
+  faultProxy.plan(/^POST .*\/browser_pools$/, 'refused', 'unanswered');
+  const files = { 'pool.spec.ts': `${prelude} test('works', async () => {});` };
+  const { stats } = await start({ files, ...hosted.options({ via: faultProxy.url }) }).finished();
+  expect(stats).toMatchObject({ passed: 1, failed: 0 });
+  expect(faultProxy.happened).toHaveLength(5);
+});
+
+test('a download is put in its place, and nobody is told', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(/^PUT .*\/fs\/move$/, 'unanswered');
+  const suite = `${prelude}
+    test('works', async ({ page }) => {
+      await page.setContent('<a download="x.txt" href="data:text/plain,some text">x</a>');
+      const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('x').click()]);
+      expect(readFileSync(await download.path(), 'utf8')).toBe('some text');
+    });`.replace('appendFileSync,', 'appendFileSync, readFileSync,');
+  const { stats } = await start({ files: { 'download.spec.ts': suite }, ...hosted.options({ via: faultProxy.url }) }).finished();
+  expect(stats).toMatchObject({ passed: 1, failed: 0 });
+  expect(faultProxy.happened).toHaveLength(1);
+});
+
 test('a worker is killed between the grant and the ledger, and a hook times out while it asks', async ({ start, hosted, faultProxy }) => {
   // The service is not told that nobody waits any more: only the tag of the lease leads to its browser.
   faultProxy.plan(acquire, 'silent', 'none', 'silent');
