@@ -128,3 +128,26 @@ test('an acquire is never answered: another one is asked for, and both browsers 
   const { output } = await run.finished();
   expect(output).toContain('0 leaked');
 });
+
+test('a replay is stopped and fetched over connections that are dead, that break, and that work', async ({ start, hosted, faultProxy }) => {
+  test.skip(!isLong);
+  test.setTimeout(120_000);
+  faultProxy.plan(/^POST .*\/stop$/, 'silent');
+  faultProxy.plan(/^GET .*\/replays\//, 'silent', 'truncated');
+  const run = start({
+    files: { 'replay.spec.ts': `${prelude} test('works', async () => {});` },
+    ...hosted.options({ via: faultProxy.url, more: `replay: 'on'` }),
+  });
+  const { results } = await run.finished();
+  const [{ annotations, attachments } = { annotations: [], attachments: [] }] = results['works'] ?? [];
+  expect(annotations.filter(({ description }) => /no video|broke off/.test(description ?? ''))).toEqual([]);
+  expect(attachments.map(({ name }) => name)).toContain('replay');
+  expect(faultProxy.happened).toHaveLength(3);
+});
+
+test('a clipboard is emptied over a connection that is dead, and the test does not wait for it', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(/clipboard\/write$/, 'none', 'silent');
+  const suite = `${prelude} test('works', async ({ clipboard }) => test.setTimeout(20_000));`;
+  const { stats } = await start({ files: { 'clipboard.spec.ts': suite }, ...hosted.options({ via: faultProxy.url }) }).finished();
+  expect(stats).toMatchObject({ passed: 1, failed: 0 });
+});
