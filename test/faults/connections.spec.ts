@@ -151,3 +151,15 @@ test('a clipboard is emptied over a connection that is dead, and the test does n
   const { stats } = await start({ files: { 'clipboard.spec.ts': suite }, ...hosted.options({ via: faultProxy.url }) }).finished();
   expect(stats).toMatchObject({ passed: 1, failed: 0 });
 });
+
+test('nobody says whether a test is recorded, and the test is not charged for that', async ({ start, hosted, faultProxy }) => {
+  test.skip(!isLong);
+  faultProxy.plan(/^POST .*\/replays$/, 'silent');
+  const { config, env } = hosted.options({ via: faultProxy.url, more: `replay: 'on'` });
+  const files = { 'recording.spec.ts': `${prelude} test('works', async () => {});` };
+  const { results } = await start({ files, config: `${config} timeout: 8000,`, env }).finished();
+  expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
+  expect(results['works']?.[0]?.annotations).toContainEqual(
+    expect.objectContaining({ description: expect.stringContaining('not recorded: no answer') }),
+  );
+});
