@@ -163,3 +163,19 @@ test('nobody says whether a test is recorded, and the test is not charged for th
     expect.objectContaining({ description: expect.stringContaining('not recorded: no answer') }),
   );
 });
+
+test('the end of a session that saves a profile is lost: the run says so, and the reaper ends it', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
+  faultProxy.plan(/^DELETE .*\/browsers\//, 'refused', 'refused', 'refused');
+  const run = start({
+    files: { 'profile.spec.ts': `${prelude} test('works', async () => {});` },
+    ...hosted.options({ via: faultProxy.url, more: `profile: { name: 'carol', save: true }` }),
+  });
+  const { output } = await run.finished();
+  expect(output).toMatch(/could not be given back yet, and whether its profile "carol" was saved is not known: .*ECONNRESET/);
+  const profile = async () => (await hosted.client.profiles.download('carol'))?.bytes();
+  await expect.poll(async () => (await profile())?.length ?? 0, { timeout: 20_000 }).toBeGreaterThan(0);
+});
