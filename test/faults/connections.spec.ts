@@ -179,3 +179,17 @@ test('the end of a session that saves a profile is lost: the run says so, and th
   const profile = async () => (await hosted.client.profiles.download('carol'))?.bytes();
   await expect.poll(async () => (await profile())?.length ?? 0, { timeout: 20_000 }).toBeGreaterThan(0);
 });
+
+test('an auth connection is looked for and made, and calls for it and their answers are lost', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(/^GET .*\/auth\/connections/, 'refused', 'refused', 'refused');
+  faultProxy.plan(/^POST .*\/auth\/connections$/, 'refused', 'unanswered');
+  const suite = `
+    import { test, expect } from 'playwright-pool';
+    test('works', async ({ connection }) => expect((await connection.info()).status).toBe('NEEDS_AUTH'));`;
+  const run = start({
+    files: { 'connection.spec.ts': suite },
+    ...hosted.options({ via: faultProxy.url, more: `authConnection: { profile: 'carol', domain: 'shop.example' }` }),
+  });
+  expect((await run.finished()).stats).toMatchObject({ passed: 1, failed: 0 });
+  expect(faultProxy.happened).toHaveLength(5);
+});
