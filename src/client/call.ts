@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { Deadline } from './deadline.ts';
 import { CallTimeoutError } from './errors.ts';
 import type { Segments } from './multipart.ts';
@@ -39,6 +40,8 @@ async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise
   const { body, length } = encodedBody(call, deadline);
   deadline.start();
   try {
+    // So long a connection is not free again whose answer has just been read: another one would be opened.
+    await setImmediate();
     return await pool.request({
       method,
       path,

@@ -24,6 +24,28 @@ test('acquires and releases are reset, cut off, slow, and put off by a busy serv
   expectOneHolderEach(run.directory);
 });
 
+test('a pool is looked for and made, and calls for it and their answers are lost', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(/^GET .*\/ci$/, 'refused', 'refused', 'refused');
+  faultProxy.plan(/^POST .*\/browser_pools$/, 'refused', 'unanswered');
+  const files = { 'pool.spec.ts': `${prelude} test('works', async () => {});` };
+  const { stats } = await start({ files, ...hosted.options({ via: faultProxy.url }) }).finished();
+  expect(stats).toMatchObject({ passed: 1, failed: 0 });
+  expect(faultProxy.happened).toHaveLength(5);
+});
+
+test('a download is put in its place, and nobody is told', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(/^PUT .*\/fs\/move$/, 'unanswered');
+  const suite = `${prelude}
+    test('works', async ({ page }) => {
+      await page.setContent('<a download="x.txt" href="data:text/plain,some text">x</a>');
+      const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('x').click()]);
+      expect(readFileSync(await download.path(), 'utf8')).toBe('some text');
+    });`.replace('appendFileSync,', 'appendFileSync, readFileSync,');
+  const { stats } = await start({ files: { 'download.spec.ts': suite }, ...hosted.options({ via: faultProxy.url }) }).finished();
+  expect(stats).toMatchObject({ passed: 1, failed: 0 });
+  expect(faultProxy.happened).toHaveLength(1);
+});
+
 test('a worker is killed between the grant and the ledger, and a hook times out while it asks', async ({ start, hosted, faultProxy }) => {
   // The service is not told that nobody waits any more: only the tag of the lease leads to its browser.
   faultProxy.plan(acquire, 'silent', 'none', 'silent');
@@ -105,4 +127,69 @@ test('an acquire is never answered: another one is asked for, and both browsers 
   });
   const { output } = await run.finished();
   expect(output).toContain('0 leaked');
+});
+
+test('a replay is stopped and fetched over connections that are dead, that break, and that work', async ({ start, hosted, faultProxy }) => {
+  test.skip(!isLong);
+  test.setTimeout(120_000);
+  faultProxy.plan(/^POST .*\/stop$/, 'silent');
+  faultProxy.plan(/^GET .*\/replays\//, 'silent', 'truncated');
+  const run = start({
+    files: { 'replay.spec.ts': `${prelude} test('works', async () => {});` },
+    ...hosted.options({ via: faultProxy.url, more: `replay: 'on'` }),
+  });
+  const { results } = await run.finished();
+  const [{ annotations, attachments } = { annotations: [], attachments: [] }] = results['works'] ?? [];
+  expect(annotations.filter(({ description }) => /no video|broke off/.test(description ?? ''))).toEqual([]);
+  expect(attachments.map(({ name }) => name)).toContain('replay');
+  expect(faultProxy.happened).toHaveLength(3);
+});
+
+test('a clipboard is emptied over a connection that is dead, and the test does not wait for it', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(/clipboard\/write$/, 'none', 'silent');
+  const suite = `${prelude} test('works', async ({ clipboard }) => test.setTimeout(20_000));`;
+  const { stats } = await start({ files: { 'clipboard.spec.ts': suite }, ...hosted.options({ via: faultProxy.url }) }).finished();
+  expect(stats).toMatchObject({ passed: 1, failed: 0 });
+});
+
+test('nobody says whether a test is recorded, and the test is not charged for that', async ({ start, hosted, faultProxy }) => {
+  test.skip(!isLong);
+  faultProxy.plan(/^POST .*\/replays$/, 'silent');
+  const { config, env } = hosted.options({ via: faultProxy.url, more: `replay: 'on'` });
+  const files = { 'recording.spec.ts': `${prelude} test('works', async () => {});` };
+  const { results } = await start({ files, config: `${config} timeout: 8000,`, env }).finished();
+  expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
+  expect(results['works']?.[0]?.annotations).toContainEqual(
+    expect.objectContaining({ description: expect.stringContaining('not recorded: no answer') }),
+  );
+});
+
+test('the end of a session that saves a profile is lost: the run says so, and the reaper ends it', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
+  faultProxy.plan(/^DELETE .*\/browsers\//, 'refused', 'refused', 'refused');
+  const run = start({
+    files: { 'profile.spec.ts': `${prelude} test('works', async () => {});` },
+    ...hosted.options({ via: faultProxy.url, more: `profile: { name: 'carol', save: true }` }),
+  });
+  const { output } = await run.finished();
+  expect(output).toMatch(/could not be given back yet, and whether its profile "carol" was saved is not known: .*ECONNRESET/);
+  const profile = async () => (await hosted.client.profiles.download('carol'))?.bytes();
+  await expect.poll(async () => (await profile())?.length ?? 0, { timeout: 20_000 }).toBeGreaterThan(0);
+});
+
+test('an auth connection is looked for and made, and calls for it and their answers are lost', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(/^GET .*\/auth\/connections/, 'refused', 'refused', 'refused');
+  faultProxy.plan(/^POST .*\/auth\/connections$/, 'refused', 'unanswered');
+  const suite = `
+    import { test, expect } from 'playwright-pool';
+    test('works', async ({ connection }) => expect((await connection.info()).status).toBe('NEEDS_AUTH'));`;
+  const run = start({
+    files: { 'connection.spec.ts': suite },
+    ...hosted.options({ via: faultProxy.url, more: `authConnection: { profile: 'carol', domain: 'shop.example' }` }),
+  });
+  expect((await run.finished()).stats).toMatchObject({ passed: 1, failed: 0 });
+  expect(faultProxy.happened).toHaveLength(5);
 });

@@ -35,6 +35,13 @@ test('nobody answers: the first test explains it, and the others fail at once', 
   expect(report.infrastructure_failures.map(({ title_path }) => title_path.at(-1))).toEqual(['one', 'two', 'three', 'four']);
 });
 
+test('a profile that nobody can be asked about is no fault of the tests', async ({ run }) => {
+  const options = leasingFrom(await closedPort(), { more: `authConnection: { profile: 'carol', domain: 'shop.example' }` });
+  const result = await run({ files: { 'down.spec.ts': suite }, ...options });
+  expect(result.stats).toMatchObject({ passed: 0, failed: 5 });
+  expect(reasonsIn(result, 'infrastructure')).toHaveLength(4);
+});
+
 test("onUnavailable: 'local' runs the tests on this machine, and each of them says so", async ({ run, hosted }) => {
   const { config, env } = hosted.options({ more: `onUnavailable: 'local'` });
   const result = await run({

@@ -228,6 +228,17 @@ test('a view that lost its connection connects again', async ({ openPage, view, 
   await expect(viewer.getByRole('status')).toContainText('Ended');
 });
 
+test('a view that lost its connection says so while nothing answers, and connects again', async ({ openPage, view, sockets }) => {
+  await openPage();
+  const viewer = await view();
+  const status = viewer.getByRole('status');
+  await expect(status).toHaveText('Live');
+  await viewer.route('**/*', (route) => (route.request().method() === 'HEAD' ? undefined : route.continue()), { times: 1 });
+  sockets.close();
+  await expect(status).toHaveText('The connection is lost; trying again.');
+  await expect(status).toHaveText('Live', { timeout: 20_000 });
+});
+
 test.describe('under a clock that the test moves', () => {
   test.use({ clock: async ({}, use) => use(new TestClock()) });
 

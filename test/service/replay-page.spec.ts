@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { expect, test as base, type Page } from '@playwright/test';
+import { expect, test as base, type Page, type Route } from '@playwright/test';
 import { OperationError } from '../../src/contract/errors.ts';
 import type { StoredBytes } from '../../src/service/http/handler.ts';
 import { listen } from '../../src/service/http/server.ts';
@@ -138,16 +138,21 @@ test('a recording that goes on is waited for, and its player appears by itself',
   await expect.poll(() => loads).toBe(1);
 });
 
-test('a waiting page says when the service is gone, and goes on trying', async ({ page, replay, link }) => {
-  const { finishedAt } = replay;
-  replay.finishedAt = undefined;
-  await page.goto(link);
-  await page.route('**/video?*', (route) => route.abort());
-  await expect(page.getByRole('status')).toContainText('cannot be reached');
-  replay.finishedAt = finishedAt;
-  await page.unroute('**/video?*');
-  await expect(page.getByLabel('Recording')).toBeVisible();
-});
+for (const [what, meet] of [
+  ['is gone', (route: Route) => route.abort()],
+  ['does not answer', () => undefined],
+] as const) {
+  test(`a waiting page says when the service ${what}, and goes on trying`, async ({ page, replay, link }) => {
+    const { finishedAt } = replay;
+    replay.finishedAt = undefined;
+    await page.goto(link);
+    await page.route('**/video?*', meet);
+    await expect(page.getByRole('status')).toContainText('cannot be reached', { timeout: 10_000 });
+    replay.finishedAt = finishedAt;
+    await page.unroute('**/video?*');
+    await expect(page.getByLabel('Recording')).toBeVisible();
+  });
+}
 
 test('a recording that broke off says why, and plays as far as it goes', async ({ page, replay, link, videos }, testInfo) => {
   replay.error = 'the disk on which the service keeps <replays> is full';

@@ -7,6 +7,7 @@ const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d')
 const keyboard = document.querySelector('textarea');
 
 const retryMs = 2000;
+const answerMs = 5000;
 const giveUpMs = 60_000;
 const longestText = 1_000_000;
 const farthestWheel = 10_000;
@@ -43,11 +44,11 @@ function connect() {
 }
 
 async function reconnect() {
+  say('The connection is lost; trying again.');
   // A socket that is not let in does not learn why; the page itself does.
-  const response = await fetch(location.href, { method: 'HEAD' }).catch(() => undefined);
+  const response = await fetch(location.href, { method: 'HEAD', signal: AbortSignal.timeout(answerMs) }).catch(() => undefined);
   if (response?.status === 404) return say('Ended: the session has ended, or its lease was given back.');
   if (Date.now() - lastSeenAt > giveUpMs) return say('The connection is lost. Reload the page to try again.');
-  say('The connection is lost; trying again.');
   setTimeout(() => (socket = connect()), retryMs);
 }
 

@@ -12,7 +12,7 @@ function pollLater() {
 }
 
 async function poll() {
-  const response = await fetch(video, { method: 'HEAD' }).catch(() => undefined);
+  const response = await fetch(video, { method: 'HEAD', signal: AbortSignal.timeout(5000) }).catch(() => undefined);
   if (response && response.status < 500 && response.status !== 202) return location.reload();
   const text = response ? waiting : 'The service cannot be reached; trying again.';
   if (status.textContent !== text) status.textContent = text;
