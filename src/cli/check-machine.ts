@@ -20,21 +20,36 @@ export async function checkMachine(examined: Examined): Promise<Finding[]> {
 function checkNode(): Finding {
   const check = 'Node';
   const message = `${process.version}; ${engines.node} is needed`;
-  if (isAtLeast(process.version, engines.node)) return { check, level: 'ok', message };
-  return { check, level: 'failure', message, fix: 'install a newer one: https://nodejs.org/en/download' };
+  if (isIn(engines.node, process.version)) return { check, level: 'ok', message };
+  return { check, level: 'failure', message, fix: 'install one of these: https://nodejs.org/en/download' };
 }
 
 function checkPlaywright({ directory }: Examined): Finding {
   const check = 'Playwright';
   const needed = peerDependencies['@playwright/test'];
   try {
-    const { version } = createRequire(join(directory, 'package.json'))('@playwright/test/package.json') as { version: string };
+    const required = createRequire(join(directory, 'package.json'));
+    const manifest = required.resolve('@playwright/test/package.json');
+    const { version } = required(manifest) as { version: string };
     const message = `@playwright/test ${version}; ${needed} is needed`;
-    if (isAtLeast(version, needed)) return { check, level: 'ok', message };
-    return { check, level: 'failure', message, fix: 'npm install --save-dev @playwright/test@latest' };
+    if (!isIn(needed, version)) return { check, level: 'failure', message, fix: 'npm install --save-dev @playwright/test@latest' };
+    const other = loadedByPool(required);
+    if (other === undefined || other === manifest) return { check, level: 'ok', message };
+    const copies = `tests load ${dirname(manifest)}, and playwright-pool loads ${dirname(other)}: Playwright refuses to be loaded twice`;
+    const fix = 'let all packages of the repository ask for one version; npm ls @playwright/test says which ask for which';
+    return { check, level: 'failure', message: copies, fix };
   } catch {
     const message = `@playwright/test is not installed in ${directory}`;
     return { check, level: 'failure', message, fix: 'run this in the directory of your tests, or npm init playwright@latest' };
+  }
+}
+
+/** Another copy than the tests' own where packages of one repository ask for several versions. */
+function loadedByPool(required: NodeJS.Require): string | undefined {
+  try {
+    return createRequire(required.resolve('playwright-pool/package.json')).resolve('@playwright/test/package.json');
+  } catch {
+    return undefined;
   }
 }
 
@@ -59,11 +74,13 @@ async function spaceAt(place: string): Promise<{ bavail: number; bsize: number; 
   }
 }
 
-/** `needed` as a package.json has it: `>=20.19`. */
-function isAtLeast(version: string, needed: string): boolean {
+/** Of a `range` as a package.json has it: `^20.19 || >=22.12`. */
+export function isIn(range: string, version: string): boolean {
   const [major = 0, minor = 0] = numbersIn(version);
-  const [neededMajor = 0, neededMinor = 0] = numbersIn(needed);
-  return major > neededMajor || (major === neededMajor && minor >= neededMinor);
+  return range.split(' || ').some((part) => {
+    const [neededMajor = 0, neededMinor = 0] = numbersIn(part);
+    return (major === neededMajor && minor >= neededMinor) || (major > neededMajor && part.startsWith('>='));
+  });
 }
 
 function numbersIn(text: string): number[] {

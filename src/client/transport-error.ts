@@ -16,12 +16,16 @@ function describe(error: unknown): { code: string | undefined; message: string }
   if (!(error instanceof Error)) return { code: undefined, message: String(error) };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
   const parts = error instanceof AggregateError ? error.errors.map((part) => describe(part).message) : [];
-  return { code, message: error.message || parts.join(', ') || code || error.name };
+  return { code, message: error.message.trim() || parts.join(', ') || code || error.name };
 }
 
 function adviceFor(code: string | undefined): string {
   if (code === 'ENOTFOUND') return 'Check the host name of the base URL';
   if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return 'The client was closed';
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'What answers there speaks no TLS: the base URL may have to begin with "http:"';
+  if (code !== undefined && /CERT|LEAF_SIGNATURE/.test(code)) {
+    return 'Check the certificate of the service; a file with that of the authority that signed it can be named by NODE_EXTRA_CA_CERTS';
+  }
   if (code !== undefined && neverConnected.has(code)) return 'Check that the service is running and that the base URL is right';
   return 'Check that the service is still running and that the base URL is right; whether the call took effect is not known';
 }

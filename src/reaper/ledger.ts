@@ -55,7 +55,7 @@ export class Ledger {
   makeUserAgent(): string {
     const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
     const draft = `${this.#userAgentFile}.${process.pid}`;
-    writeFileSync(draft, `playwright-pool/${version} run/${randomUUID()}`, { mode: 0o600 });
+    writing(this.directory, () => writeFileSync(draft, `playwright-pool/${version} run/${randomUUID()}`, { mode: 0o600 }));
     try {
       // A link appears with its content, and only for the first.
       linkSync(draft, this.#userAgentFile);
@@ -73,12 +73,7 @@ export class Ledger {
 
   /** Synchronous, so that no line is lost when the process ends right after. @throws Error when there is no room for it. */
   append(entry: LedgerEntry): void {
-    try {
-      appendFileSync(this.#file, `${JSON.stringify(entry)}\n`, { mode: 0o600 });
-    } catch (error) {
-      const advice = 'Make room there, or set TMPDIR to another directory';
-      throw new Error(`The run's leases can't be written down: ${(error as Error).message}. ${advice}`, { cause: error });
-    }
+    writing(this.directory, () => appendFileSync(this.#file, `${JSON.stringify(entry)}\n`, { mode: 0o600 }));
   }
 
   read(): LedgerEntry[] {
@@ -134,13 +129,23 @@ export function workerOf({ holder }: LedgerEntry): number {
 /** Makes the run's directory. Throws when somebody else owns the place. */
 export function makeRunDirectory(runnerPid: number): string {
   const parent = userDirectory();
-  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  writing(parent, () => mkdirSync(parent, { recursive: true, mode: 0o700 }));
   const { uid } = lstatSync(parent);
   if (process.getuid && uid !== process.getuid())
     throw new Error(`${parent} belongs to another user; set TMPDIR to a directory of your own`);
   const directory = runDirectory(runnerPid);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  writing(directory, () => mkdirSync(directory, { recursive: true, mode: 0o700 }));
   return directory;
+}
+
+/** Says what to do where the file system has no room, or refuses. */
+function writing(directory: string, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    const advice = 'Make room there, or set TMPDIR to another directory';
+    throw new Error(`The run's leases can't be written down in ${directory}: ${(error as Error).message}. ${advice}`, { cause: error });
+  }
 }
 
 /** A line that was cut short, by a full disk for instance, is none. */

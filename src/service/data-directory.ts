@@ -65,9 +65,13 @@ export function makeDataDirectory(dataDirectory: string): void {
     mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
     accessSync(dataDirectory, constants.W_OK);
   } catch (error) {
-    const advice = 'set PLAYWRIGHT_POOL_DATA_DIR to one that can';
-    throw new Error(`the data directory ${dataDirectory} cannot be written (${errorCode(error)}): ${advice}`, { cause: error });
+    throw cannotBeWritten(dataDirectory, error);
   }
+}
+
+function cannotBeWritten(dataDirectory: string, cause: unknown): Error {
+  const advice = 'set PLAYWRIGHT_POOL_DATA_DIR to one that can';
+  return new Error(`the data directory ${dataDirectory} cannot be written (${errorCode(cause)}): ${advice}`, { cause });
 }
 
 /**
@@ -168,7 +172,11 @@ function claimStart(dataDirectory: string): Disposable | undefined {
     writeFileSync(file, String(process.pid), { flag: 'wx', mode: 0o600 });
     return { [Symbol.dispose]: () => rmSync(file, { force: true }) };
   } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error;
+    if (errorCode(error) !== 'EEXIST') {
+      // On a full disk it is there, and empty.
+      rmSync(file, { force: true });
+      throw cannotBeWritten(dataDirectory, error);
+    }
   }
   if (isLeftBehind(file)) rmSync(file, { force: true });
   return undefined;

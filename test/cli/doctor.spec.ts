@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import type { TestInfo } from '@playwright/test';
+import { isIn } from '../../src/cli/check-machine.ts';
 import { expect, test } from './commands.ts';
 
 type Found = { check: string; level: string; message: string; fix?: string };
@@ -54,6 +56,27 @@ test('what does not fit is found, each with its fix', async ({ cli, service }, t
     'replay: three: replays are asked for, and the pool is headless',
   ]);
   expect(found.filter(({ level, fix }) => level !== 'ok' && !fix)).toEqual([]);
+});
+
+test('two copies of Playwright, of which tests would load both, are found', async ({ cli, service }, testInfo) => {
+  const cwd = await project(testInfo, '');
+  await rm(path.join(cwd, 'node_modules'));
+  await mkdir(path.join(cwd, 'node_modules/@playwright'), { recursive: true });
+  await symlink(path.resolve('node_modules/@playwright/test'), path.join(cwd, 'node_modules/@playwright/test'));
+  const pool = path.join(cwd, 'node_modules/playwright-pool');
+  const other = path.join(pool, 'node_modules/@playwright/test');
+  await mkdir(other, { recursive: true });
+  for (const directory of [pool, other]) await writeFile(path.join(directory, 'package.json'), '{ "version": "1.64.0" }');
+  const { code, stdout } = await cli(['doctor'], { cwd });
+  expect(code).toBe(1);
+  expect(stdout).toContain(`playwright-pool loads ${other}: Playwright refuses to be loaded twice\n        let all packages`);
+  expect(stdout).toContain(`ok      service: ${service.url}`);
+});
+
+test('Node is new enough where a CommonJS test can load a module', ({}) => {
+  const { node } = (createRequire(import.meta.url)('playwright-pool/package.json') as { engines: { node: string } }).engines;
+  const versions = ['v18.20.8', 'v20.18.3', 'v20.19.0', 'v21.7.3', 'v22.11.0', 'v22.12.0', 'v24.0.0'];
+  expect(versions.filter((version) => isIn(node, version))).toEqual(['v20.19.0', 'v22.12.0', 'v24.0.0']);
 });
 
 test('a service that is not there, and a key that it does not take, are named', async ({ cli, service }, testInfo) => {

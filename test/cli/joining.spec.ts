@@ -1,8 +1,8 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -200,6 +200,20 @@ test('a data directory that cannot be made is named, with what chooses another o
     const message = `the data directory ${dataDirectory} cannot be written (${code}): set PLAYWRIGHT_POOL_DATA_DIR to one that can`;
     await expect(joinService({ dataDirectory, userPid: startUser().pid })).rejects.toThrow(message);
     await expect(startService({ dataDirectory })).rejects.toThrow(message);
+  }
+});
+
+test('a data directory on a full disk is named, and nothing of the attempt stays there', async ({ directory, startUser }) => {
+  await mkdir(directory, { recursive: true });
+  const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=700', 'none', directory]).status === 0;
+  test.skip(!isMounted, 'file systems cannot be mounted here');
+  try {
+    await expect(writeFile(join(directory, 'filler'), Buffer.alloc(2_000_000))).rejects.toThrow('ENOSPC');
+    const joining = joinService({ dataDirectory: directory, userPid: startUser().pid });
+    await expect(joining).rejects.toThrow(`the data directory ${directory} cannot be written (ENOSPC): set PLAYWRIGHT_POOL_DATA_DIR`);
+    expect(await readdir(directory)).toEqual(['filler']);
+  } finally {
+    spawnSync('umount', ['--lazy', directory]);
   }
 });
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer as createSecureServer } from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
 import { inspect } from 'node:util';
 import { expect } from '@playwright/test';
 import {
@@ -11,6 +12,7 @@ import {
   ServiceError,
   UnauthorizedError,
 } from '../../src/client/index.ts';
+import { certificate, privateKey } from '../support/http-proxy.ts';
 import { apiKey, errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
 test('an error answer names status, code, message, method, URL and request, and carries them as fields', async ({ serve, connect }) => {
@@ -157,6 +159,20 @@ test('a host that has no address is a ConnectionError at once', async ({ connect
   expect(error).toBeInstanceOf(ConnectionError);
   // Without a name server the system says "try again" for every name.
   expect((error as ConnectionError).code).toMatch(/^(ENOTFOUND|EAI_AGAIN)$/);
+});
+
+test('a service that speaks no TLS, and one whose certificate is not trusted, say what to check', async ({ serve, connect }) => {
+  const plain = await serve();
+  const noTls = await errorOf(connect({ url: plain.url.replace('http:', 'https:') }, { maxRetries: 0 }).profiles.retrieve('x'));
+  expect(noTls).toBeInstanceOf(ConnectionError);
+  expect(noTls).toMatchObject({ message: expect.stringMatching(/^[^\n]*\. What answers there speaks no TLS: .* with "http:"$/) });
+
+  await using secure = createSecureServer({ cert: certificate, key: privateKey });
+  await once(secure.listen(0, '127.0.0.1'), 'listening');
+  const url = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`;
+  const untrusted = await errorOf(connect({ url }, { maxRetries: 0 }).profiles.retrieve('x'));
+  expect(untrusted).toMatchObject({ name: 'ConnectionError', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+  expect(untrusted).toMatchObject({ message: expect.stringMatching(/\. Check the certificate of the service; .* NODE_EXTRA_CA_CERTS$/) });
 });
 
 test('a peer that speaks no HTTP is a ConnectionError', async ({ connect }) => {

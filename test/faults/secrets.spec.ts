@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fromBufferPromise } from 'yauzl';
-import { makeRunDirectory, runDirectory } from '../../src/reaper/ledger.ts';
+import { Ledger, makeRunDirectory, runDirectory } from '../../src/reaper/ledger.ts';
 import { createClient } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
@@ -110,6 +110,12 @@ test('a place for ledgers that belongs to somebody else is not used', () => {
     if (TMPDIR === undefined) delete process.env['TMPDIR'];
     else process.env['TMPDIR'] = TMPDIR;
   }
+});
+
+test('a place for ledgers that cannot be written is named, with what chooses another one', () => {
+  const place = join(tmpdir(), 'no-such-run');
+  const message = new RegExp(`^The run's leases can't be written down in ${place}: ENOENT.*, or set TMPDIR to another directory$`);
+  expect(() => new Ledger(place).makeUserAgent()).toThrow(message);
 });
 
 type Written = { name: string; content: Buffer };

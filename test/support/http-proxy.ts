@@ -104,7 +104,7 @@ iflo2kdN7uUYTjW8wNFbn020TQ3w0cvaR1FuXUQ=
 `;
 
 /** Of no use but in tests. */
-const privateKey = `-----BEGIN PRIVATE KEY-----
+export const privateKey = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgl7c63TCwcFAjuj2N
 HV1afOUkrSzSR65PA+OA3jt3GfGhRANCAAS566cm91lPo7MmkMCVq5FKB8vYcBE4
 8L1jb6xzY0SZTzs4zjDTivMyaWFZKe80xkoCqgKsZWiARr7Mzs47zr8S
