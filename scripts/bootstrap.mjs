@@ -24,9 +24,12 @@ try {
 
 function checkNode() {
   const required = json('package.json').engines.node;
-  const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(required).map(Number);
   const [runningMajor, runningMinor] = process.versions.node.split('.').map(Number);
-  if (runningMajor > major || (runningMajor === major && runningMinor >= minor)) return;
+  const fits = required.split(' || ').some((range) => {
+    const [major, minor] = range.match(/\d+/g).map(Number);
+    return (runningMajor === major && runningMinor >= minor) || (runningMajor > major && range.startsWith('>='));
+  });
+  if (fits) return;
   throw new Error(`Node ${required} is needed, this is ${process.version}: see https://nodejs.org/en/download`);
 }
 
