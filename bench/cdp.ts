@@ -34,10 +34,10 @@ export async function run(runs: number): Promise<Comparison[]> {
 export async function limits(): Promise<Comparison[]> {
   await using service = await ServiceProcess.start();
   await service.client.browsers.create({});
-  const endpoint = new URL((await service.debuggingPorts())[0]!);
-  await using relay = await ServerProcess.start('relay.js', endpoint.port);
-  using relayed = await CdpPage.open(`${relay.url}${endpoint.pathname}`);
-  using direct = await CdpPage.open(endpoint.href);
+  const endpoint = (await service.debuggingPorts())[0]!;
+  await using relay = await ServerProcess.start('relay.js', endpoint);
+  using relayed = await CdpPage.open(relay.url);
+  using direct = await CdpPage.open(endpoint);
   const small = await interleaved(runs, {
     ours: () => timeSmall(relayed),
     other: () => timeSmall(direct),

@@ -1,12 +1,12 @@
 import { connect, createServer, type AddressInfo } from 'node:net';
 
-// `node relay.js port` carries bytes to a port of this machine and back, looks at nothing, and prints where it listens.
+// `node relay.js ws://host:port/path` carries bytes there and back, looks at nothing, and prints the URL that leads through it.
 
-const [, , port] = process.argv;
+const endpoint = new URL(process.argv[2]!);
 const server = createServer({ noDelay: true }, (client) => {
-  const upstream = connect({ port: Number(port), host: '127.0.0.1', noDelay: true });
+  const upstream = connect({ port: Number(endpoint.port), host: endpoint.hostname, noDelay: true });
   client.pipe(upstream).pipe(client);
   client.on('error', () => upstream.destroy());
   upstream.on('error', () => client.destroy());
-}).listen(0, '127.0.0.1', () => console.log(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`));
+}).listen(0, '127.0.0.1', () => console.log(`ws://127.0.0.1:${(server.address() as AddressInfo).port}${endpoint.pathname}`));
 process.stdin.resume().once('end', () => process.exit());

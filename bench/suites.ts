@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { interleavedCold, median, type Comparison } from './comparison.ts';
 import { PageServer } from './pages.ts';
+import { ServerProcess } from './server-process.ts';
 import { ServiceProcess } from './service.ts';
 import { executable } from './stock.ts';
 import { root, timeSuite, type Suite } from './suite.ts';
@@ -20,7 +21,7 @@ const measures = {
   restart: "a failed test to the next one's first page, against stock Playwright",
 };
 
-type SuiteOf = (files: keyof typeof measures, side: 'ours' | 'stock' | 'port', workers: number) => Suite;
+type SuiteOf = (files: keyof typeof measures, side: 'ours' | 'stock' | 'least', workers: number) => Suite;
 
 /** Whole suites that differ by their import alone. The embedded service starts and ends with each run of ours. */
 export async function run(runs: number): Promise<Comparison[]> {
@@ -45,17 +46,20 @@ export async function run(runs: number): Promise<Comparison[]> {
   });
 }
 
-/** On browsers that run already, and without anything of this package: Playwright connects to Chromium's own port. */
+/** On browsers that run already, and without anything of this package: Playwright connects to them through processes that copy bytes. */
 export async function limits(): Promise<Comparison[]> {
   await using service = await ServiceProcess.start();
   for (let started = 0; started < 2; started++) await service.client.browsers.create({ timeout_seconds: 3600 });
-  return await withSuites({ BENCH_PORTS: (await service.debuggingPorts()).join(' ') }, async (suite) => {
-    const short = await interleavedCold(2, {
-      ours: () => timeSuite(suite('short', 'port', 2)),
+  const [first, second] = await service.debuggingPorts();
+  await using firstRelay = await ServerProcess.start('relay.js', first!);
+  await using secondRelay = await ServerProcess.start('relay.js', second!);
+  return await withSuites({ BENCH_ENDPOINTS: `${firstRelay.url} ${secondRelay.url}` }, async (suite) => {
+    const short = await interleavedCold(runs, {
+      ours: () => timeSuite(suite('short', 'least', 2)),
       other: () => timeSuite(suite('short', 'stock', 2)),
     });
     const restarted = await interleavedCold(2, {
-      ours: () => timeRestarts(suite('restart', 'port', 1)),
+      ours: () => timeRestarts(suite('restart', 'least', 1)),
       other: () => timeRestarts(suite('restart', 'stock', 1)),
     });
     return [

@@ -7,11 +7,11 @@ export { expect } from '@playwright/test';
 // To import it would take 20 ms longer.
 const { WebSocket } = createRequire(import.meta.url)('ws') as typeof import('ws');
 
-/** Playwright's own test in a Chromium that runs already, connected to its port: a lease that costs nothing, of a browser with nothing in between. */
+/** Playwright's own test in a Chromium that runs already, behind a process that copies bytes: a lease that costs nothing. */
 export const test: typeof stock = stock.extend({
   browser: [
     async ({}, use, { parallelIndex }) => {
-      const browser = await chromium.connectOverCDP(await connect(process.env['BENCH_PORTS']!.split(' ')[parallelIndex]!));
+      const browser = await chromium.connectOverCDP(await connect(process.env['BENCH_ENDPOINTS']!.split(' ')[parallelIndex]!));
       await use(browser);
       await browser.close();
     },
