@@ -98,6 +98,17 @@ test('the page is labelled, keeps to its own policy, and fits on a phone', async
   expect(complaints).toEqual([]);
 });
 
+test('the service warns of nothing while the page is open', async ({ page, carol }) => {
+  const warnings: string[] = [];
+  const warned = ({ message }: Error) => void warnings.push(message);
+  process.on('warning', warned);
+  const { hostedUrl } = await carol.login();
+  await page.goto(hostedUrl);
+  await expect(page.getByLabel('User name')).toBeFocused(patience);
+  process.off('warning', warned);
+  expect(warnings).toEqual([]);
+});
+
 test('the page says what the site says, keeps the name, and ends with the login', async ({ page, service, site, carol }) => {
   const { hostedUrl } = await carol.login();
   await page.goto(`${hostedUrl}&error_url=${encodeURIComponent(`http://${site.domain}/failed?from=pool`)}`);
