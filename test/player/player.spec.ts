@@ -215,6 +215,17 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
+test('the chapter that plays is marked where the system chooses the colours, too', async ({ page, open }) => {
+  await page.emulateMedia({ forcedColors: 'active' });
+  await open({}, '#t=2');
+  await expect(current(page)).toHaveText(/Navigate/);
+  const barred = await page.getByRole('navigation').evaluate((list) => {
+    const width = (button: Element) => Number.parseFloat(getComputedStyle(button).borderInlineStartWidth);
+    return [...list.querySelectorAll('button')].filter((button) => width(button) > 0).map(({ ariaCurrent }) => ariaCurrent);
+  });
+  expect(barred).toEqual(['true']);
+});
+
 test('fits on a phone', async ({ page, open }) => {
   await page.setViewportSize({ width: 320, height: 640 });
   const long = 'a_title_without_any_spaces_'.repeat(5);
