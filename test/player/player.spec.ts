@@ -215,6 +215,17 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
+test('the chapter that plays is marked where the system chooses the colours, too', async ({ page, open }) => {
+  await page.emulateMedia({ forcedColors: 'active' });
+  await open({}, '#t=2');
+  await expect(current(page)).toHaveText(/Navigate/);
+  const barred = await page.locator('nav button').evaluateAll((buttons) => {
+    const withBar = buttons.filter((button) => getComputedStyle(button).borderInlineStartWidth !== '0px');
+    return withBar.map(({ ariaCurrent }) => ariaCurrent);
+  });
+  expect(barred).toEqual(['true']);
+});
+
 test('fits on a phone', async ({ page, open }) => {
   await page.setViewportSize({ width: 320, height: 640 });
   const long = 'a_title_without_any_spaces_'.repeat(5);

@@ -98,6 +98,17 @@ test('the page is labelled, keeps to its own policy, and fits on a phone', async
   expect(complaints).toEqual([]);
 });
 
+test('the service warns of nothing while the page is open', async ({ page, carol }) => {
+  const warnings: string[] = [];
+  const warned = ({ message }: Error) => void warnings.push(message);
+  process.on('warning', warned);
+  const { hostedUrl } = await carol.login();
+  await page.goto(hostedUrl);
+  await expect(page.getByLabel('User name')).toBeFocused(patience);
+  process.off('warning', warned);
+  expect(warnings).toEqual([]);
+});
+
 test('the page says what the site says, keeps the name, and ends with the login', async ({ page, service, site, carol }) => {
   const { hostedUrl } = await carol.login();
   await page.goto(`${hostedUrl}&error_url=${encodeURIComponent(`http://${site.domain}/failed?from=pool`)}`);
@@ -114,6 +125,38 @@ test('the page says what the site says, keeps the name, and ends with the login'
   await expect(page).toHaveURL(/\/failed\?from=pool&code=CANCELED&message=/, patience);
   expect((await page.goto(hostedUrl))!.status()).toBe(404);
   await expect(page.getByRole('heading')).toHaveText('There is no such login');
+});
+
+test('what could not be sent stays in the form, which has the focus again', async ({ page, carol }) => {
+  const { hostedUrl } = await carol.login();
+  await page.goto(hostedUrl);
+  await page.getByLabel('User name').fill('carol');
+  await page.getByLabel('Password').fill('typed');
+  await page.route('**/login/submit?*', (route) => route.abort());
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('alert')).toHaveText('The service cannot be reached. Try again.');
+  await expect(page.getByLabel('Password')).toHaveValue('typed');
+  await expect(page.getByLabel('User name')).toBeFocused();
+});
+
+test('a page that missed how the site took an answer asks again', async ({ page, carol }) => {
+  const { hostedUrl, stream } = await carol.login();
+  // Connections that break off once they have told the state of now.
+  await page.route('**/login/events?*', async (route) => {
+    await expect.poll(() => stream.events.at(-1)?.flow_step, patience).toBe('AWAITING_INPUT');
+    const state = JSON.stringify(stream.events.at(-1));
+    await route.fulfill({ contentType: 'text/event-stream', body: `retry: 50\ndata: ${state}\n\n` });
+  });
+  await page.goto(hostedUrl);
+  const submitted = () => stream.events.filter(({ flow_step }) => flow_step === 'SUBMITTING').length;
+  for (const times of [1, 2]) {
+    await page.getByLabel('User name').fill('carol');
+    await page.getByLabel('Password').fill('wrong');
+    await page.keyboard.press('Enter');
+    await expect.poll(submitted, patience).toBe(times);
+    await expect(page.getByRole('alert')).toHaveText('Wrong user name or password.', patience);
+    await expect(page.getByLabel('User name')).toBeFocused();
+  }
 });
 
 test('the page of a login that succeeded goes on to where the person came from', async ({ page, site, carol }) => {

@@ -82,6 +82,25 @@ test('the mouse moves, clicks, drags and scrolls where the viewer does', async (
   await expect.poll(() => ours.evaluate(() => scrollY)).toBe(400);
 });
 
+test("a mouse's buttons for back and forward are the session's alone", async ({ page, openPage, view }) => {
+  const ours = await openPage();
+  await page.goto('data:text/html,the page before');
+  const viewer = await view();
+  const { x, y } = await pointAt(viewer, 0.5, 0.5);
+  const cdp = await viewer.context().newCDPSession(viewer);
+  for (const [button, buttons] of [
+    ['back', 8],
+    ['forward', 16],
+  ] as const) {
+    await cdp.send('Input.dispatchMouseEvent', { type: 'mousePressed', x, y, button, buttons, clickCount: 1 });
+    await cdp.send('Input.dispatchMouseEvent', { type: 'mouseReleased', x, y, button, buttons: 0, clickCount: 1 });
+  }
+  await expect.poll(async () => (await eventsOf(ours, 'mouseup')).map(({ button }) => button)).toEqual([3, 4]);
+  await clickAt(viewer, 0.5, 0.5);
+  await expect.poll(() => eventsOf(ours, 'click')).toHaveLength(1);
+  await expect(viewer.getByRole('status')).toHaveText('Live');
+});
+
 test('the mouse hits its mark on a phone whose page is wider than its screen', async ({ openPage, view }) => {
   const ours = await openPage({ viewport: { width: 390, height: 844 }, isMobile: true, deviceScaleFactor: 3 });
   const viewer = await view();
@@ -237,6 +256,16 @@ test('a view that lost its connection says so while nothing answers, and connect
   sockets.close();
   await expect(status).toHaveText('The connection is lost; trying again.');
   await expect(status).toHaveText('Live', { timeout: 20_000 });
+});
+
+test('a view of a page that has long stood still connects again, too', async ({ page, openPage, view, sockets }) => {
+  await openPage();
+  await page.clock.install();
+  const viewer = await view();
+  await page.clock.fastForward('02:00');
+  sockets.close();
+  await expect(viewer.getByRole('status')).toHaveText('The connection is lost; trying again.');
+  await expect(viewer.getByRole('status')).toHaveText('Live');
 });
 
 test.describe('under a clock that the test moves', () => {

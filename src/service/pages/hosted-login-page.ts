@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { html } from 'hono/html';
@@ -42,9 +41,7 @@ export function hostedLoginPages(findLogin: (token: string) => HostedLogin | und
 
   pages.get('/events', async (context) => {
     const login = find(context);
-    const hangUp = new AbortController();
-    void once(context.env.outgoing, 'close').then(() => hangUp.abort());
-    return sendEvents(context, 200, login.events(context.req.header('host') ?? '', hangUp.signal));
+    return sendEvents(context, 200, login.events(context.req.header('host') ?? '', context.req.raw.signal));
   });
 
   pages.post('/submit', async (context) => {

@@ -65,7 +65,11 @@ function show(state) {
 /** @param {State} state */
 function ask({ fields = [], discovered_fields: details = [], choices = [], website_error: error }) {
   const asked = JSON.stringify([fields, choices, error]);
-  if (asked === shown) return;
+  if (asked === shown) {
+    // The answer was taken while the connection was lost, and the site asks for the same again.
+    if (form.inert) takeAnswers();
+    return;
+  }
   shown = asked;
   const inputs = fields.map((field) =>
     input(
@@ -76,6 +80,10 @@ function ask({ fields = [], discovered_fields: details = [], choices = [], websi
   const submits = fields.length > 0 ? [button('Continue')] : [];
   form.replaceChildren(...inputs, ...submits, ...groups(choices));
   form.hidden = false;
+  takeAnswers();
+}
+
+function takeAnswers() {
   form.inert = false;
   form.querySelector('input, button')?.focus();
 }
@@ -171,7 +179,7 @@ async function submit(choice) {
     warn('The service cannot be reached. Try again.');
   }
   say('This was not sent:');
-  form.inert = false;
+  takeAnswers();
 }
 
 /** @param {State} state */

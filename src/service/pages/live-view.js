@@ -14,7 +14,8 @@ const farthestWheel = 10_000;
 const multiClickMs = 500;
 const multiClickPixels = 5;
 
-let lastSeenAt = Date.now();
+/** @type {number | undefined} */
+let lostAt;
 let socket = connect();
 
 /** @type {Blob | undefined} */
@@ -30,9 +31,11 @@ function connect() {
   const url = new URL(`live/socket${location.search}`, location.href);
   url.protocol = url.protocol.replace('http', 'ws');
   const socket = new WebSocket(url);
-  socket.addEventListener('open', () => say('Connected. The session shows no page yet.'));
+  socket.addEventListener('open', () => {
+    lostAt = undefined;
+    say('Connected. The session shows no page yet.');
+  });
   socket.addEventListener('message', ({ data }) => {
-    lastSeenAt = Date.now();
     newest = data;
     if (!isShowing) void show();
   });
@@ -44,11 +47,12 @@ function connect() {
 }
 
 async function reconnect() {
+  lostAt ??= Date.now();
   say('The connection is lost; trying again.');
   // A socket that is not let in does not learn why; the page itself does.
   const response = await fetch(location.href, { method: 'HEAD', signal: AbortSignal.timeout(answerMs) }).catch(() => undefined);
   if (response?.status === 404) return say('Ended: the session has ended, or its lease was given back.');
-  if (Date.now() - lastSeenAt > giveUpMs) return say('The connection is lost. Reload the page to try again.');
+  if (Date.now() - lostAt > giveUpMs) return say('The connection is lost. Reload the page to try again.');
   setTimeout(() => (socket = connect()), retryMs);
 }
 
@@ -111,6 +115,8 @@ function takeMouse(keyboard) {
   canvas.addEventListener('pointercancel', release);
   // Without it the focus would leave the keyboard again.
   canvas.addEventListener('mousedown', (event) => event.preventDefault());
+  // Without it the buttons for back and forward would leave the view, too.
+  canvas.addEventListener('mouseup', (event) => event.preventDefault());
   canvas.addEventListener('contextmenu', (event) => event.preventDefault());
   canvas.addEventListener('wheel', turnWheel, { passive: false });
 
