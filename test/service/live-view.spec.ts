@@ -298,7 +298,7 @@ test('a viewer that reads nothing costs no memory, and misses pictures', async (
   await once(viewer, 'message');
   viewer.pause();
   const before = bufferMemory();
-  await expect.poll(() => produced.bytes, { timeout: 30_000 }).toBeGreaterThan(40 * mebibyte);
+  await expect.poll(() => produced.bytes, { timeout: 50_000 }).toBeGreaterThan(40 * mebibyte);
   expect(bufferMemory() - before).toBeLessThan(20 * mebibyte);
   let received = 0;
   viewer.on('message', (data: Buffer) => (received += data.length));
