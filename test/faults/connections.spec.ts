@@ -78,6 +78,18 @@ test('a worker is killed between the grant and the ledger, and a hook times out 
   expectOneHolderEach(run.directory);
 });
 
+test('browsers that cannot be connected to are given back, and others asked for', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(/^GET .*\/cdp/, 'refused', 'refused');
+  const options = hosted.options({ via: faultProxy.url, more: 'acquireTimeout: 10_000' });
+  const { stats, output } = await start({
+    files: { 'connect.spec.ts': `${prelude} test('works', async () => {});` },
+    ...options,
+  }).finished();
+  expect(stats).toMatchObject({ passed: 1, failed: 0 });
+  expect(faultProxy.happened).toHaveLength(2);
+  expect(output).toContain('leases: 3 acquired, 3 released, 0 leaked');
+});
+
 test('the connection to a browser is reset, and the next test has another browser', async ({ start, hosted, faultProxy }) => {
   const suite = `${prelude}
     test('loses it', async ({ page }) => {
