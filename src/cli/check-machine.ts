@@ -74,13 +74,15 @@ async function spaceAt(place: string): Promise<{ bavail: number; bsize: number; 
   }
 }
 
-/** Of a `range` as a package.json has it: `^20.19 || >=22.12`. */
+/** Of a `range` as a package.json has it: `^20.19 || >=22.12`, `>=1.61 <2`. */
 export function isIn(range: string, version: string): boolean {
   const [major = 0, minor = 0] = numbersIn(version);
-  return range.split(' || ').some((part) => {
-    const [neededMajor = 0, neededMinor = 0] = numbersIn(part);
-    return (major === neededMajor && minor >= neededMinor) || (major > neededMajor && part.startsWith('>='));
-  });
+  const fits = (part: string): boolean => {
+    const [partMajor = 0, partMinor = 0] = numbersIn(part);
+    const reaches = major === partMajor ? minor >= partMinor : major > partMajor && !part.startsWith('^');
+    return reaches !== part.startsWith('<');
+  };
+  return range.split(' || ').some((alternative) => alternative.split(' ').every(fits));
 }
 
 function numbersIn(text: string): number[] {

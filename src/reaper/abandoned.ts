@@ -24,7 +24,8 @@ export async function abandonedRuns(ownDirectory: string): Promise<AbandonedRun[
   for (const name of readdirSync(parent)) {
     const directory = join(parent, name);
     if (directory === ownDirectory || !(await isAbandoned(directory))) continue;
-    runs.push({ ledger: new Ledger(directory), isForgotten: Date.now() - lastChange(directory) > forgottenAfter });
+    const lastChange = statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    runs.push({ ledger: new Ledger(directory), isForgotten: Date.now() - lastChange > forgottenAfter });
   }
   return runs;
 }
@@ -36,12 +37,4 @@ export async function isAbandoned(directory: string): Promise<boolean> {
   const socket = await tryConnect(reaperSocket(directory));
   socket?.destroy();
   return socket === undefined;
-}
-
-function lastChange(directory: string): number {
-  try {
-    return statSync(directory).mtimeMs;
-  } catch {
-    return 0;
-  }
 }

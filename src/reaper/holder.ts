@@ -43,14 +43,13 @@ export function reaperSocket(directory: string): string {
   return process.platform === 'win32' ? `\\\\.\\pipe\\${directory.replaceAll(/[:\\/]/g, '-')}` : join(directory, 'reaper.sock');
 }
 
-/** A worker's connection to the run's reaper. It never keeps the process alive. */
+/** A worker's connection to the run's reaper. */
 export class ReaperConnection implements LeaseKeeper {
   readonly #socket: Socket;
 
   constructor(socket: Socket) {
     this.#socket = socket;
     socket.on('error', () => undefined);
-    socket.unref();
   }
 
   get isThere(): boolean {
@@ -59,9 +58,7 @@ export class ReaperConnection implements LeaseKeeper {
 
   async hold(hello: Hello, signal: AbortSignal): Promise<void> {
     this.#socket.write(`${JSON.stringify(hello)}\n`);
-    this.#socket.ref();
     await once(this.#socket, 'data', { signal });
-    this.#socket.unref();
   }
 
   leave(entry: LedgerEntry): void {

@@ -83,9 +83,7 @@ export class Ledger {
     } catch {
       return [];
     }
-    // A line that is just being written has no line break yet.
-    const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
-    return lines.flatMap(entryIn);
+    return text.split('\n').flatMap(entryIn);
   }
 
   /** The last lines of the leases that were not released yet, oldest first. */
@@ -148,7 +146,7 @@ function writing(directory: string, write: () => void): void {
   }
 }
 
-/** A line that was cut short, by a full disk for instance, is none. */
+/** A line that is just being written, or was cut short, by a full disk for instance, is none. */
 function entryIn(line: string): LedgerEntry[] {
   try {
     const entry = JSON.parse(line) as Partial<LedgerEntry>;

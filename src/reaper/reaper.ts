@@ -46,7 +46,6 @@ export class Reaper {
     const deadline = Date.now() + workerGrace;
     while (this.#holders.size > 0 && Date.now() < deadline) await delay(50);
     this.#server.close();
-    for (const socket of this.#holders.keys()) socket.destroy();
     for (const entry of this.#ledger.open()) this.#startRelease(entry);
     await Promise.all([...this.#releasing.values(), ...this.#sweeping]);
     await this.#flush();

@@ -79,6 +79,11 @@ test('Node is new enough where a CommonJS test can load a module', ({}) => {
   expect(versions.filter((version) => isIn(node, version))).toEqual(['v20.19.0', 'v22.12.0', 'v24.0.0']);
 });
 
+test('a Playwright that is too old or too new is told', ({}) => {
+  const versions = ['1.60.9', '1.61.0', '1.65.1', '2.0.0', '3.1.0'];
+  expect(versions.filter((version) => isIn('>=1.61 <2', version))).toEqual(['1.61.0', '1.65.1']);
+});
+
 test('a service that is not there, and a key that it does not take, are named', async ({ cli, service }, testInfo) => {
   const cwd = await project(testInfo, '');
   const down = await cli(['doctor'], { cwd, env: { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' } });

@@ -20,6 +20,8 @@ test('acquires and releases are reset, cut off, slow, and put off by a busy serv
   const { stats, output } = await run.finished();
   expect(stats).toMatchObject({ passed: 5, failed: 0 });
   expect(faultProxy.happened).toHaveLength(11);
+  // Of those that the service did not hear of, or may not have.
+  expect(output.match(/could not be given back yet/g)).toHaveLength(2);
   expect(output).toContain('leases: 5 acquired, 5 released, 0 leaked');
   expectOneHolderEach(run.directory);
 });
@@ -76,6 +78,18 @@ test('a worker is killed between the grant and the ledger, and a hook times out 
   expect(faultProxy.happened).toHaveLength(2);
   expect(output).toContain('0 leaked');
   expectOneHolderEach(run.directory);
+});
+
+test('browsers that cannot be connected to are given back, and others asked for', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(/^GET .*\/cdp/, 'refused', 'refused');
+  const options = hosted.options({ via: faultProxy.url, more: 'acquireTimeout: 10_000' });
+  const { stats, output } = await start({
+    files: { 'connect.spec.ts': `${prelude} test('works', async () => {});` },
+    ...options,
+  }).finished();
+  expect(stats).toMatchObject({ passed: 1, failed: 0 });
+  expect(faultProxy.happened).toHaveLength(2);
+  expect(output).toContain('leases: 3 acquired, 3 released, 0 leaked');
 });
 
 test('the connection to a browser is reset, and the next test has another browser', async ({ start, hosted, faultProxy }) => {

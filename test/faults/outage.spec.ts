@@ -5,8 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { CircuitBreaker } from '../../fixtures/circuit-breaker.ts';
 import { ServiceUnavailableError } from '../../fixtures/errors.ts';
+import { Patience } from '../../fixtures/patience.ts';
 import type { LeaseReport } from '../../fixtures/reporter.ts';
-import { ConnectionError } from '../../src/client/index.ts';
+import { CallTimeoutError, ConnectionError, ServiceError } from '../../src/client/index.ts';
 import { expect, leasingFrom, test } from '../support/fault-runs.ts';
 import type { RunResult } from '../support/playwright-run.ts';
 
@@ -83,10 +84,48 @@ test('a service that comes back is used again, and one that stays away is asked 
   expect(passTime(30_000)).toBeGreaterThan(9000);
   await expect(breaker().guard(down)).rejects.toThrow(ServiceUnavailableError);
   expect(passTime(60_000)).toBeGreaterThan(29_000);
+  passTime(600_000);
+  await expect(breaker().guard(down)).rejects.toThrow(ServiceUnavailableError);
+  expect(passTime(120_000)).toBeLessThanOrEqual(120_000);
   // While one worker asks, the others don't.
   await breaker().guard(async () => await expect(breaker().guard(up)).rejects.toThrow(ServiceUnavailableError));
   expect(outage()).toBeUndefined();
   await expect(breaker().guard(up)).resolves.toBe(2);
+});
+
+const call = { method: 'GET', url: 'http://service.invalid' };
+const answer = (status: number, more: object = {}) => new ServiceError({ ...call, status, message: 'no', ...more });
+const hungUp = new ConnectionError(call, 'ECONNRESET', 'it hung up');
+const notFound = new ConnectionError(call, 'ENOTFOUND', 'there is none');
+
+test('failures that pass are borne, one after the other, and what does not pass by itself is thrown at once', async () => {
+  const service = { baseURL: call.url };
+  const patience = (ms: number, more: object = {}) =>
+    new Patience({ deadline: Date.now() + ms, signal: new AbortController().signal, service: { ...service, ...more } });
+  const long = patience(60_000);
+  for (let failure = 0; failure < 5; failure++) {
+    await long.bear(hungUp);
+    long.renew();
+  }
+  for (const passes of [answer(429), answer(503), answer(503, { code: 'busy', retryAfter: 10 })]) await patience(60_000).bear(passes);
+  const [unknown, hopeless] = [answer(500), answer(429, { shouldRetry: false })];
+  for (const error of [notFound, unknown, hopeless]) await expect(patience(60_000).bear(error)).rejects.toBe(error);
+  // Its answer would come too late, or never.
+  const late = answer(429, { retryAfter: 2000 });
+  await expect(patience(1000).bear(late)).rejects.toBe(late);
+  await expect(patience(60_000, { pid: 5_000_001 }).bear(hungUp)).rejects.toBe(hungUp);
+});
+
+test('a service that refuses the key, or that only a gateway answers for, is out of use; one that refuses a call is not', async ({}, testInfo) => {
+  let services = 0;
+  const fails = (cause: Error) =>
+    new CircuitBreaker(testInfo.outputPath(), `http://service-${++services}`).guard(() => Promise.reject(cause));
+  for (const error of [answer(400), answer(404), answer(503, { code: 'no_capacity' }), new Error('of its own')]) {
+    await expect(fails(error)).rejects.toBe(error);
+  }
+  for (const error of [answer(403), answer(502), notFound, new CallTimeoutError(call, 1000, 'answer')]) {
+    await expect(fails(error)).rejects.toThrow(`can't be used: ${error.message}`);
+  }
 });
 
 /** The URL of a port on which nobody listens. */

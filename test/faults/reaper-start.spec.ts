@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test as base } from '@playwright/test';
 import { connectReaper, type ReaperConnection } from '../../src/reaper/holder.ts';
+import { processesWith } from '../support/processes.ts';
 
 type Fixtures = {
   /** A run whose reaper notes that it was started; the run ends with the test. */
@@ -61,6 +62,23 @@ test('a worker that was killed before it had started the reaper is waited for, a
   writeFileSync(join(run.directory, 'reaper.starting'), '');
   await Promise.all([run.connect(), run.connect()]);
   expect(run.starts()).toBe(1);
+});
+
+test('a reaper that does not start is named', async ({}, testInfo) => {
+  const reaper = testInfo.outputPath('nowhere.js');
+  const directory = testInfo.outputDir;
+  mkdirSync(directory, { recursive: true });
+  const connecting = connectReaper({ directory, runnerPid: process.pid, reaper, signal: AbortSignal.timeout(100) });
+  await expect(connecting).rejects.toThrow(`The reaper that gives leases back did not start (${reaper})`);
+});
+
+test('the reaper goes on when all processes of a machine are asked to end', async ({ run }) => {
+  const connection = await run.connect();
+  for (const pid of processesWith(` ${run.directory} `)) {
+    for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.kill(pid, signal);
+  }
+  const service = { baseURL: 'http://127.0.0.1:9', apiKey: 'the-key' };
+  await connection.hold({ holder: 'of-this-process', service }, AbortSignal.timeout(10_000));
 });
 
 test('the reaper, which outlives its worker, has no secret of its environment', async ({ run }) => {

@@ -53,6 +53,22 @@ test('the embedded service and the reaper are killed between two tests of a work
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
+test('the embedded service is killed before it saved a profile, and the run says so', async ({ run }) => {
+  const suite = `
+    import { test, expect } from 'playwright-pool';
+    import { readFileSync } from 'node:fs';
+    test('kills it', async ({ page, browser }) => {
+      const { pid } = JSON.parse(readFileSync(process.env.PLAYWRIGHT_POOL_DATA_DIR + '/service.json', 'utf8'));
+      process.kill(pid, 'SIGKILL');
+      await expect.poll(() => browser.isConnected()).toBe(false);
+    });`;
+  const config = `use: { profile: { name: 'carol', save: true } },`;
+  const { output, exitCode } = await run({ files: { 'killed.spec.ts': suite }, config });
+  expect(output).toContain('ProfileNotSavedError: The profile "carol" was not saved: the service has ended');
+  expect(exitCode).toBe(1);
+  expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
+});
+
 test('a service stands still for 20 s, and the tests go on where they were', async ({ start }, testInfo) => {
   test.skip(!isLong);
   test.setTimeout(120_000);

@@ -90,6 +90,7 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    if (this.#take(`${request.method} ${request.url}`) === 'refused') return void socket.resetAndDestroy();
     const upstream = connect(Number(this.#target.port), this.#target.hostname);
     this.#watch(upstream);
     for (const [one, other] of [

@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { abandonedRuns, isAbandoned } from '../../src/reaper/abandoned.ts';
+import { ReaperConnection, reaperSocket, tryConnect } from '../../src/reaper/holder.ts';
+import { Ledger, type LedgerEntry } from '../../src/reaper/ledger.ts';
+import { Reaper } from '../../src/reaper/reaper.ts';
+import { expect, test as base } from '../support/pool-run.ts';
+
+// What a reaper does once its run is gone, whatever the service answers, and whom it takes for gone.
+
+// Processes of such high ids there are none.
+const [runner, earlierRunner, worker] = [5_000_001, 5_000_002, 5_000_003];
+
+type Fixtures = {
+  /** Makes the directory of a run, beside those of others. */
+  directoryOf: (run: string) => string;
+  /** What a reaper does for a worker that knew this service and has ended, as its runner has. */
+  reap: (ledger: Ledger, baseURL: string, flush?: string) => Promise<void>;
+};
+
+const test = base.extend<Fixtures>({
+  directoryOf: async ({}, use) => {
+    // A socket's path may have some hundred characters only.
+    const parent = mkdtempSync(join(tmpdir(), 'playwright-pool-runs-'));
+    await use((run) => {
+      mkdirSync(join(parent, run));
+      return join(parent, run);
+    });
+    rmSync(parent, { recursive: true });
+  },
+
+  reap: async ({}, use) => {
+    await use(async (ledger, baseURL, flush) => {
+      const reaper = new Reaper(ledger);
+      const path = reaperSocket(ledger.directory);
+      await reaper.listen(path);
+      using connection = new ReaperConnection((await tryConnect(path))!);
+      const service = { baseURL, apiKey: 'the-key' };
+      await connection.hold({ holder: 'of-this-process', service, ...(flush && { flush }) }, AbortSignal.timeout(10_000));
+      connection[Symbol.dispose]();
+      await reaper.watch(runner);
+    });
+  },
+});
+
+function entryAt(baseURL: string, more: Partial<LedgerEntry> = {}): LedgerEntry {
+  const holder = `${runner}:0:${worker}`;
+  return { event: 'acquired', lease: 'the-lease', holder, at: 1, service: { baseURL }, pool: 'ci', sessionId: 'the-session', ...more };
+}
+
+const session = { session_id: 'the-session', tags: { 'playwright-pool.lease': 'the-lease' } };
+
+test('a browser that the service grants when nobody waits for it any more is found, and not handed on', async ({
+  directoryOf,
+  serve,
+  reap,
+}) => {
+  let looks = 0;
+  const released: unknown[] = [];
+  const url = await serve((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    if (request.method === 'GET') return response.end(JSON.stringify(looks++ === 0 ? [] : [session]));
+    released.push(request.url);
+    return request.on('data', (body: Buffer) => released.push(JSON.parse(body.toString()))).on('end', () => response.end('{}'));
+  });
+  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  ledger.append(entryAt(url, { event: 'asked', until: Date.now() + 60_000 }));
+  await reap(ledger, url);
+  expect(released).toEqual(['/browser_pools/ci/release', { session_id: 'the-session', reuse: false }]);
+  expect(existsSync(ledger.directory)).toBe(false);
+});
+
+test('a service that is away for a moment is asked again', async ({ directoryOf, serve, reap }) => {
+  let calls = 0;
+  const url = await serve((request: IncomingMessage, response) => {
+    if (calls++ < 5) request.socket.destroy();
+    else response.setHeader('content-type', 'application/json').end('[]');
+  });
+  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  ledger.append(entryAt(url));
+  await reap(ledger, url);
+  expect(existsSync(ledger.directory)).toBe(false);
+});
+
+test('leases at a service that nobody has the key of stay written down for a later run', async ({ directoryOf, serve, reap }) => {
+  const url = await serve((_, response) => response.setHeader('content-type', 'application/json').end('[]'));
+  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  const elsewhere = entryAt('http://elsewhere.invalid', { lease: 'elsewhere' });
+  for (const entry of [entryAt(url), elsewhere]) ledger.append(entry);
+  await reap(ledger, url);
+  expect(ledger.open()).toEqual([elsewhere]);
+});
+
+test('what an earlier run left is given back before the reaper ends, however soon that is', async ({ directoryOf, serve, reap }) => {
+  const url = await serve((_, response) => {
+    setTimeout(() => response.setHeader('content-type', 'application/json').end('[]'), 300);
+  });
+  const earlier = new Ledger(directoryOf(`run-${earlierRunner}`));
+  earlier.append(entryAt(url));
+  await reap(new Ledger(directoryOf(`run-${runner}`)), url);
+  expect(existsSync(earlier.directory)).toBe(false);
+});
+
+test('a service that ends with the run has nothing to flush', async ({ directoryOf, serve, reap }) => {
+  const url = await serve((request) => request.socket.destroy());
+  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  await reap(ledger, url, 'ci');
+  expect(existsSync(ledger.directory)).toBe(false);
+});
+
+test('the leases of a run are counted apart from those of its runner before it', ({ directoryOf }) => {
+  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  for (const at of [1, 2, 3]) ledger.append(entryAt('http://x.invalid', { lease: `of-${at}`, at }));
+  for (const at of [1, 2]) ledger.append(entryAt('http://x.invalid', { lease: `of-${at}`, at, event: 'released' }));
+  expect(ledger.count(2)).toEqual({ acquired: 2, released: 1, leaked: 1 });
+});
+
+test('a run is abandoned when its runner, its workers and its reaper are gone; what is no run is left alone', async ({ directoryOf }) => {
+  const of = (run: string, entry = entryAt('http://x.invalid')) => {
+    const directory = directoryOf(run);
+    new Ledger(directory).append(entry);
+    // Before everything that can be left of its leases has ended.
+    utimesSync(directory, 0, 0);
+    return directory;
+  };
+  const [gone, other] = [of(`run-${runner}`), of('not-a-run')];
+  const hasWorker = of(`run-${earlierRunner}`, entryAt('http://x.invalid', { holder: `${earlierRunner}:0:${process.pid}` }));
+  const hasRunner = of(`run-${process.pid}`);
+  const hasReaper = of(`run-${worker}`);
+  const reaper = createServer().listen(reaperSocket(hasReaper));
+  await once(reaper, 'listening');
+  const runs = await abandonedRuns(other);
+  expect(runs.map(({ ledger, isForgotten }) => [ledger.directory, isForgotten])).toEqual([[gone, true]]);
+  const answers = await Promise.all([gone, other, hasWorker, hasRunner, hasReaper].map(isAbandoned));
+  expect(answers).toEqual([true, false, false, false, false]);
+  reaper.close();
+});
