@@ -5,14 +5,12 @@ import type {
   CanReauthReason,
   ProxySelector,
   Submission,
-  TimelineItem,
 } from '../../contract/auth-connections.ts';
 import { invalidField, OperationError } from '../../contract/errors.ts';
-import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../clock.ts';
 import { newId, sameToken } from '../id.ts';
 import { canReauth } from './can-reauth.ts';
-import type { ConnectionRecord, ConnectionRecords, ConnectionSettings, TimelineEntry } from './connection-record.ts';
+import type { ConnectionRecord, ConnectionRecords, ConnectionSettings } from './connection-record.ts';
 import { type LoggedIn, LoginFailure } from './converse.ts';
 import { LoginFlow, type FlowState } from './flow.ts';
 import { flowEntry, recordOf } from './flow-record.ts';
@@ -107,10 +105,16 @@ export class AuthConnections {
 
   /** Throws `not_found`. */
   get(projectId: string, id: string): Connection {
+    const connection = this.find(projectId, id);
+    if (!connection) throw new OperationError('not_found', `there is no auth connection ${id}`);
+    return connection;
+  }
+
+  /** `undefined` when there is none, and while it is being deleted. */
+  find(projectId: string, id: string): Connection | undefined {
     const record = this.#options.records.get(id);
     const flow = this.#flows.get(id);
-    if (record?.projectId !== projectId || this.#deleting.has(id))
-      throw new OperationError('not_found', `there is no auth connection ${id}`);
+    if (record?.projectId !== projectId || this.#deleting.has(id)) return undefined;
     // It may be over, and nobody has noticed.
     return flow?.isRunning === false ? { record: this.#options.records.get(id)!, flow } : { record, flow };
   }
@@ -194,11 +198,6 @@ export class AuthConnections {
     }
   }
 
-  /** Newest first. */
-  timeline(id: string, filter: { type?: TimelineItem['type'] | undefined; limit: number; offset: number }): Page<TimelineEntry> {
-    return this.#options.records.timeline(id, filter);
-  }
-
   canReauth({ projectId, needs, settings: { credential } }: ConnectionRecord): { can: boolean; reason: CanReauthReason } {
     const stored = credential ? this.#options.credentials.look(projectId, credential) : { exists: false, hasTotpSecret: false };
     return canReauth(needs, credential, stored);
@@ -218,7 +217,8 @@ export class AuthConnections {
       throw new OperationError('conflict', 'a login is under way: answer what it asks, or wait for its end');
     if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
     const type = this.canReauth(record).can ? 'REAUTH' : 'LOGIN';
-    const before = this.#flowsOf(record);
+    // Not the logins themselves: each would keep those before it in memory.
+    const before = Promise.all(this.#flowsOf(record).map(({ done }) => done));
     const flow: LoginFlow = new LoginFlow({
       type,
       isAttended,
@@ -227,7 +227,7 @@ export class AuthConnections {
       stored: (signal) => this.#stored(record, isAttended, signal),
       openSession: async (signal) => {
         // Each saves the profile, and the last one would undo what the others did.
-        await Promise.race([Promise.all(before.map(({ done }) => done)), once(signal, 'abort')]);
+        await Promise.race([before, once(signal, 'abort')]);
         // The profile may have been renamed meanwhile.
         const { profileName = record.profileName } = records.get(id) ?? {};
         return await LoginSession.open(this.#options, { projectId, profileName, proxyId, saveChanges: true, isRecorded, signal });
