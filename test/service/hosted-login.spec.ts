@@ -138,6 +138,18 @@ test('a login has one link, and it opens nothing else', async ({ service, carol 
   expect((await fetch(hostedUrl.replace('/login?', '/login/events?'))).status).toBe(404);
 });
 
+test('who follows a login in its page makes Node suspect no leak', async ({ service, carol }) => {
+  const warnings: string[] = [];
+  const note = ({ message }: Error) => warnings.push(message);
+  process.on('warning', note);
+  const { hostedUrl } = await carol.login();
+  const events = await fetch(hostedUrl.replace('/login?', '/login/events?'));
+  await service.call('DELETE', carol.path);
+  await events.text();
+  process.off('warning', note);
+  expect(warnings).toEqual([]);
+});
+
 /** Submits what no login asks for. */
 function submitTo(hostedUrl: string): Promise<Response> {
   const headers = { 'content-type': 'application/json' };

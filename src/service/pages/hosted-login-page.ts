@@ -1,10 +1,10 @@
-import { once } from 'node:events';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { html } from 'hono/html';
 import { submission, type AuthConnectionEvent, type Submission } from '../../contract/auth-connections.ts';
 import { OperationError } from '../../contract/errors.ts';
 import { sendEvents } from '../http/event-answer.ts';
+import { HangUps } from '../http/hang-ups.ts';
 import { readJson } from '../http/request.ts';
 import { answerDocument, notice, ownDocument, readAsset } from './document.ts';
 
@@ -23,6 +23,7 @@ type PageContext = Context<{ Bindings: HttpBindings }>;
 /** Beside its own two links it has what the person comes from: `success_url` and `error_url` are opened at the end. */
 export function hostedLoginPages(findLogin: (token: string) => HostedLogin | undefined): Hono<{ Bindings: HttpBindings }> {
   const script = readAsset('hosted-login.js');
+  const hangUps = new HangUps();
   const pages = new Hono<{ Bindings: HttpBindings }>();
   const find = (context: PageContext) => {
     const login = findLogin(context.req.query('jwt') ?? '');
@@ -42,9 +43,9 @@ export function hostedLoginPages(findLogin: (token: string) => HostedLogin | und
 
   pages.get('/events', async (context) => {
     const login = find(context);
-    const hangUp = new AbortController();
-    void once(context.env.outgoing, 'close').then(() => hangUp.abort());
-    return sendEvents(context, 200, login.events(context.req.header('host') ?? '', hangUp.signal));
+    const { incoming, outgoing } = context.env;
+    const signal = hangUps.signalOf(incoming, outgoing);
+    return sendEvents(context, 200, login.events(context.req.header('host') ?? '', signal));
   });
 
   pages.post('/submit', async (context) => {
