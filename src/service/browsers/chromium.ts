@@ -34,10 +34,10 @@ export type LaunchOptions = {
   userDataDirectory: string;
   headless: boolean;
   /** Default: wherever it can be, that is not for the superuser. */
-  sandbox?: boolean;
+  sandbox?: boolean | undefined;
   viewport: { width: number; height: number };
   /** Through which it reaches what is not on this machine. */
-  proxy?: ProxyAccess;
+  proxy?: ProxyAccess | undefined;
   environment: Environment;
   /** How far it steps back where processors are short, as `nice` counts: 0, the default, is not at all. */
   niceness?: number;
