@@ -227,13 +227,13 @@ function replayView(replays: Replays, id: string, token: string): ReplayView | u
 }
 
 function hostedLogin(connections: AuthConnections, token: string, clock: Clock): HostedLogin | undefined {
-  const found = connections.byToken(token);
+  const found = connections.logins.byToken(token);
   if (!found) return undefined;
   const { id, projectId, domain, profileName } = found.record;
   return {
     domain,
     profileName,
-    events: (host, signal) => flowEvents(connections.follow(id, signal), { host, clock }),
+    events: (host, signal) => flowEvents(connections.logins.follow(id, signal), { host, clock }),
     submit: (submission) => connections.submit(projectId, id, submission),
   };
 }

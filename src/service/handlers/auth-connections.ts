@@ -55,7 +55,7 @@ export function authConnectionHandlers({ connections, store, clock }: Means): Ha
 
     follow({ params, caller, host, signal }) {
       const { id } = connections.get(caller.projectId, params.id).record;
-      return flowEvents(connections.follow(id, signal), { host, clock });
+      return flowEvents(connections.logins.follow(id, signal), { host, clock });
     },
 
     timeline({ params, query, caller }) {
@@ -67,7 +67,7 @@ export function authConnectionHandlers({ connections, store, clock }: Means): Ha
 
   function answer({ record, flow }: Connection, host: string): AuthConnection {
     const { settings } = record;
-    const { can, reason } = connections.canReauth(record);
+    const { can, reason } = connections.logins.canReauth(record);
     const checkedAt = record.checkedAt === undefined ? undefined : new Date(record.checkedAt).toISOString();
     return {
       id: record.id,
