@@ -190,6 +190,20 @@ for (const [end, script] of [
   });
 }
 
+test('a login page with many frames makes Node suspect no leak', async ({ open, site }) => {
+  const warnings: string[] = [];
+  const note = ({ message }: Error) => warnings.push(message);
+  process.on('warning', note);
+  const form = '<form><label>User <input></label><label>Password <input type="password"></label><button>Log in</button></form>';
+  const url = await site((request, response) =>
+    html(request.url === '/' ? form + '<iframe src="/frame"></iframe>'.repeat(15) : '<p>A frame</p>')(request, response),
+  );
+  const page = await open({ domain: new URL(url).host, loginUrl: url });
+  asked(await page.state());
+  process.off('warning', note);
+  expect(warnings).toEqual([]);
+});
+
 test('a front page that opens its login as a dialog, errors as alerts, and a session that only the page keeps', async ({ open, site }) => {
   const url = await site(
     html(`<nav><button onclick="d.showModal()">Sign in</button></nav><h1>Shop</h1>

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { CdpConnection } from '../browsers/cdp-connection.ts';
 import type { CdpEvent, Commands, FrameTree } from '../browsers/cdp-protocol.ts';
@@ -43,6 +44,8 @@ export class WatchedPage {
     this.#mayVisit = mayVisit;
     this.#signal = signal;
     this.#loads = new PageLoads(targetId);
+    // All frames are asked at once, and each question and each action listens.
+    setMaxListeners(0, signal, this.#closing.signal);
   }
 
   /** Watches a target that exists already. */
