@@ -65,14 +65,14 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     env: passedOn(options.environment),
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });
-  // Right away, so that all of its processes inherit it.
-  if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
   const exited = ended(child).finally(() => hop?.close());
   const kill = async () => {
     if (child.exitCode === null && child.signalCode === null) killGroup(child);
     await exited;
   };
   try {
+    // Right away, so that all of its processes inherit it.
+    if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
     const [, , , output, input] = child.stdio;
     if (!(output instanceof Writable) || !(input instanceof Readable)) throw new Error('a child process was started without its pipes');
     const cdp = new CdpConnection(input, output);
