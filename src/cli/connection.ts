@@ -55,7 +55,8 @@ async function serviceOf(
     if (apiKey) return { baseURL, apiKey, startedHere: false };
     throw new CommandError(`the service at ${baseURL} needs an API key: set PLAYWRIGHT_POOL_API_KEY, or give --api-key`, exitCodes.usage);
   }
-  const { dataDirectoryFor, joinService, readServiceRecord } = await import('../service/data-directory.ts');
+  const { dataDirectoryFor, readServiceRecord } = await import('../service/data-directory.ts');
+  const { joinService } = await import('../service/join-service.ts');
   const dataDirectory = options.dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(options.dataDir);
   const before = readServiceRecord(dataDirectory);
   const { url, apiKey, pid } = await joinService({ dataDirectory, userPid: process.pid, signal });

@@ -29,8 +29,6 @@ const apiKeyCreate = z.strictObject({
   project_id: z.string().nullable().optional().describe("Null: an organization key. Default: null, for a project's key its project"),
 });
 
-export type ApiKeyCreate = z.output<typeof apiKeyCreate>;
-
 const apiKeyRotate = z.strictObject({
   days_to_expire: lifetimeDays.describe('Of the new key; null: never. Default: as long as the old one had'),
   expire_in_days: z.int().min(0).max(3650).nullable().optional().describe('Grace period of the old key. Default: 7 days'),

@@ -16,7 +16,6 @@ const said = { timestamp, message: z.string() };
 
 /** A line that a deployment or one of its invocations wrote. No two lines of a service have the same timestamp. */
 export const logEvent = z.looseObject({ ...said, event: z.literal('log') });
-export type LogEvent = z.output<typeof logEvent>;
 
 /** Says that the stream is still open, while nothing else is to be said. */
 export const heartbeatEvent = z.looseObject({ ...said, event: z.literal('sse_heartbeat'), message: z.string().optional() });

@@ -4,7 +4,7 @@ import { list, operation } from './operation.ts';
 import { pageQuery } from './pagination.ts';
 
 /** A version of an application that can be invoked. */
-export const appVersion = z.looseObject({
+const appVersion = z.looseObject({
   id: z.string(),
   app_name: z.string(),
   version: z.string(),

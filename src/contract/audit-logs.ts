@@ -4,7 +4,7 @@ import { octets, operation, tokenList } from './operation.ts';
 import { queryInteger } from './pagination.ts';
 
 /** A request that the service answered. A field that nothing is known of is an empty string. */
-export const auditLog = z.looseObject({
+const auditLog = z.looseObject({
   timestamp: z.iso.datetime().describe('When the request was received'),
   auth_strategy: z.string().describe('`api_key`, or empty for a request without a valid key'),
   user_id: z.string(),

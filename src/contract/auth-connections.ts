@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { errorEvent, heartbeatEvent } from './app-events.ts';
 import { empty, events, json, list, operation } from './operation.ts';
-import { pageQuery, queryInteger } from './pagination.ts';
+import { pageQuery } from './pagination.ts';
 import { asHost, domain, hostName, httpUrl, name, telemetryRequest, timestamp } from './values.ts';
 
-export const authStatus = z.enum(['AUTHENTICATED', 'NEEDS_AUTH']);
+const authStatus = z.enum(['AUTHENTICATED', 'NEEDS_AUTH']);
 
 /** All but the first are terminal. */
-export const flowStatus = z.enum(['IN_PROGRESS', 'SUCCESS', 'FAILED', 'EXPIRED', 'CANCELED']);
-export const flowStep = z.enum(['DISCOVERING', 'AWAITING_INPUT', 'AWAITING_EXTERNAL_ACTION', 'SUBMITTING', 'COMPLETED']);
-export const flowType = z.enum(['LOGIN', 'REAUTH']);
+const flowStatus = z.enum(['IN_PROGRESS', 'SUCCESS', 'FAILED', 'EXPIRED', 'CANCELED']);
+const flowStep = z.enum(['DISCOVERING', 'AWAITING_INPUT', 'AWAITING_EXTERNAL_ACTION', 'SUBMITTING', 'COMPLETED']);
+const flowType = z.enum(['LOGIN', 'REAUTH']);
 
 export type AuthStatus = z.output<typeof authStatus>;
 export type FlowStatus = z.output<typeof flowStatus>;
@@ -76,7 +76,7 @@ const asked = {
   hosted_url: z.string(),
 };
 
-export const canReauthReason = z.enum([
+const canReauthReason = z.enum([
   'external_credential',
   'cua_has_credential',
   'has_credential',
@@ -104,7 +104,7 @@ const credentialReference = z.looseObject({
 });
 
 /** A profile that stays logged in to a domain. What tells of a login tells of the latest one. */
-export const authConnection = z.looseObject({
+const authConnection = z.looseObject({
   id: z.string(),
   profile_name: z.string(),
   domain: z.string(),
@@ -241,7 +241,7 @@ const stateEvent = z.looseObject({
   ...optional(asked),
 });
 
-export const authConnectionEvent = z.discriminatedUnion('event', [stateEvent, errorEvent, heartbeatEvent]);
+const authConnectionEvent = z.discriminatedUnion('event', [stateEvent, errorEvent, heartbeatEvent]);
 
 export type AuthConnectionEvent = z.output<typeof authConnectionEvent>;
 
@@ -348,11 +348,7 @@ export const authConnections = {
     method: 'GET',
     path: '/auth/connections/{id}/timeline',
     summary: 'List the logins and health checks of an auth connection, newest first',
-    query: z.strictObject({
-      limit: queryInteger().min(1).max(100).default(20).describe('Page size'),
-      offset: queryInteger().min(0).default(0).describe("Index of the page's first item"),
-      type: timelineType.optional(),
-    }),
+    query: pageQuery.extend({ type: timelineType.optional() }),
     responses: { 200: list(timelineItem) },
     errors: [404],
   }),

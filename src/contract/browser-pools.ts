@@ -60,7 +60,7 @@ const poolUpdate = z.strictObject({
 
 export type PoolUpdate = z.output<typeof poolUpdate>;
 
-export const browserPool = z.looseObject({
+const browserPool = z.looseObject({
   id: z.string(),
   name: z.string().optional(),
   available_count: z.int().describe('Idle browsers'),

@@ -67,8 +67,6 @@ export type CredentialUpdate = z.output<typeof credentialUpdate>;
 
 const totpCode = z.looseObject({ code: z.string().regex(/^\d{6}$/), expires_at: timestamp });
 
-export type TotpCode = z.output<typeof totpCode>;
-
 export const credentials = {
   create: operation({
     method: 'POST',

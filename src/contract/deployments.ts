@@ -7,7 +7,7 @@ import { since } from './since.ts';
 import { timestamp } from './values.ts';
 
 /** `stopped` and `failed` are terminal. */
-export const deploymentStatus = z.enum(['queued', 'in_progress', 'running', 'failed', 'stopped']);
+const deploymentStatus = z.enum(['queued', 'in_progress', 'running', 'failed', 'stopped']);
 
 export type DeploymentStatus = z.output<typeof deploymentStatus>;
 
@@ -56,7 +56,7 @@ const deploymentCreate = z.strictObject({
     .default({}),
 });
 
-export const deploymentEvent = z.discriminatedUnion('event', [
+const deploymentEvent = z.discriminatedUnion('event', [
   logEvent,
   z.looseObject({ event: z.literal('deployment_state'), timestamp, message: z.string().optional(), deployment }),
   z.looseObject({

@@ -7,7 +7,7 @@ import { since } from './since.ts';
 import { timestamp } from './values.ts';
 
 /** `succeeded` and `failed` are terminal. */
-export const invocationStatus = z.enum(['queued', 'running', 'succeeded', 'failed']);
+const invocationStatus = z.enum(['queued', 'running', 'succeeded', 'failed']);
 
 export type InvocationStatus = z.output<typeof invocationStatus>;
 
@@ -51,9 +51,7 @@ const invocationCreate = z.strictObject({
   async_timeout_seconds: z.int().min(10).max(3600).default(900),
 });
 
-export type InvocationCreate = z.output<typeof invocationCreate>;
-
-export const invocationEvent = z.discriminatedUnion('event', [
+const invocationEvent = z.discriminatedUnion('event', [
   logEvent,
   z.looseObject({ event: z.literal('invocation_state'), timestamp, message: z.string().optional(), invocation }),
   errorEvent,

@@ -77,8 +77,6 @@ const proxyCreate = z.discriminatedUnion('type', [
   }),
 ]);
 
-export type ProxyCreate = z.output<typeof proxyCreate>;
-
 /** A way out for browsers. */
 const proxy = z.looseObject({
   id: z.string().optional(),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
-import { addUser, DataDirectoryInUseError } from './data-directory.ts';
+import { DataDirectoryInUseError } from './data-directory.ts';
+import { addUser } from './join-service.ts';
 import { runServiceProcess } from './service-process.ts';
 import { Users } from './users.ts';
 

@@ -22,7 +22,7 @@ import type { Parts } from './parts.ts';
 /** What answers each operation of the contract. */
 export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
   const { apiKeys, apps, auditLogs, clock, connectionRecords, connections, credentials, deployments, held, invocations, limits } = parts;
-  const { pools, profileDirectories, profiles, projects, providers, proxies, replays, sessions, surroundingsOf, vaults } = parts;
+  const { pools, profileDirectories, profiles, projects, providers, proxies, replays, sessions, surroundingsOf, vaults, watches } = parts;
   /** What keeps a project from being deleted. */
   const contents: Contents = {
     'browser sessions': (projectId) => sessions.countIn(projectId),
@@ -37,7 +37,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
   return {
     browsers: {
       ...browserHandlers({ sessions: held, surroundingsOf, invocations: apps.invocations, clock }),
-      fs: fileHandlers(held),
+      fs: fileHandlers({ sessions: held, watches }),
       computer: computerHandlers(held),
       replays: replayHandlers({ sessions: held, replays }),
     },

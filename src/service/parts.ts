@@ -12,6 +12,7 @@ import { ProfileDirectories } from './browsers/profile-directories.ts';
 import { Replays } from './browsers/replays.ts';
 import type { Surroundings } from './browsers/session-settings.ts';
 import { Sessions } from './browsers/sessions.ts';
+import { Watches } from './browsers/watches.ts';
 import type { Clock } from './clock.ts';
 import { everyStep } from './every-step.ts';
 import { StoredCredentials } from './login-credentials.ts';
@@ -164,6 +165,7 @@ export async function openParts(options: PartOptions) {
     sessions,
     surroundingsOf,
     vaults,
+    watches: new Watches(),
     /** Ends everything that runs. */
     endBrowsers: () =>
       everyStep(

@@ -12,7 +12,14 @@ import { endOrphans } from './browsers/orphans.ts';
 import type { Replays } from './browsers/replays.ts';
 import { Callers } from './callers.ts';
 import { systemClock, type Clock } from './clock.ts';
-import { DataDirectoryInUseError, makeDataDirectory, readServiceRecord, removeUnfinished, writePrivateFile } from './data-directory.ts';
+import {
+  DataDirectoryInUseError,
+  makeDataDirectory,
+  readServiceRecord,
+  stillInPlace,
+  removeUnfinished,
+  writePrivateFile,
+} from './data-directory.ts';
 import { everyStep } from './every-step.ts';
 import { createApp } from './http/app.ts';
 import { Auditor } from './http/audit.ts';
@@ -26,7 +33,7 @@ import type { ReplayView } from './pages/replay-pages.ts';
 import { openParts, type Parts } from './parts.ts';
 import { removeTree } from './remove-tree.ts';
 import { ApiKeyStore } from './store/api-keys.ts';
-import { closeDatabase, DatabaseInUseError, openDatabase, placeOf, type Database } from './store/database.ts';
+import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './store/database.ts';
 
 export { DataDirectoryInUseError };
 
@@ -81,7 +88,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
   const directory = dataDirectory ?? (await mkdtemp(join(tmpdir(), 'playwright-pool-')));
   const database = await openStore(dataDirectory);
   try {
-    const isInPlace = dataDirectory === undefined ? () => true : placeOf(join(dataDirectory, databaseFile));
+    const isInPlace = dataDirectory === undefined ? () => true : stillInPlace(join(dataDirectory, databaseFile));
     const sessionsDirectory = join(directory, 'sessions');
     if (dataDirectory !== undefined) {
       await endOrphans(sessionsDirectory);
@@ -220,13 +227,13 @@ function replayView(replays: Replays, id: string, token: string): ReplayView | u
 }
 
 function hostedLogin(connections: AuthConnections, token: string, clock: Clock): HostedLogin | undefined {
-  const found = connections.byToken(token);
+  const found = connections.logins.byToken(token);
   if (!found) return undefined;
   const { id, projectId, domain, profileName } = found.record;
   return {
     domain,
     profileName,
-    events: (host, signal) => flowEvents(connections.follow(id, signal), { host, clock }),
+    events: (host, signal) => flowEvents(connections.logins.follow(id, signal), { host, clock }),
     submit: (submission) => connections.submit(projectId, id, submission),
   };
 }

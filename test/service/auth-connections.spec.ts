@@ -1,6 +1,8 @@
+import { queryObjects } from 'node:v8';
 import Libsql from 'libsql';
 import { expect } from '@playwright/test';
 import { callerOf, dataDirectory, test } from '../support/service.ts';
+import { LoginFlow } from '../../src/service/auth/flow.ts';
 import { startService } from '../../src/service/service.ts';
 
 const ann = { domain: 'shop.example', profile_name: 'ann' };
@@ -230,4 +232,16 @@ test('a login that a killed service has left has failed when the next one begins
   const failed = { flow_status: 'FAILED', error_code: 'flow_failed', error_message: expect.stringContaining('the service ended') };
   expect((await call('GET', path)).body).toMatchObject(failed);
   expect((await call('GET', `${path}/timeline`)).body).toHaveLength(1);
+});
+
+test('of the logins of a connection only the latest is kept in memory', async () => {
+  await using service = await startService({ maxConcurrentSessions: 0 });
+  const call = callerOf(service);
+  const path = `/auth/connections/${(await call('POST', '/auth/connections', ann)).body.id}`;
+  const before = queryObjects(LoginFlow, { format: 'count' });
+  for (let count = 0; count < 3; count += 1) {
+    expect((await call('POST', `${path}/login`, {})).status).toBe(200);
+    await expect.poll(async () => (await call('GET', path)).body.flow_status).toBe('FAILED');
+  }
+  expect(queryObjects(LoginFlow, { format: 'count' }) - before).toBe(1);
 });

@@ -61,13 +61,17 @@ test('a clock that is put forward ends a login, too, and another one takes its p
   expect((await carol.timeline()).map(({ status }) => status)).toEqual(['SUCCESS', 'EXPIRED']);
 });
 
-test('deleting a connection cancels its login', async ({ service, clock, carol }) => {
+test('deleting a connection cancels its login, and lists do without it meanwhile', async ({ service, clock, carol }) => {
   await service.call('PATCH', carol.path, { health_checks: false });
   const before = clock.pending().length;
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
   const { browser_session_id: sessionId } = await carol.get();
-  expect((await service.call('DELETE', carol.path)).status).toBe(204);
+  const deleted = service.call('DELETE', carol.path);
+  // Its browser takes a moment to end.
+  await expect.poll(async () => (await service.call('GET', carol.path)).status).toBe(404);
+  expect(await service.call('GET', '/auth/connections')).toMatchObject({ status: 200, body: [] });
+  expect((await deleted).status).toBe(204);
   expect(await ended(stream)).toMatchObject({ flow_status: 'CANCELED', flow_step: 'COMPLETED' });
   await expectNoProcessWith(sessionId!);
   expect((await service.call('GET', carol.path)).status).toBe(404);

@@ -118,6 +118,14 @@ test.describe('launching', () => {
     await expectNoProcessWith(userDataDirectory);
   });
 
+  test('a Chromium that cannot get its priority is not left running', async ({}, testInfo) => {
+    const executable = await script(testInfo.outputPath('chromium'), 'sleep 1000');
+    const userDataDirectory = testInfo.outputPath('user-data');
+    const options = { executable, userDataDirectory, headless: true, viewport, environment: process.env };
+    await expect(launchChromium({ ...options, niceness: 100 })).rejects.toMatchObject({ code: 'ERR_OUT_OF_RANGE' });
+    await expectNoProcessWith(userDataDirectory);
+  });
+
   for (const command of ['chromium-headless-shell', 'chromium']) {
     test(`${command} starts without a page, with its window's size and none of our secrets, and is gone when killed`, async ({}, testInfo) => {
       const executable = await findChromium(true, command, process.env).catch(() => '');

@@ -2,6 +2,7 @@ import { expect } from '@playwright/test';
 import { createHmac } from 'node:crypto';
 import { LoginPage } from '../../src/service/auth/login-page.ts';
 import type { LoginForm, LoginPageOptions, LoginState } from '../../src/service/auth/login-form.ts';
+import { WatchedPage } from '../../src/service/auth/watched-page.ts';
 import { page as html, settings, test as base } from '../support/browser-sessions.ts';
 import { startSignedInSite, type SignedInSite } from '../support/signed-in-site.ts';
 
@@ -165,6 +166,42 @@ test('a form in a frame of another site is filled where that is allowed, and ref
     .submit({ values: { username: 'alice', password: 'in the frame' } })
     .catch((error: unknown) => expect(String(error)).toContain('domain'));
   expect(body).toBe('u=alice&p=in+the+frame');
+});
+
+for (const [end, script] of [
+  ['is removed', 'document.querySelector("iframe").remove()'],
+  ['goes elsewhere', 'document.querySelector("iframe").src = "/other"'],
+  ['goes with its page', 'location = "/other"'],
+] as const) {
+  test(`a page is quiet though it has a frame that ${end} before it is loaded`, async ({ session, site }) => {
+    const url = await site((request, response) => {
+      if (request.url === '/endless') response.writeHead(200, { 'content-type': 'text/html' }).write('<p>More follows</p>');
+      else html(request.url === '/other' ? '<h1>Other</h1>' : '<iframe src="/endless"></iframe>')(request, response);
+    });
+    const { cdp } = session;
+    const { targetId } = await cdp.send('Target.createTarget', { url: 'about:blank' });
+    const page = await WatchedPage.attach({ cdp, targetId, mayVisit: () => true, signal: AbortSignal.timeout(50_000) });
+    await page.navigate(url);
+    await expect.poll(async () => (await page.observe()).flatMap(({ lines }) => lines)).toContain('More follows');
+    expect(page.quietMs).toBe(0);
+    await page.send('Runtime.evaluate', { expression: script, awaitPromise: false, returnByValue: true, userGesture: false });
+    await expect.poll(() => page.quietMs).toBeGreaterThan(0);
+    await page.close();
+  });
+}
+
+test('a login page with many frames makes Node suspect no leak', async ({ open, site }) => {
+  const warnings: string[] = [];
+  const note = ({ message }: Error) => warnings.push(message);
+  process.on('warning', note);
+  const form = '<form><label>User <input></label><label>Password <input type="password"></label><button>Log in</button></form>';
+  const url = await site((request, response) =>
+    html(request.url === '/' ? form + '<iframe src="/frame"></iframe>'.repeat(15) : '<p>A frame</p>')(request, response),
+  );
+  const page = await open({ domain: new URL(url).host, loginUrl: url });
+  asked(await page.state());
+  process.off('warning', note);
+  expect(warnings).toEqual([]);
 });
 
 test('a front page that opens its login as a dialog, errors as alerts, and a session that only the page keeps', async ({ open, site }) => {

@@ -9,8 +9,8 @@ export class LogLines {
   #rest = '';
 
   /** The lines that a piece completes. */
-  add(piece: Uint8Array): string[] {
-    const lines = (this.#rest + this.#decoder.write(Buffer.from(piece))).split('\n');
+  add(piece: Buffer): string[] {
+    const lines = (this.#rest + this.#decoder.write(piece)).split('\n');
     this.#rest = lines.pop()!.slice(0, longestLine);
     return lines.map(cleaned);
   }

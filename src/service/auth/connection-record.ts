@@ -1,5 +1,4 @@
 import type { AuthStatus, CredentialSelector, FlowStatus, FlowStep, FlowType, TimelineItem } from '../../contract/auth-connections.ts';
-import type { Page } from '../../contract/operation.ts';
 
 export type ConnectionSettings = {
   loginUrl?: string | undefined;
@@ -54,15 +53,13 @@ export type ConnectionRecord = {
   createdAt: number;
 };
 
-/** What the timeline tells of an entry besides when and of which type it was. */
-export type TimelineDetails = Partial<Omit<TimelineItem, 'id' | 'type' | 'timestamp'>> & Pick<TimelineItem, 'status'>;
-
 export type TimelineEntry = {
   id: string;
   connectionId: string;
   type: TimelineItem['type'];
   at: number;
-  details: TimelineDetails;
+  /** What the timeline tells of it besides. */
+  details: Partial<Omit<TimelineItem, 'id' | 'type' | 'timestamp'>> & Pick<TimelineItem, 'status'>;
 };
 
 /** Where the records are kept. */
@@ -74,6 +71,5 @@ export type ConnectionRecords = {
   all(): ConnectionRecord[];
   delete(id: string): void;
   note(entry: TimelineEntry): void;
-  timeline(connectionId: string, filter: { type?: TimelineItem['type'] | undefined; limit: number; offset: number }): Page<TimelineEntry>;
   deleteBefore(time: number): void;
 };

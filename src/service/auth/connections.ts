@@ -1,74 +1,44 @@
-import { once } from 'node:events';
-import type {
-  AuthConnectionCreate,
-  AuthConnectionUpdate,
-  CanReauthReason,
-  ProxySelector,
-  Submission,
-  TimelineItem,
-} from '../../contract/auth-connections.ts';
+import type { AuthConnectionCreate, AuthConnectionUpdate, ProxySelector, Submission } from '../../contract/auth-connections.ts';
 import { invalidField, OperationError } from '../../contract/errors.ts';
-import type { Page } from '../../contract/operation.ts';
-import type { Clock } from '../clock.ts';
-import { newId, sameToken } from '../id.ts';
-import { canReauth } from './can-reauth.ts';
-import type { ConnectionRecord, ConnectionRecords, ConnectionSettings, TimelineEntry } from './connection-record.ts';
-import { type LoggedIn, LoginFailure } from './converse.ts';
-import { LoginFlow, type FlowState } from './flow.ts';
-import { flowEntry, recordOf } from './flow-record.ts';
-import { Followers } from './followers.ts';
+import { newId } from '../id.ts';
+import type { ConnectionRecord, ConnectionSettings } from './connection-record.ts';
+import type { LoginFlow } from './flow.ts';
 import { checkHealth } from './health-check.ts';
 import { HealthChecks } from './health-checks.ts';
-import { LoginSession, type LoginSessionMeans } from './login-session.ts';
-import type { LoginCredentials, StoredLogin } from './stored-login.ts';
+import { Logins, type LoginsOptions } from './logins.ts';
 
-export type AuthConnectionsOptions = {
-  records: ConnectionRecords;
-  credentials: LoginCredentials;
-  clock: Clock;
+export type AuthConnectionsOptions = Omit<LoginsOptions, 'onLoggedIn'> & {
   /** Finds the proxy that a request names, by its id or name. Throws `bad_request`. */
   proxyIdOf: (projectId: string, selector: ProxySelector) => string;
-} & LoginSessionMeans;
+};
 
 /** A connection with its latest login, while that is known. */
 export type Connection = { record: ConnectionRecord; flow: LoginFlow | undefined };
 
-type LoginOptions = { isAttended: boolean; isRecorded: boolean; proxyId: string | undefined };
-
 /** How long the timeline is kept. */
 const keptMs = 90 * 24 * 3600 * 1000;
-/** What a stream of events says unless nothing else is to be said for so long. */
-const heartbeatMs = 15_000;
-const serviceEnded = 'the service ended during the login: start another one';
 
 /** Profiles that stay logged in: their logins, and the checks whether they still are. */
 export class AuthConnections {
+  readonly logins: Logins;
   readonly #options: AuthConnectionsOptions;
   readonly #checks: HealthChecks;
-  /** The latest logins since the service began. */
-  readonly #flows = new Map<string, LoginFlow>();
-  readonly #followers: Followers;
   /** Those that are about to go. */
   readonly #deleting = new Set<string>();
-  #isClosing = false;
 
   constructor(options: AuthConnectionsOptions) {
     this.#options = options;
-    this.#followers = new Followers(options.clock);
+    this.logins = new Logins({ ...options, onLoggedIn: (id) => this.#planCheck(id) });
     this.#checks = new HealthChecks(options.clock, (id, signal) => this.#check(id, signal));
   }
 
-  /** Takes over what an earlier service left: its logins have failed. */
+  /** Takes over what an earlier service left. */
   open(): void {
     const { records, clock } = this.#options;
     records.deleteBefore(clock.now() - keptMs);
     for (const record of records.all()) {
-      const { id, flow, settings } = record;
-      if (flow?.status === 'IN_PROGRESS') {
-        const failed = { status: 'FAILED', step: 'COMPLETED', errorCode: 'flow_failed', errorMessage: serviceEnded } as const;
-        records.change(id, { flow: { ...flow, ...failed } });
-        records.note(flowEntry(id, { ...flow, ...failed }, undefined, clock.now()));
-      }
+      const { id, settings } = record;
+      this.logins.takeOver(record);
       if (settings.healthChecks) this.#checks.resume(id, (record.checkedAt ?? record.createdAt) + settings.healthCheckInterval * 1000);
     }
   }
@@ -101,16 +71,22 @@ export class AuthConnections {
     };
     records.add(record);
     ensureProfile(projectId, record.profileName);
-    this.#planCheck(record);
+    this.#planCheck(record.id);
     return this.get(projectId, record.id);
   }
 
   /** Throws `not_found`. */
   get(projectId: string, id: string): Connection {
+    const connection = this.find(projectId, id);
+    if (!connection) throw new OperationError('not_found', `there is no auth connection ${id}`);
+    return connection;
+  }
+
+  /** `undefined` when there is none, and while it is being deleted. */
+  find(projectId: string, id: string): Connection | undefined {
     const record = this.#options.records.get(id);
-    const flow = this.#flows.get(id);
-    if (record?.projectId !== projectId || this.#deleting.has(id))
-      throw new OperationError('not_found', `there is no auth connection ${id}`);
+    const flow = this.logins.latest(id);
+    if (record?.projectId !== projectId || this.#deleting.has(id)) return undefined;
     // It may be over, and nobody has noticed.
     return flow?.isRunning === false ? { record: this.#options.records.get(id)!, flow } : { record, flow };
   }
@@ -132,9 +108,8 @@ export class AuthConnections {
     const settings = { ...record.settings, ...defined(given) };
     if (patch.login_url === '') settings.loginUrl = undefined;
     this.#options.records.change(id, { settings });
-    const changed = this.get(projectId, id);
-    if (patch.health_checks !== undefined || patch.health_check_interval !== undefined) this.#planCheck(changed.record);
-    return changed;
+    if (patch.health_checks !== undefined || patch.health_check_interval !== undefined) this.#planCheck(id);
+    return this.get(projectId, id);
   }
 
   /** Cancels what is under way, and deletes the connection once that has ended. Throws `not_found`. */
@@ -144,17 +119,16 @@ export class AuthConnections {
     try {
       await Promise.all([this.#checks.cancel(id), flow?.end('CANCELED', 'the auth connection was deleted')]);
       this.#options.records.delete(id);
-      this.#flows.delete(id);
     } finally {
       this.#deleting.delete(id);
     }
-    this.#followers.tell(id);
+    this.logins.forget(id);
   }
 
   /** Begins to log in. Throws `not_found`, and `conflict` while a login is under way. */
   login(projectId: string, id: string, override: { proxy?: ProxySelector | undefined; record_session?: boolean | undefined }): LoginFlow {
     const { record } = this.get(projectId, id);
-    return this.#login(record, {
+    return this.logins.begin(record, {
       isAttended: true,
       isRecorded: override.record_session ?? record.settings.recordSession,
       proxyId: this.#proxyId(projectId, override.proxy) ?? record.settings.proxyId,
@@ -168,135 +142,9 @@ export class AuthConnections {
     flow.submit(submission);
   }
 
-  /** The connection and the login whose page has this token. */
-  byToken(token: string): { record: ConnectionRecord; flow: LoginFlow } | undefined {
-    for (const [id, flow] of this.#flows) {
-      const record = sameToken(token, flow.token) ? this.#options.records.get(id) : undefined;
-      if (record) return { record, flow };
-    }
-    return undefined;
-  }
-
-  /** The latest login, or the next one where there was none: its state now, and each that comes, until it has ended; `undefined` is a sign of life. */
-  async *follow(id: string, signal: AbortSignal): AsyncGenerator<{ state: FlowState; flow: LoginFlow | undefined } | undefined> {
-    let followed: LoginFlow | undefined;
-    let told: FlowState | undefined;
-    while (!signal.aborted) {
-      followed = this.#flows.get(id) ?? followed;
-      const record = this.#options.records.get(id);
-      const state = followed?.state ?? record?.flow;
-      if (!state && !record) return;
-      if (state && state !== told) {
-        told = state;
-        yield { state, flow: followed };
-        if (state.status !== 'IN_PROGRESS') return;
-      } else if (!(await this.#followers.change(id, heartbeatMs, signal)) && !signal.aborted) yield undefined;
-    }
-  }
-
-  /** Newest first. */
-  timeline(id: string, filter: { type?: TimelineItem['type'] | undefined; limit: number; offset: number }): Page<TimelineEntry> {
-    return this.#options.records.timeline(id, filter);
-  }
-
-  canReauth({ projectId, needs, settings: { credential } }: ConnectionRecord): { can: boolean; reason: CanReauthReason } {
-    const stored = credential ? this.#options.credentials.look(projectId, credential) : { exists: false, hasTotpSecret: false };
-    return canReauth(needs, credential, stored);
-  }
-
   /** Ends all logins and checks. */
   async close(): Promise<void> {
-    this.#isClosing = true;
-    const flows = Array.from(this.#flows.values(), (flow) => flow.end('FAILED', serviceEnded));
-    await Promise.all([this.#checks.close(), ...flows]);
-  }
-
-  #login(record: ConnectionRecord, { isAttended, isRecorded, proxyId }: LoginOptions): LoginFlow {
-    const { records, clock } = this.#options;
-    const { id, projectId, domain, settings } = record;
-    if (this.#flows.get(id)?.isRunning)
-      throw new OperationError('conflict', 'a login is under way: answer what it asks, or wait for its end');
-    if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
-    const type = this.canReauth(record).can ? 'REAUTH' : 'LOGIN';
-    const before = this.#flowsOf(record);
-    const flow: LoginFlow = new LoginFlow({
-      type,
-      isAttended,
-      clock,
-      page: { domain, loginUrl: settings.loginUrl, postLoginUrl: record.postLoginUrl, allowedDomains: settings.allowedDomains },
-      stored: (signal) => this.#stored(record, isAttended, signal),
-      openSession: async (signal) => {
-        // Each saves the profile, and the last one would undo what the others did.
-        await Promise.race([Promise.all(before.map(({ done }) => done)), once(signal, 'abort')]);
-        // The profile may have been renamed meanwhile.
-        const { profileName = record.profileName } = records.get(id) ?? {};
-        return await LoginSession.open(this.#options, { projectId, profileName, proxyId, saveChanges: true, isRecorded, signal });
-      },
-      onChange: (changed) => this.#changed(record, changed),
-      onLoggedIn: (loggedIn) => this.#loggedIn(record, loggedIn),
-    });
-    this.#flows.set(id, flow);
-    records.change(id, { flow: recordOf(flow.state) });
-    records.note(flowEntry(id, flow.state, undefined, clock.now()));
-    this.#followers.tell(id);
-    return flow;
-  }
-
-  /** The latest logins of a profile, wherever. */
-  #flowsOf({ projectId, profileName }: ConnectionRecord): LoginFlow[] {
-    return [...this.#flows].flatMap(([id, flow]) => {
-      const other = this.#options.records.get(id);
-      return other?.projectId === projectId && other.profileName === profileName ? [flow] : [];
-    });
-  }
-
-  #changed({ id }: ConnectionRecord, flow: LoginFlow): void {
-    const { records, clock } = this.#options;
-    const { state } = flow;
-    const isLost = state.status !== 'IN_PROGRESS' && state.status !== 'SUCCESS' && flow.wasAsked;
-    try {
-      records.change(id, { flow: recordOf(state), ...(isLost && { status: 'NEEDS_AUTH' }) });
-      records.note(flowEntry(id, state, flow.browser, clock.now()));
-    } catch (error) {
-      // The login itself goes on.
-      console.error(`the state of the login ${state.id} could not be stored:`, error);
-    }
-    this.#followers.tell(id);
-  }
-
-  /** Notes a login that succeeded, and stores what was entered where that is asked for. */
-  #loggedIn({ id, projectId, profileName, domain }: ConnectionRecord, { url, needs, entered, ssoProvider }: LoggedIn): void {
-    const { records, credentials } = this.#options;
-    // Its settings may have changed meanwhile.
-    const { settings } = records.get(id) ?? {};
-    if (!settings) return;
-    const { credential, saveCredentials } = settings;
-    const isNew = Object.keys(entered).length > 0 || ssoProvider !== undefined;
-    if (saveCredentials && isNew && (!credential || 'name' in credential)) {
-      const name = credentials.save(projectId, {
-        name: credential?.name ?? `${profileName} ${domain}`,
-        domain,
-        values: entered,
-        ssoProvider,
-      });
-      settings.credential = { name };
-    }
-    records.change(id, { status: 'AUTHENTICATED', postLoginUrl: url, needs, settings });
-    const record = records.get(id);
-    if (record) this.#planCheck(record);
-  }
-
-  /** What is stored for a login. Where it can't be read people are asked, if there are any. */
-  async #stored(record: ConnectionRecord, isAttended: boolean, signal: AbortSignal): Promise<StoredLogin | undefined> {
-    const { projectId, domain, settings } = record;
-    if (!settings.credential) return undefined;
-    try {
-      return await this.#options.credentials.read(projectId, settings.credential, domain, signal);
-    } catch (error) {
-      if (!(error instanceof OperationError)) throw error;
-      if (isAttended) return undefined;
-      throw new LoginFailure('flow_failed', `the credential can't be read: ${error.message}`);
-    }
+    await Promise.all([this.#checks.close(), this.logins.close()]);
   }
 
   /** Looks whether a connection is still logged in, and logs in again where that is asked for. */
@@ -304,7 +152,7 @@ export class AuthConnections {
     const { records, clock } = this.#options;
     const record = records.get(id);
     if (!record) return;
-    const before = this.#flows.get(id);
+    const before = this.logins.latest(id);
     // A login that runs tells more than a check, and so does one that has begun meanwhile.
     if (!before?.isRunning) {
       const at = clock.now();
@@ -313,25 +161,26 @@ export class AuthConnections {
       records.deleteBefore(at - keptMs);
       records.note({ id: newId(), connectionId: id, type: 'health_check', at, details: finding });
       records.change(id, { checkedAt: clock.now() });
-      if (this.#flows.get(id) === before) this.#checked(id, finding.status);
+      if (this.logins.latest(id) === before) this.#checked(id, finding.status);
     }
-    const checked = records.get(id);
-    if (checked) this.#planCheck(checked);
+    this.#planCheck(id);
   }
 
   #checked(id: string, found: ConnectionRecord['status']): void {
     const record = this.#options.records.get(id);
     if (!record || found === record.status) return;
     const { settings } = record;
-    if (found === 'NEEDS_AUTH' && settings.autoReauth && this.canReauth(record).can) {
-      this.#login(record, { isAttended: false, isRecorded: settings.recordSession, proxyId: settings.proxyId });
+    if (found === 'NEEDS_AUTH' && settings.autoReauth && this.logins.canReauth(record).can) {
+      this.logins.begin(record, { isAttended: false, isRecorded: settings.recordSession, proxyId: settings.proxyId });
     } else {
       this.#options.records.change(id, { status: found });
     }
   }
 
-  #planCheck({ id, settings: { healthChecks, healthCheckInterval } }: ConnectionRecord): void {
-    if (healthChecks) this.#checks.plan(id, this.#options.clock.now() + healthCheckInterval * 1000);
+  #planCheck(id: string): void {
+    const { records, clock } = this.#options;
+    const settings = records.get(id)?.settings;
+    if (settings?.healthChecks) this.#checks.plan(id, clock.now() + settings.healthCheckInterval * 1000);
     else void this.#checks.cancel(id);
   }
 

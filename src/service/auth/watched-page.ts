@@ -1,14 +1,11 @@
+import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { CdpConnection } from '../browsers/cdp-connection.ts';
 import type { CdpEvent, Commands, FrameTree } from '../browsers/cdp-protocol.ts';
 import { LoginError } from './login-form.ts';
 import type { Observation, ObservedFrame } from './observation.ts';
+import { PageLoads } from './page-loads.ts';
 import { lookIntoClosedRoots, type FrameWorld } from './shadow-roots.ts';
-
-/** Requests of these types, and none else, change what a page shows, and end. */
-const awaitedTypes = new Set(['Document', 'Script', 'XHR', 'Fetch', 'Stylesheet']);
-/** Longer ones wait for something to happen elsewhere; but for documents, which are waited for. */
-const longestRequestMs = 8000;
 
 /** The page to watch, by its target, and where it may go. The signal ends whatever it does. */
 export type Watched = { cdp: CdpConnection; targetId: string; mayVisit: (url: string) => boolean; signal: AbortSignal };
@@ -32,9 +29,7 @@ export class WatchedPage {
   readonly #signal: AbortSignal;
   readonly #mayVisit: (url: string) => boolean;
   readonly #parents = new Map<string, string>();
-  /** Until when they are waited for, in ms of the process. */
-  readonly #requests = new Map<string, number>();
-  #busyUntil = 0;
+  readonly #loads: PageLoads;
   readonly #worlds = new Map<string, FrameWorld>();
   #refusedUrl: string | undefined;
   #hasCrashed = false;
@@ -48,6 +43,9 @@ export class WatchedPage {
     this.#script = script;
     this.#mayVisit = mayVisit;
     this.#signal = signal;
+    this.#loads = new PageLoads(targetId);
+    // All frames are asked at once, and each question and each action listens.
+    setMaxListeners(0, signal, this.#closing.signal);
   }
 
   /** Watches a target that exists already. */
@@ -68,9 +66,7 @@ export class WatchedPage {
 
   /** For how many ms nothing was loaded; 0 while something is. */
   get quietMs(): number {
-    const now = performance.now();
-    for (const until of this.#requests.values()) if (now < until) return 0;
-    return now - this.#busyUntil;
+    return this.#loads.quietMs;
   }
 
   async send<M extends keyof Commands>(
@@ -210,6 +206,7 @@ export class WatchedPage {
     if (!('sessionId' in event) || event.sessionId === undefined) return;
     const { sessionId } = event;
     if (sessionId !== this.sessionId && !this.#parents.has(sessionId)) return;
+    this.#loads.follow(event);
     switch (event.method) {
       case 'Target.attachedToTarget':
         if (event.params.targetInfo.type !== 'iframe') return;
@@ -229,18 +226,8 @@ export class WatchedPage {
         this.#worlds.delete(event.params.frame.id);
         if (event.params.frame.id === this.targetId) this.documents++;
         return;
-      case 'Network.requestWillBeSent':
-        if (awaitedTypes.has(event.params.type ?? '')) {
-          const isDocument = event.params.type === 'Document';
-          this.#requests.set(event.params.requestId, isDocument ? Infinity : performance.now() + longestRequestMs);
-        }
-        return;
       case 'Network.responseReceived':
         if (event.params.type === 'Document' && event.params.frameId === this.targetId) this.status = event.params.response.status;
-        return;
-      case 'Network.loadingFinished':
-      case 'Network.loadingFailed':
-        if (this.#requests.delete(event.params.requestId)) this.#busyUntil = performance.now();
         return;
       default:
     }

@@ -67,8 +67,9 @@ export type CdpEvent =
   | { method: 'Fetch.requestPaused'; sessionId: string; params: { requestId: string; frameId: string; request: { url: string } } }
   | { method: 'Input.dragIntercepted'; sessionId: string; params: { data: DragData } }
   | { method: 'Network.loadingFailed' | 'Network.loadingFinished'; sessionId: string; params: { requestId: string } }
-  | { method: 'Network.requestWillBeSent'; sessionId: string; params: { requestId: string; type?: string } }
+  | { method: 'Network.requestWillBeSent'; sessionId: string; params: { requestId: string; type?: string; frameId?: string } }
   | { method: 'Network.responseReceived'; sessionId: string; params: ResponseReceived }
+  | { method: 'Page.frameDetached'; sessionId: string; params: { frameId: string; reason: 'remove' | 'swap' } }
   | { method: 'Page.frameNavigated'; sessionId: string; params: { frame: Frame } }
   | { method: 'Page.javascriptDialogOpening'; sessionId: string; params: { message: string; type: string } }
   | { method: 'Page.screencastFrame'; sessionId: string; params: ScreencastFrame }

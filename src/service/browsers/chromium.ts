@@ -34,10 +34,10 @@ export type LaunchOptions = {
   userDataDirectory: string;
   headless: boolean;
   /** Default: wherever it can be, that is not for the superuser. */
-  sandbox?: boolean;
+  sandbox?: boolean | undefined;
   viewport: { width: number; height: number };
   /** Through which it reaches what is not on this machine. */
-  proxy?: ProxyAccess;
+  proxy?: ProxyAccess | undefined;
   environment: Environment;
   /** How far it steps back where processors are short, as `nice` counts: 0, the default, is not at all. */
   niceness?: number;
@@ -65,14 +65,14 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     env: passedOn(options.environment),
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });
-  // Right away, so that all of its processes inherit it.
-  if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
   const exited = ended(child).finally(() => hop?.close());
   const kill = async () => {
     if (child.exitCode === null && child.signalCode === null) killGroup(child);
     await exited;
   };
   try {
+    // Right away, so that all of its processes inherit it.
+    if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
     const [, , , output, input] = child.stdio;
     if (!(output instanceof Writable) || !(input instanceof Readable)) throw new Error('a child process was started without its pipes');
     const cdp = new CdpConnection(input, output);

@@ -99,7 +99,6 @@ export class Encoder {
       mkdtemp(path.join(this.#directory, 'encoder-')),
       encoderScript(),
     ]);
-    const { sandbox } = this.#settings;
     const chromium = await launchChromium({
       executable,
       userDataDirectory,
@@ -108,7 +107,7 @@ export class Encoder {
       environment: this.#environment,
       signal,
       niceness,
-      ...(sandbox !== undefined && { sandbox }),
+      sandbox: this.#settings.sandbox,
     }).catch(async (error: unknown) => {
       await removeTree(userDataDirectory).catch(() => {});
       throw error;

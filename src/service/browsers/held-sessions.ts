@@ -113,8 +113,8 @@ export class ProjectSessions {
 
   /** Throws `conflict` when a live session other than `own` has the name. */
   refuseTakenName(name: string | undefined, own?: Session): void {
-    if (!name || !this.list().some((session) => session !== own && session.alive && session.name === name)) return;
-    throw new OperationError('conflict', `a browser session named ${name} exists already: choose another name, or end it first`);
+    const conflict = this.#sessions.nameConflict(this.#projectId, name, own);
+    if (conflict) throw conflict;
   }
 
   #isHeld(session: Session): boolean {

@@ -93,7 +93,8 @@ export class Pool {
   async acquire({ timeoutMs, signal, ...lease }: Lease & { timeoutMs: number; signal: AbortSignal }): Promise<Session | undefined> {
     if (this.#closed) throw this.#closed;
     if (signal.aborted) return undefined;
-    if (this.#isNameTaken(lease.name)) throw nameTaken(lease.name);
+    const conflict = this.#nameConflict(lease);
+    if (conflict) throw conflict;
     const session = await this.#queue.wait(lease, { timeoutMs, signal, atTimeout: () => this.#launchFailure() }, (waiter) => {
       this.#serve();
       if (timeoutMs <= 0) waiter.settle(this.#launchFailure());
@@ -208,8 +209,9 @@ export class Pool {
   /** Hands idle browsers to waiters, and has missing ones launched. */
   #serve(): void {
     for (let waiter = this.#queue.first; waiter && this.#idle.length > 0; waiter = this.#queue.first) {
-      if (this.#isNameTaken(waiter.lease.name)) {
-        waiter.settle(nameTaken(waiter.lease.name));
+      const conflict = this.#nameConflict(waiter.lease);
+      if (conflict) {
+        waiter.settle(conflict);
         continue;
       }
       const session = this.#idle.shift()!;
@@ -277,10 +279,8 @@ export class Pool {
     });
   }
 
-  #isNameTaken(name: string | undefined): boolean {
-    if (name === undefined) return false;
-    const sessions = this.#surroundings.sessions.list().filter(({ settings }) => settings.projectId === this.projectId);
-    return sessions.some((session) => session.alive && session.name === name);
+  #nameConflict({ name }: Lease): OperationError | undefined {
+    return this.#surroundings.sessions.nameConflict(this.projectId, name);
   }
 
   async #shut(reason: OperationError): Promise<void> {
@@ -294,8 +294,4 @@ export class Pool {
 
 async function endAll(sessions: Session[]): Promise<void> {
   await Promise.all(sessions.map((session) => session.end()));
-}
-
-function nameTaken(name: string | undefined): OperationError {
-  return new OperationError('conflict', `a browser session named ${name} exists already: choose another name, or end it first`);
 }

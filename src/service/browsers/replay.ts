@@ -29,12 +29,12 @@ const idleMs = 1000;
 
 /** A recording that runs: frames go from the session to the encoder, and the video grows on disk. At most one frame waits. */
 export class Replay {
-  /** Resolves when the file is closed. */
-  readonly finished: Promise<void>;
   readonly #options: ReplayOptions;
   readonly #startedAt = performance.now();
   readonly #screencast: Screencast;
   readonly #cancelCap: () => void;
+  /** Resolves when the file is closed. */
+  readonly #finished: Promise<void>;
   #waiting: { at: number; jpeg: string } | undefined;
   #endedAt: number | undefined;
   #discarded = false;
@@ -61,7 +61,7 @@ export class Replay {
     });
     const cap = maxDurationSeconds === undefined ? undefined : clock.after(maxDurationSeconds * 1000, () => this.#screencast.stop());
     this.#cancelCap = cap ?? (() => {});
-    this.finished = this.#run();
+    this.#finished = this.#run();
   }
 
   /** How long it has run, in milliseconds. */
@@ -72,7 +72,7 @@ export class Replay {
   /** Ends the recording and waits until its video is complete. Throws what made it break off. */
   async stop(): Promise<void> {
     this.#screencast.stop();
-    await this.finished;
+    await this.#finished;
     if (this.#failure) throw this.#failure;
   }
 
@@ -80,7 +80,7 @@ export class Replay {
   async discard(): Promise<void> {
     this.#discarded = true;
     this.#screencast.stop();
-    await this.finished;
+    await this.#finished;
   }
 
   async #run(): Promise<void> {

@@ -77,6 +77,13 @@ export class Sessions {
     return this.#refusal(projectId) === undefined;
   }
 
+  /** What is wrong where a live session of the project other than `own` has the name. */
+  nameConflict(projectId: string, name: string | undefined, own?: Session): OperationError | undefined {
+    const live = this.list().filter(({ alive, settings }) => alive && settings.projectId === projectId);
+    if (!name || !live.some((session) => session !== own && session.name === name)) return undefined;
+    return new OperationError('conflict', `a browser session named ${name} exists already: choose another name, or end it first`);
+  }
+
   /** By how many browsers a project exceeds its limit, which may have been lowered. */
   excessOf(projectId: string): number {
     return Math.max(0, this.countIn(projectId) - this.limits.capsOf(projectId).sessions);
@@ -191,7 +198,6 @@ export class Sessions {
     directory: string,
     signal: AbortSignal,
   ): Promise<LaunchedChromium> {
-    const { sandbox } = this.#chromium;
     const executable = await findChromium(headless, this.#chromium.executable, this.#environment);
     const copy = profile && (await this.#profiles.copy(profile.id, directory, signal));
     if (!copy) await mkdir(directory, { recursive: true });
@@ -202,8 +208,8 @@ export class Sessions {
       viewport,
       environment: this.#environment,
       signal,
-      ...(proxy && { proxy }),
-      ...(sandbox !== undefined && { sandbox }),
+      proxy,
+      sandbox: this.#chromium.sandbox,
     });
     return { chromium, copy };
   }

@@ -21,7 +21,9 @@ export function authConnectionHandlers({ connections, store, clock }: Means): Ha
     list({ query, caller, host }) {
       const { profile_name: profileName, domain, query: text, limit, offset } = query;
       const page = store.list({ projectId: caller.projectId, profileName, domain, query: text, limit, offset });
-      return { ...page, items: page.items.map(({ id }) => answer(connections.get(caller.projectId, id), host)) };
+      // One that is being deleted is there until its login has ended.
+      const found = page.items.flatMap(({ id }) => connections.find(caller.projectId, id) ?? []);
+      return { ...page, items: found.map((connection) => answer(connection, host)) };
     },
 
     retrieve: ({ params, caller, host }) => answer(connections.get(caller.projectId, params.id), host),
@@ -53,7 +55,7 @@ export function authConnectionHandlers({ connections, store, clock }: Means): Ha
 
     follow({ params, caller, host, signal }) {
       const { id } = connections.get(caller.projectId, params.id).record;
-      return flowEvents(connections.follow(id, signal), { host, clock });
+      return flowEvents(connections.logins.follow(id, signal), { host, clock });
     },
 
     timeline({ params, query, caller }) {
@@ -65,7 +67,7 @@ export function authConnectionHandlers({ connections, store, clock }: Means): Ha
 
   function answer({ record, flow }: Connection, host: string): AuthConnection {
     const { settings } = record;
-    const { can, reason } = connections.canReauth(record);
+    const { can, reason } = connections.logins.canReauth(record);
     const checkedAt = record.checkedAt === undefined ? undefined : new Date(record.checkedAt).toISOString();
     return {
       id: record.id,

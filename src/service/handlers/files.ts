@@ -1,14 +1,13 @@
 import type { files } from '../../contract/files.ts';
 import { SessionFiles } from '../browsers/files.ts';
 import { Upload } from '../browsers/upload.ts';
-import { Watches } from '../browsers/watches.ts';
+import type { Watches } from '../browsers/watches.ts';
 import type { HeldSessions } from '../browsers/held-sessions.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { inSession, type SessionRequest } from './in-session.ts';
 
 /** What handles zip files is loaded when it is used: the service starts faster without it. */
-export function fileHandlers(sessions: HeldSessions): HandlerTree<typeof files> {
-  const watches = new Watches();
+export function fileHandlers({ sessions, watches }: { sessions: HeldSessions; watches: Watches }): HandlerTree<typeof files> {
   const inFiles = <T>(request: SessionRequest, use: (files: SessionFiles) => Promise<T>) =>
     inSession(sessions, request, ({ root }) => use(new SessionFiles(root)));
   const inUpload = (request: SessionRequest & { signal: AbortSignal }, use: (upload: Upload) => Promise<void>) =>

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import Libsql from 'libsql';
@@ -38,15 +38,6 @@ export async function openDatabase(file?: string): Promise<Database> {
       await setTimeout(10 + Math.random() * 40);
     }
   }
-}
-
-/** Returns what tells whether the file is still the one that it is now: a directory that was deleted may have been made anew, by another service. */
-export function placeOf(file: string): () => boolean {
-  const { dev, ino } = statSync(file);
-  return () => {
-    const now = statSync(file, { throwIfNoEntry: false });
-    return now?.dev === dev && now.ino === ino;
-  };
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { InvocationStatus } from '../../contract/invocations.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Database } from './database.ts';
+import { pageOfRows } from './page.ts';
 
 type Row = {
   id: string;
@@ -49,7 +50,7 @@ type Filter = {
   query?: string | undefined;
 };
 
-/** All payloads and outputs of a page, in characters: they are held in memory, several times. */
+/** All payloads and outputs of a page, in bytes: they are held in memory, several times. */
 const largestPage = 16 * 1024 * 1024;
 
 /** The invocations of all projects. */
@@ -97,7 +98,7 @@ export class InvocationStore {
   list({ projectId, limit, offset, ...filter }: Filter): Page<Invocation> {
     const found = this.#database
       .prepare(
-        `SELECT id FROM invocations
+        `SELECT id, ifnull(octet_length(payload), 0) + ifnull(octet_length(output), 0) AS bytes FROM invocations
          WHERE project_id = :project AND (:app IS NULL OR app_name = :app) AND (:version IS NULL OR version = :version)
            AND (:action IS NULL OR action_name = :action) AND (:deployment IS NULL OR deployment_id = :deployment)
            AND (:status IS NULL OR status = :status) AND (:since IS NULL OR started_at >= :since)
@@ -116,23 +117,21 @@ export class InvocationStore {
         query: filter.query ?? null,
         count: limit + 1,
         offset,
-      }) as { id: string }[];
-    const items: Invocation[] = [];
-    let size = 0;
-    for (const { id } of found.slice(0, limit)) {
-      const invocation = this.get(id)!;
-      size += (invocation.payload ?? '').length + (invocation.output ?? '').length;
-      if (size > largestPage && items.length > 0) break;
-      items.push(invocation);
-    }
-    const hasMore = found.length > items.length;
-    return { items, hasMore, nextOffset: hasMore ? offset + items.length : 0 };
+      }) as { id: string; bytes: number }[];
+    return pageOfRows(found, ({ id }) => this.get(id)!, { limit: Math.min(limit, fitting(found)), offset });
   }
 
   /** Deletes those that ended before `time`. */
   deleteEnded(time: number): void {
     this.#database.prepare('DELETE FROM invocations WHERE finished_at < ?').run(time);
   }
+}
+
+/** How many rows fit into a page; one does in any case. */
+function fitting(rows: { bytes: number }[]): number {
+  let size = 0;
+  const count = rows.findIndex(({ bytes }, index) => (size += bytes) > largestPage && index > 0);
+  return count === -1 ? rows.length : count;
 }
 
 function toRow(invocation: Invocation): Row {
