@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Bytes } from '../client/index.ts';
+import { CommandError, exitCodes } from './command-error.ts';
 import { inBytes, withProgress } from './progress.ts';
 
 /** The file that `output` means: itself, or the one named `name` in it, if a directory is there or it ends in "/". */
@@ -41,6 +42,10 @@ export async function saveBytes({ stream, size }: Bytes, file: string, title: st
     signal.throwIfAborted();
     if (isReplaced) await rename(part, target);
     return written;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
+    const advice = 'make room there, or name another place with --output';
+    throw new CommandError(`${file} cannot be written (ENOSPC): ${advice}`, exitCodes.failed, { cause: error });
   } finally {
     stream.destroy();
     if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });

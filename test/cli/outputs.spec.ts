@@ -104,6 +104,17 @@ test('what is no file is written to, and not replaced', async ({ answering, cli 
   expect([(await lstat(pipe)).isFIFO(), (await lstat(link)).isSymbolicLink()]).toEqual([true, true]);
 });
 
+test('a file that has no room is named', async ({ answering, cli }, testInfo) => {
+  const env = await answering((_, response) => response.end('archive'));
+  const full = testInfo.outputPath('full');
+  await symlink('/dev/full', full);
+  expect(await cli(['profile', 'download', 'ann', '-o', full], { env })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `playwright-pool: ${full} cannot be written (ENOSPC): make room there, or name another place with --output\n`,
+  });
+});
+
 test('a table has as many rows as there are, and its columns stand one below the other', async ({ answering, cli }) => {
   const names = ['plain', '漢字', 'é', '🎭', ...Array<string>(130_000).fill('name')];
   const env = await answering((_, response) => {
