@@ -1,10 +1,11 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { columnsOf } from '../../src/cli/terminal.ts';
 import { expectNoProcessWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';
@@ -97,8 +98,10 @@ test('what is no file is written to, and not replaced', async ({ answering, cli 
   expect(spawnSync('mkfifo', [pipe]).status).toBe(0);
   await writeFile(file, '');
   await symlink(basename(file), link);
-  const [read, written] = await Promise.all([readFile(pipe, 'utf8'), cli(['profile', 'download', 'ann', '-o', pipe], { env })]);
-  expect([read, written.code]).toEqual(['archive', 0]);
+  // Not by this process, which could not end while nobody writes.
+  const reading = promisify(execFile)('cat', [pipe], { timeout: 30_000 });
+  const [read, written] = await Promise.all([reading, cli(['profile', 'download', 'ann', '-o', pipe], { env })]);
+  expect([read.stdout, written.code]).toEqual(['archive', 0]);
   expect((await cli(['profile', 'download', 'ann', '-o', link], { env })).code).toBe(0);
   expect(await readFile(file, 'utf8')).toBe('archive');
   expect([(await lstat(pipe)).isFIFO(), (await lstat(link)).isSymbolicLink()]).toEqual([true, true]);
