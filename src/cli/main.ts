@@ -48,15 +48,21 @@ const program = new Command('playwright-pool')
   .addHelpText('after', exitCodesText);
 
 setUp(program);
-// Whoever reads the output may have read enough.
-process.stdout.on('error', () => process.exit());
+process.stdout.once('error', ({ code }: NodeJS.ErrnoException) => {
+  // Whoever reads the output may have read enough.
+  if (code !== 'EPIPE') fail(new Error(`the output cannot be written (${code})`));
+});
+// What comes after the first error, and what is said beside the output.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
-program.parseAsync().catch((error: unknown) => {
+program.parseAsync().catch(fail);
+
+function fail(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
   if (process.env['PLAYWRIGHT_POOL_DEBUG']) console.error(inspect(error));
   else console.error(`playwright-pool: ${message.split('\n').map(printable).join('\n')}`);
   process.exitCode = error instanceof CommandError ? error.exitCode : exitCodes.failed;
-});
+}
 
 /** Subcommands inherit none of this. */
 function setUp(command: Command): void {

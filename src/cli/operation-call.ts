@@ -1,11 +1,13 @@
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream } from 'node:fs';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import type { Client } from '../client/index.ts';
+import type { Bytes, Client } from '../client/index.ts';
 import { contract } from '../contract/contract.ts';
 import { type Operation, operationsOf, pathParameterNames } from '../contract/operation.ts';
 import type { CallOptions } from './call.ts';
 import { CommandError, exitCodes } from './command-error.ts';
+import { saveBytes } from './save-bytes.ts';
 import { printJSON, printTable } from './table.ts';
 
 /** Where the parameters of a call go. */
@@ -60,7 +62,7 @@ async function argumentsOf(operation: Operation, parameters: string[], { input }
   const hasFields = Object.keys(body).length > 0;
   return [
     ...path,
-    ...(operation.body ? [await bodyOf(operation.body, hasFields ? body : undefined, input)] : []),
+    ...(operation.body ? [await bodyOf(operation.body, hasFields ? body : undefined, input, signal)] : []),
     ...(operation.query ? [query] : []),
     { signal },
   ];
@@ -70,15 +72,21 @@ async function bodyOf(
   kind: NonNullable<Operation['body']>,
   fields: Record<string, unknown> | undefined,
   input: string | undefined,
+  signal: AbortSignal,
 ): Promise<unknown> {
-  const stream = input === undefined ? undefined : input === '-' ? process.stdin : createReadStream(input);
+  const stream = input === undefined ? undefined : input === '-' ? process.stdin : fileStream(input);
   if ('kind' in kind && kind.kind === 'octets') {
     if (stream && !fields) return stream;
     throw new CommandError('this operation takes bytes: give them with --input', exitCodes.usage);
   }
   if (!stream) return fields;
   if (fields) throw new CommandError('give the body by parameters or by --input, not both', exitCodes.usage);
-  return JSON.parse(await text(stream)) as unknown;
+  return JSON.parse(await text(addAbortSignal(signal, stream))) as unknown;
+}
+
+/** Of a call that is not made, nobody reads it: that there is no such file must not end the process then. */
+function fileStream(file: string): Readable {
+  return createReadStream(file).on('error', () => {});
 }
 
 function parse(parameter: string): [name: string, value: unknown] {
@@ -86,7 +94,7 @@ function parse(parameter: string): [name: string, value: unknown] {
   if (name === undefined)
     throw new CommandError(`${JSON.stringify(parameter)} is no parameter: write name=text or name:=json`, exitCodes.usage);
   if (kind === '=') return [name, value];
-  if (kind === '=@') return [name, createReadStream(value!)];
+  if (kind === '=@') return [name, fileStream(value!)];
   try {
     return [name, JSON.parse(value!) as unknown];
   } catch {
@@ -116,8 +124,9 @@ function sorted(operation: Operation, parameters: [name: string, value: unknown]
 async function printAnswer(value: unknown, { output }: CallOptions, signal: AbortSignal): Promise<void> {
   if (value === undefined) return;
   if (typeof value === 'object' && value !== null && 'stream' in value) {
-    const { stream } = value as { stream: NodeJS.ReadableStream };
-    await pipeline(stream, output === undefined ? process.stdout : createWriteStream(output), { signal, end: output !== undefined });
+    const bytes = value as Bytes;
+    if (output !== undefined) await saveBytes(bytes, output, `Writing ${output}`, signal);
+    else await pipeline(bytes.stream, process.stdout, { signal, end: false });
   } else if (typeof value === 'object' && value !== null && Symbol.asyncIterator in value) {
     for await (const item of value as AsyncIterable<unknown>) console.log(JSON.stringify(item));
   } else {

@@ -1,8 +1,9 @@
 import { createWriteStream } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Bytes } from '../client/index.ts';
+import { CommandError, exitCodes } from './command-error.ts';
 import { inBytes, withProgress } from './progress.ts';
 
 /** The file that `output` means: itself, or the one named `name` in it, if a directory is there or it ends in "/". */
@@ -11,13 +12,22 @@ export async function fileAt(output: string, name: string): Promise<string> {
   return resolve(isDirectory ? join(output, name) : output);
 }
 
-/** Writes an answer into a file that nobody else may read, which is there as a whole or not at all, and shows how far that is. Returns how many bytes. */
+/**
+ * Writes an answer into a file that nobody else may read, which is there as a whole or not at all, and shows how far that is. A pipe or
+ * device is written to instead. Returns how many bytes.
+ */
 export async function saveBytes({ stream, size }: Bytes, file: string, title: string, signal: AbortSignal): Promise<number> {
   let temporary: string | undefined;
   try {
-    await mkdir(dirname(file), { recursive: true });
-    temporary = await mkdtemp(join(dirname(file), `.${basename(file)}-`));
-    const part = join(temporary, 'part');
+    const there = await stat(file).catch(() => undefined);
+    const isReplaced = there === undefined || there.isFile();
+    const target = there?.isFile() ? await realpath(file) : file;
+    let part = target;
+    if (isReplaced) {
+      await mkdir(dirname(target), { recursive: true });
+      temporary = await mkdtemp(join(dirname(target), `.${basename(target)}-`));
+      part = join(temporary, 'part');
+    }
     let written = 0;
     await withProgress(title, async (show) => {
       async function* counted(source: AsyncIterable<Buffer>) {
@@ -30,8 +40,12 @@ export async function saveBytes({ stream, size }: Bytes, file: string, title: st
       await pipeline(stream, counted, createWriteStream(part, { mode: 0o600 }), { signal });
     });
     signal.throwIfAborted();
-    await rename(part, file);
+    if (isReplaced) await rename(part, target);
     return written;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
+    const advice = 'make room there, or name another place with --output';
+    throw new CommandError(`${file} cannot be written (ENOSPC): ${advice}`, exitCodes.failed, { cause: error });
   } finally {
     stream.destroy();
     if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });

@@ -24,7 +24,12 @@ export async function perform(settings: Settings, call: Call, read: Reader): Pro
 async function performInTime(settings: Settings, call: Call, read: Reader): Promise<unknown> {
   const deadline = new Deadline(call.timeout, call.signal, (cause) => new CallTimeoutError(call, call.timeout, 'answer', cause));
   try {
-    return await withRetries(call, deadline, async () => await read(await send(settings, call, deadline), call, deadline));
+    return await withRetries(
+      call,
+      deadline,
+      settings.closing,
+      async () => await read(await send(settings, call, deadline), call, deadline),
+    );
   } catch (error) {
     deadline.close();
     // Whatever an abort made fail on its way: the reason is what happened.

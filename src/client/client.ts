@@ -97,8 +97,10 @@ export function createClient(options: ClientOptions): Client {
   }
   // No limit of connections: each waiting acquire holds one, and must not block other calls.
   const pool = new Pool(origin, { connections: null });
+  const closing = new AbortController();
   const settings: Settings = {
     pool,
+    closing: closing.signal,
     origin,
     prefix: pathname.replace(/\/+$/, ''),
     apiKey,
@@ -110,7 +112,10 @@ export function createClient(options: ClientOptions): Client {
     callTimeout: checkedTimeout('callTimeout', options.callTimeout ?? 60_000),
     maxRetries: checkedRetries(options.maxRetries ?? 2),
   };
-  const close = () => pool.destroy();
+  const close = () => {
+    closing.abort();
+    return pool.destroy();
+  };
   const functions = functionsOf(contract, settings);
   const auditLogs = {
     ...functions.auditLogs,
@@ -136,7 +141,7 @@ function clientFunction(operation: Operation, settings: Settings): (...args: unk
   const kinds = new Set(Object.values(operation.responses).map(({ kind }) => kind));
   if (kinds.has('events')) {
     const open = (...args: unknown[]) => eventStream(() => call(...args) as Promise<OpenEvents>);
-    return operation.resumable ? followed(operation, open) : open;
+    return operation.resumable ? followed(operation, open, settings.closing) : open;
   }
   const index = queryPosition(operation);
   const callFor = (args: unknown[], page: object | undefined) =>
@@ -151,11 +156,15 @@ function clientFunction(operation: Operation, settings: Settings): (...args: unk
   return call;
 }
 
-function followed(operation: Operation, open: (...args: unknown[]) => AsyncIterable<unknown>): (...args: unknown[]) => unknown {
+function followed(
+  operation: Operation,
+  open: (...args: unknown[]) => AsyncIterable<unknown>,
+  closing: AbortSignal,
+): (...args: unknown[]) => unknown {
   const index = queryPosition(operation);
   return (...args) => {
     const options = args[index + 1] as CallOptions | undefined;
-    return follow((query) => open(...args.slice(0, index), query, options), args[index] ?? {}, options?.signal);
+    return follow((query) => open(...args.slice(0, index), query, options), args[index] ?? {}, closing, options?.signal);
   };
 }
 

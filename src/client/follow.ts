@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectionError, ServiceError } from './errors.ts';
+import { isOfClosedClient } from './transport-error.ts';
 
 /** How long a stream may be silent, in ms: services say every 15 to 30 s that they are still there. */
 const longestSilenceMs = 75_000;
@@ -14,14 +15,19 @@ type Event = { event: string; timestamp: string };
 /**
  * The events of a stream that can be read on: when it breaks off it is opened again where it was, and no line is lost or comes twice.
  * Ends when the service ends the stream. Throws what opening it throws, and when it could not be read on for two minutes.
- * `open` opens the stream with a query.
+ * `open` opens the stream with a query; it is not waited for once `closing` aborts.
  */
-export function follow(open: (query: Query) => AsyncIterable<unknown>, query: Query, signal?: AbortSignal): AsyncIterable<unknown> {
+export function follow(
+  open: (query: Query) => AsyncIterable<unknown>,
+  query: Query,
+  closing: AbortSignal,
+  signal?: AbortSignal,
+): AsyncIterable<unknown> {
   return {
     [Symbol.asyncIterator]() {
       const place = new Place(query);
       const stop = new AbortController();
-      const stopped = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal;
+      const stopped = AbortSignal.any([stop.signal, closing, ...(signal ? [signal] : [])]);
       let reader: AsyncIterator<unknown> | undefined;
       let brokenSince: number | undefined;
       let pauseMs = 500;
@@ -135,5 +141,5 @@ class Silence extends Error {}
 
 function mayPass(error: unknown): boolean {
   if (error instanceof ServiceError) return error.status === 429 || error.status >= 502;
-  return error instanceof ConnectionError || error instanceof Silence;
+  return error instanceof Silence || (error instanceof ConnectionError && !isOfClosedClient(error));
 }

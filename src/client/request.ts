@@ -26,6 +26,8 @@ export type Upload = Uint8Array | string | AsyncIterable<Uint8Array>;
 /** Where calls go and what they have in common. */
 export type Settings = {
   readonly pool: Pool;
+  /** Aborts when the client is closed. */
+  readonly closing: AbortSignal;
   readonly origin: string;
   /** Path of the base URL, without a slash at its end. */
   readonly prefix: string;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pRetry from 'p-retry';
 import type { Deadline } from './deadline.ts';
 import { ConnectionError, ServiceError } from './errors.ts';
-import { neverConnected } from './transport-error.ts';
+import { isOfClosedClient, neverConnected } from './transport-error.ts';
 
 /** What decides whether a call may be sent again. */
 export type Repeatability = {
@@ -13,8 +13,8 @@ export type Repeatability = {
   readonly oneShot: boolean;
 };
 
-/** Runs `attempt` again where that is safe, all within one deadline. Rejects with the last attempt's error. */
-export async function withRetries<T>(call: Repeatability, deadline: Deadline, attempt: () => Promise<T>): Promise<T> {
+/** Runs `attempt` again where that is safe, all within one deadline. Rejects with the last attempt's error. There is no pause once `closing` aborts. */
+export async function withRetries<T>(call: Repeatability, deadline: Deadline, closing: AbortSignal, attempt: () => Promise<T>): Promise<T> {
   try {
     return await attempt();
   } catch (error) {
@@ -25,7 +25,8 @@ export async function withRetries<T>(call: Repeatability, deadline: Deadline, at
       retries: call.maxRetries,
       minTimeout: 0,
       signal,
-      shouldRetry: ({ error, retriesConsumed }) => mayRepeat(call, error) && pause(error, retriesConsumed, deadline, signal),
+      shouldRetry: ({ error, retriesConsumed }) =>
+        mayRepeat(call, error) && pause(error, retriesConsumed, deadline, AbortSignal.any([signal, closing])),
     });
   }
 }
@@ -37,7 +38,8 @@ function mayRepeat(call: Repeatability, error: unknown): boolean {
   if (call.oneShot) return false;
   if (error instanceof ConnectionError) {
     if (error.code !== undefined && neverConnected.has(error.code)) return true;
-    return call.repeatable && !hopeless.has(error.code);
+    // A wrong host name stays what it is.
+    return call.repeatable && error.code !== 'ENOTFOUND' && !isOfClosedClient(error);
   }
   if (!(error instanceof ServiceError)) return false;
   if (error.shouldRetry !== undefined) return error.shouldRetry;
@@ -45,15 +47,16 @@ function mayRepeat(call: Repeatability, error: unknown): boolean {
   return call.repeatable && transient.has(error.status);
 }
 
-/** A wrong host name and a closed client stay what they are. */
-const hopeless = new Set<string | undefined>(['ENOTFOUND', 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
-
 /** Waits as long as the service asked for, else 0.5 s, 1 s, 2 s and so on; answers false at once when that ends past the deadline. */
 async function pause(error: unknown, retriesConsumed: number, deadline: Deadline, signal: AbortSignal): Promise<boolean> {
   const backoff = Math.min(8_000, 500 * 2 ** retriesConsumed) * (1 - Math.random() / 4);
   const delay = (error instanceof ServiceError ? error.retryAfter : undefined) ?? backoff;
   if (delay >= deadline.remaining) return false;
   deadline.lastFailure = error;
-  await sleep(delay, undefined, { signal });
+  try {
+    await sleep(delay, undefined, { signal });
+  } catch {
+    // The attempt after a pause that was cut short tells why.
+  }
   return true;
 }

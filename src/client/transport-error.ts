@@ -21,13 +21,18 @@ function describe(error: unknown): { code: string | undefined; message: string }
 
 function adviceFor(code: string | undefined): string {
   if (code === 'ENOTFOUND') return 'Check the host name of the base URL';
-  if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return 'The client was closed';
+  if (isOfClosedClient({ code })) return 'The client was closed';
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'What answers there speaks no TLS: the base URL may have to begin with "http:"';
   if (code !== undefined && /CERT|LEAF_SIGNATURE/.test(code)) {
     return 'Check the certificate of the service; a file with that of the authority that signed it can be named by NODE_EXTRA_CA_CERTS';
   }
   if (code !== undefined && neverConnected.has(code)) return 'Check that the service is running and that the base URL is right';
   return 'Check that the service is still running and that the base URL is right; whether the call took effect is not known';
+}
+
+/** Whether a call failed because its client was closed. */
+export function isOfClosedClient({ code }: { code: string | undefined }): boolean {
+  return code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED';
 }
 
 /** Codes of connections that never came about, so that nothing was sent. */

@@ -11,12 +11,17 @@ export type ServiceRecord = { pid: number; url: string; apiKey: string };
 /** The data directory is held by a service. `record` says which, unless it can't be read. */
 export class DataDirectoryInUseError extends Error {
   override name = 'DataDirectoryInUseError';
-  readonly record: ServiceRecord | undefined;
+  /** Private, so that the key is not printed with the error. */
+  readonly #record: ServiceRecord | undefined;
 
   constructor(dataDirectory: string, record: ServiceRecord | undefined) {
     const holder = record ? `the service at ${record.url} (process ${record.pid})` : 'another service';
     super(`the data directory ${dataDirectory} is in use by ${holder}: use that one, stop it, or choose another directory`);
-    this.record = record;
+    this.#record = record;
+  }
+
+  get record(): ServiceRecord | undefined {
+    return this.#record;
   }
 }
 

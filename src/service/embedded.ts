@@ -17,7 +17,8 @@ void runOrJoin(dataDirectory, Number(userPid));
 
 /** Another service may hold the directory, and may be about to end: whichever comes first, joining it or taking its place. */
 async function runOrJoin(dataDirectory: string, userPid: number): Promise<void> {
-  const deadline = Date.now() + 25_000;
+  // Those who wait for it give up after 30 s, and should hear why.
+  const deadline = Date.now() + 20_000;
   for (;;) {
     try {
       return await run(dataDirectory, userPid);
@@ -27,7 +28,10 @@ async function runOrJoin(dataDirectory: string, userPid: number): Promise<void> 
         process.stdout.write(`listening on ${error.record.url}\n`);
         return;
       }
-      if (Date.now() > deadline) throw new Error(`${error.message}. It does not answer`, { cause: error });
+      if (Date.now() > deadline) {
+        console.error(`${error.message}. It does not answer`);
+        process.exit(1);
+      }
     }
     await setTimeout(100);
   }

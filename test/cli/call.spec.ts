@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { contract } from '../../src/contract/contract.ts';
 import { operationsOf } from '../../src/contract/operation.ts';
@@ -91,4 +93,23 @@ test('mistakes are explained', async ({ cli }) => {
     expect(await cli(['call', ...args])).toMatchObject({ code, stderr: expect.stringContaining(message) });
   }
   expect((await cli(['profile', 'list'])).stdout).toBe('There are no profiles.\n');
+});
+
+test('a call that is not made for want of a parameter does not miss the file of another one', async ({ cli }) => {
+  const { code, stderr } = await cli(['call', 'browsers.fs.upload', 'file=@missing']);
+  expect([code, stderr]).toEqual([2, 'playwright-pool: /browsers/{id}/fs/upload needs id=...\n']);
+  expect(await cli(['call', 'browsers.fs.upload', 'id=a', 'dest_path=/a', 'file=@missing'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("'missing'"),
+  });
+});
+
+test('Ctrl+C ends a call that waits for its body', async ({ env }) => {
+  const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
+  const child = spawn(process.execPath, [main, 'call', 'browsers.create', '--input', '-'], { env: { ...process.env, ...env } });
+  const exited = once(child, 'exit');
+  // More than the pipe holds: when that is written, the command reads.
+  await new Promise((resolve) => child.stdin.write(' '.repeat(2 ** 20), resolve));
+  child.kill('SIGINT');
+  expect(await exited).toEqual([130, null]);
 });

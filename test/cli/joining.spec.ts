@@ -192,6 +192,17 @@ test('a service that cannot start says why', async ({ directory, startUser }) =>
   await expect(joining).rejects.toThrow(/did not start; see .*service\.log:\n[^]*not a database/);
 });
 
+test('a service that holds the directory and does not answer is named, without its key', async ({ directory, startUser }) => {
+  await using cli = new CliProcess(['serve', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'my-key' } });
+  await cli.firstLine();
+  const pid = cli.child.pid!;
+  await writeServiceRecord(directory, { pid, url: 'http://127.0.0.1:9', apiKey: 'my-key' });
+  const joining = joinService({ dataDirectory: directory, userPid: startUser().pid });
+  await expect(joining).rejects.toThrow(`in use by the service at http://127.0.0.1:9 (process ${pid})`);
+  await expect(joining).rejects.toThrow('It does not answer');
+  expect(await readFile(join(directory, 'service.log'), 'utf8')).not.toContain('my-key');
+});
+
 test('a data directory that cannot be made is named, with what chooses another one', async ({ directory, startUser }) => {
   await writeFile(directory, 'a file');
   for (const [dataDirectory, code] of [

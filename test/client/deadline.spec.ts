@@ -177,6 +177,28 @@ test('close ends running calls, may be repeated, and no call works after it', as
   }
 });
 
+test('close ends calls that pause before they are repeated, and streams that are read on', async ({ serve, connect }) => {
+  const server = await serve(
+    { status: 503, headers: { 'retry-after': '50' }, json: { code: 'unavailable', message: 'busy' } },
+    (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: {"event":"log","timestamp":"2026-01-01T00:00:00.000Z","message":"a"}\n\n');
+    },
+  );
+  const client = connect(server);
+  const pausing = errorOf(client.profiles.retrieve('x'));
+  await expect.poll(() => server.calls.length).toBe(1);
+  const events = client.deployments.follow('d')[Symbol.asyncIterator]();
+  expect((await events.next()).value).toMatchObject({ message: 'a' });
+  const following = errorOf(events.next());
+  await client.close();
+  for (const error of [await pausing, await following]) {
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ message: expect.stringContaining('The client was closed') });
+  }
+  expect(server.calls).toHaveLength(2);
+});
+
 async function* slow() {
   for (let part = 0; part < 10; part++) {
     await new Promise((resolve) => setTimeout(resolve, 150));

@@ -1,0 +1,139 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { basename, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { columnsOf } from '../../src/cli/terminal.ts';
+import { expectNoProcessWith } from '../support/processes.ts';
+import { CliProcess } from '../support/service-process.ts';
+import { expect, test as base } from './commands.ts';
+
+const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+/** `answering` starts a service that answers so, and returns the environment that names it. */
+const test = base.extend<{ answering: (answer: Answer) => Promise<Record<string, string>> }>({
+  answering: async ({ temporary }, use) => {
+    const servers: ReturnType<typeof createServer>[] = [];
+    await use(async (answer) => {
+      const server = createServer((...exchange) => void answer(...exchange));
+      servers.push(server);
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      return { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: 'key', TMPDIR: temporary };
+    });
+    for (const server of servers) server.close().closeAllConnections();
+  },
+});
+
+test('an output that has no room is a failure', () => {
+  for (const args of [['call'], ['call', 'browsers.create', '--describe']]) {
+    const { status, stderr } = spawnSync('sh', ['-c', '"$@" > /dev/full', 'sh', process.execPath, main, ...args], {
+      encoding: 'utf8',
+    });
+    expect([status, stderr], args.join(' ')).toEqual([1, 'playwright-pool: the output cannot be written (ENOSPC)\n']);
+  }
+});
+
+test('a command whose output nobody reads ends well, and leaves nothing behind', async ({ env }, testInfo) => {
+  await mkdir(testInfo.outputPath('ann', 'Default'), { recursive: true });
+  for (const args of [['list'], ['open', './ann', '--headless']]) {
+    await using cli = new CliProcess(['profile', ...args], { env, cwd: testInfo.outputPath() });
+    cli.child.stdout!.destroy();
+    expect(await cli.exited, args[0]).toEqual({ code: 0, signal: null });
+    expect(cli.output).toBe('');
+  }
+});
+
+test('a service whose first line nobody reads goes on', async ({}, testInfo) => {
+  const directory = testInfo.outputPath('data');
+  const cli = new CliProcess(['serve', '--data-dir', directory]);
+  cli.child.stdout!.destroy();
+  await expect.poll(() => readFile(join(directory, 'service.json'), 'utf8').catch(() => '')).toContain('http');
+  const { url, apiKey } = JSON.parse(await readFile(join(directory, 'service.json'), 'utf8')) as { url: string; apiKey: string };
+  expect((await fetch(`${url}/profiles`, { headers: { authorization: `Bearer ${apiKey}` } })).status).toBe(200);
+  await cli[Symbol.asyncDispose]();
+  expect(cli.output).toBe('');
+  await expectNoProcessWith(directory);
+});
+
+test('a download goes on when nobody reads how far it is', async ({ answering }, testInfo) => {
+  const env = await answering(async (_, response) => {
+    // Until that would have been said.
+    for (let chunk = 0; chunk < 25; chunk += 1) {
+      response.write('.');
+      await setTimeout(100);
+    }
+    response.end();
+  });
+  await using cli = new CliProcess(['profile', 'download', 'ann'], { env, cwd: testInfo.outputPath() });
+  cli.child.stderr!.destroy();
+  expect(await cli.exited).toEqual({ code: 0, signal: null });
+  expect(await readFile(testInfo.outputPath('ann.tar.zst'), 'utf8')).toBe('.'.repeat(25));
+});
+
+test('bytes of a call are in their file as a whole or not at all', async ({ answering, cli }, testInfo) => {
+  const output = testInfo.outputPath('ann.tar.zst');
+  await writeFile(output, 'of yesterday');
+  let isWhole = false;
+  const env = await answering((_, response) => {
+    response.write('of ', () => (isWhole ? response.end('today') : response.destroy()));
+  });
+  const download = () => cli(['call', 'profiles.download', 'id_or_name=ann', '--output', output], { env });
+  expect(await download()).toMatchObject({ code: 1, stderr: expect.stringContaining('/profiles/ann/download') });
+  expect(await readFile(output, 'utf8')).toBe('of yesterday');
+  isWhole = true;
+  expect(await download()).toMatchObject({ code: 0, stderr: '' });
+  expect(await readFile(output, 'utf8')).toBe('of today');
+  expect((await readdir(testInfo.outputPath())).filter((name) => name.startsWith('.'))).toEqual([]);
+});
+
+test('what is no file is written to, and not replaced', async ({ answering, cli }, testInfo) => {
+  const env = await answering((_, response) => response.end('archive'));
+  const [pipe, link, file] = [testInfo.outputPath('pipe'), testInfo.outputPath('link'), testInfo.outputPath('file')];
+  expect(spawnSync('mkfifo', [pipe]).status).toBe(0);
+  await writeFile(file, '');
+  await symlink(basename(file), link);
+  // Not by this process, which could not end while nobody writes.
+  const reading = promisify(execFile)('cat', [pipe], { timeout: 30_000 });
+  const [read, written] = await Promise.all([reading, cli(['profile', 'download', 'ann', '-o', pipe], { env })]);
+  expect([read.stdout, written.code]).toEqual(['archive', 0]);
+  expect((await cli(['profile', 'download', 'ann', '-o', link], { env })).code).toBe(0);
+  expect(await readFile(file, 'utf8')).toBe('archive');
+  expect([(await lstat(pipe)).isFIFO(), (await lstat(link)).isSymbolicLink()]).toEqual([true, true]);
+});
+
+test('a file that has no room is named', async ({ answering, cli }, testInfo) => {
+  const env = await answering((_, response) => response.end('archive'));
+  const full = testInfo.outputPath('full');
+  await symlink('/dev/full', full);
+  expect(await cli(['profile', 'download', 'ann', '-o', full], { env })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `playwright-pool: ${full} cannot be written (ENOSPC): make room there, or name another place with --output\n`,
+  });
+});
+
+test('a table has as many rows as there are, and its columns stand one below the other', async ({ answering, cli }) => {
+  const names = ['plain', '漢字', 'é', '🎭', ...Array<string>(130_000).fill('name')];
+  const env = await answering((_, response) => {
+    const keys = names.map((name) => ({ name, id: 'id', masked_key: 'k', created_at: 'now', expires_at: null }));
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(keys));
+  });
+  const { code, stdout } = await cli(['keys', 'list'], { env });
+  expect(code).toBe(0);
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines).toHaveLength(1 + names.length);
+  expect(lines.slice(1, 6)).toEqual([
+    'plain  id  k             now      never',
+    '漢字   id  k             now      never',
+    'é      id  k             now      never',
+    '🎭     id  k             now      never',
+    'name   id  k             now      never',
+  ]);
+  expect(new Set(lines.slice(1, 6).map(columnsOf)).size).toBe(1);
+});
