@@ -18,15 +18,6 @@ export function printable(text: string): string {
   );
 }
 
-/** How many columns a printable text takes on a terminal. */
-export function columnsOf(text: string): number {
-  if (/^[ -~]*$/.test(text)) return text.length;
-  return Array.from(text, (character) => (/\p{M}/u.test(character) ? 0 : wide.test(character) ? 2 : 1)).reduce<number>((a, b) => a + b, 0);
-}
-
-/** East Asian characters, and what is beyond the first 65,536: mostly pictures. */
-const wide = /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{10000}-\u{10FFFF}]/u;
-
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
