@@ -16,8 +16,8 @@ import {
   DataDirectoryInUseError,
   makeDataDirectory,
   readServiceRecord,
-  stillInPlace,
   removeUnfinished,
+  stillInPlace,
   writePrivateFile,
 } from './data-directory.ts';
 import { everyStep } from './every-step.ts';

@@ -79,8 +79,9 @@ export class Sessions {
 
   /** What is wrong where a live session of the project other than `own` has the name. */
   nameConflict(projectId: string, name: string | undefined, own?: Session): OperationError | undefined {
-    const live = this.list().filter(({ alive, settings }) => alive && settings.projectId === projectId);
-    if (!name || !live.some((session) => session !== own && session.name === name)) return undefined;
+    if (!name) return undefined;
+    const isOther = (session: Session) => session !== own && session.settings.projectId === projectId;
+    if (!this.list().some((session) => session.name === name && session.alive && isOther(session))) return undefined;
     return new OperationError('conflict', `a browser session named ${name} exists already: choose another name, or end it first`);
   }
 
