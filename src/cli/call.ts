@@ -1,9 +1,8 @@
 import { Command } from 'commander';
 import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
 import { interruptible } from './interruption.ts';
+import type { CallOptions } from './operation-call.ts';
 import { examples } from './service-command.ts';
-
-export type CallOptions = ConnectionOptions & { input?: string; output?: string; describe?: boolean };
 
 const help = `${examples(
   'call',
@@ -25,7 +24,7 @@ export function callCommand(env: NodeJS.ProcessEnv): Command {
     .option('--output <file>', 'where bytes are written; default: stdout')
     .option('--describe', 'say what the operation takes instead of calling it')
     .addHelpText('after', help)
-    .action((name: string | undefined, parameters: string[], options: CallOptions) =>
+    .action((name: string | undefined, parameters: string[], options: ConnectionOptions & CallOptions & { describe?: boolean }) =>
       interruptible(async (signal) => {
         const { call, describe, listOperations } = await import('./operation-call.ts');
         if (name === undefined) return listOperations();

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { inBytes } from './progress.ts';
-import type { Examined, Finding } from './doctor.ts';
+import type { Examined, Finding } from './finding.ts';
 
 /** Below this a few profiles and replays fill the disk, in bytes. */
 const littleSpace = 1e9;

@@ -1,6 +1,6 @@
 import type { Client } from '../client/index.ts';
 import { connected, hostedURL } from './connection.ts';
-import type { Examined, Finding } from './doctor.ts';
+import type { Examined, Finding } from './finding.ts';
 
 /** How far the service's clock may differ, in milliseconds: signatures and expiry of keys are judged by it. */
 const clockTolerance = 5000;

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { connected, hostedURL } from './connection.ts';
-import type { Examined, Finding } from './doctor.ts';
+import type { Examined, Finding } from './finding.ts';
 import type { PlaywrightProject, Suite } from './suite-reporter.ts';
 
 const listTimeout = 60_000;

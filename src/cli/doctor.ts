@@ -1,21 +1,15 @@
 import { Command } from 'commander';
 import { CommandError, exitCodes } from './command-error.ts';
-import type { ConnectionOptions } from './connection.ts';
 import { checkMachine } from './check-machine.ts';
 import { checkService } from './check-service.ts';
 import { checkProjects, checkSuite } from './check-suite.ts';
+import type { Examined, Finding } from './finding.ts';
 import { interruptible } from './interruption.ts';
 import { withProgress } from './progress.ts';
 import { examples, serviceCommand, type ServiceOptions } from './service-command.ts';
 import type { PlaywrightProject, Suite } from './suite-reporter.ts';
 import { printJSON } from './table.ts';
 import { printable, styled } from './terminal.ts';
-
-/** What a check found. A failure keeps tests from running as configured; a warning may explain what else goes wrong. */
-export type Finding = { check: string; level: 'ok' | 'warning' | 'failure'; message: string; fix?: string };
-
-/** Which service and suite are examined, and where from. */
-export type Examined = { options: ConnectionOptions; env: NodeJS.ProcessEnv; directory: string; config?: string; signal: AbortSignal };
 
 const marks = { ok: ['green', 'ok     '], warning: ['yellow', 'warning'], failure: ['red', 'FAILURE'] } as const;
 

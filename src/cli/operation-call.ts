@@ -5,10 +5,12 @@ import { pipeline } from 'node:stream/promises';
 import type { Bytes, Client } from '../client/index.ts';
 import { contract } from '../contract/contract.ts';
 import { type Operation, operationsOf, pathParameterNames } from '../contract/operation.ts';
-import type { CallOptions } from './call.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { saveBytes } from './save-bytes.ts';
 import { printJSON, printTable } from './table.ts';
+
+/** Where the body of a call comes from, and where the bytes of its answer go. */
+export type CallOptions = { input?: string; output?: string };
 
 /** Where the parameters of a call go. */
 type Arguments = { path: string[]; query: Record<string, unknown>; body: Record<string, unknown> };

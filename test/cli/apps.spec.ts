@@ -194,7 +194,7 @@ test('an interrupted deployment is deleted, and who interrupts twice does not wa
   const directory = await application("console.log('loading'); await new Promise((done) => setTimeout(done, 600_000));");
   const loading = async () => {
     const cli = start('deploy', directory);
-    await expect.poll(() => cli.output).toContain('loading');
+    await expect.poll(() => cli.output, { timeout: 20_000 }).toContain('loading');
     return cli;
   };
   const once = await loading();

@@ -5,7 +5,7 @@ import type { AppLogs } from './app-logs.ts';
 import type { AppEnding } from './app-process.ts';
 import type { AppProcesses } from './app-processes.ts';
 import type { AppTask } from './app-report.ts';
-import type { DeploymentRecord } from './deployments.ts';
+import type { DeploymentRecord } from './deployment-record.ts';
 
 /** What an application needs to call the service, for as long as its process runs. */
 export type ServiceAccess = { baseURL: string; apiKey: string; end(): void };

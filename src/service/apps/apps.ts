@@ -3,7 +3,8 @@ import type { Clock } from '../clock.ts';
 import { AppLauncher, type AppLauncherOptions } from './app-launcher.ts';
 import { AppLogs, type LogRecords } from './app-logs.ts';
 import { AppProcesses } from './app-processes.ts';
-import { Deployments, type DeploymentRecords } from './deployments.ts';
+import type { DeploymentRecords } from './deployment-record.ts';
+import { Deployments } from './deployments.ts';
 import { Invocations, type InvocationRecords, type InvocationsOptions } from './invocations.ts';
 import { Slots } from './slots.ts';
 

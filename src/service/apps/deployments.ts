@@ -1,6 +1,5 @@
 import { mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { DeploymentStatus } from '../../contract/deployments.ts';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
@@ -8,41 +7,8 @@ import { removeTree } from '../remove-tree.ts';
 import type { AppLauncher } from './app-launcher.ts';
 import type { AppLogs } from './app-logs.ts';
 import type { AppEnding } from './app-process.ts';
+import { type DeploymentRecord, type DeploymentRecords, isTerminal } from './deployment-record.ts';
 import type { Slots } from './slots.ts';
-
-/** What is known of a deployment. Times are in ms since the epoch. */
-export type DeploymentRecord = {
-  id: string;
-  projectId: string;
-  status: DeploymentStatus;
-  statusReason: string | undefined;
-  version: string;
-  entrypoint: string;
-  /** Whether it takes the place of one of the same version. */
-  force: boolean;
-  /** Once it is kept, of no use but for their names. */
-  envVars: Record<string, string>;
-  /** SHA-256 of the archive. */
-  checksum: string;
-  /** Known once it has run. */
-  appName: string | undefined;
-  actions: string[] | undefined;
-  /** The API key of who made it. */
-  createdBy: string;
-  createdAt: number;
-  updatedAt: number;
-};
-
-/** Where the records are kept. */
-export type DeploymentRecords = {
-  add(record: DeploymentRecord): void;
-  change(id: string, changes: Partial<Omit<DeploymentRecord, 'id' | 'envVars'>>): void;
-  /** Forgets the values of its variables. */
-  forgetVariables(id: string): void;
-  get(id: string): DeploymentRecord | undefined;
-  running(projectId: string, appName: string, version: string): DeploymentRecord | undefined;
-  inStatus(...statuses: DeploymentStatus[]): DeploymentRecord[];
-};
 
 export type Owner = Pick<DeploymentRecord, 'projectId' | 'createdBy'>;
 export type DeploymentRequest = Pick<DeploymentRecord, 'version' | 'entrypoint' | 'force' | 'envVars' | 'checksum'>;
@@ -237,10 +203,6 @@ export class Deployments {
   async #removeFiles(id: string): Promise<void> {
     await removeTree(path.join(this.#options.directory, id)).catch(() => {});
   }
-}
-
-export function isTerminal(status: DeploymentStatus): boolean {
-  return status === 'stopped' || status === 'failed';
 }
 
 function missingEntrypoint(entrypoint: string): OperationError {

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
 import type { AppLauncher } from './app-launcher.ts';
 import type { AppLogs } from './app-logs.ts';
-import type { DeploymentRecord } from './deployments.ts';
+import type { DeploymentRecord } from './deployment-record.ts';
 import type { Slots } from './slots.ts';
 
 /** What is known of an invocation. Times are in ms since the epoch. */

@@ -1,5 +1,5 @@
 import type { apps as operations, AppVersion } from '../../contract/apps.ts';
-import type { DeploymentRecord } from '../apps/deployments.ts';
+import type { DeploymentRecord } from '../apps/deployment-record.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { DeploymentStore } from '../store/deployments.ts';
 

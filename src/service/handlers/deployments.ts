@@ -6,7 +6,7 @@ import { sinceMicroseconds } from '../../contract/since.ts';
 import { invalidField } from '../../contract/errors.ts';
 import { appEvents } from '../apps/app-events.ts';
 import type { Apps } from '../apps/apps.ts';
-import { isTerminal, type DeploymentRecord } from '../apps/deployments.ts';
+import { type DeploymentRecord, isTerminal } from '../apps/deployment-record.ts';
 import { Upload } from '../browsers/upload.ts';
 import type { Clock } from '../clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
