@@ -74,6 +74,29 @@ test('a browser that the service grants when nobody waits for it any more is fou
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
+test('of workers that end one after the other only the leases of each are given back', async ({ directoryOf, serve }) => {
+  const sessions = ['one', 'two'].map((lease) => ({ session_id: `of-${lease}`, tags: { 'playwright-pool.lease': lease } }));
+  const url = await serve((request, response) => {
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(request.method === 'GET' ? sessions : {}));
+  });
+  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  for (const holder of ['two', 'one']) ledger.append(entryAt(url, { lease: holder, holder }));
+  const reaper = new Reaper(ledger);
+  const path = reaperSocket(ledger.directory);
+  await reaper.listen(path);
+  const connect = async (holder: string) => {
+    const connection = new ReaperConnection((await tryConnect(path))!);
+    await connection.hold({ holder, service: { baseURL: url, apiKey: 'the-key' } }, AbortSignal.timeout(10_000));
+    return connection;
+  };
+  const [one, two] = [await connect('one'), await connect('two')];
+  one[Symbol.dispose]();
+  await expect.poll(() => ledger.open().map(({ lease }) => lease)).toEqual(['two']);
+  two[Symbol.dispose]();
+  await reaper.watch(runner);
+  expect(existsSync(ledger.directory)).toBe(false);
+});
+
 test('a service that is away for a moment is asked again', async ({ directoryOf, serve, reap }) => {
   let calls = 0;
   const url = await serve((request: IncomingMessage, response) => {
