@@ -109,6 +109,24 @@ test('a service that is away for a moment is asked again', async ({ directoryOf,
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
+test('a browser that is gone is given back, and so is one that was never granted', async ({ directoryOf, serve, reap }) => {
+  const released: (string | undefined)[] = [];
+  const url = await serve((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    if (request.method === 'GET') return response.end(JSON.stringify([session]));
+    released.push(request.url);
+    return response.writeHead(404).end(JSON.stringify({ code: 'not_found', message: 'it has ended meanwhile' }));
+  });
+  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  const until = Date.now() + 60_000;
+  for (const entry of [{ until }, { lease: 'ended before', until }, { lease: 'never granted', event: 'asked', until: 1 } as const]) {
+    ledger.append(entryAt(url, entry));
+  }
+  await reap(ledger, url);
+  expect(existsSync(ledger.directory)).toBe(false);
+  expect(released).toEqual(['/browser_pools/ci/release']);
+});
+
 test('leases at a service that nobody has the key of stay written down for a later run', async ({ directoryOf, serve, reap }) => {
   const url = await serve((_, response) => response.setHeader('content-type', 'application/json').end('[]'));
   const ledger = new Ledger(directoryOf(`run-${runner}`));
@@ -124,6 +142,8 @@ test('what an earlier run left is given back before the reaper ends, however soo
   });
   const earlier = new Ledger(directoryOf(`run-${earlierRunner}`));
   earlier.append(entryAt(url));
+  // With the process of an embedded service all of its browsers have ended.
+  earlier.append(entryAt('http://127.0.0.1:9', { lease: 'embedded', service: { baseURL: 'http://127.0.0.1:9', pid: worker } }));
   await reap(new Ledger(directoryOf(`run-${runner}`)), url);
   expect(existsSync(earlier.directory)).toBe(false);
 });
