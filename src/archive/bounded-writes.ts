@@ -1,7 +1,7 @@
 const mostWrites = 32;
 const mostBytes = 4 * 1024 * 1024;
 
-/** Runs writes at the same time, within bounds that the caller keeps by waiting for room. After a failure no write begins any more. */
+/** Runs writes at the same time, within bounds that the caller keeps by waiting for room. */
 export class BoundedWrites {
   readonly #running = new Set<Promise<void>>();
   #bytes = 0;
@@ -26,7 +26,6 @@ export class BoundedWrites {
   }
 
   async #run(bytes: number, write: () => Promise<void>): Promise<void> {
-    if (this.#failure !== undefined) return;
     this.#bytes += bytes;
     try {
       await write();

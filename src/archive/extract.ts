@@ -51,7 +51,7 @@ async function extractInto(reader: ByteReader, directory: string, options: Extra
   const limits = new Limits(options.limits);
   const extraction = new Extraction(directory, limits, new ProgressCount(options.onProgress));
   try {
-    await readTar(limits.tarIn(reader, options.signal), (header) => extraction.add(header));
+    await readTar(limits.tarIn(reader), (header) => extraction.add(header));
     await extraction.finish();
   } finally {
     await extraction.stopped();

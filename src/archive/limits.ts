@@ -42,9 +42,9 @@ export class Limits {
   }
 
   /** The tar in an archive, as far as it is within the limits. Throws `too_large` where it goes on. */
-  async *tarIn(reader: ByteReader, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array, void> {
+  async *tarIn(reader: ByteReader): AsyncGenerator<Uint8Array, void> {
     let given = 0;
-    for await (const chunk of tarIn(reader, signal)) {
+    for await (const chunk of tarIn(reader)) {
       const mostByRatio = Math.max(smallBytes, this.#ratio * reader.bytesRead);
       const left = Math.min(this.#bytes, mostByRatio) - given;
       // What is within the limits is still read, to say at which entry they end.

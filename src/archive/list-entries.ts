@@ -13,7 +13,7 @@ export async function listEntries(source: AsyncIterable<Uint8Array>, signal?: Ab
   const limits = new Limits();
   const reader = new ByteReader(source, signal);
   try {
-    await readTar(limits.tarIn(reader, signal), ({ name, size }) => {
+    await readTar(limits.tarIn(reader), ({ name, size }) => {
       limits.count(name, size);
       nameSegments(name);
       names.push(name);

@@ -16,7 +16,7 @@ const leastWeight = 64 * 1024;
 const piecesPerTurn = 8;
 
 /** The tar in an archive: what zstd decompresses, or the archive itself where it is no zstd file. Throws an `ArchiveError` for damaged zstd. */
-export async function* tarIn(reader: ByteReader, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array, void> {
+export async function* tarIn(reader: ByteReader): AsyncGenerator<Uint8Array, void> {
   if (!isZstd(await reader.peek(4))) {
     for (let chunk = await reader.takeSome(); chunk !== undefined; chunk = await reader.takeSome()) yield chunk;
     return;
@@ -25,7 +25,6 @@ export async function* tarIn(reader: ByteReader, signal: AbortSignal | undefined
   let largeFrame: LargeFrame | undefined;
   let count = 0;
   for await (const piece of inOrder(pieces, { limit: contentAtOnce, weight }, decompressFrame)) {
-    signal?.throwIfAborted();
     if (Buffer.isBuffer(piece)) {
       yield piece;
     } else if (piece.kind === 'part') {

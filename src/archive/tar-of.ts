@@ -29,7 +29,6 @@ export async function* tarOf(directory: string, { onProgress, withoutCaches }: T
   try {
     for await (const chunk of tar) yield chunk as Uint8Array;
   } finally {
-    tar.destroy();
     await filled;
   }
 }
@@ -37,7 +36,6 @@ export async function* tarOf(directory: string, { onProgress, withoutCaches }: T
 async function fill(tar: Pack, directory: string, isExcluded: (name: string) => boolean, progress: ProgressCount): Promise<void> {
   const entries = walk(directory, isExcluded);
   for await (const loaded of inOrder(entries, { limit: entriesAtOnce }, (entry) => load(directory, entry))) {
-    if (tar.destroyed) return;
     if (loaded === undefined) continue;
     if ('large' in loaded) {
       await addLargeFile(tar, directory, loaded.large, progress);

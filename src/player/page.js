@@ -10,14 +10,14 @@ const chapters = Array.from(document.querySelectorAll('button'), (button) => ({ 
 /** @type {Record<string, () => unknown>} */
 const actions = {
   ' ': () => (video.paused ? video.play().catch(() => {}) : video.pause()),
-  ArrowLeft: () => seek(video.currentTime - 5),
-  ArrowRight: () => seek(video.currentTime + 5),
+  ArrowLeft: () => (video.currentTime -= 5),
+  ArrowRight: () => (video.currentTime += 5),
   '<': () => changeSpeed(-1),
   '>': () => changeSpeed(1),
   f: () => (document.fullscreenElement ? document.exitFullscreen() : video.requestFullscreen()).catch(() => {}),
 };
 
-for (const { button, at } of chapters) button.addEventListener('click', () => seek(at));
+for (const { button, at } of chapters) button.addEventListener('click', () => (video.currentTime = at));
 speed.addEventListener('change', () => (video.playbackRate = Number(speed.value)));
 video.addEventListener('ratechange', () => (speed.value = String(video.playbackRate)));
 for (const type of ['timeupdate', 'seeking', 'seeked']) video.addEventListener(type, markChapter);
@@ -41,12 +41,7 @@ function start() {
 
 function seekToFragment() {
   const [, seconds] = /^#t=(\d+(?:\.\d+)?)$/.exec(location.hash) ?? [];
-  if (seconds !== undefined) seek(Number(seconds));
-}
-
-/** @param {number} seconds */
-function seek(seconds) {
-  video.currentTime = Math.max(0, Math.min(seconds, video.duration || Infinity));
+  if (seconds !== undefined) video.currentTime = Number(seconds);
 }
 
 /** @param {number} step */

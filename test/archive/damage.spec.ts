@@ -1,4 +1,4 @@
-import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { compress } from '@mongodb-js/zstd';
 import { expect, test } from '@playwright/test';
@@ -138,4 +138,25 @@ test('a size that is no number is refused, and its content not waited for', asyn
   tar[124] = 0xc0;
   sumHeader(tar, 0);
   await expectRefused(testInfo, tar, { code: 'corrupt', message: expect.stringContaining('size') });
+});
+
+test('frames of any size are read, and a damaged one is refused while those before it are read', async ({}, testInfo) => {
+  const random = randomOf(3);
+  const noise = Buffer.from(Array.from({ length: 140_000 }, () => random(256)));
+  const tar = await tarOf([
+    { name: 'noise', content: noise },
+    { name: 'large', content: Buffer.alloc(5_000_000, noise) },
+  ]);
+  const frames: Buffer[] = [];
+  let start = 0;
+  for (const size of [1, 255, 256, 257, 1000, 65_791, 65_792, 4_000_000, Infinity]) {
+    frames.push(await compress(tar.subarray(start, start + size)));
+    start += size;
+  }
+  const copy = await extractHere(testInfo, Buffer.concat(frames));
+  expect((await readFile(`${copy}/noise`)).equals(noise)).toBe(true);
+  await rm(copy, { recursive: true });
+  const damaged = await compress(Buffer.from('text that repeats itself, '.repeat(100)));
+  damaged.fill(0xff, 10);
+  await expectRefused(testInfo, Buffer.concat([...frames, damaged]), { code: 'corrupt' });
 });

@@ -1,14 +1,15 @@
+import { spawnSync } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { expect, test } from '@playwright/test';
 import { extract, listEntries, pack, type Progress } from '../../src/archive/index.ts';
-import { contentOf, extractHere, outputDirectory, sampleBytes, sampleDirectory, zstdOf } from './archives.ts';
+import { contentOf, extractHere, outputDirectory, sampleBytes, sampleDirectory, tarOf, zstdOf } from './archives.ts';
 
 test.describe('the target', () => {
   const archive = zstdOf([{ name: 'new', content: 'new' }]);
@@ -119,6 +120,53 @@ test.describe('stopping', () => {
         await rm(done, { recursive: true });
         expect(await readdir(testInfo.outputDir)).toEqual([]);
       }
+    }
+  });
+
+  test('an abort when all is written leaves nothing, either, and no listener stays at the signal', async ({}, testInfo) => {
+    const abort = new AbortController();
+    // The first one comes with the first entry, the others seldom, and the last one when all is written.
+    const onProgress = ({ bytes }: Progress) => bytes > 0 && abort.abort(new Error('enough'));
+    const archive = await zstdOf([{ name: 'file', content: 'new' }]);
+    await expect(extractHere(testInfo, archive, { signal: abort.signal, onProgress })).rejects.toThrow('enough');
+    expect(await readdir(testInfo.outputDir)).toEqual([]);
+    expect(getEventListeners(abort.signal, 'abort')).toEqual([]);
+  });
+
+  test('a source whose archive is refused is closed', async ({}, testInfo) => {
+    let isOpen: boolean;
+    async function* endless() {
+      try {
+        for (;;) yield Buffer.from('no archive');
+      } finally {
+        isOpen = false;
+      }
+    }
+    for (const read of [() => extractHere(testInfo, endless()), () => listEntries(endless())]) {
+      isOpen = true;
+      await expect(read()).rejects.toMatchObject({ code: 'not_an_archive' });
+      expect(isOpen).toBe(false);
+    }
+  });
+
+  test('a full disk ends the extraction, at the last bytes or long before, and nothing is left', async ({}, testInfo) => {
+    const disk = testInfo.outputPath('disk');
+    await mkdir(disk, { recursive: true });
+    const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', disk]).status === 0;
+    test.skip(!isMounted, 'file systems cannot be mounted here');
+    try {
+      for (const length of [2_000_000, 60_000_000]) {
+        const archive = await tarOf([{ name: 'large', content: Buffer.alloc(length, 1) }]);
+        let read = 0;
+        async function* source() {
+          for (; read < archive.length; read += 65_536) yield archive.subarray(read, read + 65_536);
+        }
+        await expect(extract(source(), path.join(disk, 'target'))).rejects.toMatchObject({ code: 'ENOSPC' });
+        expect(read).toBeLessThan(20_000_000);
+        expect(await readdir(disk)).toEqual([]);
+      }
+    } finally {
+      spawnSync('umount', [disk]);
     }
   });
 

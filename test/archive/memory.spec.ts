@@ -48,7 +48,7 @@ for (const [kind, frame] of Object.entries({ empty, skippable: '502a4d1800000000
   test(`of an archive of ${kind} frames few are taken at a time`, async () => {
     const archive = Buffer.from(empty + frame.repeat(10_000), 'hex');
     const reader = new ByteReader(Readable.from([archive]), undefined);
-    const tar = tarIn(reader, undefined);
+    const tar = tarIn(reader);
     await tar.next();
     expect(reader.position).toBeLessThan(archive.length / 10);
     await tar.return();

@@ -156,6 +156,28 @@ test.describe('a directory in use', () => {
     });
   }
 
+  test('what is something else by now is left out: no link is followed, and no FIFO waited for', async ({}, testInfo) => {
+    const secret = testInfo.outputPath('secret');
+    const copy = await changedWhilePacking(testInfo, 'none', async (directory) => {
+      await writeFile(secret, 'secret');
+      const replace = async (name: string, by: (file: string) => unknown) => {
+        await rm(path.join(directory, name), { recursive: true });
+        await by(path.join(directory, name));
+      };
+      // This one has been looked at, and is read when its turn has come.
+      await replace('a-large', mkdir);
+      await replace('b-7', (file) => symlink(secret, file));
+      await replace('b-8', (file) => execFileSync('mkfifo', [file]));
+      await replace('b-9', mkdir);
+      await replace('y-link', (file) => writeFile(file, 'no link'));
+      await replace('z-directory', (file) => writeFile(file, 'no directory'));
+    });
+    const names = await readdir(copy, { recursive: true });
+    expect(names.filter((name) => !name.startsWith('b-'))).toEqual(['a-first']);
+    expect(names.filter((name) => /^b-[789]$/.test(name))).toEqual([]);
+    expect(names).toHaveLength(38);
+  });
+
   test('a file that grows is cut, one that shrinks is filled with zeros, and the rest stays whole', async ({}, testInfo) => {
     const original = testInfo.outputPath('original');
     await mkdir(original);
@@ -270,6 +292,8 @@ async function changedWhilePacking(testInfo: TestInfo, compression: 'zstd' | 'no
   const original = testInfo.outputPath('original');
   await mkdir(path.join(original, 'z-directory'), { recursive: true });
   await writeFile(path.join(original, 'a-first'), sampleBytes(12_000_000));
+  await writeFile(path.join(original, 'a-large'), sampleBytes(300_000));
+  await symlink('a-first', path.join(original, 'y-link'));
   for (let index = 0; index < 40; index += 1) await writeFile(path.join(original, `b-${index}`), 'small');
   await writeFile(path.join(original, 'z-directory', 'z-large'), sampleBytes(6_000_000));
   await writeFile(path.join(original, 'z-directory', 'z-last'), 'last');

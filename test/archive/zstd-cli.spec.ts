@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { expect, test } from '@playwright/test';
 import { pack } from '../../src/archive/index.ts';
+import { Xxh64 } from '../../src/archive/xxh64.ts';
 import { contentOf, expectRefused, extractHere, noZstd, outputDirectory, sampleBytes, sampleDirectory, shell } from './archives.ts';
 
 test.skip(noZstd !== false, String(noZstd));
@@ -45,6 +46,10 @@ for (const [what, command] of [
   ['without a checksum', 'tar c -C original . | zstd -q --no-check'],
   ['with its content size', 'tar c -C original . > tar && zstd -q -c tar'],
   ['in several frames', 'tar c -C original . > tar && split -b 1000000 tar part. && for part in part.*; do zstd -q -c $part; done'],
+  [
+    'in small frames of what cannot be compressed',
+    'rm -r original/*; head -c 5000 /dev/urandom > original/noise; tar c -C original . > tar && split -b 700 tar part. && for part in part.*; do zstd -q -c $part; done',
+  ],
   ['with skippable and empty frames', `${skippable}; ${empty}; ${longSkippable}; tar c -C original . | zstd -q; ${empty}; ${skippable}`],
   ['not at all', 'tar c -C original .'],
   // ustar has no room for the longest names.
@@ -67,11 +72,35 @@ for (const [what, command] of [
   });
 }
 
+const refusal = (size: number) => ({ code: 'unsupported', message: expect.stringMatching(`a window of ${size} MiB .* --long=27`) });
+
 test('a window of more than 128 MiB is refused, with the reason', async ({}, testInfo) => {
   await outputDirectory(testInfo);
   const archive = await shell('head -c 1000 /dev/zero | zstd -q --long=28', testInfo.outputDir);
-  const message = expect.stringMatching(/a window of 256 MiB .* --long=27/);
-  await expectRefused(testInfo, archive, { code: 'unsupported', message });
+  await expectRefused(testInfo, archive, refusal(256));
+  // The largest one that is read, and an eighth more.
+  archive[5] = (17 << 3) | 1;
+  await expectRefused(testInfo, archive, refusal(144));
+});
+
+test('a frame of a format to come is refused', async ({}, testInfo) => {
+  const archive = await shell('zstd -q < /dev/null', await outputDirectory(testInfo));
+  archive[4]! |= 0x08;
+  await expectRefused(testInfo, archive, { code: 'unsupported', message: expect.stringContaining('to come') });
+});
+
+test('checksums of contents of any length are those of zstd, in whatever chunks they come', async ({}, testInfo) => {
+  await outputDirectory(testInfo);
+  for (const length of [0, 1, 4, 7, 12, 31, 32, 33, 100, 10_004]) {
+    // At an odd place in memory.
+    const content = sampleBytes(length + 1).subarray(1);
+    const checksum = (await shell('zstd -q --check', testInfo.outputDir, content)).subarray(-4).readUInt32LE();
+    for (const size of [3, 32, 47, 20_000]) {
+      const hash = new Xxh64();
+      for (let start = 0; start < length; start += size) hash.update(content.subarray(start, start + size));
+      expect(hash.digest32()).toBe(checksum);
+    }
+  }
 });
 
 test('what was compressed with a dictionary is refused', async ({}, testInfo) => {

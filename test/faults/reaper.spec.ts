@@ -74,6 +74,29 @@ test('a browser that the service grants when nobody waits for it any more is fou
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
+test('of workers that end one after the other only the leases of each are given back', async ({ directoryOf, serve }) => {
+  const sessions = ['one', 'two'].map((lease) => ({ session_id: `of-${lease}`, tags: { 'playwright-pool.lease': lease } }));
+  const url = await serve((request, response) => {
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(request.method === 'GET' ? sessions : {}));
+  });
+  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  for (const holder of ['two', 'one']) ledger.append(entryAt(url, { lease: holder, holder }));
+  const reaper = new Reaper(ledger);
+  const path = reaperSocket(ledger.directory);
+  await reaper.listen(path);
+  const connect = async (holder: string) => {
+    const connection = new ReaperConnection((await tryConnect(path))!);
+    await connection.hold({ holder, service: { baseURL: url, apiKey: 'the-key' } }, AbortSignal.timeout(10_000));
+    return connection;
+  };
+  const [one, two] = [await connect('one'), await connect('two')];
+  one[Symbol.dispose]();
+  await expect.poll(() => ledger.open().map(({ lease }) => lease)).toEqual(['two']);
+  two[Symbol.dispose]();
+  await reaper.watch(runner);
+  expect(existsSync(ledger.directory)).toBe(false);
+});
+
 test('a service that is away for a moment is asked again', async ({ directoryOf, serve, reap }) => {
   let calls = 0;
   const url = await serve((request: IncomingMessage, response) => {
@@ -84,6 +107,24 @@ test('a service that is away for a moment is asked again', async ({ directoryOf,
   ledger.append(entryAt(url));
   await reap(ledger, url);
   expect(existsSync(ledger.directory)).toBe(false);
+});
+
+test('a browser that is gone is given back, and so is one that was never granted', async ({ directoryOf, serve, reap }) => {
+  const released: (string | undefined)[] = [];
+  const url = await serve((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    if (request.method === 'GET') return response.end(JSON.stringify([session]));
+    released.push(request.url);
+    return response.writeHead(404).end(JSON.stringify({ code: 'not_found', message: 'it has ended meanwhile' }));
+  });
+  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  const until = Date.now() + 60_000;
+  for (const entry of [{ until }, { lease: 'ended before', until }, { lease: 'never granted', event: 'asked', until: 1 } as const]) {
+    ledger.append(entryAt(url, entry));
+  }
+  await reap(ledger, url);
+  expect(existsSync(ledger.directory)).toBe(false);
+  expect(released).toEqual(['/browser_pools/ci/release']);
 });
 
 test('leases at a service that nobody has the key of stay written down for a later run', async ({ directoryOf, serve, reap }) => {
@@ -101,6 +142,8 @@ test('what an earlier run left is given back before the reaper ends, however soo
   });
   const earlier = new Ledger(directoryOf(`run-${earlierRunner}`));
   earlier.append(entryAt(url));
+  // With the process of an embedded service all of its browsers have ended.
+  earlier.append(entryAt('http://127.0.0.1:9', { lease: 'embedded', service: { baseURL: 'http://127.0.0.1:9', pid: worker } }));
   await reap(new Ledger(directoryOf(`run-${runner}`)), url);
   expect(existsSync(earlier.directory)).toBe(false);
 });

@@ -34,7 +34,8 @@ const test = base.extend<Fixtures, WorkerFixtures>({
 });
 
 const chapters = [
-  { title: 'Before Hooks', atMs: 0 },
+  // It began before the video did.
+  { title: 'Before Hooks', atMs: -300 },
   { title: 'Navigate to "/cart"', atMs: 1500, level: 1 },
   { title: 'Expect "toHaveText"', atMs: 4000, failed: true },
   { title: 'After Hooks', atMs: 9000 },
@@ -48,7 +49,9 @@ const expectTime = (page: Page, seconds: number) => expect.poll(() => property(p
 const current = (page: Page) => page.locator('[aria-current]');
 
 test('shows the video, the chapters as a nested list, notes and the error', async ({ page, open }) => {
-  await open({ notes: ['Recorded in worker 1.', 'The recording broke off.'], error: 'Error: expected 1\n\u001B[31mreceived 2\u001B[39m' });
+  const later = { title: 'Much later', atMs: 3_607_000 };
+  const notes = ['Recorded in worker 1.', 'The recording broke off.'];
+  await open({ chapters: [...chapters, later], notes, error: 'Error: expected 1\n\u001B[31mreceived 2\u001B[39m' });
   await expect(page).toHaveTitle('buys a book');
   await expect.poll(() => property(page, 'duration')).toBe(12);
   await expect(page.locator('body')).toMatchAriaSnapshot(`
@@ -72,6 +75,8 @@ test('shows the video, the chapters as a nested list, notes and the error', asyn
             - button "0:04 Expect \\"toHaveText\\" failed"
           - listitem:
             - button "0:09 After Hooks"
+          - listitem:
+            - button "1:00:07 Much later"
       - region "Error":
         - heading "Error" [level=2]
         - text: "Error: expected 1 received 2"`);
@@ -97,6 +102,22 @@ test('the marked chapter moves on and stays in sight while the video plays', asy
   await expect(current(page)).toHaveText(/step (4[7-9]|5)/);
   await expect(current(page)).toBeInViewport({ ratio: 1 });
   expect(await page.evaluate(() => scrollY)).toBe(0);
+  await page.keyboard.press('Space');
+  // Whoever scrolls the list meanwhile may look around until the next chapter begins.
+  const list = page.getByRole('navigation');
+  await list.evaluate((element) => (element.scrollTop = 0));
+  await video(page).evaluate((element) => element.dispatchEvent(new Event('timeupdate')));
+  expect(await list.evaluate((element) => element.scrollTop)).toBe(0);
+  await list.evaluate((element) => (element.scrollTop = element.scrollHeight));
+  await page.evaluate(() => (location.hash = '#t=1'));
+  await expect(current(page)).toHaveText(/step 5$/);
+  await expect(current(page)).toBeInViewport({ ratio: 0.9 });
+});
+
+test('of chapters in any order the latest that has begun is marked', async ({ page, open }) => {
+  const unordered = [5000, 2000, 8000].map((atMs) => ({ title: `at ${atMs}`, atMs }));
+  await open({ chapters: unordered }, '#t=6');
+  await expect(current(page)).toHaveText(/at 5000/);
 });
 
 test('a link may name the second to start from', async ({ page, open }) => {
@@ -120,6 +141,8 @@ test('the keyboard plays, seeks, changes the speed and fills the screen', async 
   await expectTime(page, 4);
   await page.keyboard.press('ArrowRight');
   await expectTime(page, 9);
+  for (const modifier of ['Control', 'Alt', 'Meta']) await page.keyboard.press(`${modifier}+ArrowRight`);
+  expect(await property(page, 'currentTime')).toBeCloseTo(9, 1);
   await page.keyboard.press('ArrowRight');
   await expectTime(page, 12);
   await page.keyboard.press('<');
@@ -133,8 +156,8 @@ test('the keyboard plays, seeks, changes the speed and fills the screen', async 
   await expect.poll(() => page.evaluate(() => document.fullscreenElement)).toBe(null);
 });
 
-test('keys do one thing only where the video, a chapter or the speed has the focus', async ({ page, open }) => {
-  await open();
+test('keys do one thing only where the video, a chapter, the speed or the error has the focus', async ({ page, open }) => {
+  await open({ error: 'Error: no' });
   await expect.poll(() => property(page, 'readyState')).toBeGreaterThan(2);
   await video(page).focus();
   await page.keyboard.press('ArrowRight');
@@ -150,7 +173,9 @@ test('keys do one thing only where the video, a chapter or the speed has the foc
   await page.getByLabel('Speed').focus();
   await page.keyboard.press('ArrowRight');
   await expect(page.getByLabel('Speed')).toHaveValue('1.25');
-  await expectTime(page, 1.5);
+  await page.locator('pre').focus();
+  await page.keyboard.press('ArrowRight');
+  expect(await property(page, 'currentTime')).toBeCloseTo(1.5, 1);
 });
 
 test('the speed is chosen from a list, and shows what was chosen elsewhere', async ({ page, open }) => {
@@ -186,8 +211,9 @@ test('texts are shown and never run', async ({ page, open }) => {
 });
 
 test('a video that cannot be played is said to be so', async ({ page, open }) => {
-  await open({ video: { src: 'data:video/webm;base64,AAAA', type: 'video/webm' } });
+  await open({ video: { src: 'data:video/webm;base64,AAAA', type: 'video/webm' }, chapters: [] });
   await expect(page.getByRole('alert')).toContainText('cannot be played');
+  await expect(page.getByRole('navigation')).toHaveCount(0);
 });
 
 test('everything is reached by Tab, in the order in which it is seen', async ({ page, open }) => {
