@@ -117,6 +117,32 @@ test('a file that has no room is named', async ({ answering, cli }, testInfo) =>
   });
 });
 
+test('a temporary directory that has no room for a copy of a profile is named, and nothing of the copy stays there', async ({
+  cli,
+}, testInfo) => {
+  const [profile, full] = [testInfo.outputPath('ann'), testInfo.outputPath('full')];
+  await mkdir(join(profile, 'Default'), { recursive: true });
+  await writeFile(join(profile, 'Default', 'History'), Buffer.alloc(2_000_000));
+  await mkdir(full);
+  const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=700', 'none', full]).status === 0;
+  test.skip(!isMounted, 'file systems cannot be mounted here');
+  try {
+    for (const [args, code] of [
+      [['open', profile, '--headless'], 1],
+      [['diff', profile, profile], 2],
+    ] as const) {
+      expect(await cli(['profile', ...args], { env: { TMPDIR: full } })).toEqual({
+        code,
+        stdout: '',
+        stderr: `playwright-pool: there is no room for a copy of ${profile} in ${full} (ENOSPC): make room there, or set TMPDIR to another directory\n`,
+      });
+      expect(await readdir(full)).toEqual([]);
+    }
+  } finally {
+    spawnSync('umount', ['--lazy', full]);
+  }
+});
+
 test('a table has as many rows as there are, and its columns stand one below the other', async ({ answering, cli }) => {
   const names = ['plain', '漢字', 'é', '🎭', ...Array<string>(130_000).fill('name')];
   const env = await answering((_, response) => {
