@@ -30,7 +30,7 @@ const test = base.extend<{ answering: (answer: Answer) => Promise<Record<string,
 });
 
 test('an output that has no room is a failure', () => {
-  for (const args of [['call'], ['call', 'browsers.create', '--describe']]) {
+  for (const args of [['call'], ['call', 'browsers.create', '--describe'], ['--version'], ['profile', 'diff', '--help']]) {
     const { status, stderr } = spawnSync('sh', ['-c', '"$@" > /dev/full', 'sh', process.execPath, main, ...args], {
       encoding: 'utf8',
     });
