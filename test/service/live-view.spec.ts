@@ -22,6 +22,18 @@ test('shows the page in view, and the next one that comes into view', async ({ p
   await expect.poll(size).toEqual([400, 600]);
 });
 
+test('says so when the last page was closed, and shows the next one', async ({ openPage, view }) => {
+  const ours = await openPage();
+  const viewer = await view();
+  await expect.poll(() => middle(viewer)).toBe('010');
+  await ours.close();
+  await expect(viewer.getByRole('status')).toHaveText('Connected. The session shows no page any more.');
+  expect(await middle(viewer)).toBe('000');
+  await openPage();
+  await expect(viewer.getByRole('status')).toHaveText('Live');
+  await expect.poll(() => middle(viewer)).toBe('010');
+});
+
 test('the page is labelled, stays inside its own policy, and fits into the window', async ({ page, openPage, view }) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
@@ -80,6 +92,24 @@ test('the mouse moves, clicks, drags and scrolls where the viewer does', async (
   await viewer.mouse.move(from.x, from.y);
   await viewer.mouse.wheel(0, 400);
   await expect.poll(() => ours.evaluate(() => scrollY)).toBe(400);
+});
+
+test('buttons of the mouse are held together, and released one by one', async ({ openPage, view }) => {
+  const ours = await openPage();
+  const viewer = await view();
+  const { x, y } = await pointAt(viewer, 0.5, 0.5);
+  await viewer.mouse.move(x, y);
+  await viewer.mouse.down();
+  await viewer.mouse.down({ button: 'right' });
+  await viewer.mouse.up();
+  await viewer.mouse.up({ button: 'right' });
+  const changes = async () => (await eventsOf(ours, 'mousedown', 'mouseup')).map(({ button, buttons }) => [button, buttons]);
+  await expect.poll(changes).toEqual([
+    [0, 1],
+    [2, 3],
+    [0, 2],
+    [2, 0],
+  ]);
 });
 
 test("a mouse's buttons for back and forward are the session's alone", async ({ page, openPage, view }) => {

@@ -9,7 +9,7 @@ import { liveInput, type LiveInput } from './live-view-input.ts';
 export type LiveSession = {
   /** Restarts the idle countdown. */
   touch(): void;
-  /** `onFrame` is called with JPEG images, `onEnd` once, when the session is no longer the viewer's to see. */
+  /** `onFrame` is called with JPEG images, an empty one when there is no page any more, `onEnd` once, when the session is no longer the viewer's to see. */
   liveView(viewer: { onFrame: (jpeg: Buffer) => void; onEnd: () => void }): { input(input: LiveInput): void; stop(): void };
 };
 
