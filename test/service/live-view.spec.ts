@@ -6,6 +6,7 @@ import { WebSocket } from 'ws';
 import type { Session } from '../../src/service/browsers/session.ts';
 import { TestClock } from '../support/clock.ts';
 import { lowestContrast } from '../support/contrast.ts';
+import { FaultProxy } from '../support/fault-proxy.ts';
 import { clickAt, eventsOf, middle, pointAt, socketOf, test } from '../support/live-view.ts';
 
 test('shows the page in view, and the next one that comes into view', async ({ page, link, openPage }) => {
@@ -298,6 +299,19 @@ test('a view of a page that has long stood still connects again, too', async ({ 
   await expect(viewer.getByRole('status')).toHaveText('Live');
 });
 
+test('a view whose connection is open and dead says so, and connects again', async ({ page, url, link, openPage }) => {
+  await using proxy = await FaultProxy.start(url);
+  await openPage();
+  await page.clock.install();
+  await page.goto(link.replace(url, proxy.url));
+  const status = page.getByRole('status');
+  await expect(status).toHaveText('Live');
+  proxy.silenceWebSockets();
+  await page.clock.fastForward('00:15');
+  await expect(status).toHaveText('The connection is lost; trying again.');
+  await expect(status).toHaveText('Live');
+});
+
 test.describe('under a clock that the test moves', () => {
   test.use({ clock: async ({}, use) => use(new TestClock()) });
 
@@ -305,6 +319,8 @@ test.describe('under a clock that the test moves', () => {
     const time = clock as TestClock;
     session.watchIdle(10);
     const viewer = await connectViewer();
+    const said: string[] = [];
+    viewer.on('message', (message: Buffer) => said.push(message.toString()));
     for (let second = 0; second < 40; second += 4) {
       const pinged = once(viewer, 'ping');
       time.advance(4000);
@@ -314,6 +330,8 @@ test.describe('under a clock that the test moves', () => {
       await once(viewer, 'pong');
     }
     expect(session.alive).toBe(true);
+    // By which a viewer that shows a page that stands still knows that it is connected.
+    expect(said).toEqual(Array.from({ length: 10 }, () => ''));
     viewer.terminate();
     await expect.poll(() => time.pending().length).toBe(1);
     time.advance(10_000);

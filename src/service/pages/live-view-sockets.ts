@@ -58,7 +58,11 @@ export class LiveViewSockets {
       session.touch();
       view.input(input);
     });
-    pingRegularly(client, this.#clock, () => session.touch());
+    pingRegularly(client, this.#clock, () => {
+      session.touch();
+      // A page does not see pings, and would take a connection that is dead for a session that stands still.
+      client.send('');
+    });
     client.on('error', () => client.terminate());
     client.on('close', () => view.stop());
   }

@@ -9,6 +9,8 @@ const keyboard = document.querySelector('textarea');
 const retryMs = 2000;
 const answerMs = 5000;
 const giveUpMs = 60_000;
+/** The service says something every 4 s. */
+const silentMs = 15_000;
 const longestText = 1_000_000;
 const farthestWheel = 10_000;
 const multiClickMs = 500;
@@ -31,18 +33,32 @@ function connect() {
   const url = new URL(`live/socket${location.search}`, location.href);
   url.protocol = url.protocol.replace('http', 'ws');
   const socket = new WebSocket(url);
+  let silence = 0;
+  const hear = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      // A dead connection takes its time to close.
+      socket.dispatchEvent(new CloseEvent('close'));
+      socket.close();
+    }, silentMs);
+  };
   socket.addEventListener('open', () => {
+    hear();
     lostAt = undefined;
     say('Connected. The session shows no page yet.');
   });
   socket.addEventListener('message', ({ data }) => {
+    hear();
+    if (data === '') return;
     newest = data;
     if (!isShowing) void show();
   });
-  socket.addEventListener('close', ({ code, reason }) => {
+  const close = (/** @type {CloseEvent} */ { code, reason }) => {
+    clearTimeout(silence);
     if (code === 1001 || code === 1008) say(`Ended: ${reason}.`);
     else void reconnect();
-  });
+  };
+  socket.addEventListener('close', close, { once: true });
   return socket;
 }
 
