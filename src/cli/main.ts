@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { createRequire } from 'node:module';
 import { inspect } from 'node:util';
-import { Command } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { auditCommand } from './audit.ts';
 import { callCommand } from './call.ts';
 import { CommandError, exitCodes } from './command-error.ts';
@@ -58,6 +58,8 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 program.parseAsync().catch(fail);
 
 function fail(error: unknown): void {
+  // Help, or the version, which may still fail to be written.
+  if (error instanceof CommanderError && error.exitCode === 0) return;
   const message = error instanceof Error ? error.message : String(error);
   if (process.env['PLAYWRIGHT_POOL_DEBUG']) console.error(inspect(error));
   else console.error(`playwright-pool: ${message.split('\n').map(printable).join('\n')}`);
@@ -67,7 +69,10 @@ function fail(error: unknown): void {
 /** Subcommands inherit none of this. */
 function setUp(command: Command): void {
   command.showHelpAfterError(`(${commandPath(command)} --help says more)`);
-  command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.usage));
+  command.exitOverride((ended) => {
+    if (ended.exitCode !== 0) process.exit(exitCodes.usage);
+    throw ended;
+  });
   for (const subcommand of command.commands) setUp(subcommand);
 }
 

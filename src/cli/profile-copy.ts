@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { extract, pack } from '../archive/index.ts';
 import { NotFoundError } from '../client/errors.ts';
+import { errorCode, isDiskFull } from '../service/system-error.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connected, type ConnectionOptions } from './connection.ts';
 import { downloaded, extractFile, mayHoldUserData } from './profile-archive.ts';
@@ -19,17 +20,22 @@ export async function withCopy<T>(
   signal: AbortSignal,
   use: (userDataDirectory: string) => Promise<T>,
 ): Promise<T> {
-  const temporary = await mkdtemp(join(tmpdir(), 'playwright-pool-profile-'));
-  const copy = join(temporary, 'user-data');
+  let temporary: string | undefined;
   try {
+    temporary = await mkdtemp(join(tmpdir(), 'playwright-pool-profile-'));
+    const copy = join(temporary, 'user-data');
     if (!/[/\\]|\.tar(\.zst)?$/.test(source)) await copyOfProfile(source, copy, options, env, signal);
     else if ((await stat(source).catch(() => undefined))?.isDirectory()) await copyOfDirectory(source, copy, signal);
     else await extractFile(source, copy, signal);
     if (!(await mayHoldUserData(copy))) throw notUserData(source);
     return await use(copy);
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    const problem = `there is no room for a copy of ${source} in ${tmpdir()} (${errorCode(error)})`;
+    throw new CommandError(`${problem}: make room there, or set TMPDIR to another directory`, exitCodes.failed, { cause: error });
   } finally {
     // Chromium's last processes may still write.
-    await rm(temporary, { recursive: true, force: true, maxRetries: 10 });
+    if (temporary !== undefined) await rm(temporary, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

@@ -43,8 +43,8 @@ export class Reaper {
   /** Ends when the runner and its workers are gone and their leases are given back. */
   async watch(runnerPid: number): Promise<void> {
     while (isAlive(runnerPid)) await delay(runnerPoll);
-    const deadline = Date.now() + workerGrace;
-    while (this.#holders.size > 0 && Date.now() < deadline) await delay(50);
+    const deadline = performance.now() + workerGrace;
+    while (this.#holders.size > 0 && performance.now() < deadline) await delay(50);
     this.#server.close();
     for (const entry of this.#ledger.open()) this.#startRelease(entry);
     await Promise.all([...this.#releasing.values(), ...this.#sweeping]);

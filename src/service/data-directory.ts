@@ -40,10 +40,22 @@ export function dataDirectoryFor(projectDirectory: string, env: NodeJS.ProcessEn
 /** Makes sure that a data directory is there and can be written. Throws with the way to choose another one. */
 export function makeDataDirectory(dataDirectory: string): void {
   try {
-    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+    makeDirectories(dataDirectory);
     accessSync(dataDirectory, constants.W_OK);
   } catch (error) {
     throw cannotBeWritten(dataDirectory, error);
+  }
+}
+
+/** Node's own recursion never ends where the system says `ENOENT` although the directory above is there, as in /proc. */
+function makeDirectories(directory: string): void {
+  const above = dirname(directory);
+  if (above !== directory && !existsSync(above)) makeDirectories(above);
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    // It is there already, or another process was faster.
+    if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
 

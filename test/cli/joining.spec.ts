@@ -208,6 +208,7 @@ test('a data directory that cannot be made is named, with what chooses another o
   for (const [dataDirectory, code] of [
     [directory, 'EEXIST'],
     [join(directory, 'below'), 'ENOTDIR'],
+    ...(process.platform === 'linux' ? [['/proc/playwright-pool/data', 'ENOENT'] as const] : []),
   ] as const) {
     const message = `the data directory ${dataDirectory} cannot be written (${code}): set PLAYWRIGHT_POOL_DATA_DIR to one that can`;
     await expect(joinService({ dataDirectory, userPid: startUser().pid })).rejects.toThrow(message);

@@ -30,7 +30,7 @@ const test = base.extend<{ answering: (answer: Answer) => Promise<Record<string,
 });
 
 test('an output that has no room is a failure', () => {
-  for (const args of [['call'], ['call', 'browsers.create', '--describe']]) {
+  for (const args of [['call'], ['call', 'browsers.create', '--describe'], ['--version'], ['profile', 'diff', '--help']]) {
     const { status, stderr } = spawnSync('sh', ['-c', '"$@" > /dev/full', 'sh', process.execPath, main, ...args], {
       encoding: 'utf8',
     });
@@ -115,6 +115,32 @@ test('a file that has no room is named', async ({ answering, cli }, testInfo) =>
     stdout: '',
     stderr: `playwright-pool: ${full} cannot be written (ENOSPC): make room there, or name another place with --output\n`,
   });
+});
+
+test('a temporary directory that has no room for a copy of a profile is named, and nothing of the copy stays there', async ({
+  cli,
+}, testInfo) => {
+  const [profile, full] = [testInfo.outputPath('ann'), testInfo.outputPath('full')];
+  await mkdir(join(profile, 'Default'), { recursive: true });
+  await writeFile(join(profile, 'Default', 'History'), Buffer.alloc(2_000_000));
+  await mkdir(full);
+  const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=700', 'none', full]).status === 0;
+  test.skip(!isMounted, 'file systems cannot be mounted here');
+  try {
+    for (const [args, code] of [
+      [['open', profile, '--headless'], 1],
+      [['diff', profile, profile], 2],
+    ] as const) {
+      expect(await cli(['profile', ...args], { env: { TMPDIR: full } })).toEqual({
+        code,
+        stdout: '',
+        stderr: `playwright-pool: there is no room for a copy of ${profile} in ${full} (ENOSPC): make room there, or set TMPDIR to another directory\n`,
+      });
+      expect(await readdir(full)).toEqual([]);
+    }
+  } finally {
+    spawnSync('umount', ['--lazy', full]);
+  }
 });
 
 test('a table has as many rows as there are, and its columns stand one below the other', async ({ answering, cli }) => {

@@ -101,7 +101,7 @@ const notFound = new ConnectionError(call, 'ENOTFOUND', 'there is none');
 test('failures that pass are borne, one after the other, and what does not pass by itself is thrown at once', async () => {
   const service = { baseURL: call.url };
   const patience = (ms: number, more: object = {}) =>
-    new Patience({ deadline: Date.now() + ms, signal: new AbortController().signal, service: { ...service, ...more } });
+    new Patience({ deadline: performance.now() + ms, signal: new AbortController().signal, service: { ...service, ...more } });
   const long = patience(60_000);
   for (let failure = 0; failure < 5; failure++) {
     await long.bear(hungUp);

@@ -6,6 +6,7 @@ import { WebSocket } from 'ws';
 import type { Session } from '../../src/service/browsers/session.ts';
 import { TestClock } from '../support/clock.ts';
 import { lowestContrast } from '../support/contrast.ts';
+import { FaultProxy } from '../support/fault-proxy.ts';
 import { clickAt, eventsOf, middle, pointAt, socketOf, test } from '../support/live-view.ts';
 
 test('shows the page in view, and the next one that comes into view', async ({ page, link, openPage }) => {
@@ -20,6 +21,18 @@ test('shows the page in view, and the next one that comes into view', async ({ p
   await expect.poll(() => middle(page)).toBe('100');
   const size = () => page.locator('canvas').evaluate(({ width, height }: HTMLCanvasElement) => [width, height]);
   await expect.poll(size).toEqual([400, 600]);
+});
+
+test('says so when the last page was closed, and shows the next one', async ({ openPage, view }) => {
+  const ours = await openPage();
+  const viewer = await view();
+  await expect.poll(() => middle(viewer)).toBe('010');
+  await ours.close();
+  await expect(viewer.getByRole('status')).toHaveText('Connected. The session shows no page any more.');
+  expect(await middle(viewer)).toBe('000');
+  await openPage();
+  await expect(viewer.getByRole('status')).toHaveText('Live');
+  await expect.poll(() => middle(viewer)).toBe('010');
 });
 
 test('the page is labelled, stays inside its own policy, and fits into the window', async ({ page, openPage, view }) => {
@@ -80,6 +93,24 @@ test('the mouse moves, clicks, drags and scrolls where the viewer does', async (
   await viewer.mouse.move(from.x, from.y);
   await viewer.mouse.wheel(0, 400);
   await expect.poll(() => ours.evaluate(() => scrollY)).toBe(400);
+});
+
+test('buttons of the mouse are held together, and released one by one', async ({ openPage, view }) => {
+  const ours = await openPage();
+  const viewer = await view();
+  const { x, y } = await pointAt(viewer, 0.5, 0.5);
+  await viewer.mouse.move(x, y);
+  await viewer.mouse.down();
+  await viewer.mouse.down({ button: 'right' });
+  await viewer.mouse.up();
+  await viewer.mouse.up({ button: 'right' });
+  const changes = async () => (await eventsOf(ours, 'mousedown', 'mouseup')).map(({ button, buttons }) => [button, buttons]);
+  await expect.poll(changes).toEqual([
+    [0, 1],
+    [2, 3],
+    [0, 2],
+    [2, 0],
+  ]);
 });
 
 test("a mouse's buttons for back and forward are the session's alone", async ({ page, openPage, view }) => {
@@ -268,6 +299,19 @@ test('a view of a page that has long stood still connects again, too', async ({ 
   await expect(viewer.getByRole('status')).toHaveText('Live');
 });
 
+test('a view whose connection is open and dead says so, and connects again', async ({ page, url, link, openPage }) => {
+  await using proxy = await FaultProxy.start(url);
+  await openPage();
+  await page.clock.install();
+  await page.goto(link.replace(url, proxy.url));
+  const status = page.getByRole('status');
+  await expect(status).toHaveText('Live');
+  proxy.silenceWebSockets();
+  await page.clock.fastForward('00:15');
+  await expect(status).toHaveText('The connection is lost; trying again.');
+  await expect(status).toHaveText('Live');
+});
+
 test.describe('under a clock that the test moves', () => {
   test.use({ clock: async ({}, use) => use(new TestClock()) });
 
@@ -275,6 +319,8 @@ test.describe('under a clock that the test moves', () => {
     const time = clock as TestClock;
     session.watchIdle(10);
     const viewer = await connectViewer();
+    const said: string[] = [];
+    viewer.on('message', (message: Buffer) => said.push(message.toString()));
     for (let second = 0; second < 40; second += 4) {
       const pinged = once(viewer, 'ping');
       time.advance(4000);
@@ -284,6 +330,8 @@ test.describe('under a clock that the test moves', () => {
       await once(viewer, 'pong');
     }
     expect(session.alive).toBe(true);
+    // By which a viewer that shows a page that stands still knows that it is connected.
+    expect(said).toEqual(Array.from({ length: 10 }, () => ''));
     viewer.terminate();
     await expect.poll(() => time.pending().length).toBe(1);
     time.advance(10_000);

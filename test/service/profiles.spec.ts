@@ -36,6 +36,21 @@ test('sessions with one profile at the same time are apart', async ({ service: {
   expect(await keptIn(one!, site)).toEqual(everywhere('second'));
 });
 
+test('a session whose end is asked for again, as after a lost answer, has saved its profile by the second answer', async ({
+  service: { call },
+  site,
+}) => {
+  await call('POST', '/profiles', { name: 'ann' });
+  const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
+  await logIn(session, site, 'first');
+  const path = `/browsers/${session.session_id}`;
+  const first = call('DELETE', path);
+  await expect.poll(async () => (await call('GET', path)).status).toBe(404);
+  expect((await call('DELETE', path)).status).toBe(404);
+  expect((await call('GET', `${path}?include_deleted=true`)).body.profile_save).toEqual({ status: 'saved' });
+  expect((await first).status).toBe(204);
+});
+
 test('of two sessions that save the same profile the last one wins, and both are told', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const start = () => startSession(call, { profile: { name: 'ann', save_changes: true } });

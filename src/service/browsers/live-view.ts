@@ -6,7 +6,7 @@ import type { PageInView } from './page-in-view.ts';
 import type { Screencast, ScreencastOptions } from './screencast.ts';
 
 export type LiveViewer = {
-  /** Called with each picture, a JPEG image. */
+  /** Called with each picture, a JPEG image; an empty one when there is no page any more. */
   onFrame: (jpeg: Buffer) => void;
   /** Called once, when there will be no more. */
   onEnd: () => void;
@@ -68,6 +68,9 @@ export class LiveView {
     this.#page = options.page;
     this.#ended = options.ended;
     const { onFrame, onEnd } = options.viewer;
+    const stopFollowing = options.page.onChange(() => {
+      if (options.page.targetId === undefined) onFrame(Buffer.alloc(0));
+    });
     this.#screencast = options.screencast({
       ...largestPicture,
       framerate,
@@ -77,6 +80,7 @@ export class LiveView {
       },
       onEnd: () => {
         this.#over = true;
+        stopFollowing();
         onEnd();
       },
     });

@@ -61,7 +61,11 @@ export function browserHandlers({
     },
 
     async deleteByID({ params, caller }) {
-      const session = sessions.in(caller.projectId).find(params.id_or_name);
+      const held = sessions.in(caller.projectId);
+      // Who asks again because the first answer was lost is to find saved what is being saved.
+      const ended = held.list().find(({ id, alive }) => id === params.id_or_name && !alive);
+      await ended?.saved().catch(() => {});
+      const session = held.find(params.id_or_name);
       await session.end();
       await session.saved();
     },

@@ -9,7 +9,7 @@ import { liveInput, type LiveInput } from './live-view-input.ts';
 export type LiveSession = {
   /** Restarts the idle countdown. */
   touch(): void;
-  /** `onFrame` is called with JPEG images, `onEnd` once, when the session is no longer the viewer's to see. */
+  /** `onFrame` is called with JPEG images, an empty one when there is no page any more, `onEnd` once, when the session is no longer the viewer's to see. */
   liveView(viewer: { onFrame: (jpeg: Buffer) => void; onEnd: () => void }): { input(input: LiveInput): void; stop(): void };
 };
 
@@ -58,7 +58,11 @@ export class LiveViewSockets {
       session.touch();
       view.input(input);
     });
-    pingRegularly(client, this.#clock, () => session.touch());
+    pingRegularly(client, this.#clock, () => {
+      session.touch();
+      // A page does not see pings, and would take a connection that is dead for a session that stands still.
+      client.send('');
+    });
     client.on('error', () => client.terminate());
     client.on('close', () => view.stop());
   }

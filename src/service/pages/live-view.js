@@ -9,6 +9,8 @@ const keyboard = document.querySelector('textarea');
 const retryMs = 2000;
 const answerMs = 5000;
 const giveUpMs = 60_000;
+/** The service says something every 4 s. */
+const silentMs = 15_000;
 const longestText = 1_000_000;
 const farthestWheel = 10_000;
 const multiClickMs = 500;
@@ -31,18 +33,32 @@ function connect() {
   const url = new URL(`live/socket${location.search}`, location.href);
   url.protocol = url.protocol.replace('http', 'ws');
   const socket = new WebSocket(url);
+  let silence = 0;
+  const hear = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => {
+      // A dead connection takes its time to close.
+      socket.dispatchEvent(new CloseEvent('close'));
+      socket.close();
+    }, silentMs);
+  };
   socket.addEventListener('open', () => {
+    hear();
     lostAt = undefined;
     say('Connected. The session shows no page yet.');
   });
   socket.addEventListener('message', ({ data }) => {
+    hear();
+    if (data === '') return;
     newest = data;
     if (!isShowing) void show();
   });
-  socket.addEventListener('close', ({ code, reason }) => {
+  const close = (/** @type {CloseEvent} */ { code, reason }) => {
+    clearTimeout(silence);
     if (code === 1001 || code === 1008) say(`Ended: ${reason}.`);
     else void reconnect();
-  });
+  };
+  socket.addEventListener('close', close, { once: true });
   return socket;
 }
 
@@ -62,6 +78,11 @@ async function show() {
   while (newest) {
     const picture = newest;
     newest = undefined;
+    if (picture.size === 0) {
+      context.clearRect(0, 0, canvas.width, canvas.height);
+      say('Connected. The session shows no page any more.');
+      continue;
+    }
     const bitmap = await createImageBitmap(picture);
     if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) {
       canvas.width = bitmap.width;
@@ -87,18 +108,36 @@ function send(input) {
 /** @param {HTMLTextAreaElement} keyboard */
 function takeMouse(keyboard) {
   const buttons = ['left', 'middle', 'right', 'back', 'forward'];
+  const bits = [1, 4, 2, 8, 16];
   let lastPress = { button: '', at: -Infinity, x: 0, y: 0, count: 0 };
-  /** @type {string | undefined} */
-  let held;
+  /** The buttons that are held, the latest one last.
+   * @type {string[]} */
+  let held = [];
   /** @type {PointerEvent | undefined} */
   let waitingMove;
 
   canvas.addEventListener('pointermove', (event) => {
-    if (!event.isPrimary || (held === undefined && !isInside(pointOf(event)))) return;
+    if (!event.isPrimary) return;
+    // While one button is held, others come and go in moves.
+    if (event.button >= 0) return event.buttons & (bits[event.button] ?? 0) ? press(event) : release(event);
+    if (held.length === 0 && !isInside(pointOf(event))) return;
     if (!waitingMove) requestAnimationFrame(sendMove);
     waitingMove = event;
   });
-  canvas.addEventListener('pointerdown', (event) => {
+  canvas.addEventListener('pointerdown', press);
+  canvas.addEventListener('pointerup', release);
+  canvas.addEventListener('pointercancel', (event) => {
+    if (event.isPrimary) for (const button of held.splice(0)) sendMouse('release', event, button);
+  });
+  // Without it the focus would leave the keyboard again.
+  canvas.addEventListener('mousedown', (event) => event.preventDefault());
+  // Without it the buttons for back and forward would leave the view, too.
+  canvas.addEventListener('mouseup', (event) => event.preventDefault());
+  canvas.addEventListener('contextmenu', (event) => event.preventDefault());
+  canvas.addEventListener('wheel', turnWheel, { passive: false });
+
+  /** @param {PointerEvent} event */
+  function press(event) {
     const button = buttons[event.button];
     if (!event.isPrimary || button === undefined || !isInside(pointOf(event))) return;
     keyboard.focus({ preventScroll: true });
@@ -108,24 +147,17 @@ function takeMouse(keyboard) {
     const again =
       button === lastPress.button && at - lastPress.at < multiClickMs && Math.hypot(x - lastPress.x, y - lastPress.y) < multiClickPixels;
     lastPress = { button, at, x, y, count: again ? Math.min(lastPress.count + 1, 3) : 1 };
-    held = button;
-    sendMouse('press', event);
-  });
-  canvas.addEventListener('pointerup', release);
-  canvas.addEventListener('pointercancel', release);
-  // Without it the focus would leave the keyboard again.
-  canvas.addEventListener('mousedown', (event) => event.preventDefault());
-  // Without it the buttons for back and forward would leave the view, too.
-  canvas.addEventListener('mouseup', (event) => event.preventDefault());
-  canvas.addEventListener('contextmenu', (event) => event.preventDefault());
-  canvas.addEventListener('wheel', turnWheel, { passive: false });
+    held.push(button);
+    sendMouse('press', event, button);
+  }
 
   /** @param {PointerEvent} event */
   function release(event) {
-    if (!event.isPrimary || held === undefined) return;
+    const button = buttons[event.button];
+    if (!event.isPrimary || button === undefined || !held.includes(button)) return;
     sendMove();
-    sendMouse('release', event);
-    held = undefined;
+    held = held.filter((other) => other !== button);
+    sendMouse('release', event, button);
   }
 
   /** @param {WheelEvent} event */
@@ -142,15 +174,14 @@ function takeMouse(keyboard) {
   }
 
   function sendMove() {
-    if (waitingMove) sendMouse('move', waitingMove);
+    if (waitingMove) sendMouse('move', waitingMove, held.at(-1) ?? 'none');
     waitingMove = undefined;
   }
 
-  /** @param {'move' | 'press' | 'release'} action @param {PointerEvent} event */
-  function sendMouse(action, event) {
+  /** @param {'move' | 'press' | 'release'} action @param {PointerEvent} event @param {string} button */
+  function sendMouse(action, event, button) {
     const { x, y } = pointOf(event);
-    const clickCount = action === 'move' ? 0 : lastPress.count;
-    const button = held ?? 'none';
+    const clickCount = action === 'move' ? 0 : button === lastPress.button ? lastPress.count : 1;
     const modifiers = modifiersOf(event);
     send({ type: 'mouse', action, x: clamp(x, 0, 1), y: clamp(y, 0, 1), button, buttons: event.buttons, clickCount, modifiers });
   }

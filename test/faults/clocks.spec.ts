@@ -1,0 +1,31 @@
+import { expect, test } from '../support/fault-runs.ts';
+
+// A machine's clock may be set at any time, and a test may have one of its own.
+
+test('a clock that stands still or leaps neither shortens nor prolongs what is waited for', async ({ run, hosted }) => {
+  const suite = `
+    import { test, expect } from 'playwright-pool';
+    const { now } = Date;
+    const hour = 3_600_000;
+    test.afterEach(() => (Date.now = now));
+    test('stands still', async ({ files }) => {
+      Date.now = () => 0;
+      await expect(expect(files).toHaveFile('/tmp/none', { timeout: 300 })).rejects.toThrow('/tmp/none');
+    });
+    test.describe(() => {
+      test.use({ lease: 'test' });
+      for (const [title, step] of [['leaps forward', hour], ['leaps back', -hour]]) {
+        test(title, async ({ browser }) => {
+          let leaps = 0;
+          Date.now = () => now() + leaps++ * step;
+          await browser.newContext();
+          expect(test.info().timeout).toBeGreaterThanOrEqual(20_000);
+          expect(test.info().timeout).toBeLessThan(hour);
+        });
+      }
+    });`;
+  const { config, env } = hosted.options();
+  const { results } = await run({ files: { 'clocks.spec.ts': suite }, config: `${config} timeout: 20_000,`, env });
+  const statuses = Object.entries(results).map(([title, [attempt]]) => [title, attempt!.status]);
+  expect(Object.fromEntries(statuses)).toEqual({ 'stands still': 'passed', 'leaps forward': 'passed', 'leaps back': 'passed' });
+});
