@@ -17,6 +17,14 @@ import {
 const size = z.int().min(1).max(1000);
 const fillRate = z.int().min(0).max(100);
 
+const pooledProfile = profileSelector.extend({
+  save_changes: z
+    .unknown()
+    .transform(() => undefined)
+    .optional()
+    .describe('Ignored, whatever it is: pooled browsers never save'),
+});
+
 /** Under what configuration a pool's browsers are made. */
 const poolCreate = z.strictObject({
   size,
@@ -26,7 +34,7 @@ const poolCreate = z.strictObject({
   stealth: z.boolean().default(false),
   headless: z.boolean().optional().describe('Without it: headful where the service has a display, else headless'),
   kiosk_mode: z.boolean().default(false),
-  profile: profileSelector.optional().describe('Read only: pooled browsers never save; save_changes is ignored'),
+  profile: pooledProfile.optional().describe('Read only: pooled browsers never save'),
   refresh_on_profile_update: z.boolean().optional().describe('Default: whether a profile is given'),
   extensions: z.array(extensionSelector).max(20).default([]),
   proxy_id: z.string().optional(),
@@ -46,7 +54,7 @@ const poolUpdate = z.strictObject({
   stealth: z.boolean().optional(),
   headless: z.boolean().optional(),
   kiosk_mode: z.boolean().optional(),
-  profile: profileSelector.optional().describe('An empty id or name clears it, and refresh_on_profile_update with it'),
+  profile: pooledProfile.optional().describe('An empty id or name clears it, and refresh_on_profile_update with it'),
   save_changes: z.unknown().optional().describe('Ignored, as in the profile: pooled browsers never save'),
   refresh_on_profile_update: z.boolean().optional(),
   extensions: z.array(extensionSelector).max(20).optional(),

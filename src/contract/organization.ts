@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { json, operation } from './operation.ts';
 
 const organizationLimits = z.looseObject({
-  max_concurrent_sessions: z.int().describe('Browsers at once in all projects, single sessions and the sizes of pools together'),
+  max_concurrent_sessions: z.int().describe('Browsers at once in all projects, single sessions and those of pools together'),
   default_project_max_concurrent_sessions: z.int().nullable().describe('The cap of projects without one of their own; null: none'),
 });
 

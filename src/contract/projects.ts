@@ -21,7 +21,7 @@ const capUpdate = cap.nullable().optional();
 
 /** Null: no cap of the project's own. */
 const projectLimits = z.looseObject({
-  max_concurrent_sessions: cap.nullable().describe('Browsers at once, single sessions and the sizes of pools together'),
+  max_concurrent_sessions: cap.nullable().describe('Browsers at once, single sessions and those of pools together'),
   max_concurrent_invocations: cap.nullable(),
   max_pooled_sessions: cap.nullable().describe('The sizes of all pools together'),
 });

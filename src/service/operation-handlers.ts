@@ -42,7 +42,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
       replays: replayHandlers({ sessions: held, replays }),
     },
     browserPools: browserPoolHandlers({ pools, clock }),
-    profiles: profileHandlers({ store: profiles, directories: profileDirectories, pools }),
+    profiles: profileHandlers({ store: profiles, directories: profileDirectories, pools, sessions }),
     projects: projectHandlers({ projects, limits, contents, limitsChanged: () => pools.limitsChanged() }),
     organization: organizationHandlers(limits, () => pools.limitsChanged()),
     apiKeys: apiKeyHandlers({ apiKeys, projects }),

@@ -115,6 +115,18 @@ test('who waits for the service is not dropped, however long that takes', async 
   expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /);
 });
 
+test('who offers to go on in HTTP/2 is answered in HTTP/1.1, and asks again on the same connection', async ({ open, noticed }) => {
+  const offer = 'Host: 127.0.0.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n';
+  const socket = open(`GET /wait HTTP/1.1\r\n${offer}\r\n`);
+  const received = answersOn(socket);
+  await expect.poll(() => noticed.begun).toBe(1);
+  noticed.finish();
+  await expect.poll(received).toEqual([200]);
+  socket.write(`POST /body HTTP/1.1\r\n${offer}Content-Length: 4\r\n\r\nsent`);
+  await expect.poll(received).toEqual([200, 200]);
+  expect(noticed.bodies).toEqual(['sent']);
+});
+
 /** Resolves when a socket is closed, also by a reset: that is what one gets whose bytes cross the end of the connection. */
 function dropped(socket: Socket): Promise<void> {
   return new Promise((resolve) => void socket.once('close', () => resolve()));

@@ -205,6 +205,25 @@ test('a connection follows its profile when that is renamed, and a domain is fou
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
 });
 
+test('a connection follows its credential, and the provider of it, when that is renamed', async ({ service: { call } }) => {
+  const { body: provider } = await call('POST', '/org/credential_providers', { provider_type: 'onepassword', name: 'vault', token: 'x' });
+  for (const name of ['first', 'other']) await call('POST', '/credentials', { name, domain: ann.domain, values: {} });
+  const made = [{ name: 'first' }, { name: 'other' }, { provider: 'vault', path: 'Shop/Ann' }, { provider: 'vault', auto: true }];
+  for (const [index, credential] of made.entries()) {
+    expect(await call('POST', '/auth/connections', { ...ann, profile_name: `${index}`, credential })).toMatchObject({ status: 201 });
+  }
+  await call('PATCH', '/credentials/first', { name: 'second' });
+  await call('PATCH', `/org/credential_providers/${provider.id}`, { name: 'safe' });
+  expect(await call('PATCH', '/credentials/second', { name: 'other' })).toMatchObject({ status: 409 });
+  const { body: connections } = await call('GET', '/auth/connections');
+  expect(connections.map((connection: { credential: unknown }) => connection.credential).toReversed()).toEqual([
+    { name: 'second' },
+    { name: 'other' },
+    { provider: 'safe', path: 'Shop/Ann' },
+    { provider: 'safe', auto: true },
+  ]);
+});
+
 test('connections outlive the service', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   let created: unknown;

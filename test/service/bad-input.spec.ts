@@ -52,6 +52,12 @@ const mistakes: Record<string, Mistake> = {
     status: 400,
     code: 'bad_request',
   },
+  'telemetry that is off, with categories': {
+    call: (call, id) => call('PATCH', `/browsers/${id}`, { telemetry: { enabled: false, browser: { console: { enabled: true } } } }),
+    status: 400,
+    code: 'bad_request',
+    field: /^telemetry: .*exclude/,
+  },
   'files by the name of a session': {
     call: (call) => call('GET', '/browsers/named/fs/list_files?path=/'),
     status: 404,

@@ -130,6 +130,11 @@ test('refresh_on_profile_update follows the profile', () => {
     refresh_on_profile_update: true,
   });
 
+  for (const save_changes of [true, 'yes', null, {}]) {
+    expect(config({ profile: { name: 'ada', save_changes } }).profile).toEqual({ name: 'ada' });
+    expect(updated({}, { profile: { name: 'ada', save_changes } }).profile).toEqual({ name: 'ada' });
+  }
+
   for (const empty of [{ id: '' }, { name: '' }]) {
     const cleared = updated(withProfile, { profile: empty, refresh_on_profile_update: true });
     expect(cleared).not.toHaveProperty('profile');

@@ -27,6 +27,20 @@ test('what a session saves in its profile is there in the next one', async ({ se
   expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(saved.updated_at);
 });
 
+test('sessions and idle browsers with a profile tell its new name when it is renamed', async ({ service: { call } }) => {
+  const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
+  const session = await startSession(call, { profile: { name: 'ann' } });
+  await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
+  await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.available_count).toBe(1);
+  const starting = call('POST', '/browsers', { profile: { id: profile.id } });
+  await call('PATCH', '/profiles/ann', { name: 'anna' });
+  const renamed = { profile: { id: profile.id, name: 'anna' } };
+  expect((await call('GET', `/browsers/${session.session_id}`)).body).toMatchObject(renamed);
+  expect((await call('POST', '/browser_pools/ci/acquire', {})).body).toMatchObject(renamed);
+  expect((await starting).body).toMatchObject(renamed);
+  expect((await call('GET', '/browsers?query=anna')).body).toHaveLength(3);
+});
+
 test('sessions with one profile at the same time are apart', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');

@@ -36,7 +36,7 @@ export class Sessions {
   readonly #ended: string[] = [];
   readonly #starting = new Set<Promise<unknown>>();
   /** The sessions that are starting, unless they are told to stop. */
-  readonly #startingIn = new Set<{ projectId: string }>();
+  readonly #startingIn = new Set<Pick<SessionSettings, 'projectId' | 'profile'>>();
   readonly #onRoom: (() => void)[] = [];
   readonly #closing = new AbortController();
 
@@ -112,6 +112,11 @@ export class Sessions {
     }
   }
 
+  /** Sessions with the profile tell its new name. */
+  profileRenamed({ id, name }: Profile): void {
+    for (const { profile } of [...this.#sessions.values(), ...this.#startingIn]) if (profile?.id === id) profile.name = name;
+  }
+
   /** A live session. Throws `not_found`. */
   get(id: string): Session {
     const session = this.#sessions.get(id);
@@ -153,7 +158,7 @@ export class Sessions {
     const id = newId();
     const directory = path.join(this.#directory, id);
     const root = path.join(directory, 'root');
-    const place = { projectId: settings.projectId };
+    const place = { projectId: settings.projectId, profile: settings.profile };
     const leave = () => void this.#startingIn.delete(place);
     this.#startingIn.add(place);
     signal.addEventListener('abort', leave);

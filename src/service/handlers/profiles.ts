@@ -1,12 +1,13 @@
 import type { profiles } from '../../contract/profiles.ts';
 import type { Pools } from '../browsers/pools.ts';
 import type { ProfileDirectories } from '../browsers/profile-directories.ts';
+import type { Sessions } from '../browsers/sessions.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { ProfileStore } from '../store/profiles.ts';
 
-type Profiles = { store: ProfileStore; directories: ProfileDirectories; pools: Pools };
+type Profiles = { store: ProfileStore; directories: ProfileDirectories; pools: Pools; sessions: Sessions };
 
-export function profileHandlers({ store, directories, pools }: Profiles): HandlerTree<typeof profiles> {
+export function profileHandlers({ store, directories, pools, sessions }: Profiles): HandlerTree<typeof profiles> {
   return {
     create: ({ body, caller }) => store.create(caller.projectId, body.name),
     list: ({ query, caller }) => store.list(caller.projectId, query),
@@ -15,6 +16,7 @@ export function profileHandlers({ store, directories, pools }: Profiles): Handle
     async update({ params, body, caller: { projectId } }) {
       const { id, name: before } = store.get(projectId, params.id_or_name);
       const profile = store.rename(projectId, id, body.name);
+      sessions.profileRenamed(profile);
       if (before) await pools.profileRenamed(projectId, before, body.name);
       return profile;
     },

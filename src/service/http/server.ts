@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
@@ -61,7 +61,8 @@ export async function listen(options: {
     connectionsCheckingInterval: patience / 2,
   };
   const exchanges = new WeakMap<Socket, Exchange>();
-  const server = createServer({ ...timeouts, keepAlive: true, keepAliveInitialDelay: keepAliveMs }, (incoming, outgoing) => {
+  const settings = { ...timeouts, keepAlive: true, keepAliveInitialDelay: keepAliveMs, IncomingMessage: Incoming };
+  const server = createServer(settings, (incoming, outgoing) => {
     exchanges.set(incoming.socket, { incoming, outgoing });
     outgoing.setHeader('x-request-id', randomUUID());
     options.follow?.(incoming, outgoing);
@@ -105,6 +106,20 @@ export async function listen(options: {
       await setImmediate();
     },
   };
+}
+
+/** A request that offers to go on in another protocol than WebSocket, in HTTP/2 as curl and Java do, is one like any other. */
+class Incoming extends IncomingMessage {
+  declare private isUpgrade: boolean;
+
+  get upgrade(): boolean {
+    return this.isUpgrade && (this.method === 'CONNECT' || this.headers.upgrade?.toLowerCase() === 'websocket');
+  }
+
+  /** Node's parser sets it, the base class in its constructor too. */
+  set upgrade(isUpgrade: boolean) {
+    this.isUpgrade = isUpgrade;
+  }
 }
 
 type Exchange = { incoming: IncomingMessage; outgoing: ServerResponse };

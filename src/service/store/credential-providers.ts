@@ -3,7 +3,7 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
-import { isTaken, type Database } from './database.ts';
+import { inTransaction, isTaken, type Database } from './database.ts';
 import { pageOfRows } from './page.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -73,11 +73,15 @@ export class CredentialProviderStore {
     return pageOfRows(rows, toProvider, { limit, offset });
   }
 
-  /** Throws `not_found`, and `conflict` when the new name is taken. */
+  /** Auth connections, which know it by its name, follow. Throws `not_found`, and `conflict` when the new name is taken. */
   update(id: string, patch: CredentialProviderUpdate): CredentialProvider {
     const row = this.#row(id);
     const { name = row.name, priority = row.priority, cache_ttl_seconds = row.cache_ttl_seconds, enabled, token, address } = patch;
-    this.#unlessTaken(name, () =>
+    const connections = this.#database.prepare(
+      `UPDATE auth_connections SET settings = json_set(settings, '$.credential.provider', :name)
+       WHERE settings ->> '$.credential.provider' = :before`,
+    );
+    const write = () => {
       this.#database
         .prepare(
           `UPDATE credential_providers SET name = ?, enabled = ?, priority = ?, token = ?, cache_ttl_seconds = ?, address = ?, updated_at = ?
@@ -93,8 +97,10 @@ export class CredentialProviderStore {
           // Two changes within a millisecond must not look like one.
           Math.max(this.#clock.now(), row.updated_at + 1),
           id,
-        ),
-    );
+        );
+      if (name !== row.name) connections.run({ name, before: row.name });
+    };
+    this.#unlessTaken(name, () => inTransaction(this.#database, write));
     return this.get(id);
   }
 

@@ -70,7 +70,7 @@ export class CredentialStore {
     return pageOfRows(rows, toCredential, { limit, offset });
   }
 
-  /** Throws `not_found`, and `conflict` when the new name is taken. */
+  /** Auth connections, which know it by its name, follow. Throws `not_found`, and `conflict` when the new name is taken. */
   update(projectId: string, idOrName: string, patch: CredentialUpdate): Credential {
     const row = this.#row(projectId, idOrName);
     const { id } = row;
@@ -85,6 +85,14 @@ export class CredentialStore {
           this.#clock.now(),
           id,
         );
+      if (name !== row.name) {
+        this.#database
+          .prepare(
+            `UPDATE auth_connections SET settings = json_set(settings, '$.credential.name', :name)
+             WHERE project_id = :project AND settings ->> '$.credential.name' = :before`,
+          )
+          .run({ name, project: projectId, before: row.name });
+      }
       const remove = this.#database.prepare('DELETE FROM credential_values WHERE credential_id = ? AND name = ?');
       for (const key of remove_value_keys) remove.run(id, key);
       this.#storeValues(id, values);
