@@ -83,7 +83,9 @@ const browserUpdate = z.strictObject({
   disable_default_proxy: z.boolean().optional(),
   profile: profileSelector.optional(),
   viewport: viewport.extend({ force: z.boolean().default(false) }).optional(),
-  telemetry: telemetryRequest.optional(),
+  telemetry: telemetryRequest
+    .refine((to) => to?.enabled !== false || Object.keys(to.browser ?? {}).length === 0, 'enabled: false and categories exclude each other')
+    .optional(),
 });
 
 export type BrowserUpdate = z.output<typeof browserUpdate>;

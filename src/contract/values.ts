@@ -79,10 +79,6 @@ export const telemetryRequest = z
       )
       .optional(),
   })
-  .refine(
-    ({ enabled, browser = {} }) => enabled !== false || Object.keys(browser).length === 0,
-    'enabled: false and categories exclude each other',
-  )
   .nullable();
 
 /** A path in the session's file system. */
