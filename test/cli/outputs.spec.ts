@@ -48,6 +48,19 @@ test('a command whose output nobody reads ends well, and leaves nothing behind',
   }
 });
 
+test('a command that goes on ends well once nobody reads any more', async ({ answering }) => {
+  const env = await answering((request, response) => {
+    const offset = Number(new URL(request.url!, 'http://x').searchParams.get('offset'));
+    const headers = { 'content-type': 'application/json', 'x-has-more': 'true', 'x-next-offset': String(offset + 1) };
+    response.writeHead(200, headers).end(JSON.stringify([{ id: `profile-${offset}`, created_at: 'now' }]));
+  });
+  await using cli = new CliProcess(['call', 'profiles.list'], { env });
+  await cli.firstLine();
+  cli.child.stdout!.destroy();
+  expect(await cli.exited).toEqual({ code: 0, signal: null });
+  expect(cli.output).not.toContain('playwright-pool:');
+});
+
 test('a service whose first line nobody reads goes on', async ({}, testInfo) => {
   const directory = testInfo.outputPath('data');
   const cli = new CliProcess(['serve', '--data-dir', directory]);

@@ -80,7 +80,7 @@ for (const { name, kind, message } of [
 }
 
 test('wrong arguments are refused with help', async ({}) => {
-  for (const args of [['serve', '--port', 'x'], ['serve', '--port', '70000'], ['serve', '--nonsense'], ['nonsense']]) {
+  for (const args of [['serve', '--port', 'x'], ['serve', '--nonsense'], ['nonsense']]) {
     const cli = new CliProcess(args);
     expect((await cli.exited).code).toBe(2);
     expect(cli.output).toMatch(/error: .*/);
@@ -178,17 +178,31 @@ test('the clock starts at the time that is given, and goes on from there', async
   expect((await after.call('GET', '/org/projects')).status).toBe(200);
 });
 
-test('the number of browsers that run at once can be limited', async ({ serve }) => {
-  const { call } = await serve(['--max-sessions', '1']);
+test('the number of browsers that run at once can be limited, their recordings be VP8, and requests leave no records', async ({
+  serve,
+}) => {
+  const { call } = await serve(['--max-sessions', '1', '--replay-format', 'vp8', '--audit-retention-days', '0']);
   expect((await call('GET', '/org/limits')).body).toMatchObject({ max_concurrent_sessions: 1 });
-  expect((await call('POST', '/browsers', { headless: true })).status).toBe(200);
+  const { status, body: session } = await call('POST', '/browsers', { headless: true });
+  expect(status).toBe(200);
   expect((await call('POST', '/browsers', { headless: true })).status).toBe(429);
+
+  const replays = `/browsers/${session.session_id}/replays`;
+  const { replay_id: id } = (await call('POST', replays, {})).body;
+  await call('POST', `${replays}/${id}/stop`);
+  expect((await call('GET', `${replays}/${id}`)).headers.get('content-type')).toBe('video/webm');
+  const hour = 60 * 60 * 1000;
+  const window = `start=${new Date(Date.now() - hour).toISOString()}&end=${new Date(Date.now() + hour).toISOString()}`;
+  expect((await call('GET', `/audit-logs?${window}`)).body).toEqual([]);
 });
 
 for (const [option, value] of [
   ['--clock-start', 'tomorrow'],
   ['--clock-start', '2026-13-45'],
   ['--max-sessions', '0'],
+  ['--audit-retention-days', '1.5'],
+  ['--replay-format', 'gif'],
+  ['--port', '65536'],
 ] as const) {
   test(`${option} ${value} is refused`, async ({ directory }) => {
     const cli = new CliProcess(['serve', '--data-dir', directory, option, value]);

@@ -192,6 +192,9 @@ test('a recording that broke off can be sought too, though it does not say how l
   expect(await property(page, 'duration')).toBeCloseTo(11.8);
   await page.getByRole('button', { name: 'After Hooks' }).click();
   await expectTime(page, 9);
+  await open({ video: { src: videos.open, type: 'video/webm' } });
+  await expect.poll(() => property(page, 'duration')).toBeCloseTo(11.8);
+  await expectTime(page, 0);
 });
 
 test('texts are shown and never run', async ({ page, open }) => {
