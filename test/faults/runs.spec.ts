@@ -1,4 +1,7 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { runDirectory } from '../../src/reaper/ledger.ts';
 import { expect, prelude, test } from '../support/fault-runs.ts';
 import { processesWith } from '../support/processes.ts';
@@ -40,3 +43,31 @@ for (const [signal, whom, isShort] of [
     expect(existsSync(runDirectory(run.pid))).toBe(false);
   });
 }
+
+test('what a worker starts after its runner was killed does not wait for the parent that it has since', async ({ start }) => {
+  const suite = `
+    import { test as base } from 'playwright-pool';
+    import { writeFileSync } from 'node:fs';
+    import { tmpdir } from 'node:os';
+    import { join } from 'node:path';
+    const test = base.extend({
+      poolService: [async ({}, use) => {
+        // Without these the worker would end as soon as Playwright notices, which is sooner or later.
+        process.removeAllListeners('disconnect');
+        process.send = () => true;
+        process.on('exit', () => writeFileSync(join(tmpdir(), 'over'), ''));
+        const runner = process.ppid;
+        process.kill(runner, 'SIGKILL');
+        while (process.ppid === runner);
+        await use({});
+      }, { scope: 'worker' }],
+    });
+    test('comes too late', async ({ page }) => {});
+    test.afterAll(() => process.exit());`;
+  // The reaper is called with a directory in there, and the embedded service with one too.
+  const temporary = mkdtempSync(join(tmpdir(), 'orphan-'));
+  start({ files: { 'orphan.spec.ts': suite }, env: { TMPDIR: temporary, PLAYWRIGHT_POOL_DATA_DIR: join(temporary, 'data') } });
+  await expect.poll(() => existsSync(join(temporary, 'over')), { timeout: 40_000 }).toBe(true);
+  await expect.poll(() => processesWith(temporary), { timeout: 20_000 }).toEqual([]);
+  await rm(temporary, { recursive: true, maxRetries: 10 });
+});
