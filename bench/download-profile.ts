@@ -1,5 +1,6 @@
 import { createClient } from 'playwright-pool/client';
 import { extract } from '../build/src/archive/index.js';
+import { memoryOf } from './memory.ts';
 
 // `node download-profile.js <base URL> <profile> <directory>` prints how long it took and the most memory it held, as JSON.
 
@@ -10,4 +11,4 @@ const started = performance.now();
 const archive = await client.profiles.download(name);
 await extract(archive!.stream, directory);
 const milliseconds = performance.now() - started;
-process.stdout.write(JSON.stringify({ milliseconds, peak: process.resourceUsage().maxRSS / 1000 }));
+process.stdout.write(JSON.stringify({ milliseconds, peak: await memoryOf(process.pid, 'VmHWM') }));

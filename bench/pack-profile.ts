@@ -1,9 +1,10 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { pack } from '../build/src/archive/index.js';
+import { memoryOf } from './memory.ts';
 
 // `node pack-profile.js <directory> <file>` prints the most memory in MB that packing a user-data directory held.
 
 const [directory, file] = process.argv.slice(2) as [string, string];
 await pipeline(pack(directory), createWriteStream(file));
-process.stdout.write(String(process.resourceUsage().maxRSS / 1000));
+process.stdout.write(String(await memoryOf(process.pid, 'VmHWM')));

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { createClient, type Client } from 'playwright-pool/client';
+import { memoryOf } from './memory.ts';
 
 const main = fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url));
 
@@ -59,8 +60,7 @@ export class ServiceProcess implements AsyncDisposable {
 
   /** What the process holds now, or held at most, in MB. Linux only. */
   async memory(field: 'VmRSS' | 'VmHWM'): Promise<number> {
-    const status = await readFile(`/proc/${this.#child.pid}/status`, 'utf8');
-    return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)![1]) / 1000;
+    return await memoryOf(this.#child.pid!, field);
   }
 
   /** That the process and all below it have had so far, in milliseconds. Linux only. */
