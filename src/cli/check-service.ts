@@ -19,7 +19,6 @@ export async function checkService(examined: Examined): Promise<Finding[]> {
       return [{ check, level: 'ok', message }, ...(await (isEmbedded ? checkChromium(client, signal) : checkClock(examined)))];
     });
   } catch (error) {
-    signal.throwIfAborted();
     const fix = isEmbedded
       ? 'see service.log in its data directory'
       : 'check PLAYWRIGHT_POOL_BASE_URL and PLAYWRIGHT_POOL_API_KEY, or poolService in the config, and whether a firewall or proxy is in the way';
@@ -36,7 +35,6 @@ async function checkChromium(client: Client, signal: AbortSignal): Promise<Findi
     await client.browsers.deleteByID(session_id, { signal });
     return [{ check, level: 'ok', message }, ...checkSandbox()];
   } catch (error) {
-    signal.throwIfAborted();
     const fix = 'npx playwright install --with-deps chromium-headless-shell, or set PLAYWRIGHT_POOL_CHROMIUM to one';
     return [{ check, level: 'failure', message: messageOf(error), fix }];
   }

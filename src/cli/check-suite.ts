@@ -18,7 +18,6 @@ export async function checkSuite(examined: Examined): Promise<{ suite?: Suite; f
     const suite = await readSuite(examined);
     return { suite, finding: { check, level: 'ok', message: `${suite.tests} tests on ${suite.workers} workers` } };
   } catch (error) {
-    examined.signal.throwIfAborted();
     const message = `Playwright cannot read the suite: ${reasonOf(error as Error)}`;
     return { finding: { check, level: 'failure', message, fix: 'run npx playwright test --list, and mend what it says' } };
   }
@@ -92,7 +91,6 @@ async function sizeOf(name: string, { options, env, signal }: Pick<Examined, 'op
     const pool = await connected(options, env, signal, (client) => client.browserPools.retrieve(name, { signal }));
     return pool.browser_pool_config.size;
   } catch (error) {
-    signal.throwIfAborted();
     if (error instanceof Error && error.name === 'NotFoundError') return undefined;
     throw error;
   }
@@ -101,7 +99,7 @@ async function sizeOf(name: string, { options, env, signal }: Pick<Examined, 'op
 /** A debugger's pause, or a test that does other things for long, must not end the session. */
 function checkTimeouts({ name, timeout, pool }: PlaywrightProject): Finding[] {
   const idle = typeof pool === 'object' ? pool.timeout_seconds : undefined;
-  if (idle === undefined || timeout === 0 || idle * 1000 >= timeout) return [];
+  if (idle === undefined || idle * 1000 >= timeout) return [];
   const message = `${named(name)}a browser may be idle for ${idle} s, and a test may take ${timeout / 1000} s`;
   return [{ check: 'timeouts', level: 'warning', message, fix: `give the pool timeout_seconds of ${Math.ceil(timeout / 1000)} or more` }];
 }

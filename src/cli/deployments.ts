@@ -1,9 +1,10 @@
 import { Command } from 'commander';
 import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
 import { interruptible } from './interruption.ts';
+import { all, examples, serviceCommand, type ServiceOptions } from './service-command.ts';
 import { printJSON, printTable } from './table.ts';
 
-type ListOptions = ConnectionOptions & { app?: string; json?: boolean };
+type ListOptions = ServiceOptions & { app?: string };
 
 /** The commands for what is deployed. */
 export function deploymentsCommand(env: NodeJS.ProcessEnv): Command {
@@ -14,11 +15,9 @@ export function deploymentsCommand(env: NodeJS.ProcessEnv): Command {
 }
 
 function listCommand(env: NodeJS.ProcessEnv): Command {
-  return connectionOptions(new Command('list'))
-    .description('List deployments, newest first; those that have ended for a week')
+  return serviceCommand('list', 'List deployments, newest first; those that have ended for a week')
     .option('--app <name>', 'those of an application')
-    .option('--json', 'print JSON')
-    .addHelpText('after', examples('list', 'list --app greeter --json'))
+    .addHelpText('after', examples('deployments list', 'deployments list --app greeter --json'))
     .action((options: ListOptions) => interruptible((signal) => list(options, env, signal)));
 }
 
@@ -26,7 +25,7 @@ function deleteCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('delete'))
     .description('Stop a deployment with its invocations, and delete its files')
     .argument('<id>', 'id of the deployment')
-    .addHelpText('after', examples('delete tz4a998xxat96iyz9tcbq2lx'))
+    .addHelpText('after', examples('deployments delete tz4a998xxat96iyz9tcbq2lx'))
     .action((id: string, options: ConnectionOptions) =>
       interruptible(async (signal) => {
         await connected(options, env, signal, (client) => client.deployments.delete(id, { signal }));
@@ -48,14 +47,4 @@ async function list({ app, json, ...connection }: ListOptions, env: NodeJS.Proce
     return [id, running?.app_name ?? '', running?.version ?? '', status, created_at, status_reason ?? ''];
   });
   printTable(['ID', 'APP', 'VERSION', 'STATUS', 'CREATED', 'REASON'], rows);
-}
-
-async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const list: T[] = [];
-  for await (const item of items) list.push(item);
-  return list;
-}
-
-function examples(...calls: string[]): string {
-  return `\nExamples:\n${calls.map((call) => `  $ playwright-pool deployments ${call}`).join('\n')}`;
 }

@@ -26,6 +26,8 @@ export function doctorCommand(env: NodeJS.ProcessEnv): Command {
         const { config } = options;
         const examined: Examined = { options, env, directory: process.cwd(), signal, ...(config !== undefined && { config }) };
         const findings = await withProgress('Checking', (show) => examine(examined, show));
+        // What it had no time for would be told as a failure.
+        signal.throwIfAborted();
         if (options.json) printJSON(findings);
         else for (const finding of findings) print(finding);
         const failures = findings.filter(({ level }) => level === 'failure').length;

@@ -15,7 +15,7 @@ export type UnpackOptions = { output: string; force?: boolean; json?: boolean };
 /** Downloads a profile into a file, which is there as a whole or not at all. */
 export async function download(name: string, options: DownloadOptions, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
   const { output, format, json } = options;
-  const file = await fileAt(output, `${basename(name)}.${format}`);
+  const file = await fileAt(output, `${name}.${format}`);
   const bytes = await connected(options, env, signal, async (client) => {
     const archive = await downloaded(client, name, format, signal);
     return await saveBytes(archive, file, `Downloading ${name}`, signal);

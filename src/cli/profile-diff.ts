@@ -52,7 +52,6 @@ export async function diff(a: string, b: string, options: DiffOptions, env: Node
     else for (const section of sections) print(section, differences[section]);
     if (!equal) process.exitCode = different;
   } catch (error) {
-    if (signal.aborted) throw error;
     throw new CommandError(error instanceof Error ? error.message : String(error), failed, { cause: error });
   }
 }

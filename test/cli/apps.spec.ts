@@ -79,6 +79,7 @@ const source = appOf(
     fail: "() => { throw new Error('not today') }",
     wait: "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }",
     loop: "() => { console.log('looping'); for (;;); }",
+    nothing: '() => {}',
   },
   "import { existsSync } from 'node:fs'; import greeting from 'greeting'; console.log('loaded');",
 );
@@ -89,7 +90,7 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
   expect(await run('deploy', directory, '--app-version', '1.0')).toMatchObject({
     code: 0,
     stdout: '',
-    stderr: expect.stringMatching(/^loaded\nDeployed app 1\.0, with the actions greet, fail, wait, loop/),
+    stderr: expect.stringMatching(/^loaded\nDeployed app 1\.0, with the actions greet, fail, wait, loop, nothing/),
   });
   const again = await run('deploy', directory, '--app-version', '1.0');
   expect(again).toMatchObject({
@@ -103,6 +104,7 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
   const greeted = await run('invoke', 'app', 'greet', '--app-version', '1.0', '--payload', '{"name":"Ann"}');
   expect(greeted).toMatchObject({ code: 0, stderr: 'loaded\ngreeting \\u001b[31mAnn\n' });
   expect(JSON.parse(greeted.stdout)).toEqual({ text: 'Hello Ann', token: 'from the environment', place: 'a=b', git: false });
+  expect(await run('invoke', 'app', 'nothing', '--app-version', '1.0')).toEqual({ code: 0, stdout: '', stderr: 'loaded\n' });
   const failed = await run('invoke', 'app', 'fail', '--app-version', '1.0');
   expect(failed).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/has failed: Error: not today\n$/) });
   const begun = await run('invoke', 'app', 'wait', '--app-version', '1.0', '--async');
@@ -119,11 +121,20 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
     'running',
     'Error: not today',
     'succeeded',
+    'succeeded',
   ]);
   expect((await run('invocations', '--status', 'running')).stdout).toMatch(
     new RegExp(`^ID +APP .*\\n${waiting} +app +1\\.0 +wait +running .*\\n$`),
   );
-  expect((await run('invocations', '--query', 'nothing')).stdout).toBe('There are no such invocations.\n');
+  for (const [filter, value] of [
+    ['query', 'none'],
+    ['app-version', '2.0'],
+    ['action', 'greeted'],
+    ['deployment', 'other'],
+  ] as const)
+    // prettier-ignore
+    expect((await run('invocations', `--${filter}`, value)).stdout, filter).toBe('There are no such invocations.\n');
+  expect(JSON.parse((await run('invocations', '--limit', '1', '--json')).stdout)).toHaveLength(1);
 
   const logs = await run('logs', id);
   expect(logs).toMatchObject({ code: 0, stderr: 'running\n' });
@@ -146,8 +157,13 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
     code: 1,
     stderr: 'playwright-pool: there is neither a deployment nor an invocation nowhere\n',
   });
+  expect(await run('logs', id, '--api-key', 'wrong')).toMatchObject({ code: 1, stderr: expect.stringContaining('401') });
+  const elsewhere = ['deploy', join(directory, 'node_modules'), '--entrypoint', 'greeting/index.js'];
+  expect(await run(...elsewhere)).toMatchObject({ code: 1, stderr: expect.stringContaining('has failed: ') });
   for (const [args, said] of [
     [['invoke', 'app', 'greet', '--payload', '{name}'], 'must be JSON'],
+    [['invoke', 'app', 'greet', '--timeout', '3601'], 'from 10 to 3600'],
+    [['invocations', '--limit', '101'], 'from 1 to 100'],
     [['invoke', 'app', 'greet', '--timeout', '9'], 'from 10 to 3600'],
     [['deploy', directory, '--env', 'NOT_THERE'], 'There is no variable NOT_THERE'],
     [['deploy', join(directory, 'node_modules')], 'name its module with --entrypoint'],

@@ -54,7 +54,10 @@ test('records are shown newest first, filtered, for people and for programs', as
   expect(await found404('--user-id', 'nobody', '--auth-strategy', 'api_key', '--service', 'api')).toEqual(['GET /profiles/nobody']);
   expect(paths(await audit('--json', ...mine, '--since', '2h', '--until', '1h'))).toEqual([]);
   expect(await audit(...mine, '--until', '2026-01-01')).toMatchObject({ code: 0, stdout: 'There are no such records.\n' });
-  expect(await audit(...mine, '--limit', '2', '--json')).toMatchObject({ code: 0, stderr: '' });
+  expect(paths(await audit(...mine, '--limit', '2', '--json'))).toEqual(['DELETE /profiles/ann', 'GET /profiles/nobody']);
+  expect(await audit(...mine, '--method', 'POST', '--limit', '1')).toMatchObject({ code: 0, stderr: '' });
+  const [path] = paths(await audit('--json', '--search', 'start=2025'));
+  expect(path).toContain(new URLSearchParams({ start: '2025-12-31T00:00:00.000Z', end: '2026-01-01T00:00:00.000Z' }).toString());
   expect(await audit(...mine, '--limit', '2')).toMatchObject({
     code: 0,
     stderr: 'There are more: these are the newest 2. Narrow them down, or ask for more with --limit.\n',
@@ -66,12 +69,14 @@ test('more than a page is shown where that is asked for', async ({ audit, servic
   expect(paths(await audit('--json', '--search', 'profiles/p', '--limit', '0'))).toEqual(
     Array.from({ length: 105 }, (_, index) => `GET /profiles/p${104 - index}`),
   );
+  expect(paths(await audit('--json', '--search', 'profiles/p'))).toHaveLength(100);
 });
 
 test('what is no time, number or report is refused with what to do', async ({ audit }, testInfo) => {
   const report = testInfo.outputPath('report.json');
   for (const [args, code, said] of [
-    [['--since', 'yesterday'], 2, /an age such as 15m/],
+    [['--since', '15'], 2, /an age such as 15m/],
+    [['--since', '2026-13-01'], 2, /an age such as 15m/],
     [['--limit', 'many'], 2, /must be a number/],
     [['--run', 'x', '--since', '1h'], 2, /cannot be used with/],
     [['--run', 'missing.json'], 1, /missing\.json cannot be read \(ENOENT\)/],
@@ -92,6 +97,22 @@ test('what is no time, number or report is refused with what to do', async ({ au
   ] as const) {
     await writeFile(report, text);
     expect(await audit('--run', report)).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(said) });
+  }
+});
+
+test('the records of a run are looked for around it too, as clocks may differ', async ({ audit, service: { call } }, testInfo) => {
+  await call('GET', '/profiles', undefined, { 'user-agent': 'a run' });
+  const report = testInfo.outputPath('report.json');
+  for (const [seconds, found] of [
+    [-100, 1],
+    [100, 1],
+    [-140, 0],
+    [140, 0],
+  ] as const) {
+    // prettier-ignore
+    const time = new Date(Date.now() + seconds * 1000).toISOString();
+    await writeFile(report, JSON.stringify({ run: { started_at: time, ended_at: time, user_agent: 'a run' } }));
+    expect(paths(await audit('--run', report, '--json')), `${seconds} s`).toHaveLength(found);
   }
 });
 

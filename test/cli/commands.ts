@@ -1,9 +1,14 @@
+import { once } from 'node:events';
 import { mkdir, readdir } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect } from '@playwright/test';
 import { test as base } from '../support/profiles.ts';
 import { CliProcess } from '../support/service-process.ts';
 
 export type Ended = { code: number | null; stdout: string; stderr: string };
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 type Fixtures = {
   /** What commands need to talk to the service, and where they keep temporary files. */
@@ -11,6 +16,8 @@ type Fixtures = {
   temporary: string;
   /** Runs `playwright-pool` until it ends, in the test's output directory. */
   cli: (args: string[], options?: { env?: Record<string, string>; cwd?: string }) => Promise<Ended>;
+  /** Starts a service that answers so, and returns the environment that names it. */
+  answering: (answer: Answer) => Promise<Record<string, string>>;
 };
 
 export const test = base.extend<Fixtures>({
@@ -36,6 +43,17 @@ export const test = base.extend<Fixtures>({
       expect(cli.output).not.toMatch(/[\0-\x09\x0B-\x1F\x7F-\x9F]/);
       return { code, ...ended };
     });
+  },
+  answering: async ({ temporary }, use) => {
+    const servers: ReturnType<typeof createServer>[] = [];
+    await use(async (answer) => {
+      const server = createServer((...exchange) => void answer(...exchange));
+      servers.push(server);
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      return { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: 'key', TMPDIR: temporary };
+    });
+    for (const server of servers) server.close().closeAllConnections();
   },
 });
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -6,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import type { TestInfo } from '@playwright/test';
 import { isIn } from '../../src/cli/check-machine.ts';
+import { CliProcess } from '../support/service-process.ts';
 import { expect, test } from './commands.ts';
 
 type Found = { check: string; level: string; message: string; fix?: string };
@@ -22,9 +24,12 @@ async function project(testInfo: TestInfo, config: string): Promise<string> {
 
 test('a suite that fits its service has nothing to mend', async ({ cli, service }, testInfo) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
-  const cwd = await project(testInfo, `workers: 1, use: { pool: 'ci' }`);
-  const { code, stdout, stderr } = await cli(['doctor'], { cwd });
+  const pool = `{ name: 'ci', size: 1, timeout_seconds: 30, headless: true }`;
+  const cwd = await project(testInfo, `workers: 1, timeout: 30_000, use: { pool: ${pool}, replay: 'off', video: 'on' }`);
+  await mkdir(testInfo.outputPath('browsers/ffmpeg-1011'), { recursive: true });
+  const { code, stdout, stderr } = await cli(['doctor'], { cwd, env: { PLAYWRIGHT_BROWSERS_PATH: testInfo.outputPath('browsers') } });
   expect(code, stdout + stderr).toBe(0);
+  expect(stdout.replace(/^warning disk: .*\n.*\n/m, '')).not.toMatch(/^(?!ok )./m);
   for (const check of ['Node', 'Playwright', 'disk', 'service', 'clock', 'suite', 'pool']) expect(stdout).toContain(`ok      ${check}: `);
   expect(stdout).toContain('2 tests on 1 workers');
 });
@@ -34,9 +39,9 @@ test('what does not fit is found, each with its fix', async ({ cli, service }, t
   const cwd = await project(
     testInfo,
     `workers: 3, timeout: 60_000, projects: [
-      { name: 'one', use: { pool: 'ci', video: 'on' } },
+      { name: 'one', use: { pool: 'ci', video: { mode: 'on' }, replay: 'on' } },
       { name: 'two', use: { pool: 'missing' } },
-      { name: 'three', use: { pool: { name: 'own', size: 3, timeout_seconds: 10, headless: true }, replay: 'on' } },
+      { name: 'three', use: { pool: { name: 'own', size: 3, timeout_seconds: 10, headless: true }, replay: { mode: 'on' } } },
       { name: 'four' },
     ]`,
   );
@@ -112,16 +117,45 @@ test('the service that the config names is the one that is checked, and its key 
 
 test('a pool that is there has the size that it has, whatever the config defines', async ({ cli, service }, testInfo) => {
   await service.call('POST', '/browser_pools', { name: 'own', size: 1 });
-  const cwd = await project(testInfo, `workers: 3, use: { pool: { name: 'own', size: 3 } }`);
-  expect((await cli(['doctor'], { cwd })).stdout).toContain('warning pool: own has 1 browsers for 3 workers');
+  const cwd = await project(testInfo, `workers: 3, use: { pool: { name: 'own', size: 3, timeout_seconds: 10 } }`);
+  const { stdout } = await cli(['doctor'], { cwd });
+  expect(stdout).toContain('warning pool: own has 1 browsers for 3 workers');
+  expect(stdout).toContain('warning timeouts: a browser may be idle for 10 s, and a test may take 30 s');
 });
 
 test('the embedded service is started for it, with a browser', async ({ cli }, testInfo) => {
-  const cwd = await project(testInfo, '');
+  const cwd = await project(testInfo, `workers: 1, use: { pool: { name: 'own', size: 1, headless: true }, replay: 'on' }`);
   const env = { PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '', PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data') };
   const { code, stdout } = await cli(['doctor'], { cwd, env });
   expect(code, stdout).toBe(0);
   expect(stdout).toContain('ok      Chromium: a headless browser starts in ');
+  expect(stdout).toContain(process.getuid?.() === 0 ? 'warning sandbox: Chromium refuses' : 'ok      sandbox: ');
+  expect(stdout).not.toContain('replay');
+});
+
+test('the embedded service that the command names is checked for all projects, and a Chromium that it lacks is told', async ({
+  cli,
+}, testInfo) => {
+  const cwd = await project(testInfo, `use: { poolService: { baseURL: 'http://127.0.0.1:1', apiKey: 'key' } }`);
+  const args = ['doctor', '--data-dir', testInfo.outputPath('data')];
+  const { code, stdout } = await cli(args, { cwd, env: { PLAYWRIGHT_POOL_CHROMIUM: testInfo.outputPath('none') } });
+  expect(code).toBe(1);
+  expect(stdout).toContain('ok      service: the embedded one starts and answers\nFAILURE Chromium: ');
+  expect(stdout).toContain(`free at ${testInfo.outputPath()}`);
+});
+
+test('a doctor that is interrupted says nothing of what it had no time for', async ({ env }, testInfo) => {
+  await using silent = createServer();
+  const asked = once(silent, 'request');
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const cwd = await project(testInfo, '');
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  await using doctor = new CliProcess(['doctor'], { cwd, env: { ...env, PLAYWRIGHT_POOL_BASE_URL: url } });
+  await asked;
+  doctor.child.kill('SIGINT');
+  expect(await doctor.exited).toEqual({ code: 130, signal: null });
+  expect(doctor.output).toMatch(/^(Checking the \w+\n)?playwright-pool: interrupted\n$/);
+  silent.closeAllConnections();
 });
 
 test('a suite that Playwright cannot read is an error with its reason alone', async ({ cli }, testInfo) => {
@@ -137,7 +171,7 @@ test('a suite that Playwright cannot read is an error with its reason alone', as
   }
 });
 
-test('a Playwright that is too old, and a clock that differs, are named', async ({ cli }, testInfo) => {
+test('a Node and a Playwright that are too old, a clock that differs and a full disk are named', async ({ cli }, testInfo) => {
   await using late = createServer((_, answer) => {
     answer.writeHead(200, { 'content-type': 'application/json', date: new Date(Date.now() - 7_200_000).toUTCString() }).end('[]');
   });
@@ -145,10 +179,18 @@ test('a Playwright that is too old, and a clock that differs, are named', async 
   const cwd = testInfo.outputPath('project');
   await mkdir(path.join(cwd, 'node_modules/@playwright/test'), { recursive: true });
   await writeFile(path.join(cwd, 'node_modules/@playwright/test/package.json'), '{ "version": "1.60.9" }');
-  const env = { PLAYWRIGHT_POOL_BASE_URL: `http://127.0.0.1:${(late.address() as AddressInfo).port}` };
+  await writeFile(path.join(cwd, 'old-node.cjs'), `Object.defineProperty(process, 'version', { value: 'v20.18.3' });`);
+  const env = {
+    PLAYWRIGHT_POOL_BASE_URL: `http://127.0.0.1:${(late.address() as AddressInfo).port}`,
+    NODE_OPTIONS: `--require ${path.join(cwd, 'old-node.cjs')}`,
+    // Nothing has room there.
+    PLAYWRIGHT_POOL_DATA_DIR: '/proc/pool/data',
+  };
   const { code, stdout } = await cli(['doctor'], { cwd, env });
   expect(code).toBe(1);
+  expect(stdout).toContain('FAILURE Node: v20.18.3; ');
   expect(stdout).toContain('FAILURE Playwright: @playwright/test 1.60.9; ');
+  if (process.platform === 'linux') expect(stdout).toContain('warning disk: 0 B free at /proc\n');
   expect(stdout).toMatch(/warning clock: that of the service and this machine's differ by 7\d{3} s/);
 });
 

@@ -4,7 +4,8 @@ test('a key is created, used, rotated and deleted', async ({ cli }) => {
   const created = await cli(['keys', 'create', 'ci', '--days', '90']);
   expect(created).toMatchObject({ code: 0, stderr: expect.stringContaining('shown this once') });
   const key = created.stdout.trim();
-  const listed = await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: key } });
+  // As a secret of a CI may end.
+  const listed = await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: created.stdout } });
   expect(listed.stdout).toMatch(/^NAME +ID +KEY +PROJECT +CREATED +EXPIRES\nci .* \S+Z +\S+Z\n/);
   expect(listed.stdout).not.toContain(key);
 
@@ -34,11 +35,12 @@ test('a key that would expire at once is refused, and not made one that never ex
 test('a project is created, worked in and deleted', async ({ cli }) => {
   const { id } = JSON.parse((await cli(['projects', 'create', 'checkout', '--json'])).stdout) as { id: string };
   expect((await cli(['projects', 'list'])).stdout).toMatch(new RegExp(`checkout +${id} +active `));
-  const env = { PLAYWRIGHT_POOL_PROJECT: id };
+  const env = { PLAYWRIGHT_POOL_PROJECT: `${id}\n` };
   expect(await cli(['pools', 'create', 'ci'], { env })).toMatchObject({ code: 0 });
   expect((await cli(['pools', 'list'])).stdout).toBe('There are no pools.\n');
   const created = await cli(['keys', 'create', 'checkout', '--project', id, '--json']);
   const key = JSON.parse(created.stdout) as { id: string; key: string };
+  expect((await cli(['keys', 'list'])).stdout).toMatch(/\ncheckout +\w+ +\S+ +checkout +\S+Z +never\n/);
   expect((await cli(['pools', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: key.key } })).stdout).toMatch(/\nci +\w+ +1 /);
   expect(await cli(['projects', 'delete', id])).toMatchObject({ code: 2, stderr: expect.stringContaining('confirm with --yes') });
   expect(await cli(['projects', 'delete', id, '--yes'])).toMatchObject({ code: 1, stderr: expect.stringContaining('pool') });

@@ -1,33 +1,13 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expectNoProcessWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';
-import { expect, test as base } from './commands.ts';
+import { expect, test } from './commands.ts';
 
 const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
-
-type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
-
-/** `answering` starts a service that answers so, and returns the environment that names it. */
-const test = base.extend<{ answering: (answer: Answer) => Promise<Record<string, string>> }>({
-  answering: async ({ temporary }, use) => {
-    const servers: ReturnType<typeof createServer>[] = [];
-    await use(async (answer) => {
-      const server = createServer((...exchange) => void answer(...exchange));
-      servers.push(server);
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      return { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: 'key', TMPDIR: temporary };
-    });
-    for (const server of servers) server.close().closeAllConnections();
-  },
-});
 
 test('an output that has no room is a failure', () => {
   for (const args of [['call'], ['call', 'browsers.create', '--describe'], ['--version'], ['profile', 'diff', '--help']]) {

@@ -7,6 +7,8 @@ test('a pool is created, listed, changed, flushed and deleted', async ({ cli, se
     code: 0,
     stdout: expect.stringMatching(/^Created the pool ci \(\w+\)\.\n$/),
   });
+  const { browser_pool_config } = (await service.call('GET', '/browser_pools/ci')).body;
+  expect(browser_pool_config).toMatchObject({ timeout_seconds: 120, profile: { name: 'ann' } });
   expect((await cli(['pools', 'list'])).stdout).toMatch(/^NAME +ID +SIZE +AVAILABLE +LEASED +CREATED\nci +\w+ +1 /);
   const { body: leased } = await service.call('POST', '/browser_pools/ci/acquire', {});
   await service.call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: true });
@@ -21,6 +23,8 @@ test('a pool is created, listed, changed, flushed and deleted', async ({ cli, se
   expect(fresh.session_id).not.toBe(leased.session_id);
   await expect.poll(async () => (await service.call('GET', '/browser_pools/large')).body.available_count).toBe(1);
   expect(await cli(['pools', 'flush', 'large'])).toMatchObject({ code: 0, stdout: 'Flushed the pool large.\n' });
+  const cleared = JSON.parse((await cli(['pools', 'update', 'large', '--profile', '', '--json'])).stdout);
+  expect(cleared.browser_pool_config.profile).toBeUndefined();
   expect(await cli(['pools', 'delete', 'large'])).toMatchObject({ code: 2, stderr: expect.stringContaining('confirm with --yes') });
   expect(await cli(['pools', 'delete', 'large', '--yes'])).toMatchObject({ code: 1, stderr: expect.stringContaining('409') });
   expect(await cli(['pools', 'delete', 'large', '--force', '--yes'])).toMatchObject({ code: 0, stdout: 'Deleted the pool large.\n' });
@@ -66,4 +70,22 @@ test('a session is listed without its links, shown by its link, and ended', asyn
   });
   expect(await cli(['sessions', 'kill', 'checkout'])).toMatchObject({ code: 1, stderr: expect.stringContaining('checkout') });
   expect((await cli(['sessions', 'list', '--status', 'deleted'])).stdout).toContain('checkout');
+});
+
+test('a session is listed with its pool and profile, and has no link where the service offers no live view', async ({ answering, cli }) => {
+  const [first, second] = [
+    { session_id: 'first', created_at: 'now', pool: { id: 'p', name: 'ci' }, profile: { id: 'q', name: 'ann' } },
+    { session_id: 'second', created_at: 'now', pool: { id: 'p' } },
+  ];
+  const env = await answering(({ url }, response) => {
+    const body = url!.startsWith('/browsers/') ? first : [first, second];
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
+  });
+  expect((await cli(['sessions', 'list'], { env })).stdout.split('\n').slice(1)).toEqual([
+    'first         ci    ann      now',
+    'second        p              now',
+    '',
+  ]);
+  const stderr = 'playwright-pool: the service offers no live view of first\n';
+  expect(await cli(['sessions', 'open', 'first', '--print'], { env })).toEqual({ code: 1, stdout: '', stderr });
 });

@@ -23,6 +23,10 @@ test('profiles, archives and directories are compared, and values are shown only
   expect(text.stdout).toContain(`local storage\n  ~ ${origin} login  8 characters #`);
   const json = await run(['diff', './before', 'ann', '--json']);
   expect(text.stdout + json.stdout).not.toContain('secret');
+  // One output has the same mark for equal values, and each output has marks of its own.
+  const [cookie, item] = [JSON.parse(json.stdout).cookies.changed[0].after, JSON.parse(json.stdout).local_storage.changed[0].after];
+  expect(cookie.mark).toBe(item.mark);
+  expect(text.stdout).not.toContain(item.mark);
   expect(JSON.parse(json.stdout)).toMatchObject({
     equal: false,
     local_storage: { ...nothing, changed: [{ key: `${origin} login`, before: masked(8), after: masked(9) }] },
@@ -53,6 +57,8 @@ test('local storage is found in the log and in the compressed tables of LevelDB'
       await page.goto(`${origin}/`);
       await page.evaluate((round) => localStorage.setItem(`${round}\n`, 'ü'.repeat(20_000)), round);
     }
+    const cookie = { name: 'login', value: round, domain: 'a.test', path: '/', secure: true, sameSite: 'None', expires: 2e9 } as const;
+    if (round === 'second') await context.addCookies([cookie, { ...cookie, httpOnly: true, partitionKey: 'https://example.com' }]);
     await context.close();
   }
   // As a compaction leaves it when it is cut off.
@@ -66,6 +72,10 @@ test('local storage is found in the log and in the compressed tables of LevelDB'
   await writeFile(join(tables, '999999.ldb'), '');
   await mkdir(testInfo.outputPath('empty'));
   const { stdout } = await run(['diff', './empty', './user-data', '--json', '--show-values']);
+  expect(JSON.parse(stdout).cookies.added).toMatchObject([
+    { key: 'login a.test/', value: 'second', attributes: expect.stringMatching(/^expires 20\S+, Secure, SameSite=None$/) },
+    { key: 'login a.test/ in https://example.com', attributes: expect.stringMatching(/^expires 20\S+, HttpOnly, Secure, SameSite=None$/) },
+  ]);
   const { added } = JSON.parse(stdout).local_storage as { added: { key: string; value: string }[] };
   expect(added.map(({ key }) => key)).toEqual([
     `${origins[0]} first\n`,
@@ -82,10 +92,14 @@ test('preferences and extensions are compared', async ({ run }, testInfo) => {
     const profile = testInfo.outputPath(name, 'Default');
     await mkdir(profile, { recursive: true });
     await writeFile(join(profile, 'Preferences'), JSON.stringify(preferences));
+    // What Chromium was loading, and an extension that is not there any more.
+    await mkdir(join(profile, 'Extensions/Temp/new'), { recursive: true });
+    await mkdir(join(profile, 'Extensions', 'o'.repeat(32)), { recursive: true });
+    await writeFile(join(profile, 'Secure Preferences'), JSON.stringify({ secure: name, protection: { macs: { homepage: name } } }));
     if (version === undefined) return;
     const extension = join(profile, 'Extensions', id, `${version}_0`);
     await mkdir(extension, { recursive: true });
-    await writeFile(join(extension, 'manifest.json'), JSON.stringify({ name: 'Notes', version }));
+    await writeFile(join(extension, 'manifest.json'), `\uFEFF${JSON.stringify({ name: 'Notes', version })}`);
   };
   const settings = { ['p'.repeat(32)]: { location: 4, path: '/notes' }, [id]: { location: 1, path: 'unused' } };
   await userData('one', { homepage: 'https://a.test', browser: { clear: [1, 2] }, extensions: { settings } });
@@ -99,7 +113,10 @@ test('preferences and extensions are compared', async ({ run }, testInfo) => {
     preferences: {
       added: [{ key: 'browser.dark', value: 'true' }],
       removed: [],
-      changed: [{ key: 'homepage', before: { value: '"https://a.test"' }, after: { value: '"https://b.test"' } }],
+      changed: [
+        { key: 'homepage', before: { value: '"https://a.test"' }, after: { value: '"https://b.test"' } },
+        { key: 'secure', before: { value: '"one"' }, after: { value: '"two"' } },
+      ],
     },
     extensions: {
       ...nothing,

@@ -172,7 +172,8 @@ test('wrong arguments exit with 2 and say where help is, and each help has examp
   for (const args of [['create'], ['download', 'ann', '--format', 'zip'], ['unpack', 'a'], ['list', '--nonsense'], ['nonsense'], []]) {
     expect((await run(args)).code, args.join(' ')).toBe(2);
   }
-  expect((await run(['list', '--data-dir', 'a', '--base-url', 'http://b'])).stderr).toMatch(/cannot be used with/);
+  for (const other of ['--base-url', '--api-key'])
+    expect((await run(['list', '--data-dir', 'a', other, 'http://b'])).stderr).toMatch(/cannot be used with/);
   expect((await run(['create'])).stderr).toContain('(playwright-pool profile create --help says more)');
   for (const command of ['list', 'create', 'download', 'unpack', 'open', 'diff', 'delete']) {
     const { code, stdout } = await run([command, '--help']);

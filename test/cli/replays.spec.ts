@@ -35,6 +35,7 @@ test('a recording is listed, downloaded and shown by its link', async ({ cli, se
   expect(JSON.parse(listed.stdout)).toMatchObject([{ replay_id: replay.replay_id }]);
   expect(listed.stdout).not.toContain('replay_view_url');
   expect((await cli(['replays', 'open', id, '--print'])).stdout).toBe(`${replay.replay_view_url}\n`);
+  expect(JSON.parse((await cli(['replays', 'open', id, '--json'])).stdout)).toEqual({ url: replay.replay_view_url });
   expect(await cli(['replays', 'open', id, 'none', '--print'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('no recording none'),
@@ -83,4 +84,23 @@ test('the link is printed where nothing opens it', async ({ cli, service }, test
 test('a recording of an unknown session or id is an error', async ({ cli }) => {
   expect(await cli(['replays', 'list', 'none'])).toMatchObject({ code: 1, stderr: expect.stringContaining('none') });
   expect(await cli(['replays', 'download', 'none', 'none'])).toMatchObject({ code: 1 });
+});
+
+test('the newest recording is shown unless another is named, and a video that is being written is waited for', async ({
+  answering,
+  cli,
+}, testInfo) => {
+  const replays = ['old', 'new'].map((replay_id) => ({ replay_id, replay_view_url: `http://${replay_id}` }));
+  let downloads = 0;
+  const env = await answering(({ url }, response) => {
+    if (!url!.startsWith('/browsers/s/replays/'))
+      return response.setHeader('content-type', 'application/json').end(JSON.stringify(url!.startsWith('/browsers/s/') ? replays : []));
+    if (downloads++ === 0) return response.writeHead(202).end();
+    return response.setHeader('content-type', 'video/webm').end('video');
+  });
+  expect((await cli(['replays', 'open', 's', '--print'], { env })).stdout).toBe('http://new\n');
+  expect((await cli(['replays', 'open', 's', 'old', '--print'], { env })).stdout).toBe('http://old\n');
+  expect((await cli(['replays', 'open', 'empty'], { env })).stderr).toBe('playwright-pool: the session empty has no recordings\n');
+  expect((await cli(['replays', 'download', 's', 'new'], { env })).stdout).toBe(`Wrote ${testInfo.outputPath('new.webm')} (5 B).\n`);
+  expect(downloads).toBe(2);
 });
