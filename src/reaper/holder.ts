@@ -124,6 +124,13 @@ export async function tryConnect(path: string): Promise<Socket | undefined> {
   }
 }
 
+/** Whether a reaper answers in a run's directory. */
+export async function reaperAnswers(directory: string): Promise<boolean> {
+  const socket = await tryConnect(reaperSocket(directory));
+  socket?.destroy();
+  return socket !== undefined;
+}
+
 /** The reaper outlives its parent and needs no secret of it: the credentials come over its socket. */
 function reaperEnvironment(): NodeJS.ProcessEnv {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'NODE_EXTRA_CA_CERTS'];

@@ -107,8 +107,7 @@ export class Reaper {
   async #release(entry: LedgerEntry): Promise<boolean> {
     const service = this.#services.get(placeOf(entry.service));
     if (!service) return hasEnded(entry.service);
-    const { createClient } = await loadClient();
-    await using client = createClient({ ...service, callTimeout });
+    await using client = await openClient(service);
     for (let attempt = 1; attempt <= releaseAttempts && !hasEnded(entry.service);) {
       try {
         if (await endLease(client, entry)) return true;
@@ -123,8 +122,7 @@ export class Reaper {
   async #flush(): Promise<void> {
     for (const { pool, service } of this.#toFlush.values()) {
       if (hasEnded(service)) continue;
-      const { createClient } = await loadClient();
-      await using client = createClient({ ...service, callTimeout });
+      await using client = await openClient(service);
       // The service may be gone together with the runner, and its idle browsers with it.
       await client.browserPools.flush(pool).catch(() => undefined);
     }
@@ -145,6 +143,7 @@ function placeOf({ baseURL, projectId = '' }: LeasedFrom): string {
 }
 
 /** Loaded when there is something to give back: the workers wait for the reaper's start, and most runs leave it nothing to do. */
-function loadClient() {
-  return import('../client/index.ts');
+async function openClient(service: Hello['service']): Promise<Client> {
+  const { createClient } = await import('../client/index.ts');
+  return createClient({ ...service, callTimeout });
 }
