@@ -193,7 +193,7 @@ class EncoderPage {
     const { targetId } = await cdp.send('Target.createTarget', { url }, { signal });
     const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true }, { signal });
     const evaluate = (expression: string, returnByValue: boolean) =>
-      cdp.send('Runtime.evaluate', { expression, awaitPromise: false, returnByValue, userGesture: false }, { sessionId, signal });
+      cdp.send('Runtime.evaluate', { expression, returnByValue }, { sessionId, signal });
     const isLoaded = async () => {
       const { result } = await evaluate(`isSecureContext && document.readyState === 'complete'`, true);
       return result.value === true;
