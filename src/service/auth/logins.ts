@@ -161,12 +161,8 @@ export class Logins {
     const { credential, saveCredentials } = settings;
     const isNew = Object.keys(entered).length > 0 || ssoProvider !== undefined;
     if (saveCredentials && isNew && (!credential || 'name' in credential)) {
-      const name = credentials.save(projectId, {
-        name: credential?.name ?? `${profileName} ${domain}`,
-        domain,
-        values: entered,
-        ssoProvider,
-      });
+      const name = credential?.name ?? `${profileName} ${domain}`;
+      credentials.save(projectId, { name, domain, values: entered, ssoProvider });
       settings.credential = { name };
     }
     records.change(id, { status: 'AUTHENTICATED', postLoginUrl: url, needs, settings });
