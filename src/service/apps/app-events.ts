@@ -43,7 +43,7 @@ export async function* appEvents<S extends AppState>(options: {
       continue;
     }
     if (isTerminal) return;
-    if (!(await logs.change(source.deploymentId, heartbeatMs, signal)) && !signal.aborted) {
+    if (!(await logs.followers.change(source.deploymentId, heartbeatMs, signal)) && !signal.aborted) {
       yield { event: 'sse_heartbeat', timestamp: timestamp(), message: 'nothing new' };
     }
   }

@@ -187,7 +187,7 @@ export class Deployments {
   #change(id: string, changes: Partial<Omit<DeploymentRecord, 'id' | 'envVars'>>): void {
     const { records, logs, clock } = this.#options;
     records.change(id, { ...changes, updatedAt: clock.now() });
-    logs.tell(id);
+    logs.followers.tell(id);
   }
 
   async #hasEntrypoint({ id, entrypoint }: DeploymentRecord): Promise<boolean> {

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import type { CanReauthReason } from '../../contract/auth-connections.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
+import { Followers } from '../followers.ts';
 import { sameToken } from '../id.ts';
 import { canReauth } from './can-reauth.ts';
 import type { ConnectionRecord, ConnectionRecords } from './connection-record.ts';
 import { type LoggedIn, LoginFailure } from './converse.ts';
 import { LoginFlow, type FlowState } from './flow.ts';
 import { flowEntry, recordOf } from './flow-record.ts';
-import { Followers } from './followers.ts';
 import { LoginSession, type LoginSessionMeans } from './login-session.ts';
 import type { LoginCredentials, StoredLogin } from './stored-login.ts';
 
