@@ -201,7 +201,7 @@ export class Deployments {
   }
 
   async #removeFiles(id: string): Promise<void> {
-    await removeTree(path.join(this.#options.directory, id)).catch(() => {});
+    await removeTree(this.#options.launcher.directoryOf(id)).catch(() => {});
   }
 }
 
