@@ -3,11 +3,9 @@ import type { BrowserPool, PoolCreate, PoolUpdate } from '../../contract/browser
 import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
-import type { PoolConfig } from './pool-config.ts';
-import { currentProfileId, newPoolConfig, updatedPoolConfig } from './pool-config.ts';
+import { currentProfileId, newPoolConfig, updatedPoolConfig, type PoolConfig } from './pool-config.ts';
 import { Pool } from './pool.ts';
-import type { Surroundings } from './session-settings.ts';
-import { sessionSettings } from './session-settings.ts';
+import { sessionSettings, type Surroundings } from './session-settings.ts';
 import type { Sessions } from './sessions.ts';
 
 /** `createdAt` in ms since the epoch. */
