@@ -71,6 +71,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
     may: [
       '../../contract/errors.ts',
       'type:../../contract/files.ts',
+      '../built-file.ts',
       '../clock.ts',
       '../remove-tree.ts',
       '../../archive/index.ts',
@@ -154,6 +155,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
       '../../contract/errors.ts',
       '../../contract/since.ts',
       'type:../../contract/deployments.ts',
+      '../built-file.ts',
       '../clock.ts',
       '../followers.ts',
       '../passed-on.ts',

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Duplex, Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { builtFile } from '../built-file.ts';
 import { killGroup } from '../process-group.ts';
 import { appReport, type AppReport, type AppTask } from './app-report.ts';
 import { LogLines } from './log-lines.ts';
@@ -60,7 +60,7 @@ export class AppProcess {
 
   async #run({ task, directory, environment, mark }: AppProcessOptions): Promise<AppEnding> {
     try {
-      const child = spawn(process.execPath, [`--max-old-space-size=${heapMiB}`, runnerFile()], {
+      const child = spawn(process.execPath, [`--max-old-space-size=${heapMiB}`, builtFile('apps/runner.js')], {
         cwd: directory,
         detached: process.platform !== 'win32',
         env: { ...environment, [markVariable]: mark },
@@ -153,10 +153,4 @@ function parsedReport(line: string): AppReport | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Processes run from the built package; sources are imported directly in this repository's own tests only. */
-function runnerFile(): string {
-  const built = import.meta.url.endsWith('.ts') ? '../../../dist/src/service/apps/runner.js' : './runner.js';
-  return fileURLToPath(new URL(built, import.meta.url));
 }
