@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { Followers } from '../followers.ts';
 
@@ -71,7 +71,7 @@ export class AppLogs {
     await before;
     const startedAt = performance.now();
     this.#write(source, messages);
-    await setTimeout(performance.now() - startedAt);
+    await sleep(performance.now() - startedAt);
   }
 
   #write(source: LogSource, messages: string[]): void {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Libsql from 'libsql';
 import { OperationError } from '../../contract/errors.ts';
 import { errorCode } from '../system-error.ts';
@@ -36,7 +36,7 @@ export async function openDatabase(file?: string): Promise<Database> {
       closeDatabase(database);
       if (errorCode(error) !== 'SQLITE_BUSY') throw error;
       if (attempt === 5) throw new DatabaseInUseError(`the database ${file} is in use by another service`);
-      await setTimeout(10 + Math.random() * 40);
+      await sleep(10 + Math.random() * 40);
     }
   }
 }
