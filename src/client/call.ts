@@ -41,7 +41,7 @@ async function performInTime(settings: Settings, call: Call, read: Reader): Prom
 const partSize = 1024 * 1024;
 
 async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise<Answer> {
-  const { method, path, timeout, pauseLimit } = call;
+  const { method, path, pauseLimit } = call;
   const { body, length } = encodedBody(call, deadline);
   deadline.start();
   try {
@@ -57,7 +57,7 @@ async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise
       bodyTimeout: pauseLimit,
     });
   } catch (error) {
-    throw transportError(error, call, timeout);
+    throw transportError(error, call);
   } finally {
     deadline.pause();
   }

@@ -51,7 +51,7 @@ async function readJSON(answer: Answer, call: Call, apiKey: string): Promise<unk
   try {
     json = await answer.body.text();
   } catch (error) {
-    throw transportError(error, call, call.timeout);
+    throw transportError(error, call);
   }
   try {
     return JSON.parse(json);
@@ -79,7 +79,7 @@ function tokenPage(items: unknown, answer: Answer, call: Call): TokenPage<unknow
 function readBytes(answer: Answer, call: Call, deadline: Deadline): Bytes {
   const { body } = answer;
   const stream = new PassThrough({ highWaterMark: 64 * 1024 });
-  body.on('error', (error) => stream.destroy(deadline.aborted ? error : transportError(error, call, call.timeout)));
+  body.on('error', (error) => stream.destroy(deadline.aborted ? error : transportError(error, call)));
   // Without a listener an answer that nobody reads yet would end the process when it breaks off.
   stream.on('error', () => {});
   stream.on('close', () => {

@@ -2,8 +2,8 @@ import { errors as undiciErrors } from 'undici';
 import { type CallName, CallTimeoutError, ConnectionError } from './errors.ts';
 
 /** Turns what undici rejects with into this family. */
-export function transportError(error: unknown, call: CallName, timeout: number): Error {
-  if (error instanceof undiciErrors.BodyTimeoutError) return new CallTimeoutError(call, timeout, 'more of the answer');
+export function transportError(error: unknown, call: CallName & { readonly timeout: number }): Error {
+  if (error instanceof undiciErrors.BodyTimeoutError) return new CallTimeoutError(call, call.timeout, 'more of the answer');
   if (error instanceof undiciErrors.InvalidArgumentError) return new TypeError(`${error.message} (${call.method} ${call.url})`);
   // A parse error carries the bytes that it could not read, in which a broken peer may echo the API key.
   const cause = error instanceof undiciErrors.HTTPParserError ? undefined : error;

@@ -207,9 +207,8 @@ const loginAnswer = z.looseObject({
   live_view_url: z.string().optional(),
 });
 
-const largestValue = 10_000;
 const values = z
-  .record(z.string().min(1).max(1000), z.string().max(largestValue))
+  .record(z.string().min(1).max(1000), z.string().max(10_000))
   .refine((map) => Object.keys(map).length <= 100, 'must have at most 100 entries');
 
 /** The answer to what a login asks. */
@@ -238,7 +237,7 @@ const stateEvent = z.looseObject({
   flow_step: flowStep,
   flow_type: flowType.optional(),
   post_login_url: z.string().optional(),
-  ...optional(asked),
+  ...z.object(asked).partial().shape,
 });
 
 const authConnectionEvent = z.discriminatedUnion('event', [stateEvent, errorEvent, heartbeatEvent]);
@@ -357,11 +356,5 @@ export const authConnections = {
 function nullable<T extends Record<string, z.ZodType>>(shape: T) {
   return Object.fromEntries(Object.entries(shape).map(([key, schema]) => [key, schema.nullable().optional()])) as {
     [K in keyof T]: z.ZodOptional<z.ZodNullable<T[K]>>;
-  };
-}
-
-function optional<T extends Record<string, z.ZodType>>(shape: T) {
-  return Object.fromEntries(Object.entries(shape).map(([key, schema]) => [key, schema.optional()])) as {
-    [K in keyof T]: z.ZodOptional<T[K]>;
   };
 }

@@ -53,7 +53,7 @@ export type Octets = { readonly kind: 'octets'; readonly mediaType: string; read
 export type Multipart<S extends z.ZodObject = z.ZodObject> = { readonly kind: 'multipart'; readonly schema: S; readonly plain?: string };
 export type Empty = { readonly kind: 'empty' };
 export type Json<S extends z.ZodType = z.ZodType> = { readonly kind: 'json'; readonly schema: S };
-/** A JSON array that is one page of a longer list; the paging travels in headers (pagination.ts). */
+/** A JSON array that is one page of a longer list; the paging travels in headers (headers.ts). */
 export type List<S extends z.ZodType = z.ZodType> = { readonly kind: 'list'; readonly item: S };
 /** A JSON array that is one page of a longer list, whose next page is asked for by a token. */
 export type TokenList<S extends z.ZodType = z.ZodType> = { readonly kind: 'token_list'; readonly item: S };

@@ -6,7 +6,7 @@ export const name = z.string().regex(/^[a-zA-Z0-9._-]{1,255}$/, 'must be 1 to 25
 /** As `name`, and the empty string, which stands for "no name" on updates. */
 export const nameOrEmpty = z.literal('').or(name);
 
-/** What people call projects and API keys. */
+/** What people call projects, API keys, credentials, credential providers and proxies. */
 export const label = z
   .string()
   .refine((text) => text !== '' && Array.from(text).length <= 255, 'must have 1 to 255 characters')

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { reaperSocket, tryConnect } from './holder.ts';
+import { reaperAnswers } from './holder.ts';
 import { isAlive } from './is-alive.ts';
 import { Ledger, runnerOf, workerOf } from './ledger.ts';
 
@@ -34,7 +34,5 @@ export async function abandonedRuns(ownDirectory: string): Promise<AbandonedRun[
 export async function isAbandoned(directory: string): Promise<boolean> {
   const runner = runnerOf(directory);
   if (runner === undefined || isAlive(runner) || new Ledger(directory).open().some((entry) => isAlive(workerOf(entry)))) return false;
-  const socket = await tryConnect(reaperSocket(directory));
-  socket?.destroy();
-  return socket === undefined;
+  return !(await reaperAnswers(directory));
 }

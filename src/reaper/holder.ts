@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { statSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { LeasedFrom, LedgerEntry } from './ledger.ts';
 
 /** How long a reaper may take to listen before another one is started, in milliseconds. */
@@ -83,7 +83,7 @@ export async function connectReaper(options: {
     if (socket) return new ReaperConnection(socket);
     if (options.signal.aborted) throw new Error(`The reaper that gives leases back did not start (${options.reaper})`);
     if (isFirstToStart(options.directory)) startReaper(options);
-    await delay(10);
+    await sleep(10);
   }
 }
 
@@ -122,6 +122,13 @@ export async function tryConnect(path: string): Promise<Socket | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** Whether a reaper answers in a run's directory. */
+export async function reaperAnswers(directory: string): Promise<boolean> {
+  const socket = await tryConnect(reaperSocket(directory));
+  socket?.destroy();
+  return socket !== undefined;
 }
 
 /** The reaper outlives its parent and needs no secret of it: the credentials come over its socket. */

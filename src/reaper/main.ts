@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { Ledger } from './ledger.ts';
 import { Reaper } from './reaper.ts';
-import { reaperSocket, tryConnect } from './holder.ts';
+import { reaperAnswers, reaperSocket } from './holder.ts';
 
 // The reaper's process: `node main.js <run directory> <runner pid>`. Exactly one of those that a run's workers start stays.
 
@@ -11,26 +11,20 @@ if (!directory || !runnerPid) throw new Error('usage: main.js <run directory> <r
 // A closed terminal and Ctrl+C end the run, and the reaper after it.
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
 
-const path = reaperSocket(directory);
 const reaper = new Reaper(new Ledger(directory));
-if (await listens(reaper)) await reaper.watch(Number(runnerPid));
+if (await listens(reaper, directory)) await reaper.watch(Number(runnerPid));
 process.exit(0);
 
-async function listens(reaper: Reaper): Promise<boolean> {
+async function listens(reaper: Reaper, directory: string): Promise<boolean> {
+  const path = reaperSocket(directory);
   try {
     await reaper.listen(path);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
   }
-  if (await answers()) return false;
+  if (await reaperAnswers(directory)) return false;
   // The socket of a reaper that was killed.
   rmSync(path, { force: true });
-  return listens(reaper);
-}
-
-async function answers(): Promise<boolean> {
-  const socket = await tryConnect(path);
-  socket?.destroy();
-  return socket !== undefined;
+  return listens(reaper, directory);
 }

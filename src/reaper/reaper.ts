@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../client/index.ts';
 import { abandonedRuns, isAbandoned } from './abandoned.ts';
 import type { Hello, Message } from './holder.ts';
@@ -42,9 +42,9 @@ export class Reaper {
 
   /** Ends when the runner and its workers are gone and their leases are given back. */
   async watch(runnerPid: number): Promise<void> {
-    while (isAlive(runnerPid)) await delay(runnerPoll);
+    while (isAlive(runnerPid)) await sleep(runnerPoll);
     const deadline = performance.now() + workerGrace;
-    while (this.#holders.size > 0 && performance.now() < deadline) await delay(50);
+    while (this.#holders.size > 0 && performance.now() < deadline) await sleep(50);
     this.#server.close();
     for (const entry of this.#ledger.open()) this.#startRelease(entry);
     await Promise.all([...this.#releasing.values(), ...this.#sweeping]);
@@ -107,14 +107,13 @@ export class Reaper {
   async #release(entry: LedgerEntry): Promise<boolean> {
     const service = this.#services.get(placeOf(entry.service));
     if (!service) return hasEnded(entry.service);
-    const { createClient } = await loadClient();
-    await using client = createClient({ ...service, callTimeout });
+    await using client = await openClient(service);
     for (let attempt = 1; attempt <= releaseAttempts && !hasEnded(entry.service);) {
       try {
         if (await endLease(client, entry)) return true;
-        await delay(lookAgainAfter);
+        await sleep(lookAgainAfter);
       } catch {
-        await delay(200 * 2 ** attempt++);
+        await sleep(200 * 2 ** attempt++);
       }
     }
     return hasEnded(entry.service);
@@ -123,8 +122,7 @@ export class Reaper {
   async #flush(): Promise<void> {
     for (const { pool, service } of this.#toFlush.values()) {
       if (hasEnded(service)) continue;
-      const { createClient } = await loadClient();
-      await using client = createClient({ ...service, callTimeout });
+      await using client = await openClient(service);
       // The service may be gone together with the runner, and its idle browsers with it.
       await client.browserPools.flush(pool).catch(() => undefined);
     }
@@ -145,6 +143,7 @@ function placeOf({ baseURL, projectId = '' }: LeasedFrom): string {
 }
 
 /** Loaded when there is something to give back: the workers wait for the reaper's start, and most runs leave it nothing to do. */
-function loadClient() {
-  return import('../client/index.ts');
+async function openClient(service: Hello['service']): Promise<Client> {
+  const { createClient } = await import('../client/index.ts');
+  return createClient({ ...service, callTimeout });
 }

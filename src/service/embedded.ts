@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DataDirectoryInUseError } from './data-directory.ts';
 import { addUser } from './join-service.ts';
 import { runServiceProcess } from './service-process.ts';
@@ -33,7 +33,7 @@ async function runOrJoin(dataDirectory: string, userPid: number): Promise<void> 
         process.exit(1);
       }
     }
-    await setTimeout(100);
+    await sleep(100);
   }
 }
 

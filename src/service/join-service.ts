@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { builtFile } from './built-file.ts';
 import { cannotBeWritten, makeDataDirectory, readServiceRecord, type ServiceRecord } from './data-directory.ts';
 import { isRunning } from './is-running.ts';
 import { errorCode } from './system-error.ts';
@@ -119,7 +119,7 @@ async function startEmbeddedService(options: {
     const logStart = logSize > largestLog ? 0 : logSize;
     // A debugger's NODE_OPTIONS are meant for the tests: the service outlives them.
     const { NODE_OPTIONS: _, ...env } = process.env;
-    const child = spawn(process.execPath, [embeddedServiceFile(), dataDirectory, String(userPid)], {
+    const child = spawn(process.execPath, [builtFile('embedded.js'), dataDirectory, String(userPid)], {
       detached: true,
       cwd: dataDirectory,
       env,
@@ -156,10 +156,4 @@ async function firstLine(child: ChildProcess, signal: AbortSignal): Promise<void
       resolve();
     });
   });
-}
-
-/** Processes run from the built package; sources are imported directly in this repository's own tests only. */
-function embeddedServiceFile(): string {
-  const built = import.meta.url.endsWith('.ts') ? '../../dist/src/service/embedded.js' : './embedded.js';
-  return fileURLToPath(new URL(built, import.meta.url));
 }

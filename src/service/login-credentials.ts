@@ -44,12 +44,11 @@ export class StoredCredentials implements LoginCredentials {
     }
   }
 
-  save(projectId: string, login: Parameters<LoginCredentials['save']>[1]): string {
+  save(projectId: string, login: Parameters<LoginCredentials['save']>[1]): void {
     const { name, domain, values, ssoProvider } = login;
     const sso = ssoProvider !== undefined && { sso_provider: ssoProvider };
     if (this.look(projectId, { name }).exists) this.#credentials.update(projectId, name, { values, ...sso });
     else this.#credentials.create(projectId, { name, domain, values, ...sso });
-    return name;
   }
 
   async #inVault(selector: ProviderSelector, domain: string, signal: AbortSignal): Promise<StoredLogin | undefined> {

@@ -87,21 +87,22 @@ test('pools and profiles outlive the database connection', async ({}, testInfo) 
     extensions: [],
     chrome_policy: {},
   };
+  const { name: _, ...unnamed } = config;
   const first = await openTestDatabase(file);
-  new PoolStore(first).insert({ id: 'a', projectId, name: 'ci', config, createdAt: 5 });
-  new PoolStore(first).insert({ id: 'b', projectId, config: { ...config, size: 3 }, createdAt: 6 });
+  new PoolStore(first).insert({ id: 'a', projectId, config, createdAt: 5 });
+  new PoolStore(first).insert({ id: 'b', projectId, config: unnamed, createdAt: 6 });
   const profile = new ProfileStore(first, clock).create(projectId, 'ann');
   closeDatabase(first);
 
   const second = await openTestDatabase(file);
   const pools = new PoolStore(second);
   expect(pools.list()).toEqual([
-    { id: 'a', projectId, name: 'ci', config, createdAt: 5 },
-    { id: 'b', projectId, config: { ...config, size: 3 }, createdAt: 6 },
+    { id: 'a', projectId, config, createdAt: 5 },
+    { id: 'b', projectId, config: unnamed, createdAt: 6 },
   ]);
-  pools.update({ id: 'a', projectId, name: 'nightly', config: { ...config, name: 'nightly' }, createdAt: 5 });
+  pools.update('a', { ...config, name: 'nightly' });
   pools.delete('b');
-  expect(pools.list()).toEqual([{ id: 'a', projectId, name: 'nightly', config: { ...config, name: 'nightly' }, createdAt: 5 }]);
+  expect(pools.list()).toEqual([{ id: 'a', projectId, config: { ...config, name: 'nightly' }, createdAt: 5 }]);
   expect(new ProfileStore(second, clock).get(projectId, 'ann')).toEqual(profile);
   closeDatabase(second);
 });

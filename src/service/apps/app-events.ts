@@ -1,3 +1,5 @@
+import { sinceMicroseconds } from '../../contract/since.ts';
+import type { Clock } from '../clock.ts';
 import { logTimestamp, type AppLogs, type LogSource } from './app-logs.ts';
 
 /** What a stream of events says unless nothing else is to be said for so long. */
@@ -11,20 +13,21 @@ type LogEvent = { event: 'log'; timestamp: string; message: string };
 type Heartbeat = { event: 'sse_heartbeat'; timestamp: string; message: string };
 
 /**
- * The lines of a source from a time on, in microseconds since the epoch, then its state, then what comes, until the state is terminal or
- * `signal` aborts. Lines are read when they are asked for, so a reader that is slow, or reads nothing, holds nobody up.
+ * The lines of a source, all or those since a time, then its state, then what comes, until the state is terminal or `signal` aborts.
+ * Lines are read when they are asked for, so a reader that is slow, or reads nothing, holds nobody up.
  */
 export async function* appEvents<S extends AppState>(options: {
   logs: AppLogs;
   source: LogSource;
-  since: number;
+  /** As requests say it. */
+  since: string | undefined;
   state: () => S;
-  now: () => number;
+  clock: Clock;
   signal: AbortSignal;
 }): AsyncGenerator<LogEvent | Heartbeat | (S['events'][number] & { timestamp: string })> {
-  const { logs, source, signal } = options;
-  const timestamp = () => new Date(options.now()).toISOString();
-  let next = options.since;
+  const { logs, source, clock, signal } = options;
+  const timestamp = () => new Date(clock.now()).toISOString();
+  let next = sinceMicroseconds(options.since ?? '', clock.now()) ?? 0;
   let told = '';
   while (!signal.aborted) {
     // Before the lines, so that none that came before the end is missed.
@@ -43,7 +46,7 @@ export async function* appEvents<S extends AppState>(options: {
       continue;
     }
     if (isTerminal) return;
-    if (!(await logs.change(source.deploymentId, heartbeatMs, signal)) && !signal.aborted) {
+    if (!(await logs.followers.change(source.deploymentId, heartbeatMs, signal)) && !signal.aborted) {
       yield { event: 'sse_heartbeat', timestamp: timestamp(), message: 'nothing new' };
     }
   }

@@ -1,6 +1,6 @@
-import { EventEmitter } from 'node:events';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
+import { Followers } from '../followers.ts';
 
 /** Who wrote a line: a deployment, or one of its invocations. */
 export type LogSource = { deploymentId: string; invocationId?: string | undefined };
@@ -31,14 +31,16 @@ const trimmedNotice = `(older lines are gone: of a deployment's log about the la
 
 /** The logs of all applications. */
 export class AppLogs {
+  /** Who waits for a line or a change of a deployment. */
+  readonly followers: Followers;
   readonly #records: LogRecords;
   readonly #clock: Clock;
-  readonly #news = new EventEmitter().setMaxListeners(0);
   readonly #sizes = new Map<string, number>();
   #newest: number;
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   constructor(records: LogRecords, clock: Clock) {
+    this.followers = new Followers(clock);
     this.#records = records;
     this.#clock = clock;
     this.#newest = records.newest();
@@ -65,34 +67,11 @@ export class AppLogs {
     this.#sizes.clear();
   }
 
-  /** Tells those who wait for a deployment that something has changed. */
-  tell(deploymentId: string): void {
-    this.#news.emit(deploymentId);
-  }
-
-  /** Waits for a line or a change of a deployment, `ms` at most; whether there was one. */
-  async change(deploymentId: string, ms: number, signal: AbortSignal): Promise<boolean> {
-    if (signal.aborted) return false;
-    return await new Promise((resolve) => {
-      const settle = (changed: boolean) => {
-        cancel();
-        this.#news.off(deploymentId, hear);
-        signal.removeEventListener('abort', leave);
-        resolve(changed);
-      };
-      const hear = () => settle(true);
-      const leave = () => settle(false);
-      const cancel = this.#clock.after(ms, leave);
-      this.#news.on(deploymentId, hear);
-      signal.addEventListener('abort', leave);
-    });
-  }
-
   async #writeAfter(before: Promise<unknown>, source: LogSource, messages: string[]): Promise<void> {
     await before;
     const startedAt = performance.now();
     this.#write(source, messages);
-    await setTimeout(performance.now() - startedAt);
+    await sleep(performance.now() - startedAt);
   }
 
   #write(source: LogSource, messages: string[]): void {
@@ -107,7 +86,7 @@ export class AppLogs {
     let size = before + lines.reduce((sum, { message }) => sum + message.length + 64, 0);
     if (size > keptBytes) size -= this.#records.deleteOldest(deploymentId, 2 * batch, trimmedNotice);
     this.#sizes.set(deploymentId, size);
-    this.tell(deploymentId);
+    this.followers.tell(deploymentId);
   }
 }
 

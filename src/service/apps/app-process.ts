@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Duplex, Readable } from 'node:stream';
-import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { builtFile } from '../built-file.ts';
 import { killGroup } from '../process-group.ts';
 import { appReport, type AppReport, type AppTask } from './app-report.ts';
 import { LogLines } from './log-lines.ts';
@@ -60,7 +60,7 @@ export class AppProcess {
 
   async #run({ task, directory, environment, mark }: AppProcessOptions): Promise<AppEnding> {
     try {
-      const child = spawn(process.execPath, [`--max-old-space-size=${heapMiB}`, runnerFile()], {
+      const child = spawn(process.execPath, [`--max-old-space-size=${heapMiB}`, builtFile('apps/runner.js')], {
         cwd: directory,
         detached: process.platform !== 'win32',
         env: { ...environment, [markVariable]: mark },
@@ -93,7 +93,7 @@ export class AppProcess {
     // What it started ends with it, and lets go of its output.
     this.#kill();
     const drained = new AbortController();
-    await Promise.race([Promise.all([output, closed]), setTimeout(drainMs, undefined, { signal: drained.signal }).catch(() => {})]);
+    await Promise.race([Promise.all([output, closed]), sleep(drainMs, undefined, { signal: drained.signal }).catch(() => {})]);
     drained.abort();
     for (const stream of [stdout, stderr, channel, alive]) stream.destroy();
     await output;
@@ -130,7 +130,7 @@ export class AppProcess {
       this.#report = parsedReport(text.slice(0, end));
       text = '';
       if (!this.#report) return this.end('it wrote to the descriptor of the service something that is no report');
-      void setTimeout(lingerMs, undefined, { ref: false }).then(() => this.#kill());
+      void sleep(lingerMs, undefined, { ref: false }).then(() => this.#kill());
     });
   }
 
@@ -153,10 +153,4 @@ function parsedReport(line: string): AppReport | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Processes run from the built package; sources are imported directly in this repository's own tests only. */
-function runnerFile(): string {
-  const built = import.meta.url.endsWith('.ts') ? '../../../dist/src/service/apps/runner.js' : './runner.js';
-  return fileURLToPath(new URL(built, import.meta.url));
 }

@@ -187,7 +187,7 @@ export class Deployments {
   #change(id: string, changes: Partial<Omit<DeploymentRecord, 'id' | 'envVars'>>): void {
     const { records, logs, clock } = this.#options;
     records.change(id, { ...changes, updatedAt: clock.now() });
-    logs.tell(id);
+    logs.followers.tell(id);
   }
 
   async #hasEntrypoint({ id, entrypoint }: DeploymentRecord): Promise<boolean> {
@@ -201,7 +201,7 @@ export class Deployments {
   }
 
   async #removeFiles(id: string): Promise<void> {
-    await removeTree(path.join(this.#options.directory, id)).catch(() => {});
+    await removeTree(this.#options.launcher.directoryOf(id)).catch(() => {});
   }
 }
 

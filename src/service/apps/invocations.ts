@@ -185,7 +185,7 @@ export class Invocations {
     this.#runs.delete(id);
     const browsers = endBrowsers(id).catch(() => {});
     records.change(id, { status, output, statusReason, finishedAt: clock.now() });
-    logs.tell(record.deploymentId);
+    logs.followers.tell(record.deploymentId);
     await browsers;
   }
 
@@ -200,7 +200,7 @@ export class Invocations {
     try {
       using _slot = await slots.take(signal);
       records.change(id, { status: 'running', startedAt: clock.now() });
-      logs.tell(deployment.id);
+      logs.followers.tell(deployment.id);
       const context = { invocation_id: id, app_name, version, action_name };
       const action = { name: action_name, payload, context };
       const ending = await launcher.run({ deployment, invocationId: id, action, createdBy, timeoutSeconds, signal });

@@ -114,7 +114,7 @@ export class Acting {
 
   /** Calls a function on an element; `undefined` where that is gone. */
   async #call({ objectId, sessionId }: Element, functionDeclaration: string, argument?: string): Promise<unknown> {
-    const call = { objectId, functionDeclaration, arguments: [{ value: argument }], awaitPromise: false, returnByValue: true };
+    const call = { objectId, functionDeclaration, arguments: [{ value: argument }], returnByValue: true };
     try {
       const { result } = await this.#page.send('Runtime.callFunctionOn', call, sessionId);
       return result.value;

@@ -1,7 +1,7 @@
 import type { LoginNeed } from './connection-record.ts';
 import type { LoginForm, LoginInput, LoginState, MfaType } from './login-form.ts';
 import type { LoginPage } from './login-page.ts';
-import type { Prompt } from './prompt.ts';
+import { providerOf, type Prompt } from './prompt.ts';
 import { covers, keptValues, storedChoice, storedValues, type StoredLogin } from './stored-login.ts';
 
 /** What a login that succeeded tells. */
@@ -68,7 +68,7 @@ export async function converse({ page, stored, onSubmit, onRefused, ask }: Conve
     }
     const { input } = answer;
     const choice = form.choices.find(({ id }) => id === input.choice_id);
-    if (choice?.type === 'sso_provider') ssoProvider = choice.provider ?? choice.label.toLowerCase();
+    if (choice?.type === 'sso_provider') ssoProvider = providerOf(choice);
     mfaType = choice?.mfa_type ?? mfaType;
     for (const need of needsOf(form, input, mfaType, own !== undefined)) needs.add(need);
     if (!own) Object.assign(entered, keptValues(form, input));

@@ -1,6 +1,6 @@
 import { choicesOf } from './choices.ts';
 import { entriesOf, fieldOf, type Entry } from './fields.ts';
-import { contextOf, loginGroup, saidIn } from './login-group.ts';
+import { contextOf, loginGroup, saidIn, saysSubmit } from './login-group.ts';
 import type { LoginChoice, LoginField, LoginForm } from './login-form.ts';
 import type { Clickable, Message, ObservedFrame } from './observation.ts';
 import { isAbout } from './words.ts';
@@ -100,8 +100,7 @@ function radioSubmit(frames: ObservedFrame[], choices: (Target & { isRadio: bool
     ({ visible, isButton, element, text }) => visible && isButton && !taken.has(element) && !isAbout('cancel', text),
   );
   const button =
-    buttons.find((found) => form >= 0 && found.form === form && found.isSubmit) ??
-    buttons.find(({ text }) => ['next', 'submit', 'logIn'].some((subject) => isAbout(subject as 'next', text)));
+    buttons.find((found) => form >= 0 && found.form === form && found.isSubmit) ?? buttons.find(({ text }) => saysSubmit(text));
   return button ? targetOf(frame, button) : undefined;
 }
 

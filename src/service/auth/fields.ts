@@ -160,7 +160,6 @@ const fallbackLabels = {
   password: 'Password',
   code: 'Code',
   totp_code: 'Code',
-  totp_secret: 'Secret',
   text: 'Text',
 } satisfies Record<FieldType, string>;
 

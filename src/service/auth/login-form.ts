@@ -1,7 +1,7 @@
 /** What a field takes. `totp_code` is a code of an authenticator app, `code` one that the site sends, `text` anything else that a login asks for. */
-export type FieldType = 'identifier' | 'password' | 'code' | 'totp_code' | 'totp_secret' | 'text';
+export type FieldType = 'identifier' | 'password' | 'code' | 'totp_code' | 'text';
 
-export type ChoiceType = 'mfa_method' | 'sso_provider' | 'sign_in_method' | 'auth_method' | 'identifier_method' | 'account' | 'other';
+export type ChoiceType = 'mfa_method' | 'sso_provider' | 'sign_in_method' | 'auth_method' | 'account' | 'other';
 
 /** `switch` leads to other methods without naming one. */
 export type MfaType = 'sms' | 'call' | 'email' | 'totp' | 'push' | 'password' | 'switch';

@@ -1,5 +1,5 @@
 import type { Entry } from './fields.ts';
-import type { Clickable, ObservedFrame } from './observation.ts';
+import type { Box, Clickable, ObservedFrame } from './observation.ts';
 import { isAbout } from './words.ts';
 
 /** The part of a page that is for logging in: its fields, which of them says who it is, and the button that submits them. */
@@ -170,7 +170,12 @@ function submitOf(group: Entry[], frame: ObservedFrame): Clickable | undefined {
 /** A link that leads nowhere and says what a button would. */
 function isScripted({ tag, href, text, role }: Clickable): boolean {
   const leadsNowhere = role === 'link' || (tag === 'a' && /^(javascript:.*|[^#]*#?)$/i.test(href) && !/^https?:[^#]*$/i.test(href));
-  return leadsNowhere && text.length <= 40 && (['logIn', 'next', 'submit'] as const).some((subject) => isAbout(subject, text));
+  return leadsNowhere && text.length <= 40 && saysSubmit(text);
+}
+
+/** Whether a text is one of a button that submits a form. */
+export function saysSubmit(text: string): boolean {
+  return isAbout('logIn', text) || isAbout('next', text) || isAbout('submit', text);
 }
 
 function submitScore({ text, isSubmit, tag, type, role }: Clickable, isBelow: boolean): number {
@@ -179,7 +184,7 @@ function submitScore({ text, isSubmit, tag, type, role }: Clickable, isBelow: bo
   else if (tag === 'button' || type === 'button' || role === 'button') score += 1;
   if (isAbout('cancel', text) || isAbout('forgot', text) || isAbout('anotherWay', text) || isAbout('passkey', text)) return score - 6;
   if (isAbout('signUp', text) && !isAbout('logIn', text)) score -= 2;
-  if (isAbout('logIn', text) || isAbout('next', text) || isAbout('submit', text)) score += 4;
+  if (saysSubmit(text)) score += 4;
   // What leads to a provider or to another way of logging in says more than one that submits.
   if (namesProvider.test(text) || text.length > 40) score -= 5;
   return score;
@@ -189,9 +194,6 @@ function submitScore({ text, isSubmit, tag, type, role }: Clickable, isBelow: bo
 export const namesProvider =
   /(?<!\p{L})(google|microsoft|apple|github|gitlab|facebook|linkedin|okta|twitter|amazon|slack|yahoo|kakao|naver|yandex|vk|wechat|weibo|paypal|bitbucket|atlassian|salesforce|discord|twitch|spotify|auth0|onelogin|azure|entra|franceconnect|bankid|digid|itsme|saml|sso|line|x)(?!\p{L})/iu;
 
-function overlap(
-  a: { x: number; y: number; width: number; height: number },
-  b: { x: number; y: number; width: number; height: number },
-): boolean {
+function overlap(a: Box, b: Box): boolean {
   return a.x < b.x + b.width - 1 && b.x < a.x + a.width - 1 && a.y < b.y + b.height - 1 && b.y < a.y + a.height - 1;
 }

@@ -211,7 +211,7 @@ export class LoginPage {
         }
         if (now > until || (isLoaded && steady > (this.#page.status >= 500 ? emptyMs : lostMs)))
           return this.#remember(await lateStateOf(found, frames[0]!, this.#course), shown, frames);
-      } else if (now > until) throw new LoginError('network_error', 'the page did not load within 20 s; is the site up?');
+      } else if (now > until) throw notLoaded();
       await this.#pause();
     }
   }
@@ -248,7 +248,7 @@ export class LoginPage {
     for (;;) {
       const frames = await this.#page.observe();
       if (frames.length > 0) return frames;
-      if (performance.now() > until) throw new LoginError('network_error', 'the page did not load within 20 s; is the site up?');
+      if (performance.now() > until) throw notLoaded();
       await this.#pause();
     }
   }
@@ -298,6 +298,10 @@ export class LoginPage {
     const reason = error instanceof Error ? error.message : 'for an unknown reason';
     return new LoginError('browser_error', `the browser could not go on with the login: ${this.#redacted(reason)}`, { cause: error });
   }
+}
+
+function notLoaded(): LoginError {
+  return new LoginError('network_error', `the page did not load within ${settleMs / 1000} s; is the site up?`);
 }
 
 function gone(what: string): LoginError {

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import type { CanReauthReason } from '../../contract/auth-connections.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
+import { Followers } from '../followers.ts';
 import { sameToken } from '../id.ts';
 import { canReauth } from './can-reauth.ts';
 import type { ConnectionRecord, ConnectionRecords } from './connection-record.ts';
 import { type LoggedIn, LoginFailure } from './converse.ts';
 import { LoginFlow, type FlowState } from './flow.ts';
 import { flowEntry, recordOf } from './flow-record.ts';
-import { Followers } from './followers.ts';
 import { LoginSession, type LoginSessionMeans } from './login-session.ts';
 import type { LoginCredentials, StoredLogin } from './stored-login.ts';
 
@@ -161,12 +161,8 @@ export class Logins {
     const { credential, saveCredentials } = settings;
     const isNew = Object.keys(entered).length > 0 || ssoProvider !== undefined;
     if (saveCredentials && isNew && (!credential || 'name' in credential)) {
-      const name = credentials.save(projectId, {
-        name: credential?.name ?? `${profileName} ${domain}`,
-        domain,
-        values: entered,
-        ssoProvider,
-      });
+      const name = credential?.name ?? `${profileName} ${domain}`;
+      credentials.save(projectId, { name, domain, values: entered, ssoProvider });
       settings.credential = { name };
     }
     records.change(id, { status: 'AUTHENTICATED', postLoginUrl: url, needs, settings });

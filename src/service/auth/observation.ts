@@ -25,7 +25,6 @@ export type Control = Place & {
   required: boolean;
   disabled: boolean;
   readOnly: boolean;
-  hasValue: boolean;
   /** Whether it shows dots for what is typed. */
   masked: boolean;
   focused: boolean;
@@ -69,7 +68,6 @@ export type Clickable = Place & {
   form: number;
   /** The numbers of the forms and groups that it is in, the innermost first. */
   groups: number[];
-  checked: boolean;
   xpath: string;
 };
 
@@ -80,7 +78,6 @@ export type Message = { kind: 'alert' | 'tied' | 'class' | 'status' | 'colour'; 
 export type Observation = {
   url: string;
   title: string;
-  language: string;
   ready: 'loading' | 'interactive' | 'complete';
   headings: string[];
   /** The beginning of what it shows. */

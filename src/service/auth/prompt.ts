@@ -73,7 +73,8 @@ function chosen(form: LoginForm, submission: Submission): LoginChoice | undefine
   return choice;
 }
 
-function providerOf({ provider, label }: LoginChoice): string {
+/** With whom a choice signs in. */
+export function providerOf({ provider, label }: LoginChoice): string {
   return provider ?? label.toLowerCase();
 }
 

@@ -10,9 +10,7 @@ export type FrameWorld = { sessionId: string; contextId: number };
  */
 export async function lookIntoClosedRoots(cdp: CdpConnection, { sessionId, contextId }: FrameWorld, signal: AbortSignal): Promise<boolean> {
   const options = { sessionId, signal };
-  const expression = 'document';
-  const evaluation = { expression, contextId, awaitPromise: false, returnByValue: false, userGesture: false };
-  const { result } = await cdp.send('Runtime.evaluate', evaluation, options);
+  const { result } = await cdp.send('Runtime.evaluate', { expression: 'document', contextId }, options);
   if (result.objectId === undefined) return false;
   const { node } = await cdp.send('DOM.describeNode', { objectId: result.objectId, depth: -1, pierce: true }, options);
   const closed = closedRootsIn(node);
@@ -22,7 +20,7 @@ export async function lookIntoClosedRoots(cdp: CdpConnection, { sessionId, conte
       return { objectId: object.objectId };
     }),
   );
-  const remember = { functionDeclaration, executionContextId: contextId, arguments: roots, awaitPromise: false, returnByValue: true };
+  const remember = { functionDeclaration, executionContextId: contextId, arguments: roots, returnByValue: true };
   await cdp.send('Runtime.callFunctionOn', remember, options);
   return roots.length > 0;
 }

@@ -16,8 +16,8 @@ export type LoginCredentials = {
   read(projectId: string, selector: CredentialSelector, domain: string, signal: AbortSignal): Promise<StoredLogin | undefined>;
   /** Whether there is one, and a secret for one-time codes in it; of what a provider has nothing is known. */
   look(projectId: string, selector: CredentialSelector): { exists: boolean; hasTotpSecret: boolean };
-  /** Adds values to the credential of this name, or makes one. Returns its name. */
-  save(projectId: string, login: { name: string; domain: string; values: Record<string, string>; ssoProvider: string | undefined }): string;
+  /** Adds values to the credential of this name, or makes one. */
+  save(projectId: string, login: { name: string; domain: string; values: Record<string, string>; ssoProvider: string | undefined }): void;
 };
 
 /** Names under which people store what identifies them. */

@@ -117,8 +117,7 @@ export class WatchedPage {
     const world = this.#worlds.get(frameId);
     const expression = `globalThis.loginElements?.[${number}]`;
     if (world !== undefined) {
-      const script = { expression, contextId: world.contextId, awaitPromise: false, returnByValue: false, userGesture: false };
-      const { result } = await this.send('Runtime.evaluate', script, world.sessionId);
+      const { result } = await this.send('Runtime.evaluate', { expression, contextId: world.contextId }, world.sessionId);
       if (result.objectId !== undefined) return { objectId: result.objectId, sessionId: world.sessionId };
     }
     throw new LoginError('element_not_found', 'the page was replaced while it was filled in; ask for its state and submit again');
@@ -185,7 +184,7 @@ export class WatchedPage {
   }
 
   async #evaluate({ sessionId, contextId }: FrameWorld): Promise<Observation | undefined> {
-    const script = { expression: this.#script, contextId, awaitPromise: false, returnByValue: true, userGesture: false };
+    const script = { expression: this.#script, contextId, returnByValue: true };
     const { result } = await this.send('Runtime.evaluate', script, sessionId, 3000);
     return result.value as Observation | undefined;
   }

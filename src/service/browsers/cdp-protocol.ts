@@ -25,7 +25,7 @@ export type Commands = {
   'Page.getFrameTree': { params: object; result: { frameTree: FrameTree } };
   'Page.getLayoutMetrics': { params: object; result: { cssVisualViewport: VisualViewport } };
   'Page.handleJavaScriptDialog': { params: { accept: boolean }; result: object };
-  'Page.navigate': { params: { url: string }; result: { errorText?: string; loaderId?: string } };
+  'Page.navigate': { params: { url: string }; result: { errorText?: string } };
   'Page.screencastFrameAck': { params: { sessionId: number }; result: object };
   'Page.startScreencast': { params: ScreencastSettings; result: object };
   'Page.stopScreencast': { params: object; result: object };
@@ -35,13 +35,13 @@ export type Commands = {
       executionContextId?: number;
       functionDeclaration: string;
       arguments: ({ value: unknown } | { objectId: string })[];
-      awaitPromise: boolean;
+      awaitPromise?: boolean;
       returnByValue: boolean;
     };
     result: Evaluation;
   };
   'Runtime.evaluate': {
-    params: { expression: string; contextId?: number; awaitPromise: boolean; returnByValue: boolean; userGesture: boolean };
+    params: { expression: string; contextId?: number; awaitPromise?: boolean; returnByValue?: boolean; userGesture?: boolean };
     result: Evaluation;
   };
   'Storage.getCookies': { params: object; result: { cookies: (Cookie & { session: boolean })[] } };
@@ -71,7 +71,7 @@ export type CdpEvent =
   | { method: 'Network.responseReceived'; sessionId: string; params: ResponseReceived }
   | { method: 'Page.frameDetached'; sessionId: string; params: { frameId: string; reason: 'remove' | 'swap' } }
   | { method: 'Page.frameNavigated'; sessionId: string; params: { frame: Frame } }
-  | { method: 'Page.javascriptDialogOpening'; sessionId: string; params: { message: string; type: string } }
+  | { method: 'Page.javascriptDialogOpening'; sessionId: string; params: { message: string } }
   | { method: 'Page.screencastFrame'; sessionId: string; params: ScreencastFrame }
   | { method: 'Target.attachedToTarget'; sessionId?: string; params: { sessionId: string; targetInfo: TargetInfo } }
   | { method: 'Target.detachedFromTarget'; sessionId?: string; params: { sessionId: string } }
@@ -96,7 +96,6 @@ export type ScreencastFrame = {
   metadata: {
     deviceWidth: number;
     deviceHeight: number;
-    offsetTop: number;
     pageScaleFactor: number;
     /** When it was drawn, in seconds since the epoch. */
     timestamp: number;
@@ -110,8 +109,7 @@ type Evaluation = {
 
 export type TargetInfo = { targetId: string; type: string; browserContextId?: string; openerId?: string };
 
-/** A frame of a page; a new `loaderId` is a new document. */
-export type Frame = { id: string; parentId?: string; loaderId: string; url: string };
+type Frame = { id: string };
 
 export type FrameTree = { frame: Frame; childFrames?: FrameTree[] };
 
@@ -123,7 +121,7 @@ export type DomNode = {
   shadowRoots?: DomNode[];
 };
 
-type ResponseReceived = { requestId: string; type: string; frameId?: string; response: { url: string; status: number } };
+type ResponseReceived = { type: string; frameId?: string; response: { status: number } };
 
 export type KeyEvent = {
   type: 'keyDown' | 'rawKeyDown' | 'keyUp';

@@ -1,8 +1,8 @@
 import { mkdtemp, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { OperationError } from '../../contract/errors.ts';
+import { builtFile } from '../built-file.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
 import { removeTree } from '../remove-tree.ts';
@@ -193,7 +193,7 @@ class EncoderPage {
     const { targetId } = await cdp.send('Target.createTarget', { url }, { signal });
     const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true }, { signal });
     const evaluate = (expression: string, returnByValue: boolean) =>
-      cdp.send('Runtime.evaluate', { expression, awaitPromise: false, returnByValue, userGesture: false }, { sessionId, signal });
+      cdp.send('Runtime.evaluate', { expression, returnByValue }, { sessionId, signal });
     const isLoaded = async () => {
       const { result } = await evaluate(`isSecureContext && document.readyState === 'complete'`, true);
       return result.value === true;
@@ -234,9 +234,5 @@ function fileParts(value: unknown): FilePart[] {
 }
 
 async function encoderScript(): Promise<string> {
-  // It exists in the built package only.
-  const script = path.join(path.dirname(fileURLToPath(import.meta.resolve('playwright-pool/package.json'))), scriptPath);
-  return `${await readFile(script, 'utf8')};encoder`;
+  return `${await readFile(builtFile('browsers/encoder/page.js'), 'utf8')};encoder`;
 }
-
-const scriptPath = 'dist/src/service/browsers/encoder/page.js';

@@ -1,5 +1,4 @@
-import type { ErrorCode } from '../../contract/errors.ts';
-import { OperationError } from '../../contract/errors.ts';
+import { OperationError, type ErrorCode } from '../../contract/errors.ts';
 import { errorCode } from '../system-error.ts';
 
 const problems: Record<string, [code: ErrorCode, text: string]> = {

@@ -1,5 +1,4 @@
-import type { Stats } from 'node:fs';
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { chmod, chown, lstat, open, readdir, readFile, rename, rm, rmdir, unlink } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';

@@ -1,7 +1,6 @@
 import type { PoolCreate, PoolUpdate } from '../../contract/browser-pools.ts';
 import { invalidField } from '../../contract/errors.ts';
-import type { ProfileSelector, Surroundings } from './session-settings.ts';
-import { requestedProfile, sessionSettings } from './session-settings.ts';
+import { requestedProfile, sessionSettings, type ProfileSelector, type Surroundings } from './session-settings.ts';
 
 /** Under what configuration a pool's browsers are made, as it is stored and shown. */
 export type PoolConfig = PoolCreate;

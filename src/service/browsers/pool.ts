@@ -1,7 +1,6 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
-import type { Lease } from './acquire-queue.ts';
-import { AcquireQueue } from './acquire-queue.ts';
+import { AcquireQueue, type Lease } from './acquire-queue.ts';
 import type { PoolConfig } from './pool-config.ts';
 import type { Session } from './session.ts';
 import type { Sessions } from './sessions.ts';

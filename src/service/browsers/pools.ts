@@ -3,21 +3,19 @@ import type { BrowserPool, PoolCreate, PoolUpdate } from '../../contract/browser
 import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
-import type { PoolConfig } from './pool-config.ts';
-import { currentProfileId, newPoolConfig, updatedPoolConfig } from './pool-config.ts';
+import { currentProfileId, newPoolConfig, updatedPoolConfig, type PoolConfig } from './pool-config.ts';
 import { Pool } from './pool.ts';
-import type { Surroundings } from './session-settings.ts';
-import { sessionSettings } from './session-settings.ts';
+import { sessionSettings, type Surroundings } from './session-settings.ts';
 import type { Sessions } from './sessions.ts';
 
-/** `name` is the one in `config`; `createdAt` in ms since the epoch. */
-export type StoredPool = { id: string; projectId: string; name?: string; config: PoolConfig; createdAt: number };
+/** `createdAt` in ms since the epoch. */
+export type StoredPool = { id: string; projectId: string; config: PoolConfig; createdAt: number };
 
 /** Where pools outlive the service. */
 export type PoolStore = {
   list(): StoredPool[];
   insert(pool: StoredPool): void;
-  update(pool: StoredPool): void;
+  update(id: string, config: PoolConfig): void;
   delete(id: string): void;
 };
 
@@ -51,7 +49,7 @@ export class Pools {
     const config = newPoolConfig(body, this.#surroundingsOf(projectId));
     this.#refuseTakenName(projectId, config.name);
     this.#refuseSize(projectId, config.size);
-    const stored = storedPool({ id: newId(), projectId, config, createdAt: this.#options.clock.now() });
+    const stored = { id: newId(), projectId, config, createdAt: this.#options.clock.now() };
     this.#options.store.insert(stored);
     const pool = this.#add(stored);
     this.#fill();
@@ -137,8 +135,7 @@ export class Pools {
   }
 
   async #configure(pool: Pool, config: PoolConfig, discardAllIdle: boolean): Promise<void> {
-    const { id, projectId, createdAt } = pool;
-    this.#options.store.update(storedPool({ id, projectId, config, createdAt }));
+    this.#options.store.update(pool.id, config);
     await pool.update(config, discardAllIdle);
   }
 
@@ -195,8 +192,4 @@ export class Pools {
     if (!name || !this.#ofProject(projectId).some((pool) => pool.name === name)) return;
     throw new OperationError('conflict', `a pool named ${name} exists already: choose another name, or update that one`);
   }
-}
-
-function storedPool(pool: { id: string; projectId: string; config: PoolConfig; createdAt: number }): StoredPool {
-  return { ...pool, ...(pool.config.name && { name: pool.config.name }) };
 }

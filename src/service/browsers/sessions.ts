@@ -60,7 +60,7 @@ export class Sessions {
 
   /**
    * Throws `rate_limited` when the project or the organization may have no more browsers, `unavailable` when no Chromium is found or it
-   * does not start, `bad_request` for a headful one without a display, `insufficient_storage` when there is no room for a copy of the profile, and the signal's reason.
+   * does not start, `insufficient_storage` when there is no room for a copy of the profile, and the signal's reason.
    */
   async create(settings: SessionSettings, signal?: AbortSignal): Promise<Session> {
     return await this.#untilClosing((closing) => this.#start(settings, closing), signal);
@@ -152,9 +152,6 @@ export class Sessions {
     signal.throwIfAborted();
     const refusal = this.#refusal(settings.projectId);
     if (refusal) throw refusal;
-    if (!settings.headless && !this.hasDisplay) {
-      throw new OperationError('bad_request', 'the service has no display: ask for a headless browser');
-    }
     const id = newId();
     const directory = path.join(this.#directory, id);
     const root = path.join(directory, 'root');

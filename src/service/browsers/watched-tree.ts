@@ -1,5 +1,4 @@
-import type { Stats } from 'node:fs';
-import { watch, type FSWatcher } from 'node:fs';
+import { watch, type FSWatcher, type Stats } from 'node:fs';
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { Deployment, DeploymentEvent, deployments as operations } from '../../contract/deployments.ts';
-import { sinceMicroseconds } from '../../contract/since.ts';
 import { invalidField } from '../../contract/errors.ts';
 import { appEvents } from '../apps/app-events.ts';
 import type { Apps } from '../apps/apps.ts';
@@ -54,9 +53,9 @@ export function deploymentHandlers({ apps, store, projects, clock }: Means): Han
       return appEvents({
         logs: apps.logs,
         source: { deploymentId: id },
-        since: sinceMicroseconds(query.since ?? '', clock.now()) ?? 0,
+        since: query.since,
         state: () => deploymentState(deployments.get(id, caller.projectId)),
-        now: () => clock.now(),
+        clock,
         signal,
       });
     },

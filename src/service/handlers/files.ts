@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { files } from '../../contract/files.ts';
 import { SessionFiles } from '../browsers/files.ts';
 import { Upload } from '../browsers/upload.ts';
@@ -15,15 +16,17 @@ export function fileHandlers({ sessions, watches }: { sessions: HeldSessions; wa
       await using upload = await Upload.start(root, request.signal);
       await use(upload);
     });
+  /** The session stays active until the stream is read. */
+  const whileRead = async <T extends { stream: Readable }>({ caller, params }: SessionRequest, open: (root: string) => Promise<T>) => {
+    const held = sessions.in(caller.projectId);
+    const session = held.get(params.id);
+    const opened = await open(session.root);
+    opened.stream.once('close', held.keepActive(session));
+    return opened;
+  };
 
   return {
-    async readFile({ caller, params, query }) {
-      const held = sessions.in(caller.projectId);
-      const session = held.get(params.id);
-      const file = await new SessionFiles(session.root).read(query.path);
-      file.stream.once('close', held.keepActive(session));
-      return file;
-    },
+    readFile: ({ query, ...request }) => whileRead(request, (root) => new SessionFiles(root).read(query.path)),
     writeFile: ({ query, body, ...request }) => inFiles(request, (files) => files.write(query.path, body, query.mode, request.signal)),
     listFiles: ({ query, ...request }) => inFiles(request, (files) => files.list(query.path)),
     fileInfo: ({ query, ...request }) => inFiles(request, (files) => files.info(query.path)),
@@ -33,14 +36,11 @@ export function fileHandlers({ sessions, watches }: { sessions: HeldSessions; wa
     move: ({ body, ...request }) => inFiles(request, (files) => files.move(body.src_path, body.dest_path)),
     setFilePermissions: ({ body, ...request }) =>
       inFiles(request, (files) => files.setPermissions(body.path, body.mode, body.owner, body.group)),
-    async downloadDirZip({ caller, params, query }) {
-      const held = sessions.in(caller.projectId);
-      const session = held.get(params.id);
-      const { packZip } = await import('../browsers/pack-zip.ts');
-      const stream = await packZip(session.root, query.path);
-      stream.once('close', held.keepActive(session));
-      return { stream };
-    },
+    downloadDirZip: ({ query, ...request }) =>
+      whileRead(request, async (root) => {
+        const { packZip } = await import('../browsers/pack-zip.ts');
+        return { stream: await packZip(root, query.path) };
+      }),
     upload: ({ body, ...request }) =>
       inUpload(request, async (upload) => {
         const { files } = await body.receive((file) => upload.receive(file));

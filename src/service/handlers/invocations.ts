@@ -83,9 +83,9 @@ export function invocationHandlers({ apps, store, sessions, clock }: Means): Han
       return appEvents({
         logs: apps.logs,
         source: { deploymentId, invocationId: id },
-        since: sinceMicroseconds(query.since ?? '', clock.now()) ?? 0,
+        since: query.since,
         state: () => invocationState(invocations.get(id, caller.projectId)),
-        now: () => clock.now(),
+        clock,
         signal,
       });
     },

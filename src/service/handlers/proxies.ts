@@ -52,8 +52,8 @@ function mentions({ id, name, config, ip_address }: Proxy, text: string): boolea
 }
 
 function refuseOtherThanCertificates(bundle: string | undefined): void {
-  for (const certificate of bundle?.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ??
-    (bundle === undefined ? [] : [''])) {
+  if (bundle === undefined) return;
+  for (const certificate of bundle.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? ['']) {
     try {
       void new X509Certificate(certificate);
     } catch {

@@ -6,7 +6,7 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Operation, Page, ResponseKind, TokenPage } from '../../contract/operation.ts';
 import { pageHeaders } from '../../contract/headers.ts';
 import { sendEvents, type AnsweredContext } from './event-answer.ts';
-import { WithStatus, type Bytes, type StoredBytes } from './handler.ts';
+import { WithStatus, type Bytes, type StoredBytes, type StreamedBytes } from './handler.ts';
 
 /** The answer to what a handler returned. `page` is the query of a list. An empty answer is never labelled JSON: clients would parse it. */
 export async function toAnswer(
@@ -37,22 +37,30 @@ export async function toAnswer(
   }
   if (response.kind === 'events') return sendEvents(context, status, value as AsyncIterable<unknown>);
   const bytes = value as Bytes;
-  if ('read' in bytes) return sendStored(context, bytes);
-  const { outgoing } = context.env;
-  const length = bytes.size !== undefined && { 'content-length': bytes.size };
-  const disposition = bytes.fileName !== undefined && { 'content-disposition': `attachment; filename="${bytes.fileName}"` };
-  outgoing.writeHead(status, { 'content-type': response.mediaType, ...length, ...disposition, ...bytes.headers });
-  try {
-    await pipeline(bytes.size === undefined ? bytes.stream : whole(bytes.stream, bytes.size), outgoing);
-  } finally {
-    // From Node 24 on, the pipeline to a caller who has hung up already leaves the stream open.
-    if (bytes.stream instanceof Readable) bytes.stream.destroy();
-  }
-  return RESPONSE_ALREADY_SENT;
+  return 'read' in bytes ? sendStored(context, bytes) : sendStreamed(context, status, response.mediaType, bytes);
 }
 
 /** What is not ready yet will be in a moment. */
 const emptyHeaders: Record<number, Record<string, string>> = { 202: { 'content-length': '0', 'retry-after': '1' }, 204: {} };
+
+async function sendStreamed(
+  context: AnsweredContext,
+  status: number,
+  mediaType: string,
+  { stream, size, fileName, headers }: StreamedBytes,
+): Promise<Response> {
+  const { outgoing } = context.env;
+  const length = size !== undefined && { 'content-length': size };
+  const disposition = fileName !== undefined && { 'content-disposition': `attachment; filename="${fileName}"` };
+  outgoing.writeHead(status, { 'content-type': mediaType, ...length, ...disposition, ...headers });
+  try {
+    await pipeline(size === undefined ? stream : whole(stream, size), outgoing);
+  } finally {
+    // From Node 24 on, the pipeline to a caller who has hung up already leaves the stream open.
+    if (stream instanceof Readable) stream.destroy();
+  }
+  return RESPONSE_ALREADY_SENT;
+}
 
 /** Answers with stored bytes, or the part of them that a Range header asks for. Throws `range_not_satisfiable`. */
 export async function sendStored(context: AnsweredContext, { size, contentType, read }: StoredBytes): Promise<Response> {

@@ -113,12 +113,11 @@ async function run(
 /** Throws `forbidden` for a project's key where only the organization's will do, and as `projectOf` does. */
 function callerOf(context: AppContext, { scope }: Operation, callers: Callers): Caller {
   const apiKey = context.get('apiKey');
-  const isOrganizationKey = apiKey.projectId === undefined;
-  if (scope === 'organization' && !isOrganizationKey) {
+  if (scope === 'organization' && apiKey.projectId !== undefined) {
     throw new OperationError('forbidden', "this acts on the whole organization and needs an organization key, not a project's");
   }
   const chosen = scope === undefined ? context.req.header('x-kernel-project-id')?.trim() : undefined;
-  return { apiKey, isOrganizationKey, projectId: callers.projectOf(apiKey, chosen || undefined) };
+  return { apiKey, projectId: callers.projectOf(apiKey, chosen || undefined) };
 }
 
 function answerError(error: unknown, context: AppContext): Response {

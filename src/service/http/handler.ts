@@ -50,8 +50,6 @@ export type ApiKeyIdentity = {
 /** Who asks, and in which project. */
 export type Caller = {
   apiKey: ApiKeyIdentity;
-  /** Whether the key is the organization's; a project's key sees and touches its own project only. */
-  isOrganizationKey: boolean;
   /**
    * The active project in which the request acts: that of the key, else the one that the header `X-Kernel-Project-Id` names, else the
    * organization's default project. Other projects' things are answered with 404. Of no meaning where the operation has a `scope`.

@@ -1,5 +1,6 @@
 import { filePart } from '../../contract/file-part.ts';
 import type { Multipart } from '../../contract/operation.ts';
+import { unwrapped, type Schema } from './unwrapped.ts';
 
 /** The keys that lead to a field: `files[0][file]`, `files[0].file` and `files.0.file` have `['files', '0', 'file']`. */
 export type FieldPath = readonly string[];
@@ -37,9 +38,6 @@ export function assembled(fields: Iterable<[FieldPath, unknown]>, { schema }: Mu
 
 type Tree = Map<string, unknown>;
 
-/** A schema as far as it is looked into: one that may be another one made optional or given a default. */
-type Schema = { def: { type: string; innerType?: Schema; shape?: Record<string, Schema>; element?: Schema; valueType?: Schema } };
-
 function grown(node: unknown, schema: Schema | undefined): unknown {
   if (!(node instanceof Map) || !schema) return node;
   const entries = Array.from(node as Tree, ([key, value]) => [key, grown(value, below(schema, key))] as const);
@@ -52,8 +50,4 @@ function below(schema: Schema, key: string): Schema | undefined {
   if (type === 'array') return /^\d{1,6}$/.test(key) ? element : undefined;
   if (type === 'record') return valueType;
   return type === 'object' && Object.hasOwn(shape, key) ? shape[key] : undefined;
-}
-
-function unwrapped(schema: Schema): Schema {
-  return schema.def.innerType ? unwrapped(schema.def.innerType) : schema;
 }

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import type { Operation } from '../../contract/operation.ts';
 import { OperationError } from '../../contract/errors.ts';
 import { invalidInput } from './error-answer.ts';
+import { unwrapped, type Schema } from './unwrapped.ts';
 
 /** The largest JSON body in bytes where nothing else is said: a payload of 4.5 MB, of which each character may be escaped, has room. */
 const largestJson = 10 * 1024 * 1024;
@@ -106,12 +107,5 @@ function validate<S extends z.ZodType>(schema: S, value: unknown, whole: string)
 }
 
 function isList({ shape }: z.ZodObject, name: string): boolean {
-  return Object.hasOwn(shape, name) && isArray(shape[name] as Wrapped);
+  return Object.hasOwn(shape, name) && unwrapped(shape[name] as Schema).def.type === 'array';
 }
-
-function isArray({ def }: Wrapped): boolean {
-  return def.innerType ? isArray(def.innerType) : def.type === 'array';
-}
-
-/** A schema that may be another one made optional or given a default. */
-type Wrapped = { def: { type: string; innerType?: Wrapped } };

@@ -3,7 +3,7 @@ import { createServer, IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
@@ -100,7 +100,7 @@ export async function listen(options: {
     },
     async drain() {
       server.closeIdleConnections();
-      await Promise.race([closed, setTimeout(drainMs, undefined, { ref: false })]);
+      await Promise.race([closed, sleep(drainMs, undefined, { ref: false })]);
       server.closeAllConnections();
       // Whoever follows the answers learns of their end.
       await setImmediate();

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Context } from 'hono';
+import type { HttpBindings } from '@hono/node-server';
+import type { Context, Hono } from 'hono';
 import { html, raw } from 'hono/html';
+
+export type Pages = Hono<{ Bindings: HttpBindings }>;
+export type PageContext = Context<{ Bindings: HttpBindings }>;
 
 type Text = string | Promise<string>;
 

@@ -1,11 +1,10 @@
-import type { HttpBindings } from '@hono/node-server';
-import { type Context, Hono } from 'hono';
+import { Hono } from 'hono';
 import { html } from 'hono/html';
 import { submission, type AuthConnectionEvent, type Submission } from '../../contract/auth-connections.ts';
 import { OperationError } from '../../contract/errors.ts';
 import { sendEvents } from '../http/event-answer.ts';
 import { readJson } from '../http/request.ts';
-import { answerDocument, notice, ownDocument, readAsset } from './document.ts';
+import { answerDocument, notice, ownDocument, type PageContext, type Pages, readAsset } from './document.ts';
 
 /** A login as its page needs it. */
 export type HostedLogin = {
@@ -17,12 +16,10 @@ export type HostedLogin = {
   submit(submission: Submission): void;
 };
 
-type PageContext = Context<{ Bindings: HttpBindings }>;
-
 /** Beside its own two links it has what the person comes from: `success_url` and `error_url` are opened at the end. */
-export function hostedLoginPages(findLogin: (token: string) => HostedLogin | undefined): Hono<{ Bindings: HttpBindings }> {
+export function hostedLoginPages(findLogin: (token: string) => HostedLogin | undefined): Pages {
   const script = readAsset('hosted-login.js');
-  const pages = new Hono<{ Bindings: HttpBindings }>();
+  const pages: Pages = new Hono();
   const find = (context: PageContext) => {
     const login = findLogin(context.req.query('jwt') ?? '');
     if (!login) throw new OperationError('not_found', 'there is no such login: the link is not complete, or a newer login took its place');

@@ -98,7 +98,7 @@ function input({ id, type, label, required }, detail) {
   element.autocapitalize = 'off';
   element.placeholder = detail?.placeholder ?? '';
   const isCode = type === 'code' || type === 'totp_code';
-  const isSecret = type === 'password' || type === 'totp_secret';
+  const isSecret = type === 'password';
   element.type = isSecret ? 'password' : detail?.type === 'tel' ? 'tel' : 'text';
   if (isCode) element.inputMode = 'numeric';
   else if (detail?.type === 'email') element.inputMode = 'email';

@@ -1,5 +1,5 @@
-import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
+import type { Pages } from './document.ts';
 import { hostedLoginPages, type HostedLogin } from './hosted-login-page.ts';
 import { liveViewPage } from './live-view-page.ts';
 import type { LiveSession } from './live-view-sockets.ts';
@@ -15,8 +15,8 @@ export type PagesOptions = {
 };
 
 /** What people look at. The links to it carry their own tokens. */
-export function createPages({ findReplay, findLiveView, findLogin }: PagesOptions): Hono<{ Bindings: HttpBindings }> {
-  const pages = new Hono<{ Bindings: HttpBindings }>();
+export function createPages({ findReplay, findLiveView, findLogin }: PagesOptions): Pages {
+  const pages: Pages = new Hono();
   pages.route('/browser/replays', replayPages(findReplay));
   pages.get('/browser/live', liveViewPage(findLiveView));
   pages.route('/browser/login', hostedLoginPages(findLogin));

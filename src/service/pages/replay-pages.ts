@@ -1,10 +1,9 @@
-import type { HttpBindings } from '@hono/node-server';
-import { type Context, Hono } from 'hono';
+import { Hono } from 'hono';
 import { OperationError } from '../../contract/errors.ts';
 import { playerPage } from '../../player/player.ts';
 import { sendStored } from '../http/answer.ts';
 import type { StoredBytes } from '../http/handler.ts';
-import { answerDocument, notice, readAsset } from './document.ts';
+import { answerDocument, notice, type PageContext, type Pages, readAsset } from './document.ts';
 
 /** What the pages need of a recording. Times are in ms since the epoch. */
 export type ReplayView = {
@@ -19,12 +18,10 @@ export type ReplayView = {
   video(): Promise<StoredBytes | undefined>;
 };
 
-type PageContext = Context<{ Bindings: HttpBindings }>;
-
 /** The pages of `replay_view_url`: the player, and the video that it plays. */
-export function replayPages(findReplay: (id: string, token: string) => ReplayView | undefined): Hono<{ Bindings: HttpBindings }> {
+export function replayPages(findReplay: (id: string, token: string) => ReplayView | undefined): Pages {
   const waitingScript = readAsset('waiting.js');
-  const pages = new Hono<{ Bindings: HttpBindings }>();
+  const pages: Pages = new Hono();
   const find = (context: PageContext) => findReplay(context.req.query('replay_id') ?? '', context.req.query('jwt') ?? '');
 
   pages.get('/', async (context) => {

@@ -3,7 +3,7 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
-import { inTransaction, isTaken, type Database } from './database.ts';
+import { inTransaction, unlessTaken, type Database } from './database.ts';
 import { pageOfRows } from './page.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -124,12 +124,7 @@ export class CredentialProviderStore {
   }
 
   #unlessTaken(name: string, write: () => void): void {
-    try {
-      write();
-    } catch (error) {
-      if (!isTaken(error)) throw error;
-      throw new OperationError('conflict', `a credential provider named ${name} exists already: choose another name`, { cause: error });
-    }
+    unlessTaken(write, () => `a credential provider named ${name} exists already: choose another name`);
   }
 }
 

@@ -3,7 +3,7 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
-import { inTransaction, isTaken, type Database } from './database.ts';
+import { inTransaction, unlessTaken, type Database } from './database.ts';
 import { pageOfRows } from './page.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -147,15 +147,9 @@ export class CredentialStore {
     return secret ? this.#secrets.seal(secret, totpPlace(id)) : null;
   }
 
-  #write(name: string, write: () => void): void {
-    try {
-      inTransaction(this.#database, write);
-    } catch (error) {
-      if (!isTaken(error)) throw error;
-      throw new OperationError('conflict', `a credential named ${name} exists already: choose another name, or update that one`, {
-        cause: error,
-      });
-    }
+  #write(name: string, work: () => void): void {
+    const write = () => inTransaction(this.#database, work);
+    unlessTaken(write, () => `a credential named ${name} exists already: choose another name, or update that one`);
   }
 }
 

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Libsql from 'libsql';
+import { OperationError } from '../../contract/errors.ts';
 import { errorCode } from '../system-error.ts';
 import { migrations } from './migrations.ts';
 
@@ -35,7 +36,7 @@ export async function openDatabase(file?: string): Promise<Database> {
       closeDatabase(database);
       if (errorCode(error) !== 'SQLITE_BUSY') throw error;
       if (attempt === 5) throw new DatabaseInUseError(`the database ${file} is in use by another service`);
-      await setTimeout(10 + Math.random() * 40);
+      await sleep(10 + Math.random() * 40);
     }
   }
 }
@@ -57,9 +58,14 @@ export function closeDatabase(database: Database, isInPlace = true): void {
   database.close();
 }
 
-/** Whether a write failed because what must be unique is taken. */
-export function isTaken(error: unknown): error is Error {
-  return errorCode(error)?.startsWith('SQLITE_CONSTRAINT') ?? false;
+/** Writes. Throws `conflict`, with the message for the database's error, when what must be unique is taken. */
+export function unlessTaken(write: () => void, message: (error: Error) => string): void {
+  try {
+    write();
+  } catch (error) {
+    if (!(error instanceof Error) || !errorCode(error)?.startsWith('SQLITE_CONSTRAINT')) throw error;
+    throw new OperationError('conflict', message(error), { cause: error });
+  }
 }
 
 /** Does all of `work` or nothing of it, and throws what `work` throws: libsql's own function hides that where the database has rolled back already. */

@@ -2,8 +2,9 @@ import type { PoolCreate } from '../../contract/browser-pools.ts';
 import type { Database } from './database.ts';
 
 /** `createdAt` in ms since the epoch. */
-type StoredPool = { id: string; projectId: string; name?: string; config: PoolCreate; createdAt: number };
+type StoredPool = { id: string; projectId: string; config: PoolCreate; createdAt: number };
 
+/** `name` is the one in `config`, which is unique in the project. */
 type Row = { id: string; project_id: string; name: string | null; config: string; created_at: number };
 
 /** The stored pools: what they are, not which browsers they hold. */
@@ -19,14 +20,14 @@ export class PoolStore {
     return rows.map(toStoredPool);
   }
 
-  insert({ id, projectId, name, config, createdAt }: StoredPool): void {
+  insert({ id, projectId, config, createdAt }: StoredPool): void {
     this.#database
       .prepare('INSERT INTO pools (id, project_id, name, config, created_at) VALUES (?, ?, ?, ?, ?)')
-      .run(id, projectId, name ?? null, JSON.stringify(config), createdAt);
+      .run(id, projectId, config.name ?? null, JSON.stringify(config), createdAt);
   }
 
-  update({ id, name, config }: StoredPool): void {
-    this.#database.prepare('UPDATE pools SET name = ?, config = ? WHERE id = ?').run(name ?? null, JSON.stringify(config), id);
+  update(id: string, config: PoolCreate): void {
+    this.#database.prepare('UPDATE pools SET name = ?, config = ? WHERE id = ?').run(config.name ?? null, JSON.stringify(config), id);
   }
 
   delete(id: string): void {
@@ -34,6 +35,6 @@ export class PoolStore {
   }
 }
 
-function toStoredPool({ id, project_id: projectId, name, config, created_at: createdAt }: Row): StoredPool {
-  return { id, projectId, ...(name !== null && { name }), config: JSON.parse(config) as PoolCreate, createdAt };
+function toStoredPool({ id, project_id: projectId, config, created_at: createdAt }: Row): StoredPool {
+  return { id, projectId, config: JSON.parse(config) as PoolCreate, createdAt };
 }

@@ -3,7 +3,7 @@ import type { Profile } from '../../contract/profiles.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../clock.ts';
 import { newId } from '../id.ts';
-import { inTransaction, isTaken, type Database } from './database.ts';
+import { inTransaction, unlessTaken, type Database } from './database.ts';
 import { pageOfRows } from './page.ts';
 
 type Row = {
@@ -127,15 +127,11 @@ export class ProfileStore {
   }
 
   #unlessTaken(name: string | undefined, write: () => void): void {
-    try {
-      write();
-    } catch (error) {
-      if (!isTaken(error)) throw error;
-      const message = error.message.includes('auth_connections')
+    unlessTaken(write, ({ message }) =>
+      message.includes('auth_connections')
         ? `an earlier profile named ${name} has auth connections to the same domain: delete them first`
-        : `a profile named ${name} exists already`;
-      throw new OperationError('conflict', message, { cause: error });
-    }
+        : `a profile named ${name} exists already`,
+    );
   }
 }
 

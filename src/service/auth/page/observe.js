@@ -66,7 +66,6 @@
   return {
     url: location.href,
     title: document.title.slice(0, most.name),
-    language: document.documentElement.lang,
     ready: document.readyState,
     headings: all
       .filter((element) => /^H[1-3]$|^LEGEND$/.test(element.tagName) || element.getAttribute('role') === 'heading')
@@ -109,7 +108,6 @@
       required: element.required === true || element.getAttribute('aria-required') === 'true',
       disabled: isDisabled(element) || (element.readOnly === true && !isTypedInto(element)),
       readOnly: element.readOnly === true,
-      hasValue: (element.value ?? element.textContent ?? '') !== '',
       masked: type === 'password' || !['', 'none', undefined].includes(styleOf(element).webkitTextSecurity),
       focused: isFocused(element),
       visible: isVisible(element) || (isTypedInto(element) && element.isConnected && isShown(element)),
@@ -161,7 +159,6 @@
       groups: parentsOf(element)
         .filter((ancestor) => numbers.has(ancestor))
         .map(numberOf),
-      checked: element.checked === true || element.getAttribute('aria-checked') === 'true',
       ...placeOf(element),
       xpath: xpathOf(element),
     };

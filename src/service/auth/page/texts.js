@@ -9,18 +9,11 @@ globalThis.texts = (() => {
   /** The best name that the page shows for a control, and how it is tied to it. */
   function labelOf(element, controls) {
     const root = element.getRootNode();
-    const byIds = (ids) =>
-      clean(
-        (ids ?? '')
-          .split(/\s+/)
-          .map((id) => (id ? textOf(root.getElementById?.(id)) : ''))
-          .join(' '),
-      );
     const host = root instanceof ShadowRoot ? root.host : undefined;
     const hint = hintOf(element);
     const placeholder = clean(element.getAttribute('placeholder') ?? hostAttribute(element, 'placeholder'));
     const found = [
-      ['label', byIds(element.getAttribute('aria-labelledby'))],
+      ['label', clean(textOfIds(element, 'aria-labelledby'))],
       ['label', clean(Array.from(element.labels ?? [], textOf).join(' '))],
       ['label', clean(element.getAttribute('aria-label'))],
       ['label', host ? clean(host.getAttribute('label') ?? host.getAttribute('aria-label')) || hostLabel(host) : ''],
@@ -107,12 +100,14 @@ globalThis.texts = (() => {
   }
 
   function hintOf(element) {
-    const root = element.getRootNode();
-    const ids = `${element.getAttribute('aria-describedby') ?? ''} ${element.getAttribute('aria-errormessage') ?? ''}`
-      .split(/\s+/)
-      .filter(Boolean);
-    const described = clean(ids.map((id) => textOf(root.getElementById?.(id))).join(' '));
+    const described = clean(`${textOfIds(element, 'aria-describedby')} ${textOfIds(element, 'aria-errormessage')}`);
     return (described || clean(element.getAttribute('title'))).slice(0, 300);
+  }
+
+  /** The texts of the elements whose ids an attribute lists. */
+  function textOfIds(element, attribute) {
+    const ids = (element.getAttribute(attribute) ?? '').split(/\s+/).filter(Boolean);
+    return ids.map((id) => textOf(element.getRootNode().getElementById?.(id))).join(' ');
   }
 
   /** Shadow trees take some of what they show from their hosts. */
@@ -153,15 +148,18 @@ globalThis.texts = (() => {
   }
 
   function nameOf(element) {
-    const byIds = (element.getAttribute('aria-labelledby') ?? '')
-      .split(/\s+/)
-      .map((id) => (id ? textOf(element.getRootNode().getElementById?.(id)) : ''));
     const images = Array.from(
       element.querySelectorAll('img[alt], svg title, [aria-label]'),
       (image) => image.getAttribute('alt') ?? image.getAttribute('aria-label') ?? image.textContent,
     );
     return (
-      [byIds.join(' '), element.getAttribute('aria-label'), element.getAttribute('title'), images.join(' '), element.getAttribute('alt')]
+      [
+        textOfIds(element, 'aria-labelledby'),
+        element.getAttribute('aria-label'),
+        element.getAttribute('title'),
+        images.join(' '),
+        element.getAttribute('alt'),
+      ]
         .map(clean)
         .find((text) => text) ?? ''
     );
