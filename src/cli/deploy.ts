@@ -43,6 +43,9 @@ export function deployCommand(env: NodeJS.ProcessEnv): Command {
 }
 
 async function deploy(directory: string, options: DeployOptions, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
+  if (!(await stat(directory).catch(() => undefined))?.isDirectory()) {
+    throw new CommandError(`there is no directory ${directory}: name that of the application`, exitCodes.usage);
+  }
   const entrypoint = options.entrypoint ?? (await usualEntrypoint(directory));
   const { packApplication } = await import('./application-archive.ts');
   const deployment = await connected(options, env, signal, async (client) => {

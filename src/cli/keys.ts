@@ -4,6 +4,9 @@ import { interruptible } from './interruption.ts';
 import { all, confirm, examples, serviceCommand, type ServiceOptions } from './service-command.ts';
 import { printJSON, printTable } from './table.ts';
 
+/** The longest life of a key that the service takes, and the longest grace period. */
+const longestDays = 3650;
+
 /** The commands for API keys. `env` is where the service is looked up. */
 export function keysCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('keys')
@@ -95,6 +98,8 @@ function parseLifetime(text: string): number {
 }
 
 function parseDays(text: string): number {
-  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError('It must be a number of days.');
+  if (!/^\d{1,4}$/.test(text) || Number(text) > longestDays) {
+    throw new InvalidArgumentError(`It must be a whole number of days, ${longestDays} at most.`);
+  }
   return Number(text);
 }

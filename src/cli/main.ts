@@ -24,7 +24,7 @@ import { printable } from './terminal.ts';
 const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
 
 const exitCodesText = `
-Exit codes: 0 done, 1 failed, 2 called wrongly, 3 nothing was saved yet, 130 interrupted. Commands with others say so in their help.`;
+Exit codes: 0 done, 1 failed, 2 called wrongly, 3 what was asked for is not there yet, 130 interrupted. Commands with others say so in their help.`;
 
 const program = new Command('playwright-pool')
   .description('Pooled remote browsers for Playwright Test.')

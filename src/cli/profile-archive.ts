@@ -29,7 +29,7 @@ export async function downloaded(client: Client, name: string, format: 'tar.zst'
   const archive = await client.profiles.download(name, { format }, { signal });
   if (archive) return archive;
   throw new CommandError(
-    `nothing was saved in the profile ${name} yet: save it by a browser session that has it with save_changes`,
+    `nothing was saved in the profile ${name} yet: run tests with profile: { name: '${name}', save: true }, or end a session that has it with save_changes`,
     exitCodes.nothingThere,
   );
 }

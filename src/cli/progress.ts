@@ -17,17 +17,26 @@ export async function withProgress<T>(title: string, run: (show: ShowProgress) =
   const { stderr } = process;
   let nextAt = performance.now() + (stderr.isTTY ? drawIntervalMs : firstLineMs);
   let drawn = false;
-  const show = (text: string, part?: number) => {
-    const now = performance.now();
-    if (now < nextAt) return;
-    nextAt = now + (stderr.isTTY ? drawIntervalMs : lineIntervalMs);
-    const line = printable([title, part !== undefined && amount(part, stderr.isTTY), text].filter(Boolean).join(' '));
+  let line = '';
+  let due: NodeJS.Timeout | undefined;
+  const draw = () => {
+    clearTimeout(due);
+    due = undefined;
+    nextAt = performance.now() + (stderr.isTTY ? drawIntervalMs : lineIntervalMs);
     stderr.write(stderr.isTTY ? `\r\u001B[2K${line.slice(0, (stderr.columns || 80) - 1)}` : `${line}\n`);
     drawn = stderr.isTTY;
+  };
+  const show = (text: string, part?: number) => {
+    line = printable([title, part !== undefined && amount(part, stderr.isTTY), text].filter(Boolean).join(' '));
+    const wait = nextAt - performance.now();
+    if (wait <= 0) draw();
+    // What is shown last may be what takes long.
+    else due ??= setTimeout(draw, wait);
   };
   try {
     return await run(show);
   } finally {
+    clearTimeout(due);
     if (drawn) stderr.write('\r\u001B[2K');
   }
 }

@@ -172,5 +172,7 @@ function checkedBaseURL(baseURL: string): URL {
   const url = URL.canParse(baseURL) ? new URL(baseURL) : undefined;
   const valid = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
   if (valid) return url;
-  throw new TypeError('baseURL must be an http or https URL without credentials, query and fragment, http://127.0.0.1:3001 for instance');
+  throw new TypeError(
+    "the service's base URL must be an http or https URL without credentials, query and fragment, http://127.0.0.1:3001 for instance",
+  );
 }

@@ -126,7 +126,11 @@ async function readError(answer: Answer, call: Call, apiKey: string): Promise<Se
 function plainMessage(answer: Answer, text: string): string {
   const location = header(answer, 'Location')?.split('?')[0];
   if (location !== undefined) return `redirected to ${location}. Set the base URL to where the service is`;
-  return shortened(text) || 'an answer without text. Check that the base URL is that of the service';
+  const advice = 'Check that the base URL is that of the service';
+  if (text === '') return `an answer without text. ${advice}`;
+  const message = shortened(text.replaceAll(/\s+/g, ' '));
+  // The service says in its own way what it has not; a gateway before it has other statuses.
+  return [404, 405, 501].includes(answer.statusCode) ? `${message}. ${advice}` : message;
 }
 
 /** As much of the text as arrives: the status alone is worth an error. */

@@ -167,6 +167,8 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
     [['invoke', 'app', 'greet', '--timeout', '9'], 'from 10 to 3600'],
     [['deploy', directory, '--env', 'NOT_THERE'], 'There is no variable NOT_THERE'],
     [['deploy', join(directory, 'node_modules')], 'name its module with --entrypoint'],
+    [['deploy', join(directory, 'gone')], 'there is no directory'],
+    [['deploy', join(directory, 'index.js'), '--entrypoint', 'index.js'], 'there is no directory'],
   ] as const) {
     expect(await run(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(said) });
   }

@@ -17,10 +17,12 @@ test('a key is created, used, rotated and deleted', async ({ cli }) => {
   expect(await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: newKey } })).toMatchObject({ code: 0 });
   expect(await cli(['keys', 'delete', newId, '--yes'])).toMatchObject({ code: 0, stdout: `Deleted the API key ${newId}.\n` });
   expect(await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: newKey } })).toMatchObject({ code: 1 });
-  expect(await cli(['keys', 'create', 'ci', '--days', 'many'])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('number of days'),
-  });
+  for (const days of ['many', '1.5', '3651', '99999']) {
+    expect(await cli(['keys', 'create', 'ci', '--days', days])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('a whole number of days, 3650 at most'),
+    });
+  }
 });
 
 test('a key that would expire at once is refused, and not made one that never expires', async ({ cli }) => {

@@ -137,7 +137,7 @@ test('a comparison that fails exits with 2 and says what is wrong', async ({ run
   await call('POST', '/profiles', { name: 'unsaved' });
   for (const [source, problem] of [
     ['nobody', /404 not_found: .*For a file or directory of that name, write \.\/nobody/],
-    ['unsaved', /nothing was saved in the profile unsaved yet/],
+    ['unsaved', /nothing was saved in the profile unsaved yet: run tests with profile: \{ name: 'unsaved', save: true \}/],
     ['./nowhere', /nowhere cannot be read \(ENOENT\)/],
     ['./letters', /letters is no user-data directory/],
     ['./damaged', /Preferences is not JSON: the profile is damaged/],

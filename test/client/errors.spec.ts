@@ -75,11 +75,12 @@ test('an error that is no error object becomes the message, shortened', async ({
     { status: 400, json: null },
     { status: 400, json: { code: 'c', message: 5 } },
     { status: 404, text: '' },
+    { status: 404, text: '<h1>Not Found</h1>\n<p>Nothing is here' },
     { status: 301, headers: { location: 'https://example.com/browsers?token=t' } },
   );
   const client = connect(server, { maxRetries: 0 });
   const messages = [];
-  for (let index = 0; index < 7; index++) {
+  for (let index = 0; index < 8; index++) {
     const error = (await errorOf(client.profiles.retrieve('x'))) as ServiceError;
     messages.push(error.message.replace(` (GET ${server.url}/profiles/x)`, ''));
     expect(error.code).toBeUndefined();
@@ -91,6 +92,7 @@ test('an error that is no error object becomes the message, shortened', async ({
     '400: null',
     '400: {"code":"c","message":5}',
     '404: an answer without text. Check that the base URL is that of the service',
+    '404: <h1>Not Found</h1> <p>Nothing is here. Check that the base URL is that of the service',
     '301: redirected to https://example.com/browsers. Set the base URL to where the service is',
   ]);
 });

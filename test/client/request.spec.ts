@@ -132,7 +132,7 @@ test('any name and any query arrive as they were given', async ({ serve, connect
 test('a base URL that is none is refused at once', () => {
   for (const baseURL of ['', 'example.com', 'ftp://x', 'http://', 'http://x/?a=1', 'http://x/#y', undefined as unknown as string]) {
     expect(() => createClient({ baseURL, apiKey }), baseURL).toThrow(TypeError);
-    expect(() => createClient({ baseURL, apiKey })).toThrow(/baseURL must be an http or https URL/);
+    expect(() => createClient({ baseURL, apiKey })).toThrow(/service's base URL must be an http or https URL/);
   }
   for (const credentials of ['me:hidden', 'me', ':hidden']) {
     expect(() => createClient({ baseURL: `http://${credentials}@x/`, apiKey })).toThrow(/without credentials/);
