@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -78,13 +78,14 @@ async function storeProfile({ client, directory }: ServiceProcess, name: string,
 
 /** Half of it noise, as pictures in caches are, half of it words, as scripts and databases are. */
 function content(size: number): Buffer {
-  const noise = randomBytes(Math.floor(size / 2));
-  let text = '';
-  for (let at = 0; text.length < size / 2; at = (at + 1) % noise.length) text += words[noise[at]! % words.length];
-  return Buffer.concat([noise, Buffer.from(text)]).subarray(0, size);
+  const half = Math.floor(size / 2);
+  const start = randomInt(text.length - half);
+  return Buffer.concat([randomBytes(size - half), text.subarray(start, start + half)]);
 }
 
 const words = Array.from({ length: 251 }, () => `${randomBytes(4).toString('base64url')} `);
+/** Longer than what any file takes of it. */
+const text = Buffer.from(Array.from({ length: 4_000_000 }, () => words[randomInt(words.length)]).join(''));
 
 async function download(service: ServiceProcess, name: string): Promise<{ milliseconds: number; peak: number }> {
   return await withTarget(async (target) => {
