@@ -73,6 +73,35 @@ test('what is no directory is not packed', async ({ service, fs, root }) => {
   expect((await get('relative')).status).toBe(400);
 });
 
+test('an archive is whole although files and directories go, come and take the place of one another meanwhile', async ({
+  service,
+  fs,
+  root,
+}, testInfo) => {
+  const directory = join(root, 'changing');
+  await mkdir(directory);
+  for (const name of ['first', 'last']) await writeFile(join(directory, name), 'x'.repeat(20_000));
+  const done = new AbortController();
+  const change = async (name: string) => {
+    const path = join(directory, name);
+    while (!done.signal.aborted) {
+      await writeFile(path, 'a file');
+      await rm(path);
+      await mkdir(path);
+      await writeFile(join(path, 'below'), 'a file');
+      await rm(path, { recursive: true });
+    }
+  };
+  const changing = ['a', 'g', 'z'].map(change);
+  for (let number = 0; number < 30; number += 1) {
+    const archive = testInfo.outputPath('archive.zip');
+    expect(await download(service, fs, '/changing', archive)).toMatchObject({ status: 200 });
+    expect(await entriesOf(archive)).toEqual(expect.arrayContaining(['first', 'last']));
+  }
+  done.abort();
+  await Promise.all(changing);
+});
+
 test('an archive that nobody reads to its end keeps no file open', async ({ service, fs, root }) => {
   await mkdir(join(root, 'd'));
   for (let index = 0; index < 5; index += 1) await writeFile(join(root, `d/${index}`), Buffer.alloc(20_000_000));

@@ -58,7 +58,7 @@ async function addEntries(zip: ZipFile, root: string, directory: string, signal:
       zip.addEmptyDirectory(name, attributes);
       continue;
     }
-    const file = await files.read(sessionPath).catch(ifMissing);
+    const file = await files.read(sessionPath).catch(ifGone);
     if (!file) continue;
     zip.addReadStream(addAbortSignal(signal, file.stream), name, {
       ...attributes,
@@ -101,9 +101,9 @@ function zipName(name: string): string {
   return /^[a-zA-Z]:/.test(slashed) ? `./${slashed}` : slashed;
 }
 
-/** The file was deleted meanwhile. */
-function ifMissing(error: unknown): undefined {
-  if (!(error instanceof OperationError && error.code === 'not_found')) throw error;
+/** The file was deleted meanwhile, or is none any more. */
+function ifGone(error: unknown): undefined {
+  if (!(error instanceof OperationError && ['not_found', 'bad_request'].includes(error.code))) throw error;
 }
 
 /** Throws for a file that can't be read, unless it was deleted meanwhile. */
@@ -119,8 +119,8 @@ async function readableStats(entry: string): Promise<Stats | undefined> {
   }
 }
 
-/** The directory was deleted meanwhile. */
+/** The directory was deleted meanwhile, or is none any more. */
 function orNone(error: unknown, directory: string): [] {
-  if (errorCode(error) === 'ENOENT') return [];
+  if (['ENOENT', 'ENOTDIR'].includes(errorCode(error) ?? '')) return [];
   throw fileError(error, directory, { missing: 'directory' });
 }
