@@ -131,9 +131,9 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
     ['app-version', '2.0'],
     ['action', 'greeted'],
     ['deployment', 'other'],
-  ] as const)
-    // prettier-ignore
+  ] as const) {
     expect((await run('invocations', `--${filter}`, value)).stdout, filter).toBe('There are no such invocations.\n');
+  }
   expect(JSON.parse((await run('invocations', '--limit', '1', '--json')).stdout)).toHaveLength(1);
 
   const logs = await run('logs', id);
