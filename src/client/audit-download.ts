@@ -14,21 +14,24 @@ import { type DownloadedChunk, UnfinishedDownload } from './unfinished-download.
 
 type ChunkQuery = QueryInput<(typeof auditLogs)['exportChunk']>;
 
-/** Which records are downloaded, and how: gzip-compressed JSON lines unless `format` is `jsonl`. `limit` is that of a chunk. */
+/**
+ * Filters and format: gzip-compressed JSON lines unless `format` is `jsonl`. `limit` is the number of records in a
+ * chunk.
+ */
 export type AuditLogDownloadQuery = Omit<ChunkQuery, 'cursor'>;
 
 export type AuditLogDownloadOptions = CallOptions & {
-  /** Called with what was downloaded so far: after each chunk, and at first when an earlier download is resumed. */
+  /** Called after each chunk, and first if it resumes an earlier download. */
   onProgress?: (progress: AuditLogDownloadProgress) => void;
 };
 
 export type AuditLogDownloadProgress = { bytes: number; rows: number; chunks: number };
 
 /**
- * Downloads audit records into the file `to`, newest first, one JSON object on each line. It is there as a whole or not at all: what
- * arrives goes to `<to>.part`, beside `<to>.journal`, and the same call resumes there after an interruption, however that came. Each
- * chunk is held against its hash and number of rows, and fetched again when it was damaged, on its way or on the disk since.
- * @throws AuditLogDownloadError when a chunk stays damaged, or the service contradicts itself.
+ * Downloads audit records into the file `to`, newest first, one JSON object on each line. The file appears when it is
+ * complete: until then the records are in `<to>.part` and `<to>.journal`, and the same call resumes an interrupted
+ * download. Fetches damaged chunks again.
+ * @throws AuditLogDownloadError if a chunk stays damaged, or the service contradicts itself.
  */
 export type AuditLogDownload = (
   to: string,
@@ -38,10 +41,7 @@ export type AuditLogDownload = (
 
 type ExportChunk = (query: ChunkQuery, options?: CallOptions) => Promise<Bytes>;
 
-/** Of the body of a chunk; what fails before is retried by the call itself. */
-const transferRetries = 6;
-
-/** `service` tells it from others, so that no download is resumed at another one. */
+/** `service` identifies the service: a download never resumes at another one. */
 export function auditLogDownload(exportChunk: ExportChunk, service: string): AuditLogDownload {
   return async (to, query, { onProgress, ...options } = {}) => {
     const part = await open(`${to}.part`, 'a+', 0o600);
@@ -50,7 +50,12 @@ export function auditLogDownload(exportChunk: ExportChunk, service: string): Aud
       if (unfinished.progress.chunks > 0) onProgress?.(unfinished.progress);
       while (!unfinished.isComplete) {
         const cursor = unfinished.cursor;
-        const chunk = await verifiedChunk(exportChunk, cursor === undefined ? query : { ...query, cursor }, options, to);
+        const chunk = await verifiedChunk(
+          exportChunk,
+          cursor === undefined ? query : { ...query, cursor },
+          options,
+          to,
+        );
         if (chunk.next !== undefined && unfinished.hasUsed(chunk.next)) {
           throw new AuditLogDownloadError(to, `the service repeats the cursor ${chunk.next}`);
         }
@@ -67,29 +72,36 @@ export function auditLogDownload(exportChunk: ExportChunk, service: string): Aud
   };
 }
 
-/** A chunk whose hash and number of rows are right. Damage on the way is repaired by fetching it again. */
-async function verifiedChunk(exportChunk: ExportChunk, query: ChunkQuery, options: CallOptions, to: string): Promise<DownloadedChunk> {
+/** Fetches a chunk until its hash and number of rows are right. */
+async function verifiedChunk(
+  exportChunk: ExportChunk,
+  query: ChunkQuery,
+  options: CallOptions,
+  to: string,
+): Promise<DownloadedChunk> {
   const attempt = async () => {
     const answer = await exportChunk(query, options).catch((error: Error) => Promise.reject(new AbortError(error)));
     const body = await buffer(answer.stream);
     const sha256 = createHash('sha256').update(body).digest('hex');
-    if (sha256 !== answer.header(chunkHeaders.sha256))
-      throw new AuditLogDownloadError(to, 'a chunk does not have the hash that it came with');
+    if (sha256 !== answer.header(chunkHeaders.sha256)) {
+      throw new AuditLogDownloadError(to, 'the hash of a chunk is wrong');
+    }
     try {
       return { body, sha256, ...(await checkedHeaders(answer, query.format, body, to)) };
     } catch (error) {
       throw new AbortError(error as Error);
     }
   };
+  // These retries are for damaged bodies: the call itself retries failures before the body.
   return await pRetry(attempt, {
-    retries: transferRetries,
+    retries: 6,
     minTimeout: 500,
     maxTimeout: 8000,
     ...(options.signal && { signal: options.signal }),
   });
 }
 
-/** What the service itself got wrong is no better the next time. */
+/** Its errors are final: the service would repeat them. */
 async function checkedHeaders(
   answer: Bytes,
   format: ChunkQuery['format'],
@@ -99,18 +111,20 @@ async function checkedHeaders(
   const more = answer.header(chunkHeaders.hasMore);
   const next = answer.header(chunkHeaders.nextCursor) || undefined;
   if ((more !== 'true' && more !== 'false') || (more === 'true') !== (next !== undefined)) {
-    throw new AuditLogDownloadError(to, `a chunk does not say where the next one begins (${chunkHeaders.hasMore}: ${more})`);
+    throw new AuditLogDownloadError(to, `a chunk lacks the cursor of the next one (${chunkHeaders.hasMore}: ${more})`);
   }
   const rows = answer.header(chunkHeaders.rowCount);
   const lines = await countLines(body, format);
-  if (rows !== String(lines)) throw new AuditLogDownloadError(to, `a chunk of ${lines} rows is said to have ${rows}`);
+  if (rows !== String(lines))
+    throw new AuditLogDownloadError(to, `a chunk has ${lines} rows, but its header says ${rows}`);
   return { rows: lines, next };
 }
 
 async function countLines(body: Buffer, format: ChunkQuery['format']): Promise<number> {
   let lines = 0;
   const count = async (parts: Iterable<Buffer> | AsyncIterable<Buffer>) => {
-    for await (const part of parts) for (let at = part.indexOf('\n'); at !== -1; at = part.indexOf('\n', at + 1)) lines++;
+    for await (const part of parts)
+      for (let at = part.indexOf('\n'); at !== -1; at = part.indexOf('\n', at + 1)) lines++;
   };
   if (format === 'jsonl') await count([body]);
   else await pipeline([body], createGunzip(), count);

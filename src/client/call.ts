@@ -8,11 +8,11 @@ import type { Answer, Reader } from './response.ts';
 import { withRetries } from './retry.ts';
 import { transportError } from './transport-error.ts';
 
-/** Makes a call, with retries, and reads its answer. Streams that were to be sent are destroyed in the end, sent or not. */
+/** Makes a call, with retries, and reads its answer. Destroys the body's streams in the end, even unsent ones. */
 export async function perform(settings: Settings, call: Call, read: Reader): Promise<unknown> {
   if (!call.oneShot) return await performInTime(settings, call, read);
   const streams = (call.body as Segments).filter((segment) => segment instanceof Readable);
-  // A stream that fails before it is read would end the process without a listener; reading it tells of the failure.
+  // Without a listener, a stream that fails before it is read would end the process. Reading reports the failure.
   for (const stream of streams) stream.on('error', () => {});
   try {
     return await performInTime(settings, call, read);
@@ -22,22 +22,22 @@ export async function perform(settings: Settings, call: Call, read: Reader): Pro
 }
 
 async function performInTime(settings: Settings, call: Call, read: Reader): Promise<unknown> {
-  const deadline = new Deadline(call.timeout, call.signal, (cause) => new CallTimeoutError(call, call.timeout, 'answer', cause));
+  const deadline = new Deadline(
+    call.timeout,
+    call.signal,
+    (cause) => new CallTimeoutError(call, call.timeout, 'answer', cause),
+  );
   try {
-    return await withRetries(
-      call,
-      deadline,
-      settings.closing,
-      async () => await read(await send(settings, call, deadline), call, deadline),
-    );
+    const attempt = async () => await read(await send(settings, call, deadline), call, deadline);
+    return await withRetries(call, deadline, settings.closing, attempt);
   } catch (error) {
     deadline.close();
-    // Whatever an abort made fail on its way: the reason is what happened.
+    // After an abort, the error is only a consequence.
     throw deadline.aborted ? deadline.reason : error;
   }
 }
 
-/** Bytes handed over at once: each part that the connection takes restarts the deadline. */
+/** In bytes. Each part that the connection takes restarts the deadline. */
 const partSize = 1024 * 1024;
 
 async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise<Answer> {
@@ -45,7 +45,7 @@ async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise
   const { body, length } = encodedBody(call, deadline);
   deadline.start();
   try {
-    // So long a connection is not free again whose answer has just been read: another one would be opened.
+    // A connection whose answer was just read is free one turn later. Without the wait undici would open another one.
     await setImmediate();
     return await pool.request({
       method,
@@ -63,13 +63,18 @@ async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise
   }
 }
 
-/** What undici is to send, with its length where undici would not find it. */
-function encodedBody({ body, oneShot }: Call, deadline: Deadline): { body: string | Uint8Array | Readable | null; length?: number } {
+/** The body for undici, with its length if undici can't determine that. */
+function encodedBody(
+  { body, oneShot }: Call,
+  deadline: Deadline,
+): { body: string | Uint8Array | Readable | null; length?: number } {
   if (body === undefined || typeof body === 'string') return { body: body ?? null };
   const [first] = body;
   if (body.length === 1 && first instanceof Uint8Array && first.length <= partSize) return { body: first };
   const stream = Readable.from(parts(body, deadline), { objectMode: false });
-  return oneShot ? { body: stream } : { body: stream, length: sizeOf(body as readonly Uint8Array[]) };
+  return oneShot
+    ? { body: stream }
+    : { body: stream, length: (body as readonly Uint8Array[]).reduce((sum, { length }) => sum + length, 0) };
 }
 
 async function* parts(body: Segments, deadline: Deadline): AsyncGenerator<Uint8Array> {
@@ -84,8 +89,8 @@ async function* parts(body: Segments, deadline: Deadline): AsyncGenerator<Uint8A
       }
     }
   } catch (error) {
-    // The caller's own stream failed: that is the reason, not the connection that is given up for it. One that fails while a part is
-    // sent has its own reason, which may be in an answer that came before.
+    // The caller's stream failed, not the connection. A failure while a part is sent has its own reason, perhaps in an
+    // early answer.
     if (!isSending) deadline.abort(error);
     throw error;
   }
@@ -93,8 +98,4 @@ async function* parts(body: Segments, deadline: Deadline): AsyncGenerator<Uint8A
 
 function* slices(bytes: Uint8Array): Generator<Uint8Array> {
   for (let start = 0; start < bytes.length; start += partSize) yield bytes.subarray(start, start + partSize);
-}
-
-function sizeOf(segments: readonly Uint8Array[]): number {
-  return segments.reduce((size, { length }) => size + length, 0);
 }

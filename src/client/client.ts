@@ -21,18 +21,29 @@ import { eventStream, type OpenEvents } from './event-stream.ts';
 import { follow } from './follow.ts';
 import type { UploadFile } from './multipart.ts';
 import { type ItemList, itemList, type TokenItemList, tokenItemList } from './paginate.ts';
-import { type CallOptions, checkedRetries, checkedTimeout, encoder, queryPosition, type Settings, type Upload } from './request.ts';
+import {
+  type CallOptions,
+  checkedRetries,
+  checkedTimeout,
+  encoder,
+  queryPosition,
+  type Settings,
+  type Upload,
+} from './request.ts';
 import { type Bytes, reader } from './response.ts';
 
 export type ClientOptions = {
-  /** Where the service is, `http://127.0.0.1:3001` or `https://example.com/prefix`. */
+  /** `http://127.0.0.1:3001` or `https://example.com/prefix`. */
   baseURL: string;
   apiKey: string;
-  /** The project to work in, by id; without it the organization's default project. */
+  /** Id of the project to work in. Default: the organization's default project. */
   projectId?: string;
-  /** The longest wait for an answer, in milliseconds, over all retries of a call. Default 60 s; acquires are held open for up to 30 s. */
+  /**
+   * The longest wait for an answer, in milliseconds, over all retries of a call. Default 60 s; acquires are held open
+   * for up to 30 s.
+   */
   callTimeout?: number;
-  /** How often a call is repeated at most, where repeating it is safe. Default 2. */
+  /** The most retries of a call that is safe to repeat. Default 2. */
   maxRetries?: number;
   /** Replaces the `User-Agent` header, `playwright-pool/<version>`. */
   userAgent?: string;
@@ -40,12 +51,16 @@ export type ClientOptions = {
 
 /** The functions of a tree of operations. */
 export type ClientOf<T extends OperationTree> = {
-  readonly [K in keyof T]: T[K] extends Operation ? ClientFunction<T[K]> : T[K] extends OperationTree ? ClientOf<T[K]> : never;
+  readonly [K in keyof T]: T[K] extends Operation
+    ? ClientFunction<T[K]>
+    : T[K] extends OperationTree
+      ? ClientOf<T[K]>
+      : never;
 };
 
 /**
- * Calls one operation: path parameters, then the body, then the query, then the options. A list is fetched as it is iterated, and an
- * event stream is opened as it is iterated; a resumable one is opened again when it breaks off.
+ * Calls one operation. Iterating the result fetches a list, or opens an event stream (and opens a resumable one again
+ * if it breaks off).
  */
 export type ClientFunction<O extends Operation> = (
   ...args: [...PathArguments<O>, ...BodyArgument<O>, ...QueryArgument<O>, options?: CallOptions]
@@ -53,12 +68,12 @@ export type ClientFunction<O extends Operation> = (
 
 export type Client = ClientOf<Contract> & {
   readonly auditLogs: { readonly download: AuditLogDownload };
-  /** Closes all connections; calls that are still running fail with a ConnectionError. */
+  /** Closes all connections. Running calls fail with a ConnectionError. */
   close: () => Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-/** By the kind of the answer: an object that looks like a page may just be one. */
+/** Depends on the kind of the answer, not on its shape: any object may look like a page. */
 type Result<Kind, A> = [Kind, A] extends ['list', Page<infer T>]
   ? ItemList<T>
   : [Kind, A] extends ['token_list', TokenPage<infer T>]
@@ -86,14 +101,16 @@ type QueryArgument<O extends Operation> = O extends { query: object }
 const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
 
 /**
- * Opens a client of the service. Nothing is sent before the first call.
- * @throws TypeError for options that no call could succeed with.
+ * Creates a client of the service, which sends nothing before the first call.
+ * @throws TypeError for invalid options.
  */
 export function createClient(options: ClientOptions): Client {
   const { apiKey, projectId, userAgent = `playwright-pool/${version}` } = options;
   const { origin, pathname } = checkedBaseURL(options.baseURL);
   if (typeof apiKey !== 'string' || !/^[\x21-\x7E]+$/.test(apiKey)) {
-    throw new TypeError('apiKey must be the API key of the service: visible ASCII characters, without spaces or line breaks');
+    throw new TypeError(
+      'apiKey must be the API key of the service: visible ASCII characters, without spaces or line breaks',
+    );
   }
   // No limit of connections: each waiting acquire holds one, and must not block other calls.
   const pool = new Pool(origin, { connections: null });
@@ -117,14 +134,11 @@ export function createClient(options: ClientOptions): Client {
     return pool.destroy();
   };
   const functions = functionsOf(contract, settings);
-  const auditLogs = {
-    ...functions.auditLogs,
-    download: auditLogDownload(functions.auditLogs.exportChunk, settings.origin + settings.prefix),
-  };
-  return { ...functions, auditLogs, close, [Symbol.asyncDispose]: close };
+  const download = auditLogDownload(functions.auditLogs.exportChunk, settings.origin + settings.prefix);
+  return { ...functions, auditLogs: { ...functions.auditLogs, download }, close, [Symbol.asyncDispose]: close };
 }
 
-/** The one cast: the types of the functions are computed from the contract, their code from the same contract. */
+/** The cast is safe: the types and the code of the functions come from the same contract. */
 function functionsOf<T extends OperationTree>(tree: T, settings: Settings): ClientOf<T> {
   const functions = Object.entries(tree).map(([name, node]) => [
     name,
@@ -136,42 +150,42 @@ function functionsOf<T extends OperationTree>(tree: T, settings: Settings): Clie
 function clientFunction(operation: Operation, settings: Settings): (...args: unknown[]) => unknown {
   const encode = encoder(operation, settings);
   const read = reader(operation, settings);
-  // Awaited, here and below, so that the stack of an error leads to the caller.
+  // With `await` an error's stack leads to the caller.
   const call = async (...args: unknown[]) => await perform(settings, encode(args), read);
   const kinds = new Set(Object.values(operation.responses).map(({ kind }) => kind));
+  const index = queryPosition(operation);
   if (kinds.has('events')) {
     const open = (...args: unknown[]) => eventStream(() => call(...args) as Promise<OpenEvents>);
-    return operation.resumable ? followed(operation, open, settings.closing) : open;
+    if (!operation.resumable) return open;
+    return (...args) => {
+      const options = args[index + 1] as CallOptions | undefined;
+      return follow(
+        (query) => open(...args.slice(0, index), query, options),
+        args[index] ?? {},
+        settings.closing,
+        options?.signal,
+      );
+    };
   }
-  const index = queryPosition(operation);
   const callFor = (args: unknown[], page: object | undefined) =>
     call(...args.slice(0, index), page ? { ...(args[index] as object), ...page } : args[index], args[index + 1]);
   if (kinds.has('list')) {
-    return (...args) => itemList((offset) => callFor(args, offset === undefined ? undefined : { offset }) as Promise<Page<unknown>>);
+    return (...args) =>
+      itemList((offset) => callFor(args, offset === undefined ? undefined : { offset }) as Promise<Page<unknown>>);
   }
   if (kinds.has('token_list')) {
     return (...args) =>
-      tokenItemList((token) => callFor(args, token === undefined ? undefined : { page_token: token }) as Promise<TokenPage<unknown>>);
+      tokenItemList(
+        (token) =>
+          callFor(args, token === undefined ? undefined : { page_token: token }) as Promise<TokenPage<unknown>>,
+      );
   }
   return call;
 }
 
-function followed(
-  operation: Operation,
-  open: (...args: unknown[]) => AsyncIterable<unknown>,
-  closing: AbortSignal,
-): (...args: unknown[]) => unknown {
-  const index = queryPosition(operation);
-  return (...args) => {
-    const options = args[index + 1] as CallOptions | undefined;
-    return follow((query) => open(...args.slice(0, index), query, options), args[index] ?? {}, closing, options?.signal);
-  };
-}
-
 function checkedBaseURL(baseURL: string): URL {
   const url = URL.canParse(baseURL) ? new URL(baseURL) : undefined;
-  const valid = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
-  if (valid) return url;
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash) return url;
   throw new TypeError(
     "the service's base URL must be an http or https URL without credentials, query and fragment, http://127.0.0.1:3001 for instance",
   );

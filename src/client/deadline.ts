@@ -1,14 +1,14 @@
 import { EventEmitter, setMaxListeners } from 'node:events';
 
 /**
- * Ends a call: emits `abort` when the caller's signal aborts, and when the limit has passed.
- * The limit is enforced between `start` and `pause`; time goes on counting in between.
- * An emitter, which undici takes in place of an AbortSignal, since a signal for each call cost a fifth of the calls per second.
+ * Ends a call: emits `abort` when the caller's signal aborts or the limit has passed. A pause doesn't stop the clock,
+ * only the check. undici takes an emitter instead of an AbortSignal; a signal for each call would cost a fifth of the
+ * calls per second.
  */
 export class Deadline extends EventEmitter {
   aborted = false;
   reason: unknown;
-  /** What the attempt before failed with. */
+  /** The error of the attempt before. */
   lastFailure: unknown;
   readonly #limit: number;
   readonly #caller: AbortSignal | undefined;
@@ -17,7 +17,7 @@ export class Deadline extends EventEmitter {
   #end: number;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `limit` in milliseconds. Throws the reason of a signal that has aborted already. */
+  /** `limit` is in milliseconds. Throws the reason of an aborted signal. */
   constructor(limit: number, caller: AbortSignal | undefined, expired: (lastFailure: unknown) => Error) {
     super();
     this.#limit = limit;
@@ -26,12 +26,11 @@ export class Deadline extends EventEmitter {
     this.#end = performance.now() + limit;
     if (!caller) return;
     caller.throwIfAborted();
-    // Many calls may share a signal; Node warns of a leak from the eleventh listener on.
+    // Many calls may share a signal, and Node warns from the eleventh listener on.
     setMaxListeners(0, caller);
     caller.addEventListener('abort', this.#callerAborted, { once: true });
   }
 
-  /** Milliseconds left. */
   get remaining(): number {
     return this.#end - performance.now();
   }
@@ -48,7 +47,7 @@ export class Deadline extends EventEmitter {
     clearTimeout(this.#timer);
   }
 
-  /** Grants the whole limit anew, as long as bytes of a body are being sent. */
+  /** Restarts the limit, after a part of a body was sent. */
   extend(): void {
     this.#end = performance.now() + this.#limit;
   }

@@ -1,6 +1,6 @@
 import type { ErrorObject } from '../contract/error-object.ts';
 
-/** Which call an error is about. `url` has no query, since a query may hold tokens. */
+/** The call of an error. `url` has no query, because a query may hold tokens. */
 export type CallName = { readonly method: string; readonly url: string };
 
 export type ErrorAnswer = CallName & {
@@ -13,23 +13,24 @@ export type ErrorAnswer = CallName & {
   readonly shouldRetry?: boolean | undefined;
 };
 
-/** The service answered, but not with the operation's success. */
+/** The service answered with an error, or with an invalid success. */
 export class ServiceError extends Error {
   override name = 'ServiceError';
-  /** The HTTP status; below 300 when a success made no sense (code `invalid_answer`). */
+  /** The HTTP status; below 300 for an invalid success (code `invalid_answer`). */
   readonly status: number;
-  /** The service's error code, `pool_in_use` for instance; `undefined` when the answer had none. */
+  /** The service's error code, for example `pool_in_use`. */
   readonly code: string | undefined;
   readonly details: NonNullable<ErrorObject['details']>;
-  /** The answer's `X-Request-Id`, to find the call in the service's log. */
+  /** The answer's `X-Request-Id`, which is in the service's log. */
   readonly requestId: string | undefined;
   readonly method: string;
   readonly url: string;
-  /** Milliseconds after which the service wants to be asked again. */
+  /** Milliseconds. */
   readonly retryAfter: number | undefined;
-  /** The service's own word on repeating the call (`x-should-retry`). */
+  /** The answer's `x-should-retry`. */
   readonly shouldRetry: boolean | undefined;
 
+  /** @internal */
   constructor(answer: ErrorAnswer, advice = '') {
     const { status, code, message, method, url, requestId } = answer;
     const request = requestId ? `, request ${requestId}` : '';
@@ -48,12 +49,13 @@ export class ServiceError extends Error {
 /** 401: the service does not know the API key. */
 export class UnauthorizedError extends ServiceError {
   override name = 'UnauthorizedError';
+  /** @internal */
   constructor(answer: ErrorAnswer) {
     super(answer, '. Check that the API key belongs to this service and has not expired');
   }
 }
 
-/** 404: what the call names does not exist. */
+/** 404: the resource does not exist. */
 export class NotFoundError extends ServiceError {
   override name = 'NotFoundError';
 }
@@ -63,31 +65,33 @@ export class ConflictError extends ServiceError {
   override name = 'ConflictError';
 }
 
-/** 429: too many calls or sessions, also after the client's own retries. */
+/** 429: too many calls or sessions, even after the client's retries. */
 export class RateLimitError extends ServiceError {
   override name = 'RateLimitError';
+  /** @internal */
   constructor(answer: ErrorAnswer) {
     super(answer, '. Wait before the next call, or use fewer workers');
   }
 }
 
-/** No whole answer arrived: the service could not be reached, or the connection broke. */
+/** The service could not be reached, or the connection broke before the answer was complete. */
 export class ConnectionError extends Error {
   override name = 'ConnectionError';
   readonly method: string;
   readonly url: string;
-  /** The system's or undici's error code, `ECONNREFUSED` for instance. */
+  /** The error code of the system or of undici, for example `ECONNREFUSED`. */
   readonly code: string | undefined;
 
-  constructor({ method, url }: CallName, code: string | undefined, message: string, cause?: unknown) {
-    super(message, { cause });
+  /** @internal */
+  constructor({ method, url }: CallName, code: string | undefined, message: string) {
+    super(message);
     this.method = method;
     this.url = url;
     this.code = code;
   }
 }
 
-/** The call timeout ran out. `cause` is the failure of the attempt before, if there was one. */
+/** The call timeout ran out. `cause` is the error of the attempt before. */
 export class CallTimeoutError extends Error {
   override name = 'CallTimeoutError';
   readonly method: string;
@@ -95,9 +99,10 @@ export class CallTimeoutError extends Error {
   /** The limit in milliseconds. */
   readonly timeout: number;
 
+  /** @internal */
   constructor({ method, url }: CallName, timeout: number, waitedFor: string, cause?: unknown) {
     super(
-      `no ${waitedFor} within the call timeout of ${timeout} ms (${method} ${url}). Check that the service is well, or allow the call a longer timeout`,
+      `no ${waitedFor} within the call timeout of ${timeout} ms (${method} ${url}). Check the service, or set a longer timeout for the call`,
       { cause },
     );
     this.method = method;
@@ -106,15 +111,15 @@ export class CallTimeoutError extends Error {
   }
 }
 
-/** A download of audit records cannot go on. What has arrived undamaged is kept: the same call resumes there. */
+/** A download of audit records failed. The undamaged part is kept: the same call resumes there. */
 export class AuditLogDownloadError extends Error {
   override name = 'AuditLogDownloadError';
-  /** The file that was to be written. */
   readonly file: string;
 
+  /** @internal */
   constructor(file: string, problem: string) {
     super(
-      `${problem}: the audit records for ${file} cannot be downloaded. Call again to resume, and report this to the service if it stays`,
+      `${problem}: the audit records for ${file} cannot be downloaded. Call again to resume, and report this to the operator of the service if it fails again`,
     );
     this.file = file;
   }

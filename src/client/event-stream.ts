@@ -1,16 +1,13 @@
 import type { Readable } from 'node:stream';
 import { createParser } from 'eventsource-parser';
 
-/** The longest event, in characters: a service that never ends one must not fill the memory. */
+/** In characters, so that an event without an end can't fill the memory. */
 const longestEvent = 16 * 1024 * 1024;
 
-/** An event stream that was opened. `invalid` makes the error for one that is none. */
+/** An open event stream. `invalid` creates the error for a response that isn't an event stream. */
 export type OpenEvents = { stream: Readable; invalid: (message: string) => Error };
 
-/**
- * The events of a stream, which is opened anew for each iteration and closed when that stops. An iteration ends with the stream, and
- * throws when the stream breaks off.
- */
+/** The events of a stream. Each iteration opens it, closes it in the end, and throws if it breaks off. */
 export function eventStream(open: () => Promise<OpenEvents>): AsyncIterable<unknown> {
   return {
     [Symbol.asyncIterator]() {
@@ -31,7 +28,7 @@ export function eventStream(open: () => Promise<OpenEvents>): AsyncIterable<unkn
       return {
         next: () => events.next(),
         return() {
-          // Not left to the generator, which would wait for the next event.
+          // The generator alone would wait for the next event.
           stopped = true;
           stream?.destroy();
           return events.return();

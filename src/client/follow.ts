@@ -1,21 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectionError, ServiceError } from './errors.ts';
-import { isOfClosedClient } from './transport-error.ts';
+import { isOfClosedClient } from './failure-policy.ts';
 
-/** How long a stream may be silent, in ms: services say every 15 to 30 s that they are still there. */
+/** Services send a heartbeat every 15 to 30 s. */
 const longestSilenceMs = 75_000;
-/** How long it is tried to read on, in ms. */
 const longestOutageMs = 120_000;
 
-/** The query of a stream that can be read on. */
 type Query = { since?: string | undefined };
 
 type Event = { event: string; timestamp: string };
 
 /**
- * The events of a stream that can be read on: when it breaks off it is opened again where it was, and no line is lost or comes twice.
- * Ends when the service ends the stream. Throws what opening it throws, and when it could not be read on for two minutes.
- * `open` opens the stream with a query; it is not waited for once `closing` aborts.
+ * The events of a resumable stream. Opens it again if it breaks off, without losing or repeating a line.
+ * Ends when the service ends the stream. Throws if the stream can't be opened, or can't be resumed for two minutes.
+ * The waits between attempts end when `closing` aborts.
  */
 export function follow(
   open: (query: Query) => AsyncIterable<unknown>,
@@ -39,13 +37,13 @@ export function follow(
             const result = await withinSilence(reader);
             brokenSince = undefined;
             pauseMs = 500;
-            if (result.done) return result;
-            if (place.isNew(result.value as Event)) return result;
+            if (result.done || place.isNew(result.value as Event)) return result;
           } catch (error) {
             reader = undefined;
             brokenSince ??= performance.now();
             if (stop.signal.aborted) return { done: true, value: undefined };
-            if (!place.isBegun || !mayPass(error) || performance.now() + pauseMs - brokenSince > longestOutageMs) throw error;
+            if (!place.isBegun || !mayPass(error) || performance.now() + pauseMs - brokenSince > longestOutageMs)
+              throw error;
             await sleep(pauseMs, undefined, { signal: stopped }).catch(() => {});
             pauseMs = Math.min(8000, pauseMs * 2);
             if (stop.signal.aborted) return { done: true, value: undefined };
@@ -66,30 +64,28 @@ export function follow(
   };
 }
 
-/** How far a stream was read. */
 class Place {
   readonly #query: Query;
   readonly #startedAt = performance.now();
   /** The timestamp of the last line, and how many lines had it. */
   #last: string | undefined;
   #count = 0;
-  /** How many lines with that timestamp come again. */
+  /** How many lines with that timestamp the service still repeats. */
   #again = 0;
   readonly #states = new Map<string, string>();
-  /** Whether anything has come. */
   isBegun = false;
 
   constructor(query: Query) {
     this.#query = query;
   }
 
-  /** With what the stream is to be opened, so that nothing is missed. */
+  /** The query that opens the stream at this place. */
   query(): Query {
     this.#again = this.#count;
     return { since: this.#last ?? this.#since() };
   }
 
-  /** Whether an event has not come before, and is more than a sign of life. */
+  /** False for repeated events and heartbeats. */
   isNew(event: Event): boolean {
     this.isBegun = true;
     if (event.event === 'sse_heartbeat') return false;
@@ -113,7 +109,7 @@ class Place {
     return true;
   }
 
-  /** A duration goes back from when the reading began: durations are added by writing them one after the other. */
+  /** Adds the time since the first opening to a duration: `5m` becomes `5m1200ms`. */
   #since(): string | undefined {
     const { since } = this.#query;
     const passed = Math.ceil(performance.now() - this.#startedAt);
@@ -136,7 +132,6 @@ async function withinSilence(reader: AsyncIterator<unknown>): Promise<IteratorRe
   }
 }
 
-/** The connection is taken for lost. */
 class Silence extends Error {}
 
 function mayPass(error: unknown): boolean {

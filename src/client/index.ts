@@ -1,6 +1,7 @@
 export type { AppVersion } from '../contract/apps.ts';
 export type { AuditLog } from '../contract/audit-logs.ts';
-export type { AuthConnection, AuthConnectionEvent, AuthConnectionRequest, Submission } from '../contract/auth-connections.ts';
+export type { AuthConnection, AuthConnectionRequest } from '../contract/auth-connections.ts';
+export type { AuthConnectionEvent, Submission } from '../contract/login-flow.ts';
 export type { Browser } from '../contract/browsers.ts';
 export type { BrowserPool } from '../contract/browser-pools.ts';
 export type { CredentialProvider, CredentialProviderItem } from '../contract/credential-providers.ts';
@@ -8,11 +9,17 @@ export type { Credential } from '../contract/credentials.ts';
 export type { Deployment, DeploymentEvent } from '../contract/deployments.ts';
 export type { FileEvent, FileInfo } from '../contract/files.ts';
 export type { Invocation, InvocationEvent } from '../contract/invocations.ts';
+export type { ErrorObject } from '../contract/error-object.ts';
 export type { Page, TokenPage } from '../contract/operation.ts';
 export type { Profile } from '../contract/profiles.ts';
 export type { Proxy } from '../contract/proxies.ts';
 export { type Client, type ClientOptions, createClient } from './client.ts';
-export type { AuditLogDownload, AuditLogDownloadOptions, AuditLogDownloadProgress, AuditLogDownloadQuery } from './audit-download.ts';
+export type {
+  AuditLogDownload,
+  AuditLogDownloadOptions,
+  AuditLogDownloadProgress,
+  AuditLogDownloadQuery,
+} from './audit-download.ts';
 export {
   AuditLogDownloadError,
   CallTimeoutError,

@@ -1,15 +1,17 @@
 import { randomBytes } from 'node:crypto';
 
-/** A file in a multipart body. A stream is sent as it is read, and destroyed with the call; it can't be sent again by a retry. */
+/**
+ * A file in a multipart body. A stream is sent as it is read, and destroyed with the call; it can't be sent again by a
+ * retry.
+ */
 export type UploadFile = Uint8Array | Blob | AsyncIterable<Uint8Array>;
 
-/** A body in its parts: bytes, and streams of them. */
 export type Segments = readonly (Uint8Array | AsyncIterable<Uint8Array>)[];
 
 type Fields = { readonly [name: string]: Field };
 type Field = string | number | boolean | undefined | UploadFile | readonly Field[] | Fields;
 
-/** Fields as a `multipart/form-data` body. Lists and objects are bracketed, and all text stands before the files. */
+/** Encodes fields as `multipart/form-data`. Names of lists and objects have brackets, and the files come last. */
 export function multipart(fields: object): { contentType: string; segments: Segments } {
   const boundary = `playwright-pool-${randomBytes(16).toString('hex')}`;
   const sorted = leaves('', fields as Fields).toSorted(([, a], [, b]) => Number(isFile(a)) - Number(isFile(b)));
@@ -17,10 +19,17 @@ export function multipart(fields: object): { contentType: string; segments: Segm
     const head = `--${boundary}\r\nContent-Disposition: form-data; name="${escaped(name)}"`;
     if (!isFile(value)) return [Buffer.from(`${head}\r\n\r\n${value}\r\n`)];
     const file = value instanceof Blob ? (value.stream() as AsyncIterable<Uint8Array>) : value;
-    // By its name the service knows a file.
-    return [Buffer.from(`${head}; filename="file"\r\nContent-Type: application/octet-stream\r\n\r\n`), file, Buffer.from('\r\n')];
+    // The service recognizes a file by its filename.
+    return [
+      Buffer.from(`${head}; filename="file"\r\nContent-Type: application/octet-stream\r\n\r\n`),
+      file,
+      Buffer.from('\r\n'),
+    ];
   });
-  return { contentType: `multipart/form-data; boundary=${boundary}`, segments: [...segments, Buffer.from(`--${boundary}--\r\n`)] };
+  return {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    segments: [...segments, Buffer.from(`--${boundary}--\r\n`)],
+  };
 }
 
 type Leaf = [name: string, value: string | number | boolean | UploadFile];
@@ -32,10 +41,12 @@ function leaves(name: string, value: Field): Leaf[] {
 }
 
 function isFile(value: NonNullable<Field>): value is UploadFile {
-  return value instanceof Uint8Array || value instanceof Blob || (typeof value === 'object' && Symbol.asyncIterator in value);
+  return (
+    value instanceof Uint8Array || value instanceof Blob || (typeof value === 'object' && Symbol.asyncIterator in value)
+  );
 }
 
-/** As browsers escape names. */
+/** Escapes a name like browsers do. */
 function escaped(name: string): string {
   return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }

@@ -1,49 +1,51 @@
 import type { Page, TokenPage } from '../contract/operation.ts';
 
-/** A list whose pages are fetched while it is iterated. Each iteration starts at the beginning. */
+/** A list that is fetched while it is iterated. Each iteration starts at the beginning. */
 export type ItemList<T> = AsyncIterable<T> & {
   /** The single pages, `for await (const { items } of list.pages())`. */
   pages(): AsyncIterable<Page<T>>;
 };
 
-/** A list that is paged by tokens, and fetched while it is iterated. Each iteration starts at the beginning. */
+/** An `ItemList` with tokens instead of offsets. */
 export type TokenItemList<T> = AsyncIterable<T> & {
   /** The single pages, `for await (const { items } of list.pages())`. */
   pages(): AsyncIterable<TokenPage<T>>;
 };
 
-/** `fetchPage` gets the offset of the page, none for the first. */
+/** `fetchPage` gets no offset for the first page. */
 export function itemList<T>(fetchPage: (offset?: number) => Promise<Page<T>>): ItemList<T> {
-  async function* pages() {
-    let offset: number | undefined;
-    for (;;) {
-      const page = await fetchPage(offset);
-      yield page;
-      if (page.items.length === 0 || !page.hasMore || page.nextOffset === 0) return;
-      if (page.nextOffset === offset) throw new Error(`the list has no end: its next offset stays ${offset}. Report this to the service`);
-      offset = page.nextOffset;
-    }
-  }
-  return listOf(pages);
+  const next = ({ items, hasMore, nextOffset }: Page<T>) =>
+    items.length > 0 && hasMore && nextOffset !== 0 ? nextOffset : undefined;
+  return listOf(fetchPage, next, 'offset');
 }
 
-/** `fetchPage` gets the token of the page, none for the first. */
+/** `fetchPage` gets no token for the first page. */
 export function tokenItemList<T>(fetchPage: (token?: string) => Promise<TokenPage<T>>): TokenItemList<T> {
-  async function* pages() {
-    let token: string | undefined;
-    for (;;) {
-      const page = await fetchPage(token);
-      yield page;
-      if (page.nextPageToken === undefined) return;
-      if (page.nextPageToken === token)
-        throw new Error('the list has no end: the token of the next page stays the same. Report this to the service');
-      token = page.nextPageToken;
-    }
-  }
-  return listOf(pages);
+  return listOf(fetchPage, ({ nextPageToken }) => nextPageToken, 'token');
 }
 
-function listOf<T, P extends { items: T[] }>(pages: () => AsyncIterable<P>): AsyncIterable<T> & { pages: () => AsyncIterable<P> } {
+function listOf<T, P extends { items: T[] }, Place extends string | number>(
+  fetchPage: (place?: Place) => Promise<P>,
+  nextPlace: (page: P) => Place | undefined,
+  name: string,
+): AsyncIterable<T> & {
+  /** The single pages, `for await (const { items } of list.pages())`. */
+  pages(): AsyncIterable<P>;
+} {
+  async function* pages() {
+    let place: Place | undefined;
+    do {
+      const page = await fetchPage(place);
+      yield page;
+      const next = nextPlace(page);
+      if (next !== undefined && next === place) {
+        throw new Error(
+          `the list doesn't end: its next ${name} stays ${next}. Report this to the operator of the service`,
+        );
+      }
+      place = next;
+    } while (place !== undefined);
+  }
   async function* items() {
     for await (const page of pages()) yield* page.items;
   }

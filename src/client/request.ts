@@ -6,30 +6,27 @@ import type { Repeatability } from './retry.ts';
 
 /** The last argument of every client function. */
 export type CallOptions = {
-  /** Aborts the call, its retry pauses and the streaming of its bodies; the call rejects with the signal's reason. */
+  /** Aborts the call, its retry pauses and its body streams; the call rejects with the signal's reason. */
   signal?: AbortSignal;
   /**
-   * Call timeout in milliseconds: until the answer's headers, over all retries.
-   * It starts anew with each part of a body that is streamed, and limits each pause within the answer's body; an event stream may be
-   * silent for as long as it likes.
+   * The longest wait for the answer's headers, in milliseconds, over all retries. Each sent part of a streamed body
+   * restarts it. It also limits each pause within the answer's body, except in event streams.
    */
   timeout?: number;
-  /** How often the call is repeated at most, where repeating it is safe. */
+  /** The most retries if the call is safe to repeat. */
   maxRetries?: number;
-  /** Further request headers. */
   headers?: Record<string, string>;
 };
 
-/** A body of raw bytes. A stream is sent as it is read, and destroyed with the call; it can't be sent again by a retry. */
+/** A body of raw bytes. The call destroys a stream in the end, and can't retry it. */
 export type Upload = Uint8Array | string | AsyncIterable<Uint8Array>;
 
-/** Where calls go and what they have in common. */
 export type Settings = {
   readonly pool: Pool;
   /** Aborts when the client is closed. */
   readonly closing: AbortSignal;
   readonly origin: string;
-  /** Path of the base URL, without a slash at its end. */
+  /** Path of the base URL without a trailing slash. */
   readonly prefix: string;
   readonly apiKey: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -38,7 +35,7 @@ export type Settings = {
   readonly maxRetries: number;
 };
 
-/** One call, encoded: the same for each of its attempts. */
+/** An encoded call, the same for each attempt. */
 export type Call = CallName &
   Repeatability & {
     readonly method: Operation['method'];
@@ -47,14 +44,14 @@ export type Call = CallName &
     /** A string is JSON. */
     readonly body: string | Segments | undefined;
     readonly timeout: number;
-    /** The longest pause within the answer's body, in milliseconds; 0 is any. */
+    /** The longest pause within the answer's body, in milliseconds; 0 is no limit. */
     readonly pauseLimit: number;
     readonly signal: AbortSignal | undefined;
   };
 
 /**
- * Prepares the encoding of an operation's arguments: path parameters, then the body, then the query, then the options.
- * The returned function throws TypeErrors for arguments that can't be sent.
+ * Encodes arguments: path parameters, body, query, options. The returned function throws a TypeError for invalid
+ * arguments.
  */
 export function encoder(operation: Operation, settings: Settings): (args: readonly unknown[]) => Call {
   const { method, body, query } = operation;
@@ -69,9 +66,12 @@ export function encoder(operation: Operation, settings: Settings): (args: readon
   return (args) => {
     const options = (args[optionsIndex] ?? {}) as CallOptions;
     let path = settings.prefix + start!;
-    for (let index = 0; index < names.length; index++) path += pathSegment(args[index], names[index]!) + literals[index]!;
+    for (let index = 0; index < names.length; index++)
+      path += pathSegment(args[index], names[index]!) + literals[index]!;
     const form = isMultipart(body) ? multipart(formFields(args[names.length])) : undefined;
-    const sent = form ? form.segments : body && (isOctets(body) ? [upload(args[names.length])] : JSON.stringify(args[names.length] ?? {}));
+    const sent = form
+      ? form.segments
+      : body && (isOctets(body) ? [upload(args[names.length])] : JSON.stringify(args[names.length] ?? {}));
     const headers = form ? { ...operationHeaders, 'content-type': form.contentType } : operationHeaders;
     const timeout = options.timeout === undefined ? settings.callTimeout : checkedTimeout('timeout', options.timeout);
     return {
@@ -90,27 +90,31 @@ export function encoder(operation: Operation, settings: Settings): (args: readon
   };
 }
 
-/** Where among a function's arguments the query is. */
 export function queryPosition(operation: Operation): number {
   return pathParameterNames(operation.path).length + (operation.body ? 1 : 0);
 }
 
-/** Percent-encodes all but what the URL standard allows in a segment, so that a `/` within stays a part of it. */
+/** Percent-encodes all characters that the URL standard doesn't allow in a segment, `/` too. */
 export function pathSegment(value: unknown, name: string): string {
   if (typeof value !== 'string' || value === '' || value === '.' || value === '..') {
     throw new TypeError(`${name} must be a string other than '', '.' and '..', not ${JSON.stringify(value)}`);
   }
-  return /^[\w-]+$/.test(value) ? value : encodeURIComponent(value).replaceAll(/%(?:24|26|2B|2C|3A|3B|3D|40)/g, decodeURIComponent);
+  return /^[\w-]+$/.test(value)
+    ? value
+    : encodeURIComponent(value).replaceAll(/%(?:24|26|2B|2C|3A|3B|3D|40)/g, decodeURIComponent);
 }
 
-/** `?a=1&list=x%2Cy&tags%5Bteam%5D=a`, or nothing: lists are comma-joined, objects bracketed, null is empty, undefined left out. */
+/**
+ * `?a=1&list=x%2Cy&tags%5Bteam%5D=a`, or nothing: joins lists by commas, puts keys of objects in brackets, skips
+ * undefined.
+ */
 export function queryString(query: unknown): string {
   const pairs: string[] = [];
   addPairs(pairs, '', query as QueryValue);
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
 }
 
-/** Throws a TypeError for what a timer can't hold. */
+/** Throws a TypeError for times that a timer can't hold. */
 export function checkedTimeout(name: string, milliseconds: number): number {
   if (milliseconds >= 1 && milliseconds <= 2 ** 31 - 1) return milliseconds;
   throw new TypeError(`${name} must be between 1 and ${2 ** 31 - 1} milliseconds, not ${milliseconds}`);
@@ -145,14 +149,17 @@ function formFields(value: unknown): object {
 
 function upload(body: unknown): Exclude<Upload, string> {
   if (typeof body === 'string') return Buffer.from(body);
-  if (body instanceof Uint8Array || (typeof body === 'object' && body !== null && Symbol.asyncIterator in body)) return body as Uint8Array;
+  if (body instanceof Uint8Array || (typeof body === 'object' && body !== null && Symbol.asyncIterator in body))
+    return body as Uint8Array;
   throw new TypeError('the body must be a Uint8Array, a string, a Readable or another async iterable of Uint8Arrays');
 }
 
 function mediaTypes(operation: Operation): Record<string, string> {
   const { body } = operation;
   const accept = accepted(operation);
-  return body && !isMultipart(body) ? { accept, 'content-type': isOctets(body) ? body.mediaType : 'application/json' } : { accept };
+  return body && !isMultipart(body)
+    ? { accept, 'content-type': isOctets(body) ? body.mediaType : 'application/json' }
+    : { accept };
 }
 
 function accepted({ responses }: Operation): string {

@@ -12,18 +12,21 @@ import { transportError } from './transport-error.ts';
 
 export type Answer = Dispatcher.ResponseData<unknown>;
 
-/** Turns an answer into the value of a client function. Closes the deadline when nothing more is to come. */
+/** Returns the value of a client function. Closes the deadline when the answer is complete. */
 export type Reader = (answer: Answer, call: Call, deadline: Deadline) => Promise<unknown>;
 
-/** An answer of raw bytes, to be read once: as `stream`, or whole by `bytes()` or `text()`. A stream left unread holds its connection: destroy it. */
+/**
+ * An answer of raw bytes. Read it once: as `stream`, or whole by `bytes()` or `text()`. Destroy an unread stream: it
+ * holds its connection.
+ */
 export type Bytes = {
   status: number;
   contentType: string | undefined;
-  /** In bytes, where the service said it beforehand. */
+  /** In bytes, if the service sent `Content-Length`. */
   size: number | undefined;
-  /** A header of the answer, whatever the case of its name. */
+  /** The name's case doesn't matter. */
   header(name: string): string | undefined;
-  /** Fails with a ConnectionError when the answer breaks off. */
+  /** Fails with a ConnectionError if the answer breaks off. */
   stream: Readable;
   bytes(): Promise<Buffer>;
   text(): Promise<string>;
@@ -56,7 +59,11 @@ async function readJSON(answer: Answer, call: Call, apiKey: string): Promise<unk
   try {
     return JSON.parse(json);
   } catch {
-    throw invalidAnswer(answer, call, `the answer is not JSON but ${JSON.stringify(shortened(redacted(json, apiKey)))}`);
+    throw invalidAnswer(
+      answer,
+      call,
+      `the answer is not JSON but ${JSON.stringify(shortened(redacted(json, apiKey)))}`,
+    );
   }
 }
 
@@ -80,7 +87,7 @@ function readBytes(answer: Answer, call: Call, deadline: Deadline): Bytes {
   const { body } = answer;
   const stream = new PassThrough({ highWaterMark: 64 * 1024 });
   body.on('error', (error) => stream.destroy(deadline.aborted ? error : transportError(error, call)));
-  // Without a listener an answer that nobody reads yet would end the process when it breaks off.
+  // Without a listener, an unread answer that breaks off would end the process.
   stream.on('error', () => {});
   stream.on('close', () => {
     body.destroy();
@@ -103,12 +110,14 @@ function openEvents(answer: Answer, call: Call, deadline: Deadline): OpenEvents 
   const invalid = (message: string) => invalidAnswer(answer, call, message);
   if (/^text\/event-stream\b/i.test(contentType ?? '')) return { stream, invalid };
   stream.destroy();
-  throw invalid(`the answer is no event stream but ${contentType ?? 'has no content type'}`);
+  throw invalid(`the answer is not an event stream: its content type is ${contentType ?? 'missing'}`);
 }
 
-/** Error texts are cut: a gateway's page is no message. */
+/** In characters: a gateway may answer with a whole page. */
 const longestMessage = 500;
+/** In bytes. */
 const longestErrorBody = 64 * 1024;
+const baseURLAdvice = 'Check that the base URL belongs to the service';
 
 async function readError(answer: Answer, call: Call, apiKey: string): Promise<ServiceError> {
   const text = redacted(await errorText(answer), apiKey);
@@ -125,15 +134,14 @@ async function readError(answer: Answer, call: Call, apiKey: string): Promise<Se
 
 function plainMessage(answer: Answer, text: string): string {
   const location = header(answer, 'Location')?.split('?')[0];
-  if (location !== undefined) return `redirected to ${location}. Set the base URL to where the service is`;
-  const advice = 'Check that the base URL is that of the service';
-  if (text === '') return `an answer without text. ${advice}`;
+  if (location !== undefined) return `redirected to ${location}. Set the base URL to the address of the service`;
+  if (text === '') return `an answer without text. ${baseURLAdvice}`;
   const message = shortened(text.replaceAll(/\s+/g, ' '));
-  // The service says in its own way what it has not; a gateway before it has other statuses.
-  return [404, 405, 501].includes(answer.statusCode) ? `${message}. ${advice}` : message;
+  // The service itself answers with an error object, and gateways use other statuses.
+  return [404, 405, 501].includes(answer.statusCode) ? `${message}. ${baseURLAdvice}` : message;
 }
 
-/** As much of the text as arrives: the status alone is worth an error. */
+/** The text up to the limit, or until the answer breaks off. */
 async function errorText({ body }: Answer): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -147,7 +155,7 @@ async function errorText({ body }: Answer): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The error object, as far as the text is one: machines behind the service leave out the code. */
+/** Empty if the text isn't an error object. Machines behind the service omit the code. */
 function errorObject(text: string): Partial<ErrorObject> {
   let value: unknown;
   try {
@@ -164,7 +172,7 @@ function errorObject(text: string): Partial<ErrorObject> {
   };
 }
 
-/** In milliseconds, from the first header that makes sense of: float milliseconds, seconds, a date. */
+/** In milliseconds, from the first valid header: milliseconds, seconds or a date. */
 function retryAfter(answer: Answer): number | undefined {
   const milliseconds = optionalNumber(header(answer, 'retry-after-ms'));
   if (milliseconds !== undefined) return Math.max(0, milliseconds);
@@ -181,11 +189,7 @@ function shouldRetry(answer: Answer): boolean | undefined {
 }
 
 function invalidAnswer(answer: Answer, call: Call, message: string): ServiceError {
-  return serviceError({
-    ...names(answer, call),
-    code: 'invalid_answer',
-    message: `${message}. Check that the base URL is that of the service`,
-  });
+  return serviceError({ ...names(answer, call), code: 'invalid_answer', message: `${message}. ${baseURLAdvice}` });
 }
 
 function names(answer: Answer, { method, url }: Call): Omit<ErrorAnswer, 'message'> {
@@ -205,7 +209,7 @@ function shortened(text: string): string {
   return text.length > longestMessage ? `${text.slice(0, longestMessage)}…` : text;
 }
 
-/** A peer may echo the request. */
+/** Servers may echo the request. */
 function redacted(text: string, apiKey: string): string {
   return text.replaceAll(apiKey, '[API key]');
 }

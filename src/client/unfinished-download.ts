@@ -1,16 +1,13 @@
 import { createHash } from 'node:crypto';
 import { appendFile, type FileHandle, readFile, writeFile } from 'node:fs/promises';
 
-/** A part of a download that was found whole. `next` is the cursor of the chunk after it, which the last one lacks. */
+/** An undamaged part of a download. `next` is the cursor of the next chunk; the last one has none. */
 export type DownloadedChunk = Noted & { body: Buffer };
 
 type Noted = { rows: number; sha256: string; next?: string | undefined };
 type JournalLine = Noted & { bytes: number };
 
-/**
- * A file that grows chunk by chunk, beside a journal of its chunks: a line for the source and one for each chunk. What the journal does
- * not vouch for is not in the file once it is opened.
- */
+/** A file that grows chunk by chunk, and a journal with a line for the source and one for each chunk. */
 export class UnfinishedDownload {
   readonly #part: FileHandle;
   readonly #journal: string;
@@ -22,8 +19,19 @@ export class UnfinishedDownload {
     this.#lines = lines;
   }
 
-  /** Takes up what was downloaded from the same source, as far as it is undamaged, or starts anew. `part` is opened for reading and appending. */
-  static async open({ part, journal, source }: { part: FileHandle; journal: string; source: object }): Promise<UnfinishedDownload> {
+  /**
+   * Keeps the undamaged chunks of an earlier download from the same source. `part` must be open for reading and
+   * appending.
+   */
+  static async open({
+    part,
+    journal,
+    source,
+  }: {
+    part: FileHandle;
+    journal: string;
+    source: object;
+  }): Promise<UnfinishedDownload> {
     const head = JSON.stringify(source);
     const [found, ...lines] = await linesOf(journal);
     const intact = found === head ? await intactChunks(part, lines) : [];
@@ -42,12 +50,11 @@ export class UnfinishedDownload {
     return this.#lines.length > 0 && this.cursor === undefined;
   }
 
-  /** Where the next chunk begins; `undefined` for the first, and after the last. */
+  /** The start of the next chunk; `undefined` for the first, and after the last. */
   get cursor(): string | undefined {
     return this.#lines.at(-1)?.next;
   }
 
-  /** Whether a chunk with this cursor is there. */
   hasUsed(cursor: string): boolean {
     return this.#lines.some(({ next }) => next === cursor);
   }
@@ -82,7 +89,7 @@ async function intactChunks(part: FileHandle, lines: string[]): Promise<JournalL
   return intact;
 }
 
-/** `undefined` for a line that was cut off, or that the disk has lost, as one of zeros after a power cut. */
+/** `undefined` for a damaged line: incomplete, or zeros after a power failure. */
 function chunkIn(text: string): JournalLine | undefined {
   try {
     return JSON.parse(text) as JournalLine;

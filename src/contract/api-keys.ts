@@ -3,11 +3,13 @@ import { empty, json, list, operation } from './operation.ts';
 import { pageQuery, queryBoolean } from './pagination.ts';
 import { label, timestamp } from './values.ts';
 
-const apiKey = z.looseObject({
+export const apiKey = z.looseObject({
   id: z.string(),
   name: z.string(),
   created_at: timestamp,
-  created_by: z.looseObject({ id: z.string(), email: z.email(), name: z.string().nullable() }).describe('The API key that created it'),
+  created_by: z
+    .looseObject({ id: z.string(), email: z.email(), name: z.string().nullable() })
+    .describe('The API key that created it'),
   expires_at: timestamp.nullable(),
   deleted_at: timestamp.nullable(),
   project_id: z.string().nullable().describe('Null for an organization key'),
@@ -17,7 +19,7 @@ const apiKey = z.looseObject({
 
 export type ApiKey = z.output<typeof apiKey>;
 
-const createdApiKey = apiKey.extend({ key: z.string().describe('The key itself, shown this once') });
+const createdApiKey = apiKey.extend({ key: z.string().describe('The key itself; no other answer has it') });
 
 export type CreatedApiKey = z.output<typeof createdApiKey>;
 
@@ -25,81 +27,97 @@ const lifetimeDays = z.int().min(1).max(3650).nullable().optional();
 
 const apiKeyCreate = z.strictObject({
   name: label,
-  days_to_expire: lifetimeDays.describe('Null: never, which is the default'),
-  project_id: z.string().nullable().optional().describe("Null: an organization key. Default: null, for a project's key its project"),
+  days_to_expire: lifetimeDays.describe(
+    'At most as long as the creating key. Null: never. Default: as long as the creating key',
+  ),
+  project_id: z
+    .string()
+    .nullable()
+    .optional()
+    .describe("Null: an organization key. Default: the project of the caller's key"),
 });
 
 const apiKeyRotate = z.strictObject({
-  days_to_expire: lifetimeDays.describe('Of the new key; null: never. Default: as long as the old one had'),
-  expire_in_days: z.int().min(0).max(3650).nullable().optional().describe('Grace period of the old key. Default: 7 days'),
+  days_to_expire: lifetimeDays.describe(
+    'Of the new key, at most as long as the key of the caller; null: never. Default: as long as the old one had',
+  ),
+  expire_in_days: z
+    .int()
+    .min(0)
+    .max(3650)
+    .nullable()
+    .optional()
+    .describe('Grace period of the old key. Default: 7 days'),
 });
 
 export type ApiKeyRotate = z.output<typeof apiKeyRotate>;
 
 const apiKeyList = pageQuery.extend({
-  query: z.string().optional().describe('Part of the name, creator or project; the beginning of an id or masked key'),
+  query: z
+    .string()
+    .optional()
+    .describe('Part of the name, creator or project, or the beginning of an id or masked key'),
   name: z.string().optional().describe('The exact name'),
   sort_by: z.enum(['created_at', 'name', 'expires_at']).default('created_at'),
   sort_direction: z.enum(['asc', 'desc']).default('desc'),
-  status: z.enum(['active', 'deleted', 'all']).default('active').describe('Expired keys are active until they are deleted'),
+  status: z
+    .enum(['active', 'deleted', 'all'])
+    .default('active')
+    .describe('Expired keys count as active until they are deleted'),
   include_deleted: queryBoolean().optional().describe('Deprecated; use status'),
 });
 
 export type ApiKeyList = z.output<typeof apiKeyList>;
 
-/** A project's key sees and makes keys of its project. */
+/**
+ * A project's key sees and makes keys of its project. No key outlives the key that created it. The key of an app's
+ * process only reads.
+ */
 export const apiKeys = {
-  create: operation({
-    method: 'POST',
-    path: '/org/api_keys',
-    summary: 'Create an API key; the answer alone shows it',
+  create: operation('POST /org/api_keys', 'Create an API key; only this answer contains the key', {
     scope: 'key',
     body: apiKeyCreate,
     responses: { 201: json(createdApiKey) },
     errors: [403, 404],
   }),
-  list: operation({
-    method: 'GET',
-    path: '/org/api_keys',
-    summary: 'List API keys, newest first',
+  list: operation('GET /org/api_keys', 'List API keys, newest first', {
     scope: 'key',
     query: apiKeyList,
     responses: { 200: list(apiKey) },
-    errors: [],
   }),
-  retrieve: operation({
-    method: 'GET',
-    path: '/org/api_keys/{id}',
-    summary: 'Get an API key',
+  retrieve: operation('GET /org/api_keys/{id}', 'Get an API key', {
     scope: 'key',
     query: z.strictObject({ include_deleted: queryBoolean().default(false) }),
     responses: { 200: json(apiKey) },
-    errors: [404],
   }),
-  update: operation({
-    method: 'PATCH',
-    path: '/org/api_keys/{id}',
-    summary: 'Rename an API key',
+  update: operation('PATCH /org/api_keys/{id}', 'Rename an API key', {
     scope: 'key',
     body: z.strictObject({ name: label }),
     responses: { 200: json(apiKey) },
-    errors: [404],
+    errors: [403],
   }),
-  delete: operation({
-    method: 'DELETE',
-    path: '/org/api_keys/{id}',
-    summary: 'Delete an API key, which opens nothing from then on; a key cannot delete itself',
-    scope: 'key',
-    responses: { 204: empty },
-    errors: [404],
-  }),
-  rotate: operation({
-    method: 'POST',
-    path: '/org/api_keys/{id}/rotate',
-    summary: 'Issue a new key with the same name and project, and let the old one expire',
-    scope: 'key',
-    body: apiKeyRotate.prefault({}),
-    responses: { 201: json(createdApiKey) },
-    errors: [404],
-  }),
+  delete: operation(
+    'DELETE /org/api_keys/{id}',
+    'Delete an API key and the keys that it created; a key cannot delete itself',
+    {
+      scope: 'key',
+      query: z.strictObject({
+        keep_children: queryBoolean()
+          .default(false)
+          .describe("Keep the keys that it created; needs an organization key (this service's own parameter)"),
+      }),
+      responses: { 204: empty },
+      errors: [403],
+    },
+  ),
+  rotate: operation(
+    'POST /org/api_keys/{id}/rotate',
+    'Issue a new key with the same name and project; the old key expires after the grace period',
+    {
+      scope: 'key',
+      body: apiKeyRotate.prefault({}),
+      responses: { 201: json(createdApiKey) },
+      errors: [403],
+    },
+  ),
 };

@@ -3,20 +3,26 @@ import { chunkHeaders } from './headers.ts';
 import { octets, operation, tokenList } from './operation.ts';
 import { queryInteger } from './pagination.ts';
 
-/** A request that the service answered. A field that nothing is known of is an empty string. */
+/** A request that the service answered. An unknown field is an empty string. */
 const auditLog = z.looseObject({
   timestamp: z.iso.datetime().describe('When the request was received'),
-  auth_strategy: z.string().describe('`api_key`, or empty for a request without a valid key'),
+  auth_strategy: z.string().describe('`api_key`; empty if the request had no valid key'),
   user_id: z.string(),
   email: z.string(),
-  status: z.int().describe('499 where the caller hung up before it had an answer'),
+  status: z.int().describe('499 if the caller hung up before the answer'),
   method: z.string(),
-  path: z.string().describe('With its query, in which secrets are redacted'),
+  path: z.string().describe('With its query; secrets are redacted'),
   route: z.string().describe('The path of the operation, with its parameters in braces'),
-  domain: z.string().describe('Host and port by which the caller reached the service'),
+  domain: z.string().describe('Host and port to which the caller sent the request'),
   duration_ms: z.int(),
   client_ip: z.string(),
   user_agent: z.string(),
+  count: z
+    .int()
+    .optional()
+    .describe(
+      "How many requests it stands for, if several like it came without a key within a minute (this service's own field)",
+    ),
 });
 
 export type AuditLog = z.output<typeof auditLog>;
@@ -30,59 +36,59 @@ const dateTime = z.iso.datetime({ offset: true });
 
 const filters = {
   start: dateTime.describe('Oldest time of the records'),
-  end: dateTime.describe('Time before which all records are, at most 30 days after `start`'),
+  end: dateTime.describe('All records are older than this, at most 30 days after `start`'),
   auth_strategy: z.string().optional(),
-  service: z.string().optional().describe('`api`, or `pages` for what people look at'),
+  service: z.string().optional().describe('`api`, or `pages` for HTML views'),
   method: z.string().optional().describe('HTTP method'),
-  exclude_method: z.array(z.string()).max(10).optional().describe('HTTP methods that are left out'),
-  search: z.string().optional().describe('Words that are all part of the path, user id, e-mail, client IP or status'),
-  search_user_id: z.array(z.string()).max(100).optional().describe('Users whose records are found beside those that `search` finds'),
+  exclude_method: z.array(z.string()).max(10).optional().describe('HTTP methods to leave out'),
+  search: z.string().optional().describe('Words; each must be part of the path, user id, e-mail, client IP or status'),
+  search_user_id: z
+    .array(z.string())
+    .max(100)
+    .optional()
+    .describe('Ids of users; their records are listed too, besides the records that `search` finds'),
 };
 
 export const auditLogs = {
-  list: operation({
-    method: 'GET',
-    path: '/audit-logs',
-    summary: 'Search the audit records, newest first',
+  list: operation('GET /audit-logs', 'Search the audit records, newest first', {
     scope: 'organization',
     query: z
       .strictObject({
         ...filters,
         limit: queryInteger().min(1).max(100).default(100).describe('Page size'),
-        page_token: z.string().optional().describe('Where the page begins: the X-Next-Page-Token of the one before'),
+        page_token: z.string().optional().describe('The X-Next-Page-Token of the previous list page'),
       })
       .superRefine(checkWindow),
     responses: { 200: tokenList(auditLog) },
-    errors: [403],
   }),
-  exportChunk: operation({
-    method: 'GET',
-    path: '/audit-logs/export/chunk',
-    summary:
-      'Download audit records as JSON lines, newest first; the headers hold their number, their hash and where the next chunk begins',
-    scope: 'organization',
-    query: z
-      .strictObject({
-        ...filters,
-        limit: queryInteger().min(1).max(50_000).default(50_000).describe('The most records in the chunk'),
-        cursor: z.string().optional().describe('Where the chunk begins: the X-Next-Cursor of the one before'),
-        format: z.enum(['jsonl', 'jsonl.gz']).default('jsonl.gz'),
-      })
-      .superRefine(checkWindow),
-    responses: {
-      200: octets(undefined, {
-        [chunkHeaders.sha256]: 'SHA-256 of the body as it is sent, in lower-case hexadecimal digits',
-        [chunkHeaders.rowCount]: 'How many records there are in the chunk',
-        [chunkHeaders.hasMore]: 'Whether there is a further chunk, `true` or `false`',
-        [chunkHeaders.nextCursor]: 'What asks for the next chunk; missing on the last one',
-      }),
+  exportChunk: operation(
+    'GET /audit-logs/export/chunk',
+    'Download audit records as JSON lines, newest first; headers tell their number, the hash and the next cursor',
+    {
+      scope: 'organization',
+      query: z
+        .strictObject({
+          ...filters,
+          limit: queryInteger().min(1).max(50_000).default(50_000).describe('Maximum number of records'),
+          cursor: z.string().optional().describe('The X-Next-Cursor of the previous chunk'),
+          format: z.enum(['jsonl', 'jsonl.gz']).default('jsonl.gz'),
+        })
+        .superRefine(checkWindow),
+      responses: {
+        200: octets(undefined, {
+          [chunkHeaders.sha256]: 'SHA-256 of the body as it is sent, in lower-case hexadecimal digits',
+          [chunkHeaders.rowCount]: 'Number of records in the chunk',
+          [chunkHeaders.hasMore]: 'Whether another chunk follows, `true` or `false`',
+          [chunkHeaders.nextCursor]: 'The cursor of the next chunk; missing on the last chunk',
+        }),
+      },
     },
-    errors: [403],
-  }),
+  ),
 };
 
 function checkWindow({ start, end }: { start: string; end: string }, context: z.RefinementCtx): void {
   const length = Date.parse(end) - Date.parse(start);
   if (length < 0) context.addIssue({ code: 'custom', path: ['end'], message: 'must not be before start' });
-  if (length > longestWindow) context.addIssue({ code: 'custom', path: ['end'], message: 'must be at most 30 days after start' });
+  if (length > longestWindow)
+    context.addIssue({ code: 'custom', path: ['end'], message: 'must be at most 30 days after start' });
 }

@@ -3,6 +3,7 @@ import { browser, startUrl } from './browsers.ts';
 import { empty, json, list, operation } from './operation.ts';
 import { pageQuery } from './pagination.ts';
 import {
+  chromiumArgs,
   extensionSelector,
   idleTimeout,
   name,
@@ -11,6 +12,7 @@ import {
   tags,
   telemetryRequest,
   timestamp,
+  tunnel,
   viewport,
 } from './values.ts';
 
@@ -22,24 +24,29 @@ const pooledProfile = profileSelector.extend({
     .unknown()
     .transform(() => undefined)
     .optional()
-    .describe('Ignored, whatever it is: pooled browsers never save'),
+    .describe('Ignored: pooled browsers never save'),
 });
 
-/** Under what configuration a pool's browsers are made. */
 const poolCreate = z.strictObject({
   size,
   name: name.optional(),
-  fill_rate_per_minute: fillRate.default(25).describe('Percent of the pool; the embedded service fills as fast as the machine allows'),
-  timeout_seconds: idleTimeout.default(600).describe('Idle timeout of leased browsers; idle pooled browsers have none'),
+  fill_rate_per_minute: fillRate
+    .default(25)
+    .describe('Percent of the pool; the embedded service ignores it and fills as fast as the machine allows'),
+  timeout_seconds: idleTimeout
+    .default(600)
+    .describe('Idle timeout of leased browsers, in seconds; browsers in the pool have none'),
   stealth: z.boolean().default(false),
-  headless: z.boolean().optional().describe('Without it: headful where the service has a display, else headless'),
+  headless: z.boolean().optional().describe('Default: headful if the service has a display'),
   kiosk_mode: z.boolean().default(false),
   profile: pooledProfile.optional().describe('Read only: pooled browsers never save'),
-  refresh_on_profile_update: z.boolean().optional().describe('Default: whether a profile is given'),
+  refresh_on_profile_update: z.boolean().optional().describe('Default: true if a profile is given'),
   extensions: z.array(extensionSelector).max(20).default([]),
   proxy_id: z.string().optional(),
   viewport: viewport.optional(),
   chrome_policy: z.record(z.string(), z.unknown()).default({}),
+  chromium_args: chromiumArgs.optional(),
+  tunnel: tunnel.optional(),
   start_url: startUrl.optional(),
   telemetry: telemetryRequest.optional(),
 });
@@ -48,6 +55,14 @@ export type PoolCreate = z.output<typeof poolCreate>;
 
 const poolUpdate = z.strictObject({
   size: size.optional(),
+  size_for_process: z
+    .int()
+    .positive()
+    .optional()
+    .describe(
+      'Id of a process on the same machine that needs `size` browsers: the pool gets the sum for all running processes ' +
+        "that said so (this service's own field)",
+    ),
   name: nameOrEmpty.optional().describe('The empty string changes nothing'),
   fill_rate_per_minute: fillRate.optional(),
   timeout_seconds: idleTimeout.optional(),
@@ -55,12 +70,14 @@ const poolUpdate = z.strictObject({
   headless: z.boolean().optional(),
   kiosk_mode: z.boolean().optional(),
   profile: pooledProfile.optional().describe('An empty id or name clears it, and refresh_on_profile_update with it'),
-  save_changes: z.unknown().optional().describe('Ignored, as in the profile: pooled browsers never save'),
+  save_changes: z.unknown().optional().describe('Ignored: pooled browsers never save'),
   refresh_on_profile_update: z.boolean().optional(),
   extensions: z.array(extensionSelector).max(20).optional(),
   proxy_id: z.string().optional(),
   viewport: viewport.optional(),
   chrome_policy: z.record(z.string(), z.unknown()).optional(),
+  chromium_args: chromiumArgs.optional(),
+  tunnel: tunnel.optional(),
   start_url: startUrl.optional().describe('The empty string clears it'),
   telemetry: telemetryRequest.optional(),
   discard_all_idle: z.boolean().default(false).describe('Rebuild the idle browsers now'),
@@ -81,87 +98,68 @@ const browserPool = z.looseObject({
 
 export type BrowserPool = z.output<typeof browserPool>;
 
-/** The longest that one acquire is held open, in seconds: well below the 60 s after which the public client gives up. */
+/** How long the service holds one acquire open, in seconds. The public client gives up after 60 s. */
 export const longestPollSeconds = 30;
 
 export const browserPools = {
-  create: operation({
-    method: 'POST',
-    path: '/browser_pools',
-    summary: 'Create a pool; it fills in the background',
+  create: operation('POST /browser_pools', 'Create a pool; it fills in the background', {
     body: poolCreate,
     responses: { 201: json(browserPool) },
-    errors: [403, 409, 429],
+    errors: [409, 429],
   }),
-  list: operation({
-    method: 'GET',
-    path: '/browser_pools',
-    summary: 'List pools, newest first',
+  list: operation('GET /browser_pools', 'List pools, newest first', {
     query: pageQuery.extend({
       query: z.string().optional().describe('Part of the name or id'),
       name: z.string().optional().describe('The exact name'),
     }),
     responses: { 200: list(browserPool) },
-    errors: [403],
   }),
-  retrieve: operation({
-    method: 'GET',
-    path: '/browser_pools/{id_or_name}',
-    summary: 'Get a pool',
-    responses: { 200: json(browserPool) },
-    errors: [403, 404],
-  }),
-  update: operation({
-    method: 'PATCH',
-    path: '/browser_pools/{id_or_name}',
-    summary: 'Change how the pool makes its browsers; leased ones stay as they are',
-    body: poolUpdate,
-    responses: { 200: json(browserPool) },
-    errors: [403, 404, 409, 429],
-  }),
-  delete: operation({
-    method: 'DELETE',
-    path: '/browser_pools/{id_or_name}',
-    summary: 'Delete a pool and its browsers; refused while a browser is leased, unless forced',
-    body: z.strictObject({ force: z.boolean().default(false).describe('Terminate leased browsers') }).prefault({}),
-    responses: { 204: empty },
-    errors: [403, 404, 409],
-  }),
-  acquire: operation({
-    method: 'POST',
-    path: '/browser_pools/{id_or_name}/acquire',
-    summary: 'Lease a browser, waiting for one if need be; nothing when the poll times out: ask again',
-    body: z
-      .strictObject({
-        acquire_timeout_seconds: z.int().min(0).optional().describe(`At most ${longestPollSeconds} s are waited in one call`),
-        name: name.optional(),
-        tags: tags.optional(),
-        start_url: startUrl.optional(),
-        telemetry: telemetryRequest.optional(),
-      })
-      .prefault({}),
-    responses: { 200: json(browser), 204: empty },
-    errors: [403, 404, 409],
-  }),
-  release: operation({
-    method: 'POST',
-    path: '/browser_pools/{id_or_name}/release',
-    summary: 'Give a leased browser back',
+  retrieve: operation('GET /browser_pools/{id_or_name}', 'Get a pool', { responses: { 200: json(browserPool) } }),
+  update: operation(
+    'PATCH /browser_pools/{id_or_name}',
+    'Change the configuration of a pool; leased browsers keep the old one',
+    { body: poolUpdate, responses: { 200: json(browserPool) }, errors: [409, 429] },
+  ),
+  delete: operation(
+    'DELETE /browser_pools/{id_or_name}',
+    'Delete a pool and its browsers; fails while a browser is leased, unless `force` is set',
+    {
+      body: z.strictObject({ force: z.boolean().default(false).describe('Terminate leased browsers') }).prefault({}),
+      responses: { 204: empty },
+      errors: [409],
+    },
+  ),
+  acquire: operation(
+    'POST /browser_pools/{id_or_name}/acquire',
+    'Lease a browser, waiting until one is free; 204 if the poll times out: call again',
+    {
+      body: z
+        .strictObject({
+          acquire_timeout_seconds: z.int().min(0).optional().describe(`One call waits ${longestPollSeconds} s at most`),
+          name: name.optional(),
+          tags: tags.optional(),
+          start_url: startUrl.optional(),
+          telemetry: telemetryRequest.optional(),
+        })
+        .prefault({}),
+      responses: { 200: json(browser), 204: empty },
+      errors: [409],
+    },
+  ),
+  release: operation('POST /browser_pools/{id_or_name}/release', 'Give a leased browser back', {
     body: z.strictObject({
       session_id: z.string(),
       reuse: z
         .boolean()
         .default(true)
-        .describe('False: the browser is replaced by a fresh one, and so is one that was given a profile of its own'),
+        .describe('False: a new browser replaces this one, as always after it got a profile of its own'),
     }),
     responses: { 204: empty },
-    errors: [403, 404, 409],
+    errors: [409],
   }),
-  flush: operation({
-    method: 'POST',
-    path: '/browser_pools/{id_or_name}/flush',
-    summary: 'Destroy all idle browsers of the pool; leased ones stay',
-    responses: { 204: empty },
-    errors: [403, 404],
-  }),
+  flush: operation(
+    'POST /browser_pools/{id_or_name}/flush',
+    'Destroy all idle browsers of the pool; leased ones stay',
+    { responses: { 204: empty } },
+  ),
 };

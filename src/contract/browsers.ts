@@ -6,6 +6,7 @@ import { pageQuery, queryBoolean } from './pagination.ts';
 import { profile } from './profiles.ts';
 import { replays } from './replays.ts';
 import {
+  chromiumArgs,
   extensionSelector,
   idleTimeout,
   name,
@@ -14,40 +15,68 @@ import {
   tags,
   telemetryRequest,
   timestamp,
+  tunnel,
   viewport,
 } from './values.ts';
 
 /**
- * What became of the profile of a session that was to save it. `overwrote`: it is saved, in place of what another session had saved after
- * this one took its copy. `overwritten`: it was saved, and then replaced by a session with an older copy. `failed`: it keeps what it held.
+ * The result of saving a session's profile. `overwrote`: another session had saved the profile after this one took its
+ * copy, and that save is replaced. `overwritten`: a session with an older copy replaced this save. `failed` and
+ * `discarded`: the profile is unchanged, after an error, or because `save_changes` was switched off.
  */
 const profileSave = z.looseObject({
-  status: z.enum(['saved', 'overwrote', 'overwritten', 'failed']),
-  message: z.string().optional().describe('What happened, unless it was simply saved'),
-  other_session_id: z.string().optional().describe('The session that was overwritten, or that overwrote'),
+  status: z.enum(['saved', 'overwrote', 'overwritten', 'failed', 'discarded']),
+  message: z.string().optional().describe('Details, unless the status is `saved`'),
+  other_session_id: z.string().optional().describe('The session that lost its changes, or that overwrote this one'),
 });
 
 export type ProfileSave = z.output<typeof profileSave>;
 
-/** A browser session: one remote browser. */
 export const browser = z.looseObject({
   session_id: z.string(),
   created_at: timestamp,
   cdp_ws_url: z.string().describe('Bearer link to the browser for CDP clients'),
+  playwright_ws_url: z
+    .string()
+    .optional()
+    .describe("Bearer link to the browser for `chromium.connect()` of Playwright (this service's own field)"),
+  playwright_versions: z
+    .array(z.string())
+    .optional()
+    .describe('Versions of Playwright that `playwright_ws_url` takes; the minor version counts'),
   webdriver_ws_url: z.string(),
-  browser_live_view_url: z.string().optional().describe('Bearer link to a page that shows the browser; `readOnly=true` takes no input'),
+  tunnel_ws_url: z
+    .string()
+    .optional()
+    .describe("Bearer link for a tunnel to apps on the client's machine (this service's own field)"),
+  browser_live_view_url: z
+    .string()
+    .optional()
+    .describe('Bearer link to the live view; with `readOnly=true` it takes no input'),
   headless: z.boolean(),
   stealth: z.boolean(),
-  timeout_seconds: z.int().describe('Idle timeout'),
+  timeout_seconds: z.int().describe('Idle timeout, in seconds'),
+  idle_seconds: z
+    .int()
+    .optional()
+    .describe("How long nobody has used the session; only while it runs (this service's own field)"),
   name: z.string().optional(),
   tags: tags.optional(),
   kiosk_mode: z.boolean().optional(),
   profile: profile.optional(),
   profile_save: profileSave.optional().describe("Only on ended sessions with save_changes (this service's own field)"),
-  pool: z.looseObject({ id: z.string(), name: z.string().optional() }).optional().describe('Only on a browser leased from a pool'),
+  pool: z
+    .looseObject({ id: z.string(), name: z.string().optional() })
+    .optional()
+    .describe('Only on a browser leased from a pool'),
+  leased_at: timestamp.optional().describe("Only on a browser leased from a pool (this service's own field)"),
   proxy_id: z.string().optional(),
   viewport: viewport.optional(),
   start_url: z.string().optional(),
+  downloads_canceled: z
+    .int()
+    .optional()
+    .describe("How many downloads of its pages exceeded the service's quota (this service's own field)"),
   usage: z.looseObject({ uptime_ms: z.int() }).optional(),
   deleted_at: timestamp.optional().describe('Only on ended sessions'),
 });
@@ -59,7 +88,7 @@ export const startUrl = z.string().max(2048);
 const browserCreate = z.strictObject({
   name: name.optional(),
   tags: tags.optional(),
-  headless: z.boolean().optional().describe('Without it: headful where the service has a display, else headless'),
+  headless: z.boolean().optional().describe('Default: headful if the service has a display'),
   stealth: z.boolean().default(false),
   gpu: z.boolean().default(false),
   kiosk_mode: z.boolean().default(false),
@@ -68,8 +97,10 @@ const browserCreate = z.strictObject({
   profile: profileSelector.optional(),
   extensions: z.array(extensionSelector).max(20).default([]),
   proxy_id: z.string().optional(),
+  tunnel: tunnel.optional(),
   start_url: startUrl.optional(),
   chrome_policy: z.record(z.string(), z.unknown()).default({}),
+  chromium_args: chromiumArgs.optional(),
   telemetry: telemetryRequest.optional(),
   invocation_id: z.string().optional(),
 });
@@ -84,7 +115,10 @@ const browserUpdate = z.strictObject({
   profile: profileSelector.optional(),
   viewport: viewport.extend({ force: z.boolean().default(false) }).optional(),
   telemetry: telemetryRequest
-    .refine((to) => to?.enabled !== false || Object.keys(to.browser ?? {}).length === 0, 'enabled: false and categories exclude each other')
+    .refine(
+      (to) => to?.enabled !== false || Object.keys(to.browser ?? {}).length === 0,
+      'enabled: false and categories exclude each other',
+    )
     .optional(),
 });
 
@@ -93,50 +127,35 @@ export type BrowserUpdate = z.output<typeof browserUpdate>;
 const browserList = pageQuery.extend({
   status: z.enum(['active', 'deleted', 'all']).default('active'),
   include_deleted: queryBoolean().optional().describe('Deprecated; use status'),
-  query: z.string().optional().describe("Part of a session's name, id, profile, pool or proxy id"),
-  tags: tags.optional().describe('All pairs must match exactly'),
+  query: z.string().optional().describe('Part of the name, id, profile, pool or proxy id'),
+  tags: tags.optional().describe('Sessions that have all of these tags'),
 });
 
 export const browsers = {
-  create: operation({
-    method: 'POST',
-    path: '/browsers',
-    summary: 'Start a browser session',
+  create: operation('POST /browsers', 'Start a browser session', {
     body: browserCreate.prefault({}),
     responses: { 200: json(browser) },
-    errors: [403, 409, 429, 529],
+    errors: [409, 429, 529],
   }),
-  list: operation({
-    method: 'GET',
-    path: '/browsers',
-    summary: 'List browser sessions, newest first',
+  list: operation('GET /browsers', 'List browser sessions, newest first', {
     query: browserList,
     responses: { 200: list(browser) },
-    errors: [],
   }),
-  retrieve: operation({
-    method: 'GET',
-    path: '/browsers/{id_or_name}',
-    summary: 'Get a browser session',
+  retrieve: operation('GET /browsers/{id_or_name}', 'Get a browser session', {
     query: z.strictObject({ include_deleted: queryBoolean().default(false) }),
     responses: { 200: json(browser) },
-    errors: [404],
   }),
-  update: operation({
-    method: 'PATCH',
-    path: '/browsers/{id_or_name}',
-    summary: "Change a session's name, tags or profile; a profile restarts its browser, to which nobody may be connected",
-    body: browserUpdate,
-    responses: { 200: json(browser) },
-    errors: [403, 404, 409],
-  }),
-  deleteByID: operation({
-    method: 'DELETE',
-    path: '/browsers/{id_or_name}',
-    summary: 'End a browser session, and wait until its profile is saved; an error says why that failed',
-    responses: { 204: empty },
-    errors: [404, 409],
-  }),
+  update: operation(
+    'PATCH /browsers/{id_or_name}',
+    "Change a session's name, tags or profile; a new profile restarts the browser, and fails while a client is connected. " +
+      "For the profile that the session has, only save_changes changes (this service's own behaviour)",
+    { body: browserUpdate, responses: { 200: json(browser) }, errors: [409] },
+  ),
+  deleteByID: operation(
+    'DELETE /browsers/{id_or_name}',
+    'End a browser session and wait until its profile is saved; fails if saving fails',
+    { responses: { 204: empty }, errors: [409] },
+  ),
   fs: files,
   computer,
   replays,

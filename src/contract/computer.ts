@@ -4,12 +4,12 @@ import { empty, json, octets, operation } from './operation.ts';
 const coordinate = z
   .int()
   .min(0, 'coordinates must be non-negative')
-  .describe('In pixels of the screen, which pages fill from its top left corner');
+  .describe('Pixels from the top left corner of the page');
 const milliseconds = z.int().min(0).max(600_000);
 
-/** A key symbol of X11 or a character, or several joined by plus signs: `Return`, `a`, `Control+Shift+t`. */
+/** An X11 key symbol or a character, or several joined by plus signs: `Return`, `a`, `Control+Shift+t`. */
 const keys = z.string().min(1).max(100);
-const holdKeys = z.array(keys).max(20).default([]).describe('Keys that are down during the action');
+const holdKeys = z.array(keys).max(20).default([]).describe('Keys to hold down during the action');
 
 const button = z.enum(['left', 'right', 'middle', 'back', 'forward']);
 
@@ -18,7 +18,7 @@ const clickMouse = z.strictObject({
   y: coordinate,
   button: button.default('left'),
   click_type: z.enum(['down', 'up', 'click']).default('click'),
-  num_clicks: z.int().max(100).default(1).describe('What is below 1 counts as 1; only clicks are repeated'),
+  num_clicks: z.int().max(100).default(1).describe('Values below 1 count as 1; only the type `click` is repeated'),
   hold_keys: holdKeys,
 });
 
@@ -26,8 +26,13 @@ const moveMouse = z.strictObject({
   x: coordinate,
   y: coordinate,
   hold_keys: holdKeys,
-  smooth: z.boolean().default(true).describe('Over points on the way instead of in one jump'),
-  duration_ms: z.int().min(50).max(5000).optional().describe('How long a smooth move takes; without it as short as the page allows'),
+  smooth: z.boolean().default(true).describe('Move through points on the way instead of in one jump'),
+  duration_ms: z
+    .int()
+    .min(50)
+    .max(5000)
+    .optional()
+    .describe('Duration of a smooth move. Default: as short as the page allows'),
 });
 
 const dragMouse = z.strictObject({
@@ -36,11 +41,21 @@ const dragMouse = z.strictObject({
     .min(2)
     .max(1000),
   button: button.extract(['left', 'middle', 'right']).default('left'),
-  delay: milliseconds.default(0).describe('Pause between pressing the button and moving'),
-  steps_per_segment: z.int().min(1).max(1000).default(10).describe('Points on the way between two of the path, unless it is smooth'),
-  step_delay_ms: milliseconds.default(50).describe('Pause before each of these points'),
+  delay: milliseconds.default(0).describe('Pause between pressing the button and moving, in milliseconds'),
+  steps_per_segment: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(10)
+    .describe('Points between two points of the path; ignored if `smooth` is set'),
+  step_delay_ms: milliseconds.default(50).describe('Pause before each of these points, in milliseconds'),
   smooth: z.boolean().default(true),
-  duration_ms: z.int().min(50).max(10_000).optional().describe('How long a smooth drag takes; without it as short as the page allows'),
+  duration_ms: z
+    .int()
+    .min(50)
+    .max(10_000)
+    .optional()
+    .describe('Duration of a smooth drag. Default: as short as the page allows'),
   hold_keys: holdKeys,
 });
 
@@ -50,17 +65,22 @@ const scroll = z
   .strictObject({
     x: coordinate,
     y: coordinate,
-    delta_x: ticks.describe('Ticks of the wheel to the right, of 120 pixels each'),
-    delta_y: ticks.describe('Ticks of the wheel downwards, of 120 pixels each'),
+    delta_x: ticks.describe('Ticks of the wheel to the right; a tick is 120 pixels'),
+    delta_y: ticks.describe('Ticks of the wheel downwards; a tick is 120 pixels'),
     hold_keys: holdKeys,
   })
   .refine(({ delta_x, delta_y }) => delta_x !== 0 || delta_y !== 0, 'delta_x and delta_y must not both be 0');
 
-const typeText = z.strictObject({ text: z.string(), delay: milliseconds.default(0).describe('Pause after each key') });
+const typeText = z.strictObject({
+  text: z.string(),
+  delay: milliseconds.default(0).describe('Pause after each key, in milliseconds'),
+});
 
 const pressKey = z.strictObject({
   keys: z.array(keys).min(1).max(100),
-  duration: milliseconds.default(0).describe('All keys are held together for so long; with 0 each is tapped, one after another'),
+  duration: milliseconds
+    .default(0)
+    .describe('Milliseconds for which all keys are held together. 0: the keys are tapped one after another'),
   hold_keys: holdKeys,
 });
 
@@ -77,7 +97,7 @@ const action = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('sleep'), sleep: z.strictObject({ duration_ms: z.int().min(0).max(30_000) }) }),
 ]);
 
-/** One action of a batch, and what the single actions are made of. */
+/** One action of a batch. */
 export type Action = z.output<typeof action>;
 
 const region = z.strictObject({
@@ -90,102 +110,66 @@ const region = z.strictObject({
 /** A part of the screen, in pixels. */
 export type Region = z.output<typeof region>;
 
-/** What each computer action may answer: no such session, or no page that an action could act on. */
-const errors = [404, 409];
+/** 409: the session has no page to act on. */
+const done = { responses: { 200: empty }, errors: [409] } as const;
 
 export const computer = {
-  clickMouse: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/click_mouse',
-    summary: 'Move the mouse to a point and click there, or press or release a button',
-    body: clickMouse,
-    responses: { 200: empty },
-    errors,
-  }),
-  moveMouse: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/move_mouse',
-    summary: 'Move the mouse to a point',
+  clickMouse: operation(
+    'POST /browsers/{id}/computer/click_mouse',
+    'Move the mouse to a point and click there, or press or release a button',
+    { body: clickMouse, ...done },
+  ),
+  moveMouse: operation('POST /browsers/{id}/computer/move_mouse', 'Move the mouse to a point', {
     body: moveMouse,
-    responses: { 200: empty },
-    errors,
+    ...done,
   }),
-  dragMouse: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/drag_mouse',
-    summary: 'Press a button at the first point of a path, move through the others, and release it at the last',
-    body: dragMouse,
-    responses: { 200: empty },
-    errors,
-  }),
-  scroll: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/scroll',
-    summary: 'Move the mouse to a point and turn its wheel there',
+  dragMouse: operation(
+    'POST /browsers/{id}/computer/drag_mouse',
+    'Press a button at the first point of a path, move through the others, and release it at the last',
+    { body: dragMouse, ...done },
+  ),
+  scroll: operation('POST /browsers/{id}/computer/scroll', 'Move the mouse to a point and turn its wheel there', {
     body: scroll,
-    responses: { 200: empty },
-    errors,
+    ...done,
   }),
-  typeText: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/type',
-    summary: 'Type literal text into what has the focus',
+  typeText: operation('POST /browsers/{id}/computer/type', 'Type text into the focused element', {
     body: typeText,
-    responses: { 200: empty },
-    errors,
+    ...done,
   }),
-  pressKey: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/press_key',
-    summary: 'Press keys and combinations of keys',
+  pressKey: operation('POST /browsers/{id}/computer/press_key', 'Press keys and combinations of keys', {
     body: pressKey,
-    responses: { 200: empty },
-    errors,
+    ...done,
   }),
-  setCursorVisibility: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/cursor',
-    summary: 'Hide or show the mouse cursor',
+  setCursorVisibility: operation('POST /browsers/{id}/computer/cursor', 'Hide or show the mouse cursor', {
     body: setCursor,
     responses: { 200: json(z.looseObject({ ok: z.boolean() })) },
-    errors,
+    errors: [409],
   }),
-  captureScreenshot: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/screenshot',
-    summary: 'Take a picture of the page in view, or of a region of it',
-    body: z.strictObject({ region: region.optional() }).prefault({}),
-    responses: { 200: octets('image/png') },
-    errors,
-  }),
-  getMousePosition: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/get_mouse_position',
-    summary: 'Where the mouse is',
+  captureScreenshot: operation(
+    'POST /browsers/{id}/computer/screenshot',
+    'Take a picture of the page in view, or of a region of it',
+    {
+      body: z.strictObject({ region: region.optional() }).prefault({}),
+      responses: { 200: octets('image/png') },
+      errors: [409],
+    },
+  ),
+  getMousePosition: operation('POST /browsers/{id}/computer/get_mouse_position', 'Get the position of the mouse', {
     responses: { 200: json(z.looseObject({ x: z.int(), y: z.int() })) },
-    errors,
+    errors: [409],
   }),
-  readClipboard: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/clipboard/read',
-    summary: 'Read the text of the clipboard; empty when there is none',
-    responses: { 200: json(z.looseObject({ text: z.string() })) },
-    errors,
-  }),
-  writeClipboard: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/clipboard/write',
-    summary: 'Set the text of the clipboard',
+  readClipboard: operation(
+    'POST /browsers/{id}/computer/clipboard/read',
+    'Read the text of the clipboard; empty if it has none',
+    { responses: { 200: json(z.looseObject({ text: z.string() })) }, errors: [409] },
+  ),
+  writeClipboard: operation('POST /browsers/{id}/computer/clipboard/write', 'Set the text of the clipboard', {
     body: z.strictObject({ text: z.string() }),
-    responses: { 200: empty },
-    errors,
+    ...done,
   }),
-  batch: operation({
-    method: 'POST',
-    path: '/browsers/{id}/computer/batch',
-    summary: 'Do several actions, in order, with nothing in between; the first that fails is the last',
-    body: z.strictObject({ actions: z.array(action).min(1).max(100) }),
-    responses: { 200: empty },
-    errors,
-  }),
+  batch: operation(
+    'POST /browsers/{id}/computer/batch',
+    'Do several actions in order, without other actions in between; stops at the first failure',
+    { body: z.strictObject({ actions: z.array(action).min(1).max(100) }), ...done },
+  ),
 };

@@ -13,7 +13,7 @@ import { profiles } from './profiles.ts';
 import { projects } from './projects.ts';
 import { proxies } from './proxies.ts';
 
-/** Written out, so that the declarations of the operations stay in the files of their areas. */
+/** Written out, so that declaration files refer to the operations instead of repeating them. */
 export type Contract = {
   browsers: typeof browsers;
   browserPools: typeof browserPools;
@@ -31,7 +31,7 @@ export type Contract = {
   proxies: typeof proxies;
 };
 
-/** Every operation of the service, under the names by which the client offers it. */
+/** All operations of the service. The keys are the client's names. */
 export const contract: Contract = {
   browsers,
   browserPools,

@@ -8,23 +8,31 @@ const token = z
   .string()
   .min(1)
   .max(8192)
-  .regex(/^[\x21-\x7e]*$/, 'must have no spaces and be of ASCII characters');
-const cacheTtl = z.int().min(0).max(86_400).describe('How long the list of items is kept');
+  .regex(/^[\x21-\x7e]*$/, 'must consist of ASCII characters without spaces');
+const cacheTtl = z.int().min(0).max(86_400).describe('How long the service caches the list of items, in seconds');
 
-/** Where a vault answers, as 1Password Connect does. */
-const address = httpUrl.regex(/^[^?#@]*$/, 'must have no user, query and fragment');
+const projectIds = z
+  .array(z.string())
+  .max(1000)
+  .describe(
+    "The projects whose keys may use it in auth connections (this service's own field); organization keys always may",
+  );
 
-/** A vault outside of the service from which credentials are taken. Its token is never told. */
-const credentialProvider = z.looseObject({
+/** The URL of a 1Password Connect server. */
+const address = httpUrl.regex(/^[^?#@]*$/, 'must not contain a user, a query or a fragment');
+
+/** A vault outside of the service that has credentials. No answer contains its token. */
+export const credentialProvider = z.looseObject({
   id: z.string(),
   provider_type: providerType,
   name: z.string(),
-  enabled: z.boolean().describe('Whether credentials are looked up there'),
-  priority: z.int().describe('The provider with the lowest number is asked first'),
+  enabled: z.boolean().describe('Whether the service looks credentials up there'),
+  priority: z.int().describe('The service asks the provider with the lowest number first'),
   created_at: timestamp,
   updated_at: timestamp,
-  address: z.string().optional().describe("Where the vault answers (this service's own field)"),
+  address: z.string().optional().describe("URL of the vault (this service's own field)"),
   cache_ttl_seconds: z.int().optional().describe("This service's own field"),
+  project_ids: projectIds.optional(),
 });
 
 export type CredentialProvider = z.output<typeof credentialProvider>;
@@ -34,7 +42,10 @@ const providerCreate = z.strictObject({
   name: label.describe('Unique in the organization'),
   token,
   cache_ttl_seconds: cacheTtl.default(300),
-  address: address.optional().describe("Where the vault answers (this service's own field); without it nothing is ever asked of it"),
+  project_ids: projectIds.optional(),
+  address: address
+    .optional()
+    .describe("URL of the vault (this service's own field); without it the provider is never asked"),
 });
 
 export type CredentialProviderCreate = z.output<typeof providerCreate>;
@@ -46,6 +57,7 @@ const providerUpdate = z
     priority: z.int().min(0).max(1_000_000).optional(),
     token: token.optional(),
     cache_ttl_seconds: cacheTtl.optional(),
+    project_ids: projectIds.optional(),
     address: z.literal('').or(address).optional().describe("The empty string clears it (this service's own field)"),
   })
   .prefault({});
@@ -56,8 +68,8 @@ const vault = z.looseObject({ id: z.string(), name: z.string() });
 
 const testResult = z.looseObject({
   success: z.boolean(),
-  vaults: z.array(vault).describe('Those that the token opens'),
-  error: z.string().optional().describe('What is wrong, where it was no success'),
+  vaults: z.array(vault).describe('The vaults that the token can read'),
+  error: z.string().optional().describe('The reason of a failure'),
 });
 
 const item = z.looseObject({
@@ -72,63 +84,39 @@ const item = z.looseObject({
 export type CredentialProviderItem = z.output<typeof item>;
 
 export const credentialProviders = {
-  create: operation({
-    method: 'POST',
-    path: '/org/credential_providers',
-    summary: 'Add a vault from which credentials are taken',
+  create: operation('POST /org/credential_providers', 'Add a vault that has credentials', {
     scope: 'organization',
     body: providerCreate,
     responses: { 201: json(credentialProvider) },
     errors: [409],
   }),
-  list: operation({
-    method: 'GET',
-    path: '/org/credential_providers',
-    summary: 'List credential providers, newest first',
+  list: operation('GET /org/credential_providers', 'List credential providers, newest first', {
     scope: 'organization',
     query: pageQuery.extend({ query: z.string().optional().describe('Part of the name, or an id') }),
     responses: { 200: list(credentialProvider) },
-    errors: [],
   }),
-  retrieve: operation({
-    method: 'GET',
-    path: '/org/credential_providers/{id}',
-    summary: 'Get a credential provider',
+  retrieve: operation('GET /org/credential_providers/{id}', 'Get a credential provider', {
     scope: 'organization',
     responses: { 200: json(credentialProvider) },
-    errors: [404],
   }),
-  update: operation({
-    method: 'PATCH',
-    path: '/org/credential_providers/{id}',
-    summary: 'Change a credential provider',
+  update: operation('PATCH /org/credential_providers/{id}', 'Change a credential provider', {
     scope: 'organization',
     body: providerUpdate,
     responses: { 200: json(credentialProvider) },
-    errors: [404, 409],
+    errors: [409],
   }),
-  delete: operation({
-    method: 'DELETE',
-    path: '/org/credential_providers/{id}',
-    summary: 'Delete a credential provider',
+  delete: operation('DELETE /org/credential_providers/{id}', 'Delete a credential provider', {
     scope: 'organization',
     responses: { 204: empty },
-    errors: [404],
   }),
-  test: operation({
-    method: 'POST',
-    path: '/org/credential_providers/{id}/test',
-    summary: "Try the provider's token, and list the vaults that it opens",
-    scope: 'organization',
-    responses: { 200: json(testResult) },
-    errors: [404],
-  }),
-  listItems: operation({
-    method: 'GET',
-    path: '/org/credential_providers/{id}/items',
-    summary: 'List the login items in the vaults of the provider',
-    scope: 'organization',
-    responses: { 200: json(z.looseObject({ items: z.array(item) })) },
-    errors: [404, 409],
-  }),
+  test: operation(
+    'POST /org/credential_providers/{id}/test',
+    "Try the provider's token and list the vaults that it can read",
+    { scope: 'organization', responses: { 200: json(testResult) } },
+  ),
+  listItems: operation(
+    'GET /org/credential_providers/{id}/items',
+    'List the login items in the vaults of the provider',
+    { scope: 'organization', responses: { 200: json(z.looseObject({ items: z.array(item) })) }, errors: [409] },
+  ),
 };

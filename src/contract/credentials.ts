@@ -14,20 +14,20 @@ const values = z
   )
   .refine((fields) => Object.keys(fields).length <= 100, 'must have at most 100 entries');
 
-/** The secret of RFC 6238, as sites show it: in any case, with spaces and hyphens where they please. */
+/** The secret of RFC 6238, as sites show it: upper or lower case, with any spaces and hyphens. */
 const totpSecret = z
   .string()
   .max(1024, { abort: true })
   .overwrite((text) => text.replaceAll(/[\s-]/g, '').replace(/=+$/, '').toUpperCase())
   .refine(
     (text) => /^[A-Z2-7]{8,}$/.test(text) && [0, 2, 4, 5, 7].includes(text.length % 8),
-    'must be a whole secret in base32: letters and the digits 2 to 7, at least 8',
+    'must be a complete base32 secret: at least 8 letters and digits 2 to 7',
   );
 
-const ssoProvider = z.string().min(1).max(255).describe('With whom to sign in, `google` for instance');
+const ssoProvider = z.string().min(1).max(255).describe('The provider to sign in with, for example `google`');
 
-/** Stored login data of a web site. Its values and its TOTP secret are never told. */
-const credential = z.looseObject({
+/** Stored login data of a web site. No answer contains its values or its TOTP secret. */
+export const credential = z.looseObject({
   id: z.string(),
   name: z.string(),
   domain: z.string(),
@@ -45,8 +45,10 @@ export type Credential = z.output<typeof credential>;
 
 const credentialCreate = z.strictObject({
   name: label.describe('Unique in the project'),
-  domain,
-  values: values.describe('For instance `username` and `password`'),
+  domain: domain.describe(
+    'The values are typed into pages of this domain and its subdomains only; with a port, of that port only',
+  ),
+  values: values.describe('For example `username` and `password`'),
   totp_secret: totpSecret.optional(),
   sso_provider: ssoProvider.optional(),
 });
@@ -56,7 +58,7 @@ export type CredentialCreate = z.output<typeof credentialCreate>;
 const credentialUpdate = z
   .strictObject({
     name: label.optional(),
-    values: values.optional().describe('Take the place of stored values of the same names; the others stay'),
+    values: values.optional().describe('Replace stored values of the same names; the others stay'),
     remove_value_keys: z.array(z.string()).max(100).optional().describe('Removed before `values` are stored'),
     totp_secret: z.literal('').or(totpSecret).optional().describe('The empty string clears it'),
     sso_provider: z.literal('').or(ssoProvider).nullable().optional().describe('The empty string and null clear it'),
@@ -68,52 +70,28 @@ export type CredentialUpdate = z.output<typeof credentialUpdate>;
 const totpCode = z.looseObject({ code: z.string().regex(/^\d{6}$/), expires_at: timestamp });
 
 export const credentials = {
-  create: operation({
-    method: 'POST',
-    path: '/credentials',
-    summary: 'Store the login data of a web site',
+  create: operation('POST /credentials', 'Store the login data of a web site', {
     body: credentialCreate,
     responses: { 201: json(credential) },
     errors: [409],
   }),
-  list: operation({
-    method: 'GET',
-    path: '/credentials',
-    summary: 'List credentials, newest first',
+  list: operation('GET /credentials', 'List credentials, newest first', {
     query: pageQuery.extend({
       domain: z.string().overwrite(asHost).optional().describe('The exact domain'),
       query: z.string().optional().describe('Part of the name or domain, or an id'),
     }),
     responses: { 200: list(credential) },
-    errors: [],
   }),
-  retrieve: operation({
-    method: 'GET',
-    path: '/credentials/{id_or_name}',
-    summary: 'Get a credential',
-    responses: { 200: json(credential) },
-    errors: [404],
-  }),
-  update: operation({
-    method: 'PATCH',
-    path: '/credentials/{id_or_name}',
-    summary: 'Change what is stored; the domain stays',
+  retrieve: operation('GET /credentials/{id_or_name}', 'Get a credential', { responses: { 200: json(credential) } }),
+  update: operation('PATCH /credentials/{id_or_name}', 'Change a credential, except its domain', {
     body: credentialUpdate,
     responses: { 200: json(credential) },
-    errors: [404, 409],
+    errors: [409],
   }),
-  delete: operation({
-    method: 'DELETE',
-    path: '/credentials/{id_or_name}',
-    summary: 'Delete a credential and what is stored under it',
+  delete: operation('DELETE /credentials/{id_or_name}', 'Delete a credential with its values', {
     responses: { 204: empty },
-    errors: [404],
   }),
-  totpCode: operation({
-    method: 'GET',
-    path: '/credentials/{id_or_name}/totp-code',
-    summary: 'Get the current code of the stored TOTP secret',
+  totpCode: operation('GET /credentials/{id_or_name}/totp-code', 'Get the current code of the stored TOTP secret', {
     responses: { 200: json(totpCode) },
-    errors: [404],
   }),
 };

@@ -18,7 +18,10 @@ export const deployment = z.looseObject({
   status_reason: z.string().optional(),
   region,
   entrypoint_rel_path: z.string().optional(),
-  env_vars: z.record(z.string(), z.string()).optional().describe('The names of the variables; their values are never told'),
+  env_vars: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('The names of the variables, each with an empty value'),
   created_at: timestamp,
   updated_at: timestamp.nullable().optional(),
   source_type: z.enum(['file', 'github']).optional(),
@@ -41,13 +44,17 @@ const variableName = z
   .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'must be a name of letters, digits and underscores')
   .refine((name) => !reservedVariables.has(name), 'is set by the service');
 
-/** `file` is a zip archive of the application, with what it needs of node_modules. */
+/** `file` is a zip archive of the application and the parts of node_modules that it needs. */
 const deploymentCreate = z.strictObject({
   file: filePart,
-  entrypoint_rel_path: z.string().min(1).max(1024).describe('The module in the archive whose default export is `{ name, actions }`'),
+  entrypoint_rel_path: z
+    .string()
+    .min(1)
+    .max(1024)
+    .describe('The module in the archive whose default export is `{ name, actions }`'),
   version: z.string().min(1).max(255).default('latest'),
   region: region.default('aws.us-east-1a'),
-  force: queryBoolean().default(false).describe('Take the place of a running deployment of the same version'),
+  force: queryBoolean().default(false).describe('Replace a running deployment of the same version'),
   env_vars: z
     .record(
       variableName,
@@ -76,48 +83,32 @@ const deploymentEvent = z.discriminatedUnion('event', [
 export type DeploymentEvent = z.output<typeof deploymentEvent>;
 
 export const deployments = {
-  create: operation({
-    method: 'POST',
-    path: '/deployments',
-    summary: 'Deploy an application from a zip archive; it is running once its actions are known',
-    body: multipart(deploymentCreate),
-    responses: { 201: json(deployment) },
-    errors: [403, 404],
-    repeatable: false,
-  }),
-  list: operation({
-    method: 'GET',
-    path: '/deployments',
-    summary: 'List deployments, newest first',
+  create: operation(
+    'POST /deployments',
+    'Deploy an application from a zip archive; its status is `running` once its actions are known',
+    { body: multipart(deploymentCreate), responses: { 201: json(deployment) }, repeatable: false },
+  ),
+  list: operation('GET /deployments', 'List deployments, newest first', {
     query: pageQuery.extend({
       app_name: z.string().optional(),
       app_version: z.string().optional().describe('Needs app_name'),
       query: z.string().optional().describe('Part of the id or the name of the application'),
     }),
     responses: { 200: list(deployment) },
-    errors: [],
   }),
-  retrieve: operation({
-    method: 'GET',
-    path: '/deployments/{id}',
-    summary: 'Get a deployment',
-    responses: { 200: json(deployment) },
-    errors: [404],
-  }),
-  delete: operation({
-    method: 'DELETE',
-    path: '/deployments/{id}',
-    summary: 'Stop a deployment with its invocations and delete its files; its logs are kept for a week',
-    responses: { 204: empty },
-    errors: [404],
-  }),
-  follow: operation({
-    method: 'GET',
-    path: '/deployments/{id}/events',
-    summary: 'Read the logs of a deployment and its invocations, then its state, then what comes. Ends when it has stopped or failed',
-    query: z.strictObject({ since: since.optional().describe('Logs since then; default: all') }),
-    responses: { 200: events(deploymentEvent) },
-    errors: [404],
-    resumable: true,
-  }),
+  retrieve: operation('GET /deployments/{id}', 'Get a deployment', { responses: { 200: json(deployment) } }),
+  delete: operation(
+    'DELETE /deployments/{id}',
+    'Stop a deployment and its invocations and delete its files; the logs stay for a week',
+    { responses: { 204: empty } },
+  ),
+  follow: operation(
+    'GET /deployments/{id}/events',
+    'Read the logs of a deployment and its invocations, its state, and new events until it has stopped or failed',
+    {
+      query: z.strictObject({ since: since.optional().describe('Only logs since then. Default: all') }),
+      responses: { 200: events(deploymentEvent) },
+      resumable: true,
+    },
+  ),
 };

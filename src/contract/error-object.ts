@@ -6,7 +6,7 @@ const part = z.object({ code: z.string(), message: z.string() });
 export const errorObject = part.extend({
   details: z.array(part).optional(),
   inner_error: part.optional(),
-  existing_id: z.string().optional().describe('What is in the way of what was to be created'),
+  existing_id: z.string().optional().describe('Id of the existing resource that conflicts with the new one'),
 });
 
 export type ErrorObject = z.output<typeof errorObject>;

@@ -1,6 +1,6 @@
 import type { ErrorObject } from './error-object.ts';
 
-/** Every error code of the service with the status that it answers. */
+/** The error codes of the service and their HTTP statuses. */
 export const errorStatus = {
   bad_request: 400,
   unauthorized: 401,
@@ -24,6 +24,7 @@ export const errorStatus = {
   recording_failed: 500,
   profile_not_saved: 500,
   unavailable: 503,
+  no_chromium: 503,
   insufficient_storage: 507,
   capacity_exhausted: 529,
 } as const;
@@ -33,15 +34,15 @@ export type ErrorCode = keyof typeof errorStatus;
 /** The statuses that every operation may answer. */
 export const commonErrors = [400, 401, 413, 415, 500, 503, 507] as const;
 
-/** How much there may be at once, and how much of that is left. */
+/** The maximum number at the same time, and how many more may be added now. */
 export type ReachedLimit = { most: number; left: number };
 
-/** Thrown wherever an operation can't be carried out; becomes the error answer of its code. */
+/** The error of an operation; the service answers it with the status of its code. */
 export class OperationError extends Error {
   override name = 'OperationError';
   readonly code: ErrorCode;
   readonly details: ErrorObject['details'];
-  /** The id of what is in the way of what was to be created. */
+  /** Id of the existing resource that conflicts with the new one. */
   readonly existingId: string | undefined;
   readonly limit: ReachedLimit | undefined;
 
@@ -62,12 +63,12 @@ export class OperationError extends Error {
   }
 }
 
-/** A `rate_limited`. `count` is how much there is at once, of `most` that may be. */
+/** A `rate_limited` error: `count` of at most `most` exist now. */
 export function limitReached(message: string, most: number, count: number): OperationError {
   return new OperationError('rate_limited', message, { limit: { most, left: Math.max(0, most - count) } });
 }
 
-/** A `bad_request` that names the field in its details, too. */
+/** A `bad_request` error whose details name the field too. */
 export function invalidField(field: string, problem: string): OperationError {
   const message = `${field}: ${problem}`;
   return new OperationError('bad_request', message, { details: [{ code: 'invalid_input', message }] });

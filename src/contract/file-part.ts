@@ -1,8 +1,10 @@
 import { z } from 'zod';
 
-/** What stands in a schema for a file of a multipart body; client and service have types of their own for it. */
+/** The type of a file in the schema of a multipart body. Client and service replace it by their own types. */
 export type FilePart = { readonly [isFilePart]: true };
 declare const isFilePart: unique symbol;
 
-/** Any value is one: what counts is that it came, or is sent, as a file. */
-export const filePart = z.custom<FilePart>((value) => value !== undefined, 'must be a file').meta({ type: 'string', format: 'binary' });
+/** Accepts any value: the client and the service check that it is a file. */
+export const filePart = z
+  .custom<FilePart>((value) => value !== undefined, 'must be a file')
+  .meta({ type: 'string', format: 'binary' });

@@ -1,4 +1,7 @@
-/** The headers of a list answer: exactly `true` or `false`, and the absolute index of the next page's first item, or the token of the next page. */
+/**
+ * The headers of a list answer. `hasMore` is `true` or `false`; `nextOffset` is the index of the next page's first item
+ * in the whole list.
+ */
 export const pageHeaders = {
   hasMore: 'X-Has-More',
   nextOffset: 'X-Next-Offset',
@@ -7,14 +10,19 @@ export const pageHeaders = {
   nextPageToken: 'X-Next-Page-Token',
 } as const;
 
-/** The headers of an answer that refuses more than a limit allows: in how many seconds it may be free, how much it allows, and what is left of it. */
+/**
+ * The headers of an answer that a limit refused: seconds until a retry may succeed, the limit, and the number that is
+ * still free.
+ */
 export const limitHeaders = {
   retryAfter: 'Retry-After',
   limit: 'X-RateLimit-Limit',
   remaining: 'X-RateLimit-Remaining',
 } as const;
 
-/** The headers of an export chunk. The hash is that of the body as it is sent; the cursor is missing on the last chunk. */
+/**
+ * The headers of an export chunk. The hash is of the body as sent, possibly compressed; the last chunk has no cursor.
+ */
 export const chunkHeaders = {
   sha256: 'X-Content-Sha256',
   rowCount: 'X-Row-Count',

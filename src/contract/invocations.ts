@@ -19,7 +19,7 @@ export const invocation = z.looseObject({
   action_name: z.string(),
   payload: z.string().optional(),
   output: z.string().optional(),
-  started_at: timestamp.describe('When it was asked for, as long as it is queued'),
+  started_at: timestamp.describe('While it is queued: when it was requested'),
   finished_at: timestamp.nullable().optional(),
   status: invocationStatus,
   status_reason: z.string().optional(),
@@ -47,7 +47,7 @@ const invocationCreate = z.strictObject({
   action_name: z.string().min(1),
   version: z.string().min(1).default('latest'),
   payload: jsonText.optional(),
-  async: z.boolean().default(false).describe('Answer at once with 202. Otherwise the answer comes with the end, after 100 s at most'),
+  async: z.boolean().default(false).describe('Answer 202 at once. Default: answer at the end, after 100 s at most'),
   async_timeout_seconds: z.int().min(10).max(3600).default(900),
 });
 
@@ -61,69 +61,50 @@ const invocationEvent = z.discriminatedUnion('event', [
 export type InvocationEvent = z.output<typeof invocationEvent>;
 
 export const invocations = {
-  create: operation({
-    method: 'POST',
-    path: '/invocations',
-    summary: 'Invoke an action, and wait for its end unless `async` is set; one that fails is an answer, not an error',
-    body: invocationCreate,
-    responses: { 200: json(invocationAnswer), 202: json(invocationAnswer) },
-    errors: [403, 404, 429, 529],
-    repeatable: false,
-  }),
-  list: operation({
-    method: 'GET',
-    path: '/invocations',
-    summary: 'List invocations, newest first',
+  create: operation(
+    'POST /invocations',
+    'Invoke an action, and wait for its end unless `async` is set; a failed action is a normal answer',
+    {
+      body: invocationCreate,
+      responses: { 200: json(invocationAnswer), 202: json(invocationAnswer) },
+      errors: [429, 529],
+      repeatable: false,
+    },
+  ),
+  list: operation('GET /invocations', 'List invocations, newest first', {
     query: pageQuery.extend({
       app_name: z.string().optional(),
       version: z.string().optional(),
       action_name: z.string().optional(),
       deployment_id: z.string().optional(),
       status: invocationStatus.optional(),
-      since: since.optional().describe('Invocations that have started since then'),
+      since: since.optional().describe('Only invocations that started since then'),
       query: z.string().optional().describe('Part of the id, or of the name of the application or action'),
     }),
     responses: { 200: list(invocation) },
-    errors: [],
   }),
-  retrieve: operation({
-    method: 'GET',
-    path: '/invocations/{id}',
-    summary: 'Get an invocation',
-    responses: { 200: json(invocation) },
-    errors: [404],
-  }),
-  update: operation({
-    method: 'PATCH',
-    path: '/invocations/{id}',
-    summary: 'End an invocation with its browsers before it ends by itself: `failed` cancels it',
+  retrieve: operation('GET /invocations/{id}', 'Get an invocation', { responses: { 200: json(invocation) } }),
+  update: operation('PATCH /invocations/{id}', 'End a running invocation and its browsers: `failed` cancels it', {
     body: z.strictObject({ status: z.enum(['succeeded', 'failed']), output: jsonText.optional() }),
     responses: { 200: json(invocation) },
-    errors: [404],
   }),
-  deleteBrowsers: operation({
-    method: 'DELETE',
-    path: '/invocations/{id}/browsers',
-    summary: 'End the browser sessions of an invocation',
+  deleteBrowsers: operation('DELETE /invocations/{id}/browsers', 'End the browser sessions of an invocation', {
     responses: { 204: empty },
-    errors: [404],
   }),
-  listBrowsers: operation({
-    method: 'GET',
-    path: '/invocations/{id}/browsers',
-    summary: 'List the browser sessions that were started with an invocation_id and have not ended',
-    responses: { 200: json(z.looseObject({ browsers: z.array(browser) })) },
-    errors: [404],
-  }),
-  follow: operation({
-    method: 'GET',
-    path: '/invocations/{id}/events',
-    summary: 'Read the logs of an invocation, then its state, then what comes. Ends when it has succeeded or failed',
-    query: z.strictObject({ since: since.optional().describe('Logs since then; default: all') }),
-    responses: { 200: events(invocationEvent) },
-    errors: [404],
-    resumable: true,
-  }),
+  listBrowsers: operation(
+    'GET /invocations/{id}/browsers',
+    'List the running browser sessions that were started with this invocation_id',
+    { responses: { 200: json(z.looseObject({ browsers: z.array(browser) })) } },
+  ),
+  follow: operation(
+    'GET /invocations/{id}/events',
+    'Read the logs of an invocation, its state, and new events until it has succeeded or failed',
+    {
+      query: z.strictObject({ since: since.optional().describe('Only logs since then. Default: all') }),
+      responses: { 200: events(invocationEvent) },
+      resumable: true,
+    },
+  ),
 };
 
 function isJSON(text: string): boolean {

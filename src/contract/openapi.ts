@@ -15,7 +15,9 @@ import {
 import { limitHeaders, pageHeaders } from './headers.ts';
 
 type Schema = z.core.JSONSchema.BaseSchema;
-type Content = { [mediaType: string]: { schema?: Schema; encoding?: { [field: string]: { style: 'deepObject'; explode: boolean } } } };
+type Content = {
+  [mediaType: string]: { schema?: Schema; encoding?: { [field: string]: { style: 'deepObject'; explode: boolean } } };
+};
 
 export type OpenAPIParameter = {
   name: string;
@@ -54,7 +56,9 @@ export type OpenAPIDocument = {
   };
 };
 
-/** The OpenAPI 3.1 document of a contract. An operation's id is its dotted name, its tag the part before the last dot. */
+/**
+ * The OpenAPI 3.1 document of a contract. An operation's id is its dotted name, its tag the part before the last dot.
+ */
 export function openapi(contract: OperationTree, info: { title: string; version: string }): OpenAPIDocument {
   const paths: OpenAPIDocument['paths'] = {};
   for (const [name, operation] of operationsOf(contract)) {
@@ -93,7 +97,7 @@ const projectParameter: OpenAPIParameter = {
   name: 'X-Kernel-Project-Id',
   in: 'header',
   required: false,
-  description: "In which project, by its id. Default: the key's, else the organization's default project",
+  description: "Id of the project. Default: the key's project, else the organization's default project",
   schema: { type: 'string' },
 };
 
@@ -103,14 +107,16 @@ function pathParameter(name: string): OpenAPIParameter {
 
 function queryParameters(query: z.ZodObject): OpenAPIParameter[] {
   const { properties = {}, required = [] } = jsonSchema(query, 'input');
-  return Object.entries(properties).map(([name, schema]) => queryParameter(name, required.includes(name), schema as Schema));
+  return Object.entries(properties).map(([name, schema]) =>
+    queryParameter(name, required.includes(name), schema as Schema),
+  );
 }
 
 function queryParameter(name: string, required: boolean, { description, ...schema }: Schema): OpenAPIParameter {
   return { name, in: 'query', required, description, ...serialization(schema), schema };
 }
 
-/** Lists are comma-joined in one parameter, objects bracketed: `tags[team]=a`. */
+/** Lists are one parameter, joined by commas; objects have brackets: `tags[team]=a`. */
 function serialization({ type }: Schema): Pick<OpenAPIParameter, 'style' | 'explode'> {
   if (type === 'object') return { style: 'deepObject', explode: true };
   if (type === 'array') return { style: 'form', explode: false };
@@ -118,11 +124,12 @@ function serialization({ type }: Schema): Pick<OpenAPIParameter, 'style' | 'expl
 }
 
 function requestBody(body: NonNullable<Operation['body']>): NonNullable<OpenAPIOperation['requestBody']> {
-  if (!('kind' in body)) return { required: !body.safeParse(undefined).success, content: jsonContent(jsonSchema(body, 'input')) };
+  if (!('kind' in body))
+    return { required: !body.safeParse(undefined).success, content: jsonContent(jsonSchema(body, 'input')) };
   return { required: true, content: body.kind === 'octets' ? { [body.mediaType]: {} } : multipartContent(body) };
 }
 
-/** Lists and objects are bracketed, as in queries: `files[0][dest_path]`. */
+/** Lists and objects have brackets: `files[0][dest_path]`. */
 function multipartContent({ schema: fields }: Multipart): Content {
   const schema = jsonSchema(fields, 'input');
   const nested = Object.keys(schema.properties ?? {}).filter((name) => isNested(schema.properties![name] as Schema));
@@ -140,10 +147,11 @@ function successes({ responses }: Operation): OpenAPIOperation['responses'] {
 
 function success(kind: ResponseKind): OpenAPIResponse {
   if (kind.kind === 'empty') return { description: 'Success, without a body' };
-  if (kind.kind === 'octets') return { description: 'Raw bytes', ...describeHeaders(kind.headers), content: { [kind.mediaType]: {} } };
+  if (kind.kind === 'octets')
+    return { description: 'Raw bytes', ...describeHeaders(kind.headers), content: { [kind.mediaType]: {} } };
   if (kind.kind === 'events') {
     const content = { 'text/event-stream': { schema: jsonSchema(kind.event, 'output') } };
-    return { description: "A stream of events, each of them JSON in its event's data", content };
+    return { description: 'A stream of events; the data of each is JSON', content };
   }
   if (kind.kind === 'json') return { description: 'Success', content: jsonContent(jsonSchema(kind.schema, 'output')) };
   const schema: Schema = { type: 'array', items: jsonSchema(kind.item, 'output') };
@@ -153,12 +161,14 @@ function success(kind: ResponseKind): OpenAPIResponse {
 
 function describeHeaders(headers: Octets['headers']): Pick<OpenAPIResponse, 'headers'> {
   if (!headers) return {};
-  const described = Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }] as const);
+  const described = Object.entries(headers).map(
+    ([name, description]) => [name, { description, schema: { type: 'string' } }] as const,
+  );
   return { headers: Object.fromEntries(described) };
 }
 
 const pagingHeaders: NonNullable<OpenAPIResponse['headers']> = {
-  [pageHeaders.hasMore]: { description: 'Whether there is a further page', schema: { type: 'boolean' } },
+  [pageHeaders.hasMore]: { description: 'Whether another page follows', schema: { type: 'boolean' } },
   [pageHeaders.nextOffset]: {
     description: "Index of the next page's first item, 0 on the last page",
     schema: { type: 'integer', minimum: 0 },
@@ -170,7 +180,10 @@ const pagingHeaders: NonNullable<OpenAPIResponse['headers']> = {
 const tokenHeaders: NonNullable<OpenAPIResponse['headers']> = {
   [pageHeaders.hasMore]: pagingHeaders[pageHeaders.hasMore]!,
   [pageHeaders.limit]: pagingHeaders[pageHeaders.limit]!,
-  [pageHeaders.nextPageToken]: { description: 'What asks for the next page; missing on the last one', schema: { type: 'string' } },
+  [pageHeaders.nextPageToken]: {
+    description: 'The token of the next page; missing on the last page',
+    schema: { type: 'string' },
+  },
 };
 
 function failures(operation: Operation): OpenAPIOperation['responses'] {
@@ -184,9 +197,12 @@ function failure(status: number): OpenAPIResponse {
 }
 
 const refusalHeaders: NonNullable<OpenAPIResponse['headers']> = {
-  [limitHeaders.retryAfter]: { description: 'In how many seconds there may be room', schema: { type: 'integer', minimum: 0 } },
-  [limitHeaders.limit]: { description: 'How much there may be at once', schema: { type: 'integer', minimum: 0 } },
-  [limitHeaders.remaining]: { description: 'How much of that is left', schema: { type: 'integer', minimum: 0 } },
+  [limitHeaders.retryAfter]: {
+    description: 'Seconds until a retry may succeed',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  [limitHeaders.limit]: { description: 'Maximum number at the same time', schema: { type: 'integer', minimum: 0 } },
+  [limitHeaders.remaining]: { description: 'How many more may be added now', schema: { type: 'integer', minimum: 0 } },
 };
 
 function jsonContent(schema: Schema): Content {

@@ -14,54 +14,41 @@ export const profile = z.looseObject({
 
 export type Profile = z.output<typeof profile>;
 
+const profileWithOrigins = profile.extend({
+  storage_origins: z
+    .array(z.string())
+    .optional()
+    .describe("Origins that may have local storage or IndexedDB databases (this service's own field)"),
+});
+
 export const profiles = {
-  create: operation({
-    method: 'POST',
-    path: '/profiles',
-    summary: 'Create an empty profile',
+  create: operation('POST /profiles', 'Create an empty profile', {
     body: z.strictObject({ name: name.optional() }).prefault({}),
     responses: { 201: json(profile) },
-    errors: [403, 409],
+    errors: [409],
   }),
-  list: operation({
-    method: 'GET',
-    path: '/profiles',
-    summary: 'List profiles, newest first',
+  list: operation('GET /profiles', 'List profiles, newest first', {
     query: pageQuery.extend({
       query: z.string().optional().describe('Part of the name or id'),
       name: z.string().optional().describe('The exact name'),
     }),
     responses: { 200: list(profile) },
-    errors: [],
   }),
-  retrieve: operation({
-    method: 'GET',
-    path: '/profiles/{id_or_name}',
-    summary: 'Get a profile',
-    responses: { 200: json(profile) },
-    errors: [404],
-  }),
-  update: operation({
-    method: 'PATCH',
-    path: '/profiles/{id_or_name}',
-    summary: 'Rename a profile',
+  retrieve: operation('GET /profiles/{id_or_name}', 'Get a profile', { responses: { 200: json(profileWithOrigins) } }),
+  update: operation('PATCH /profiles/{id_or_name}', 'Rename a profile', {
     body: z.strictObject({ name }),
     responses: { 200: json(profile) },
-    errors: [403, 404, 409],
+    errors: [409],
   }),
-  delete: operation({
-    method: 'DELETE',
-    path: '/profiles/{id_or_name}',
-    summary: 'Delete a profile; browsers that were started with it keep their copies',
+  delete: operation('DELETE /profiles/{id_or_name}', 'Delete a profile; running browsers keep their copies', {
     responses: { 204: empty },
-    errors: [403, 404],
   }),
-  download: operation({
-    method: 'GET',
-    path: '/profiles/{id_or_name}/download',
-    summary: 'Download the stored user-data directory as an archive; 202 while nothing has been saved',
-    query: z.strictObject({ format: z.enum(['tar.zst', 'tar']).default('tar.zst') }),
-    responses: { 200: octets(), 202: empty },
-    errors: [403, 404],
-  }),
+  download: operation(
+    'GET /profiles/{id_or_name}/download',
+    'Download the stored user-data directory as an archive; 202 if nothing has been saved yet',
+    {
+      query: z.strictObject({ format: z.enum(['tar.zst', 'tar']).default('tar.zst') }),
+      responses: { 200: octets(), 202: empty },
+    },
+  ),
 };

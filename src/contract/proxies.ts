@@ -6,7 +6,7 @@ import { httpUrl, label, timestamp } from './values.ts';
 const proxyType = z.enum(['datacenter', 'isp', 'residential', 'mobile', 'custom']);
 const protocol = z.enum(['http', 'https']);
 
-/** Not unique, and no part of any path. */
+/** Not unique: paths contain the id only. */
 const proxyName = z.string().trim().pipe(label);
 
 const bypassHosts = z
@@ -14,7 +14,10 @@ const bypassHosts = z
     z
       .string()
       .max(253)
-      .regex(/^(\*?\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/, 'must be a host name or IPv4 address, `*.` before it for all of a domain'),
+      .regex(
+        /^(\*?\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/,
+        'must be a host name or IPv4 address; `*.` before a domain includes its subdomains',
+      ),
   )
   .max(100);
 
@@ -28,7 +31,10 @@ const customConfig = z.strictObject({
   host: z
     .string()
     .max(253)
-    .refine((host) => /^[A-Za-z0-9._-]+$/.test(host) || z.ipv6().safeParse(host).success, 'must be a host name or an IP address'),
+    .refine(
+      (host) => /^[A-Za-z0-9._-]+$/.test(host) || z.ipv6().safeParse(host).success,
+      'must be a host name or an IP address',
+    ),
   port: z.int().min(1).max(65_535),
   username: z
     .string()
@@ -42,20 +48,26 @@ const customConfig = z.strictObject({
     .max(65_536)
     .regex(/-----BEGIN CERTIFICATE-----/, 'must hold certificates in PEM')
     .optional()
-    .describe('Whom to trust where the proxy is reached by https, instead of the well-known authorities'),
+    .describe('Certificate authorities to trust instead of the usual ones, for a proxy that is reached by https'),
 });
 
 export type CustomProxyConfig = z.output<typeof customConfig>;
 
 const proxyFields = {
   name: proxyName.optional(),
-  protocol: protocol.default('https').describe('How the proxy itself is reached'),
-  bypass_hosts: bypassHosts.default([]).describe('Hosts to which browsers connect directly, as they always do to this machine'),
+  protocol: protocol.default('https').describe('How browsers reach the proxy itself'),
+  bypass_hosts: bypassHosts
+    .default([])
+    .describe('Hosts to which browsers connect directly, as they always do to loopback addresses'),
 };
 
 const proxyCreate = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('custom'), ...proxyFields, config: customConfig }),
-  z.strictObject({ type: z.enum(['datacenter', 'isp']), ...proxyFields, config: z.strictObject({ country }).optional() }),
+  z.strictObject({
+    type: z.enum(['datacenter', 'isp']),
+    ...proxyFields,
+    config: z.strictObject({ country }).optional(),
+  }),
   z.strictObject({
     type: z.literal('residential'),
     ...proxyFields,
@@ -77,17 +89,20 @@ const proxyCreate = z.discriminatedUnion('type', [
   }),
 ]);
 
-/** A way out for browsers. */
-const proxy = z.looseObject({
+/** A proxy that browsers use for their connections. */
+export const proxy = z.looseObject({
   id: z.string().optional(),
   type: proxyType,
   name: z.string().optional(),
   protocol: protocol.optional(),
   bypass_hosts: z.array(z.string()).optional(),
-  status: z.enum(['available', 'unavailable']).optional().describe('What the last check found; missing before the first one'),
+  status: z
+    .enum(['available', 'unavailable'])
+    .optional()
+    .describe('Result of the last check; missing before the first check'),
   status_reason: z.string().optional().describe("Why it is unavailable (this service's own field)"),
   last_checked: timestamp.optional(),
-  ip_address: z.string().optional().describe('From which address its requests come, where that is known'),
+  ip_address: z.string().optional().describe('The address that its requests come from, if known'),
   config: z
     .looseObject({
       country: z.string().optional(),
@@ -98,68 +113,40 @@ const proxy = z.looseObject({
       has_ca_bundle: z.boolean().optional(),
     })
     .optional()
-    .describe('As given, without the password and the certificates'),
+    .describe('Without the password and the certificates'),
 });
 
 export type Proxy = z.output<typeof proxy>;
 
-/** What a check asks for when no URL is given. */
+/** A check without a URL requests this one. */
 export const defaultCheckUrl = 'http://example.com/';
 
 export const proxies = {
-  create: operation({
-    method: 'POST',
-    path: '/proxies',
-    summary: 'Add a proxy for browsers; the embedded service has none of its own, and takes those of the type custom',
+  create: operation('POST /proxies', 'Add a proxy for browsers; the embedded service only accepts the type custom', {
     body: proxyCreate,
     responses: { 201: json(proxy) },
-    errors: [],
   }),
-  list: operation({
-    method: 'GET',
-    path: '/proxies',
-    summary: 'List proxies, newest first',
+  list: operation('GET /proxies', 'List proxies, newest first', {
     query: pageQuery.extend({
-      query: z.string().optional().describe('Part of the name, host or IP address, in any case; or an id'),
-      name: z.string().optional().describe('The whole name, in any case and with any accents'),
+      query: z.string().optional().describe('Part of the name, host or IP address, ignoring case; or an id'),
+      name: z.string().optional().describe('The whole name, ignoring case and accents'),
     }),
     responses: { 200: list(proxy) },
-    errors: [],
   }),
-  retrieve: operation({
-    method: 'GET',
-    path: '/proxies/{id}',
-    summary: 'Get a proxy',
-    responses: { 200: json(proxy) },
-    errors: [404],
-  }),
-  update: operation({
-    method: 'PATCH',
-    path: '/proxies/{id}',
-    summary: 'Rename a proxy',
+  retrieve: operation('GET /proxies/{id}', 'Get a proxy', { responses: { 200: json(proxy) } }),
+  update: operation('PATCH /proxies/{id}', 'Rename a proxy', {
     body: z.strictObject({ name: proxyName }),
     responses: { 200: json(proxy) },
-    errors: [404],
   }),
-  delete: operation({
-    method: 'DELETE',
-    path: '/proxies/{id}',
-    summary: 'Delete a proxy; running browsers keep it',
-    responses: { 204: empty },
-    errors: [404],
-  }),
-  check: operation({
-    method: 'POST',
-    path: '/proxies/{id}/check',
-    summary: 'Send a request through a proxy, and see whether it is answered',
+  delete: operation('DELETE /proxies/{id}', 'Delete a proxy; running browsers keep it', { responses: { 204: empty } }),
+  check: operation('POST /proxies/{id}/check', 'Check whether a proxy answers a request', {
     body: z
       .strictObject({
         url: httpUrl
           .optional()
-          .describe(`Default: ${defaultCheckUrl}. With a URL the answer says what was found, and the proxy keeps its status`),
+          .describe(`Default: ${defaultCheckUrl}. A check of another URL doesn't change the stored status`),
       })
       .prefault({}),
     responses: { 200: json(proxy) },
-    errors: [404],
   }),
 };

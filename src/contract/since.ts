@@ -1,15 +1,27 @@
 import { z } from 'zod';
 
-const unitMicroseconds: Record<string, number> = { ns: 0.001, us: 1, µs: 1, μs: 1, ms: 1e3, s: 1e6, m: 60e6, h: 3600e6 };
+const unitMicroseconds: Record<string, number> = {
+  ns: 0.001,
+  us: 1,
+  µs: 1,
+  μs: 1,
+  ms: 1e3,
+  s: 1e6,
+  m: 60e6,
+  h: 3600e6,
+};
 const duration = /^(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/;
 const timestamp = z.iso.datetime({ offset: true });
 
-/** A time to read from: an RFC 3339 timestamp, or a duration that goes back from now, `5m` or `1h30m` for instance. */
+/** A time to read from: an RFC 3339 timestamp, or a duration before now, for example `5m` or `1h30m`. */
 export const since = z
   .string()
-  .refine((text) => sinceMicroseconds(text, 0) !== undefined, 'must be an RFC 3339 timestamp, or a duration such as 5m or 1h30m');
+  .refine(
+    (text) => sinceMicroseconds(text, 0) !== undefined,
+    'must be an RFC 3339 timestamp, or a duration such as 5m or 1h30m',
+  );
 
-/** The time that `since` means, in microseconds since the epoch: logs are that fine. `now` is in milliseconds; `undefined` for other texts. */
+/** Microseconds since the epoch, the resolution of logs; `undefined` for an invalid text. `now` is in milliseconds. */
 export function sinceMicroseconds(text: string, now: number): number | undefined {
   const iso = text.toUpperCase();
   if (timestamp.safeParse(iso).success) {

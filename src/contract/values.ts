@@ -1,12 +1,14 @@
 import { z } from 'zod';
 
 /** Names of sessions, pools and profiles. */
-export const name = z.string().regex(/^[a-zA-Z0-9._-]{1,255}$/, 'must be 1 to 255 letters, digits, dots, underscores or hyphens');
+export const name = z
+  .string()
+  .regex(/^[a-zA-Z0-9._-]{1,255}$/, 'must be 1 to 255 letters, digits, dots, underscores or hyphens');
 
-/** As `name`, and the empty string, which stands for "no name" on updates. */
+/** A `name`, or on updates the empty string for "no name". */
 export const nameOrEmpty = z.literal('').or(name);
 
-/** What people call projects, API keys, credentials, credential providers and proxies. */
+/** Names of projects, API keys, credentials, credential providers and proxies. */
 export const label = z
   .string()
   .refine((text) => text !== '' && Array.from(text).length <= 255, 'must have 1 to 255 characters')
@@ -16,21 +18,21 @@ export const timestamp = z.iso.datetime();
 
 export const httpUrl = z
   .string()
-  // To read the name of a host can take the square of its length.
+  // Parsing a host name takes time quadratic in its length.
   .max(2048, { abort: true })
   .check(z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }));
 
-/** The host of a web site, with its port where that is not the usual one. */
+/** The host of a web site, with its port if that is not the default. */
 export const domain = z
   .string()
   .max(260, { abort: true })
   .refine(
     (text) => hostName.test(text) && URL.canParse(`https://${text}`),
-    'must be a domain such as example.com, or with a port localhost:3000',
+    'must be a domain such as example.com or localhost:3000',
   )
   .overwrite(asHost);
 
-/** As browsers write it: in lower case, other letters than Latin ones encoded, and without the port 443. */
+/** The host as browsers write it: lower case, Punycode, and without the port 443. */
 export function asHost(text: string): string {
   return URL.canParse(`https://${text}`) ? new URL(`https://${text}`).host : text;
 }
@@ -44,7 +46,7 @@ export const tags = z
   .record(z.string().min(1).max(128).regex(tagCharacters), z.string().max(256).regex(tagCharacters))
   .refine((value) => Object.keys(value).length <= 50, 'must have at most 50 entries');
 
-/** `refresh_rate` in Hz; without it the service chooses one. */
+/** `refresh_rate` is in Hz. Default: the service chooses. */
 export const viewport = z.strictObject({
   width: z.int().min(1).max(10_000),
   height: z.int().min(1).max(10_000),
@@ -60,6 +62,23 @@ export const profileSelector = z.strictObject({
 
 export const extensionSelector = z.strictObject({ id: z.string().optional(), name: z.string().optional() });
 
+/** Switches for Chromium's command line, beside those of the service. */
+export const chromiumArgs = z
+  .array(
+    z
+      .string()
+      .max(2048)
+      .regex(/^--[A-Za-z0-9][A-Za-z0-9_-]*(=[^\0]*)?$/, 'must be a switch of Chromium such as --site-per-process'),
+  )
+  .max(50)
+  .describe("Extra switches for Chromium, such as --site-per-process (this service's own field)");
+
+export const tunnel = z
+  .boolean()
+  .describe(
+    "Whether pages of the default context can use a tunnel, as those of other contexts always can (this service's own field)",
+  );
+
 /** Seconds without activity until a session ends. */
 export const idleTimeout = z.int().min(10).max(259_200);
 
@@ -71,10 +90,9 @@ export const telemetryRequest = z
     browser: z
       .strictObject(
         Object.fromEntries(
-          ['console', 'page', 'interaction', 'network', 'control', 'connection', 'system', 'screenshot', 'captcha'].map((key) => [
-            key,
-            captured.optional(),
-          ]),
+          ['console', 'page', 'interaction', 'network', 'control', 'connection', 'system', 'screenshot', 'captcha'].map(
+            (key) => [key, captured.optional()],
+          ),
         ),
       )
       .optional(),
