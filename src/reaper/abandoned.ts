@@ -1,23 +1,16 @@
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { reaperAnswers } from './holder.ts';
-import { isAlive } from './is-alive.ts';
+import { isRunning } from '../service/process/is-running.ts';
 import { Ledger, runnerOf, workerOf } from './ledger.ts';
 
-/** Longer than any session is idle before its service ends it, in milliseconds. */
+/** In milliseconds. Longer than any idle timeout of a session. */
 const forgottenAfter = 4 * 24 * 60 * 60 * 1000;
 
-/** A run that left leases behind, and the reaper that would have given them back is gone, too: the machine went down, for instance. */
-export type AbandonedRun = {
-  ledger: Ledger;
-  /** Whether it is so old that nothing can be left of its leases. */
-  isForgotten: boolean;
-};
+/** A run whose reaper is gone, for example after a power failure. All sessions of a forgotten run have timed out. */
+export type AbandonedRun = { ledger: Ledger; isForgotten: boolean };
 
-/**
- * The abandoned runs of this user on this machine, besides the one of `ownDirectory`. A run is abandoned when its runner is gone and no
- * reaper answers in its directory, not even to another container that shares it; so is a lease of it whose worker is gone.
- */
+/** The abandoned runs of this user on this machine, except the one of `ownDirectory`. */
 export async function abandonedRuns(ownDirectory: string): Promise<AbandonedRun[]> {
   const parent = dirname(ownDirectory);
   const runs: AbandonedRun[] = [];
@@ -30,9 +23,17 @@ export async function abandonedRuns(ownDirectory: string): Promise<AbandonedRun[
   return runs;
 }
 
-/** Whether a run's leases may be given back by others. */
+/**
+ * Whether the runner and the workers with open leases are gone, and no reaper answers: another container may share the
+ * directory.
+ */
 export async function isAbandoned(directory: string): Promise<boolean> {
   const runner = runnerOf(directory);
-  if (runner === undefined || isAlive(runner) || new Ledger(directory).open().some((entry) => isAlive(workerOf(entry)))) return false;
+  if (
+    runner === undefined ||
+    isRunning(runner) ||
+    new Ledger(directory).open().some((entry) => isRunning(workerOf(entry)))
+  )
+    return false;
   return !(await reaperAnswers(directory));
 }

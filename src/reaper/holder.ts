@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LeasedFrom, LedgerEntry } from './ledger.ts';
 
-/** How long a reaper may take to listen before another one is started, in milliseconds. */
+/** A worker starts another reaper if the first one doesn't listen after this time, in milliseconds. */
 const startTime = 2000;
 
-/** What a worker tells the reaper: who it is, and how its leases are given back. Travels over the reaper's socket only. */
+/** The first message of a worker. It holds a secret, so it is never written to a file. */
 export type Hello = {
   holder: string;
   service: LeasedFrom & { apiKey: string; userAgent?: string };
@@ -17,34 +17,17 @@ export type Hello = {
   flush?: string;
 };
 
-/** A lease that comes over the socket is one that its holder could not give back. */
+/** A worker sends the entry of a lease that it could not give back. */
 export type Message = Hello | LedgerEntry;
 
-/** What gives leases back for a worker that can't any more. */
-export type LeaseKeeper = Disposable & {
-  /** False once it was killed. */
-  readonly isThere: boolean;
-  /** From here on it gives back what the ledger says that this process holds, as soon as it ends, however it ends. */
-  hold(hello: Hello, signal: AbortSignal): Promise<void>;
-  /** Leaves it to the keeper to give back a lease at once. */
-  leave(entry: LedgerEntry): void;
-};
-
-/** Where no process may outlive the run: what is not given back by its holder ends by the service's idle timeout. */
-export const noReaper: LeaseKeeper = {
-  isThere: true,
-  hold: async () => undefined,
-  leave: () => undefined,
-  [Symbol.dispose]: () => undefined,
-};
-
-/** Where the reaper of a run listens. */
 export function reaperSocket(directory: string): string {
-  return process.platform === 'win32' ? `\\\\.\\pipe\\${directory.replaceAll(/[:\\/]/g, '-')}` : join(directory, 'reaper.sock');
+  return process.platform === 'win32'
+    ? `\\\\.\\pipe\\${directory.replaceAll(/[:\\/]/g, '-')}`
+    : join(directory, 'reaper.sock');
 }
 
 /** A worker's connection to the run's reaper. */
-export class ReaperConnection implements LeaseKeeper {
+export class ReaperConnection implements Disposable {
   readonly #socket: Socket;
 
   constructor(socket: Socket) {
@@ -52,15 +35,18 @@ export class ReaperConnection implements LeaseKeeper {
     socket.on('error', () => undefined);
   }
 
+  /** False after the reaper was killed. */
   get isThere(): boolean {
     return !this.#socket.destroyed;
   }
 
+  /** From now on the reaper gives back the leases that the ledger has for this process, however the process ends. */
   async hold(hello: Hello, signal: AbortSignal): Promise<void> {
     this.#socket.write(`${JSON.stringify(hello)}\n`);
     await once(this.#socket, 'data', { signal });
   }
 
+  /** Lets the reaper give back a lease at once. */
   leave(entry: LedgerEntry): void {
     this.#socket.write(`${JSON.stringify(entry)}\n`);
   }
@@ -70,7 +56,7 @@ export class ReaperConnection implements LeaseKeeper {
   }
 }
 
-/** Connects to the reaper of a run, which is started from the program `reaper` if need be. */
+/** Connects to the reaper of a run. Starts the program `reaper` if none listens. */
 export async function connectReaper(options: {
   directory: string;
   runnerPid: number;
@@ -88,17 +74,13 @@ export async function connectReaper(options: {
 }
 
 function startReaper({ reaper, directory, runnerPid }: { reaper: string; directory: string; runnerPid: number }): void {
-  const child = spawn(process.execPath, [reaper, directory, String(runnerPid)], {
-    detached: true,
-    stdio: 'ignore',
-    env: reaperEnvironment(),
-  });
-  child.unref();
+  const args = [reaper, directory, String(runnerPid)];
+  spawn(process.execPath, args, { detached: true, stdio: 'ignore', env: reaperEnvironment() }).unref();
 }
 
 /**
- * Of workers that begin together one starts the reaper, and the others wait for it, a while. Two at once would do no harm, but take processor
- * time from the tests: the second one finds the socket in use.
+ * Only one of several workers that start together starts the reaper, to save processor time. A second reaper would end
+ * at once.
  */
 function isFirstToStart(directory: string): boolean {
   const file = join(directory, 'reaper.starting');
@@ -113,7 +95,7 @@ function isFirstToStart(directory: string): boolean {
   return true;
 }
 
-/** The connection to a socket that somebody listens on, `undefined` where nobody does. */
+/** `undefined` if nobody listens on the socket. */
 export async function tryConnect(path: string): Promise<Socket | undefined> {
   const socket = connect(path);
   try {
@@ -124,14 +106,13 @@ export async function tryConnect(path: string): Promise<Socket | undefined> {
   }
 }
 
-/** Whether a reaper answers in a run's directory. */
 export async function reaperAnswers(directory: string): Promise<boolean> {
   const socket = await tryConnect(reaperSocket(directory));
   socket?.destroy();
   return socket !== undefined;
 }
 
-/** The reaper outlives its parent and needs no secret of it: the credentials come over its socket. */
+/** Leaves out secrets: the reaper gets credentials over its socket. */
 function reaperEnvironment(): NodeJS.ProcessEnv {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'NODE_EXTRA_CA_CERTS'];
   return Object.fromEntries(kept.map((name) => [name, process.env[name]]));

@@ -3,37 +3,33 @@ import { appendFileSync, linkSync, lstatSync, mkdirSync, readFileSync, rmSync, w
 import { createRequire } from 'node:module';
 import { tmpdir, userInfo } from 'node:os';
 import { basename, join } from 'node:path';
+import { isRunning } from '../service/process/is-running.ts';
 
-/** The service of a lease. `pid` is the process of an embedded one, with which all of its browsers end. */
+/** The service of a lease. `pid` is the process of an embedded service; all its browsers end with it. */
 export type LeasedFrom = { baseURL: string; projectId?: string | undefined; pid?: number | undefined };
 
-/**
- * One line of the ledger. A lease is asked for, acquired unless that was in vain, and released in any case; `lease` is the same on its
- * lines, and at the service the session's tag. `at` is in milliseconds since the epoch.
- */
+/** One line of the ledger. A lease has up to three lines, with the same `lease`, which is also a tag of its session. */
 export type LedgerEntry = {
   event: 'asked' | 'acquired' | 'released';
   lease: string;
   /** `<pid of the runner>:<parallel index>:<pid of the worker>` */
   holder: string;
+  /** In milliseconds since the epoch. */
   at: number;
   service: LeasedFrom;
-  /** Where it is leased from; a single session has none. */
+  /** A session outside of pools has none. */
   pool?: string;
-  /** Until when the service may grant what was asked for, in milliseconds since the epoch. */
+  /** The latest time at which the service may grant the lease, in milliseconds since the epoch. */
   until?: number;
-  /** Unknown as long as it was only asked for. */
+  /** Unknown before the lease is acquired. */
   sessionId?: string;
 };
 
 export type LeaseCount = { acquired: number; released: number; leaked: number };
 
-/**
- * The record of a run's leases: a file to which its workers and its reaper append a line before a browser is used and after it was
- * given back. A run is known by its runner, the parent process of its workers. It holds no secret.
- */
+/** The file of a run's leases, to which its workers and its reaper append lines. It holds no secret. */
 export class Ledger {
-  /** The run's own, with what its processes share. */
+  /** The directory of the run. */
   readonly directory: string;
   readonly #file: string;
 
@@ -42,7 +38,10 @@ export class Ledger {
     this.#file = join(directory, 'ledger.jsonl');
   }
 
-  /** The `User-Agent` of the run's calls, by which the service's audit records of the run are found; `undefined` before there are any. */
+  /**
+   * The `User-Agent` of the run's calls, which finds the run in the service's audit records; `undefined` before the
+   * first worker.
+   */
   get userAgent(): string | undefined {
     try {
       return readFileSync(this.#userAgentFile, 'utf8');
@@ -51,13 +50,15 @@ export class Ledger {
     }
   }
 
-  /** As `userAgent`, which is made for the first worker that asks. */
+  /** Returns `userAgent`. The first worker creates it. */
   makeUserAgent(): string {
     const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
     const draft = `${this.#userAgentFile}.${process.pid}`;
-    writing(this.directory, () => writeFileSync(draft, `playwright-pool/${version} run/${randomUUID()}`, { mode: 0o600 }));
+    writing(this.directory, () =>
+      writeFileSync(draft, `playwright-pool/${version} run/${randomUUID()}`, { mode: 0o600 }),
+    );
     try {
-      // A link appears with its content, and only for the first.
+      // A link appears with its content, and only one process can create it.
       linkSync(draft, this.#userAgentFile);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -71,7 +72,7 @@ export class Ledger {
     return join(this.directory, 'user-agent');
   }
 
-  /** Synchronous, so that no line is lost when the process ends right after. @throws Error when there is no room for it. */
+  /** Synchronous, so that no line is lost if the process ends. @throws Error if the disk is full. */
   append(entry: LedgerEntry): void {
     writing(this.directory, () => appendFileSync(this.#file, `${JSON.stringify(entry)}\n`, { mode: 0o600 }));
   }
@@ -86,7 +87,7 @@ export class Ledger {
     return text.split('\n').flatMap(entryIn);
   }
 
-  /** The last lines of the leases that were not released yet, oldest first. */
+  /** The last lines of the unreleased leases, oldest first. */
   open(): LedgerEntry[] {
     const open = new Map<string, LedgerEntry>();
     for (const entry of this.read()) {
@@ -108,45 +109,50 @@ export class Ledger {
   }
 }
 
-/** Where the ledger of a runner's leases is: in the system's temporary directory, readable by this user alone. */
+/** Whether the lease's embedded service is gone, with all its browsers. */
+export function hasEnded({ pid }: Pick<LeasedFrom, 'pid'>): boolean {
+  return pid !== undefined && !isRunning(pid);
+}
+
+/** The directory of a run's ledger, in the system's temporary directory. Only this user can read it. */
 export function runDirectory(runnerPid: number): string {
   return join(userDirectory(), `run-${runnerPid}`);
 }
 
-/** The pid of the runner whose directory it is; `undefined` for what is no run's directory. */
+/** The pid of the directory's runner; `undefined` if the directory doesn't belong to a run. */
 export function runnerOf(directory: string): number | undefined {
   const pid = /^run-(\d+)$/.exec(basename(directory))?.[1];
   return pid === undefined ? undefined : Number(pid);
 }
 
-/** The pid of the worker that is an entry's holder. */
+/** The pid of the entry's holder. */
 export function workerOf({ holder }: LedgerEntry): number {
   return Number(holder.split(':')[2]);
 }
 
-/** Makes the run's directory. Throws when somebody else owns the place. */
+/** Makes the run's directory. Throws if another user owns its parent. */
 export function makeRunDirectory(runnerPid: number): string {
   const parent = userDirectory();
   writing(parent, () => mkdirSync(parent, { recursive: true, mode: 0o700 }));
   const { uid } = lstatSync(parent);
   if (process.getuid && uid !== process.getuid())
-    throw new Error(`${parent} belongs to another user; set TMPDIR to a directory of your own`);
+    throw new Error(`${parent} belongs to another user; set TMPDIR to another directory`);
   const directory = runDirectory(runnerPid);
   writing(directory, () => mkdirSync(directory, { recursive: true, mode: 0o700 }));
   return directory;
 }
 
-/** Says what to do where the file system has no room, or refuses. */
+/** Adds advice to errors of the file system. */
 function writing(directory: string, write: () => void): void {
   try {
     write();
   } catch (error) {
     const advice = 'Make room there, or set TMPDIR to another directory';
-    throw new Error(`The run's leases can't be written down in ${directory}: ${(error as Error).message}. ${advice}`, { cause: error });
+    throw new Error(`The run's leases can't be written to ${directory}: ${(error as Error).message}. ${advice}`);
   }
 }
 
-/** A line that is just being written, or was cut short, by a full disk for instance, is none. */
+/** Empty for an incomplete line: a process is writing it, or the disk was full. */
 function entryIn(line: string): LedgerEntry[] {
   try {
     const entry = JSON.parse(line) as Partial<LedgerEntry>;
@@ -158,6 +164,6 @@ function entryIn(line: string): LedgerEntry[] {
 
 function userDirectory(): string {
   const name = `playwright-pool-${process.getuid?.() ?? userInfo().username}`;
-  // The reaper's socket is in there, and the path of a socket has 107 characters at most.
+  // The path of the reaper's socket, which is in this directory, may have 107 characters at most.
   return join(process.platform !== 'win32' && tmpdir().length > 60 ? '/tmp' : tmpdir(), name);
 }

@@ -3,12 +3,12 @@ import { Ledger } from './ledger.ts';
 import { Reaper } from './reaper.ts';
 import { reaperAnswers, reaperSocket } from './holder.ts';
 
-// The reaper's process: `node main.js <run directory> <runner pid>`. Exactly one of those that a run's workers start stays.
+// The reaper's process: `node main.js <run directory> <runner pid>`. It ends at once if the run has one.
 
 const [directory, runnerPid] = process.argv.slice(2);
 if (!directory || !runnerPid) throw new Error('usage: main.js <run directory> <runner pid>');
 
-// A closed terminal and Ctrl+C end the run, and the reaper after it.
+// A closed terminal or Ctrl+C ends the run, but not its reaper.
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
 
 const reaper = new Reaper(new Ledger(directory));
@@ -24,7 +24,7 @@ async function listens(reaper: Reaper, directory: string): Promise<boolean> {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
   }
   if (await reaperAnswers(directory)) return false;
-  // The socket of a reaper that was killed.
+  // A killed reaper left the socket.
   rmSync(path, { force: true });
   return listens(reaper, directory);
 }

@@ -3,27 +3,29 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../client/index.ts';
+import { isRunning } from '../service/process/is-running.ts';
 import { abandonedRuns, isAbandoned } from './abandoned.ts';
 import type { Hello, Message } from './holder.ts';
-import { hasEnded, isAlive } from './is-alive.ts';
-import type { LeasedFrom, Ledger, LedgerEntry } from './ledger.ts';
+import { hasEnded, type LeasedFrom, type Ledger, type LedgerEntry } from './ledger.ts';
 
-/** How often the reaper looks whether the runner still lives, and how long the workers may outlive it, in milliseconds. */
+// In milliseconds.
 const runnerPoll = 250;
+/** The longest time that the reaper waits for workers after their runner. */
 const workerGrace = 5000;
-const releaseAttempts = 5;
 const lookAgainAfter = 1000;
 const callTimeout = 10_000;
 
-/** Gives leases back for the workers of one run, and for earlier runs that could not. */
+const releaseAttempts = 5;
+
+/** Gives leases back for the workers of one run, and for earlier runs that failed to. */
 export class Reaper {
   readonly #ledger: Ledger;
   readonly #server: Server;
   readonly #holders = new Map<Socket, string>();
-  /** By the place of the service: a lease of a worker that is gone is given back by its credentials, or another worker's. */
+  /** By `placeOf`: any worker's credentials can give back the lease of a dead worker. */
   readonly #services = new Map<string, Hello['service']>();
   readonly #toFlush = new Map<string, { pool: string; service: Hello['service'] }>();
-  /** By the lease. */
+  /** By lease. */
   readonly #releasing = new Map<string, Promise<void>>();
   readonly #sweeping = new Set<Promise<void>>();
 
@@ -32,7 +34,7 @@ export class Reaper {
     this.#server = createServer((socket) => this.#greet(socket));
   }
 
-  /** Throws EADDRINUSE when the run has a reaper already. */
+  /** Throws EADDRINUSE if the run has a reaper. */
   async listen(path: string): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
@@ -40,9 +42,9 @@ export class Reaper {
     });
   }
 
-  /** Ends when the runner and its workers are gone and their leases are given back. */
+  /** Ends when the runner and its workers are gone and their leases returned. */
   async watch(runnerPid: number): Promise<void> {
-    while (isAlive(runnerPid)) await sleep(runnerPoll);
+    while (isRunning(runnerPid)) await sleep(runnerPoll);
     const deadline = performance.now() + workerGrace;
     while (this.#holders.size > 0 && performance.now() < deadline) await sleep(50);
     this.#server.close();
@@ -74,12 +76,11 @@ export class Reaper {
     if (flush !== undefined) this.#toFlush.set(`${place} ${flush}`, { pool: flush, service });
     if (this.#services.has(place)) return;
     this.#services.set(place, service);
-    // What is not swept now stays for a later run.
-    const sweeping = this.#sweep().catch(() => undefined);
-    this.#sweeping.add(sweeping);
+    // If this fails, a later run sweeps.
+    this.#sweeping.add(this.#sweep().catch(() => undefined));
   }
 
-  /** Gives back what earlier runs left at the services that are known now. */
+  /** Gives back the leases of abandoned runs at the services that are known now. */
   async #sweep(): Promise<void> {
     for (const { ledger, isForgotten } of await abandonedRuns(this.#ledger.directory)) {
       const released = await Promise.all(ledger.open().map((entry) => this.#release(entry)));
@@ -99,11 +100,11 @@ export class Reaper {
     try {
       if (await this.#release(entry)) this.#ledger.append({ ...entry, event: 'released', at: Date.now() });
     } catch {
-      // What could not be noted is looked for again by a later run.
+      // A later run finds the lease again.
     }
   }
 
-  /** Whether the service has nothing under this lease any more. */
+  /** Whether the lease is gone at the service. */
   async #release(entry: LedgerEntry): Promise<boolean> {
     const service = this.#services.get(placeOf(entry.service));
     if (!service) return hasEnded(entry.service);
@@ -123,17 +124,17 @@ export class Reaper {
     for (const { pool, service } of this.#toFlush.values()) {
       if (hasEnded(service)) continue;
       await using client = await openClient(service);
-      // The service may be gone together with the runner, and its idle browsers with it.
+      // The service may have ended with the runner, and its idle browsers with it.
       await client.browserPools.flush(pool).catch(() => undefined);
     }
   }
 }
 
-/** Gives back what is held under the lease; false as long as the service may still grant what was asked for. */
+/** Gives back the lease's session; false while the service may still grant the lease. */
 async function endLease(client: Client, entry: LedgerEntry): Promise<boolean> {
   const { findLeased, giveBack } = await import('./give-back.ts');
   const session = await findLeased(client, entry);
-  // What its holder did not give back itself is in an unknown state.
+  // The browser is in an unknown state.
   if (session) await giveBack(client, { pool: entry.pool, sessionId: session.session_id, reuse: false });
   return session !== undefined || entry.event === 'acquired' || Date.now() > (entry.until ?? 0);
 }
@@ -142,7 +143,7 @@ function placeOf({ baseURL, projectId = '' }: LeasedFrom): string {
   return `${baseURL} ${projectId}`;
 }
 
-/** Loaded when there is something to give back: the workers wait for the reaper's start, and most runs leave it nothing to do. */
+/** Loads the client late: the workers wait for the reaper's start, and most runs leave no lease. */
 async function openClient(service: Hello['service']): Promise<Client> {
   const { createClient } = await import('../client/index.ts');
   return createClient({ ...service, callTimeout });

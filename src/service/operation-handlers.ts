@@ -1,29 +1,53 @@
 import type { contract } from '../contract/contract.ts';
-import { apiKeyHandlers } from './handlers/api-keys.ts';
-import { appHandlers } from './handlers/apps.ts';
-import { auditLogHandlers } from './handlers/audit-logs.ts';
-import { authConnectionHandlers } from './handlers/auth-connections.ts';
-import { browserPoolHandlers } from './handlers/browser-pools.ts';
-import { browserHandlers } from './handlers/browsers.ts';
-import { computerHandlers } from './handlers/computer.ts';
-import { credentialProviderHandlers } from './handlers/credential-providers.ts';
-import { credentialHandlers } from './handlers/credentials.ts';
-import { deploymentHandlers } from './handlers/deployments.ts';
-import { fileHandlers } from './handlers/files.ts';
-import { invocationHandlers } from './handlers/invocations.ts';
-import { organizationHandlers } from './handlers/organization.ts';
-import { profileHandlers } from './handlers/profiles.ts';
-import { projectHandlers, type Contents } from './handlers/projects.ts';
-import { proxyHandlers } from './handlers/proxies.ts';
-import { replayHandlers } from './handlers/replays.ts';
+import { apiKeyHandlers } from './organization/api-key-operations.ts';
+import { appHandlers } from './apps/app-operations.ts';
+import { auditLogHandlers } from './audit/operations.ts';
+import { authConnectionHandlers } from './logins/operations.ts';
+import { browserPoolHandlers } from './pools/operations.ts';
+import { browserHandlers } from './sessions/operations.ts';
+import { computerHandlers } from './input/operations.ts';
+import { credentialProviderHandlers } from './credentials/provider-operations.ts';
+import { credentialHandlers } from './credentials/credential-operations.ts';
+import { deploymentHandlers } from './apps/deployment-operations.ts';
+import { fileHandlers } from './files/operations.ts';
+import { invocationHandlers } from './apps/invocation-operations.ts';
+import { organizationHandlers } from './organization/limit-operations.ts';
+import { profileHandlers } from './profiles/operations.ts';
+import { projectHandlers, type Contents } from './organization/project-operations.ts';
+import { proxyHandlers } from './proxies/operations.ts';
+import { replayHandlers } from './replays/operations.ts';
 import type { HandlerTree } from './http/handler.ts';
 import type { Parts } from './parts.ts';
 
-/** What answers each operation of the contract. */
+/** The handlers of all operations of the contract. */
 export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
-  const { apiKeys, apps, auditLogs, clock, connectionRecords, connections, credentials, deployments, held, invocations, limits } = parts;
-  const { pools, profileDirectories, profiles, projects, providers, proxies, replays, sessions, surroundingsOf, vaults, watches } = parts;
-  /** What keeps a project from being deleted. */
+  const {
+    apiKeys,
+    apps,
+    auditLogs,
+    clock,
+    connectionRecords,
+    connections,
+    credentials,
+    deployments,
+    held,
+    invocations,
+    limits,
+  } = parts;
+  const {
+    pools,
+    profileDirectories,
+    profiles,
+    projects,
+    providers,
+    proxies,
+    replays,
+    sessions,
+    surroundingsOf,
+    vaults,
+    watches,
+  } = parts;
+  /** The things that prevent a project's deletion. */
   const contents: Contents = {
     'browser sessions': (projectId) => sessions.countIn(projectId),
     'browser pools': (projectId) => pools.list(projectId).length,
@@ -36,23 +60,35 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
   };
   return {
     browsers: {
-      ...browserHandlers({ sessions: held, surroundingsOf, invocations: apps.invocations, clock }),
+      ...browserHandlers({
+        sessions: held,
+        surroundingsOf,
+        refuseEndedInvocation: (id, projectId) => apps.invocations.refuseEnded(id, projectId),
+        clock,
+      }),
       fs: fileHandlers({ sessions: held, watches }),
       computer: computerHandlers(held),
-      replays: replayHandlers({ sessions: held, replays }),
+      replays: replayHandlers({ sessions: held, replays, clock }),
     },
     browserPools: browserPoolHandlers({ pools, clock }),
-    profiles: profileHandlers({ store: profiles, directories: profileDirectories, pools, sessions }),
+    profiles: profileHandlers({
+      store: profiles,
+      directories: profileDirectories,
+      onRenamed: async (projectId, profile, before) => {
+        sessions.profileRenamed(profile);
+        if (before) await pools.profileRenamed(projectId, before, profile.name);
+      },
+    }),
     projects: projectHandlers({ projects, limits, contents, limitsChanged: () => pools.limitsChanged() }),
     organization: organizationHandlers(limits, () => pools.limitsChanged()),
     apiKeys: apiKeyHandlers({ apiKeys, projects }),
     auditLogs: auditLogHandlers(auditLogs),
-    deployments: deploymentHandlers({ apps, store: deployments, projects, clock }),
+    deployments: deploymentHandlers({ apps, records: deployments, projects, clock }),
     apps: appHandlers(deployments),
-    invocations: invocationHandlers({ apps, store: invocations, sessions: held, clock }),
+    invocations: invocationHandlers({ apps, records: invocations, sessions: held, clock }),
     credentials: credentialHandlers(credentials, clock),
     credentialProviders: credentialProviderHandlers(providers, vaults),
-    auth: { connections: authConnectionHandlers({ connections, store: connectionRecords, clock }) },
+    auth: { connections: authConnectionHandlers({ connections, records: connectionRecords, clock }) },
     proxies: proxyHandlers(proxies, clock),
   };
 }

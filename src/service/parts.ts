@@ -2,58 +2,73 @@ import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { OperationError } from '../contract/errors.ts';
 import { Apps } from './apps/apps.ts';
-import { AuthConnections } from './auth/connections.ts';
-import { Vaults } from './auth/vault.ts';
-import type { ChromiumSettings } from './browsers/chromium.ts';
-import { Encoder, type VideoFormat } from './browsers/encoder.ts';
-import { HeldSessions } from './browsers/held-sessions.ts';
-import { Pools } from './browsers/pools.ts';
-import { ProfileDirectories } from './browsers/profile-directories.ts';
-import { Replays } from './browsers/replays.ts';
-import type { Surroundings } from './browsers/session-settings.ts';
-import { Sessions } from './browsers/sessions.ts';
-import { Watches } from './browsers/watches.ts';
-import type { Clock } from './clock.ts';
-import { everyStep } from './every-step.ts';
-import { StoredCredentials } from './login-credentials.ts';
-import type { ApiKeyStore } from './store/api-keys.ts';
-import { AppLogStore } from './store/app-logs.ts';
-import { AuditLogStore } from './store/audit-logs.ts';
-import { AuthConnectionStore } from './store/auth-connections.ts';
-import { CredentialProviderStore } from './store/credential-providers.ts';
-import { CredentialStore } from './store/credentials.ts';
-import type { Database } from './store/database.ts';
-import { DeploymentStore } from './store/deployments.ts';
-import { InvocationStore } from './store/invocations.ts';
-import { LimitStore } from './store/limits.ts';
-import { PoolStore } from './store/pools.ts';
-import { ProfileStore } from './store/profiles.ts';
-import { ProjectStore } from './store/projects.ts';
-import { ProxyStore } from './store/proxies.ts';
-import { ReplayStore } from './store/replays.ts';
-import { Secrets } from './store/secrets.ts';
+import { AuthConnections } from './logins/connections.ts';
+import { Vaults } from './credentials/vault.ts';
+import type { ChromiumSettings } from './chromium/chromium.ts';
+import { Isolation } from './chromium/isolation.ts';
+import { Encoder } from './replays/encoder.ts';
+import type { VideoFormat } from './replays/video.ts';
+import { HeldSessions } from './sessions/held-sessions.ts';
+import { PlaywrightHosts } from './playwright/hosts.ts';
+import { installedPlaywrights } from './playwright/installed-playwright.ts';
+import { PlaywrightEndpoint } from './playwright/playwright-endpoint.ts';
+import { Pools } from './pools/pools.ts';
+import { ProfileDirectories } from './profiles/profile-directories.ts';
+import { Replays } from './replays/replays.ts';
+import type { Surroundings } from './sessions/session-settings.ts';
+import { Sessions } from './sessions/sessions.ts';
+import { Watches } from './files/watches.ts';
+import type { Clock } from './process/clock.ts';
+import { everyStep } from './process/every-step.ts';
+import type { SystemUsers } from './process/system-users.ts';
+import { StoredCredentials } from './logins/login-credentials.ts';
+import type { ApiKeyStore } from './organization/api-keys.ts';
+import { AppLogStore } from './apps/app-logs-table.ts';
+import { AuditLogStore } from './audit/audit-logs.ts';
+import { ConnectionRecords } from './logins/connection-records.ts';
+import { CredentialProviderStore } from './credentials/credential-providers.ts';
+import { CredentialStore } from './credentials/credentials.ts';
+import type { Database } from './database/database.ts';
+import { Table } from './database/table.ts';
+import { DeploymentRecords } from './apps/deployment-records.ts';
+import { InvocationRecords } from './apps/invocation-records.ts';
+import { LimitStore } from './organization/limits.ts';
+import { poolsTable } from './pools/pools-table.ts';
+import { ProfileStore } from './profiles/profiles.ts';
+import { ProjectStore } from './organization/projects.ts';
+import { ProxyStore } from './proxies/proxies.ts';
+import { replaysTable } from './replays/replays-table.ts';
+import { Secrets } from './database/secrets.ts';
 
-/** What the options of a service come to. */
+/** The options of a service, with defaults filled in. */
 export type PartOptions = {
   chromium: ChromiumSettings;
   replayFormat: VideoFormat | undefined;
   maxConcurrentSessions: number;
+  downloadQuota: number;
   auditRetentionDays: number;
+  auditMaxMiB: number;
   directory: string;
   sessionsDirectory: string;
+  /** The user ids for sessions and deployments. Without it, all run as the service's user. */
+  users: SystemUsers | undefined;
+  /** Directories of further versions of playwright-core. */
+  playwrightCores: readonly string[];
   /** Whether the directory outlives the service. */
   isKept: boolean;
   database: Database;
   apiKeys: ApiKeyStore;
   clock: Clock;
-  /** Where the service listens, as soon as it does. */
+  /** The service's URL, once it listens. */
   url: () => string;
 };
 
-/** What a service is made of, but for HTTP. */
+/** The parts of a service without HTTP. */
 export type Parts = Awaited<ReturnType<typeof openParts>>;
 
-/** Makes the parts of a service. Its pools begin to fill; throws where a file of the directory cannot be used. */
+/**
+ * Creates the parts of a service, and starts to fill its pools. Throws if a file of the data directory can't be used.
+ */
 export async function openParts(options: PartOptions) {
   const { directory, sessionsDirectory, isKept, database, apiKeys, clock } = options;
   const projects = new ProjectStore(database, clock);
@@ -64,58 +79,78 @@ export async function openParts(options: PartOptions) {
     records: profiles,
     onSaved: (profileId) => void pools.profileSaved(profileId),
   });
+  const isolation = new Isolation(options.users, sessionsDirectory);
+  // Requests of a host go around the proxy that keeps Chromium from the machine's addresses.
+  const playwrights = options.chromium.blockLoopback ? [] : installedPlaywrights(options.playwrightCores);
   const sessions = new Sessions({
     clock,
+    isolation,
+    playwrightVersions: playwrights.map(({ version }) => version),
     directory: sessionsDirectory,
     profiles: profileDirectories,
     chromium: options.chromium,
     limits,
+    downloadQuota: options.downloadQuota,
   });
   const secrets = new Secrets(isKept ? join(directory, 'secrets-key') : undefined);
   const proxies = new ProxyStore(database, clock, secrets);
-  const auditLogs = new AuditLogStore(database, clock, options.auditRetentionDays);
+  const auditLogs = new AuditLogStore(database, clock, {
+    retentionDays: options.auditRetentionDays,
+    largestMiB: options.auditMaxMiB,
+  });
   const surroundingsOf = (projectId: string): Surroundings => ({
     projectId,
     hasDisplay: sessions.hasDisplay,
     resolveProfile: (selector) => profiles.resolve(projectId, selector),
     resolveProxy: (id) => proxies.access(projectId, id),
   });
-  const pools: Pools = new Pools({ clock, sessions, store: new PoolStore(database), surroundingsOf });
+  const pools: Pools = new Pools({ clock, sessions, records: new Table(database, poolsTable), surroundingsOf });
 
-  const encoder = new Encoder({ directory: sessionsDirectory, chromium: options.chromium, environment: process.env, clock });
+  const playwrightEndpoint = new PlaywrightEndpoint({
+    byToken: (token) => sessions.byToken(token),
+    installed: playwrights,
+    hosts: new PlaywrightHosts({ isolation, environment: process.env, clock }),
+    clock,
+  });
+
+  const encoder = new Encoder({
+    directory: sessionsDirectory,
+    chromium: options.chromium,
+    isolation,
+    environment: process.env,
+    clock,
+  });
   const replays = await Replays.open({
     directory: join(directory, 'replays'),
-    records: new ReplayStore(database),
+    records: new Table(database, replaysTable),
     encoder,
     format: options.replayFormat,
     clock,
   });
 
-  const deployments = new DeploymentStore(database, secrets);
-  const invocations = new InvocationStore(database);
+  const deployments = new DeploymentRecords(database, secrets);
+  const invocations = new InvocationRecords(database);
   const apps = new Apps({
     directory: join(directory, 'deployments'),
     scope: createHash('sha256').update(resolve(directory)).digest('hex').slice(0, 16),
     clock,
+    isolation,
     deployments,
     invocations,
     logs: new AppLogStore(database),
     access: (grant) => {
-      const { id, key } = apiKeys.create({ ...grant, daysToExpire: 1 });
+      const { id, key } = apiKeys.createForApp(grant);
       const end = () => {
         try {
           apiKeys.delete(id, undefined);
         } catch (error) {
-          // Whoever may manage keys can have deleted it before.
+          // A caller with a key of the project may have deleted it already.
           if (!(error instanceof OperationError && error.code === 'not_found')) throw error;
         }
       };
       return { baseURL: options.url(), apiKey: key, end };
     },
-    endAccess: (name) => {
-      const all = { limit: 100, offset: 0, sort_by: 'created_at', sort_direction: 'desc', status: 'active' } as const;
-      for (const { id } of apiKeys.list({ ...all, name }, undefined).items) apiKeys.delete(id, undefined);
-    },
+    endAccess: (name) => apiKeys.deleteOfApp(name),
     limitOf: (projectId) => limits.capsOf(projectId).invocations,
     endBrowsers: async (id) => {
       const ended = sessions.list().filter(({ invocationId }) => invocationId === id);
@@ -128,7 +163,7 @@ export async function openParts(options: PartOptions) {
   const credentials = new CredentialStore(database, clock, secrets);
   const providers = new CredentialProviderStore(database, clock, secrets);
   const vaults = new Vaults(clock);
-  const connectionRecords = new AuthConnectionStore(database);
+  const connectionRecords = new ConnectionRecords(database);
   const connections = new AuthConnections({
     records: connectionRecords,
     credentials: new StoredCredentials({ credentials, providers, vaults, clock }),
@@ -140,7 +175,7 @@ export async function openParts(options: PartOptions) {
     proxyIdOf: (projectId, selector) => proxies.select(projectId, selector),
   });
   connections.open();
-  // Last, so that no browser is left where something cannot be opened.
+  // Last, so that a failure of the steps above leaves no browser.
   pools.open();
 
   return {
@@ -155,6 +190,7 @@ export async function openParts(options: PartOptions) {
     held,
     invocations,
     limits,
+    playwrightEndpoint,
     pools,
     profileDirectories,
     profiles,
@@ -174,6 +210,7 @@ export async function openParts(options: PartOptions) {
         () => pools.close(),
         () => sessions.close(),
         () => replays.close(),
+        () => playwrightEndpoint.close(),
       ),
   };
 }

@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contract } from '../contract/contract.ts';
 import { OperationError } from '../contract/errors.ts';
-import type { AuthConnections } from './auth/connections.ts';
-import { flowEvents } from './auth/flow-events.ts';
-import { endOrphans } from './browsers/orphans.ts';
-import type { Replays } from './browsers/replays.ts';
-import { Callers } from './callers.ts';
-import { systemClock, type Clock } from './clock.ts';
+import type { AuthConnections } from './logins/connections.ts';
+import { flowEvents } from './logins/flow-events.ts';
+import { endOrphans } from './chromium/orphans.ts';
+import type { Replays } from './replays/replays.ts';
+import { Callers } from './organization/callers.ts';
+import { systemClock, type Clock } from './process/clock.ts';
+import { readLink } from './process/links.ts';
 import {
   DataDirectoryInUseError,
   makeDataDirectory,
@@ -19,51 +20,85 @@ import {
   removeUnfinished,
   stillInPlace,
   writePrivateFile,
-} from './data-directory.ts';
-import { everyStep } from './every-step.ts';
+} from './process/data-directory.ts';
+import { everyStep } from './process/every-step.ts';
 import { createApp } from './http/app.ts';
-import { Auditor } from './http/audit.ts';
-import { CdpProxy } from './http/cdp-proxy.ts';
+import { Auditor } from './audit/auditor.ts';
+import { CdpProxy } from './sessions/cdp-proxy.ts';
 import { listen, type HttpServer } from './http/server.ts';
 import { operationHandlers } from './operation-handlers.ts';
-import type { HostedLogin } from './pages/hosted-login-page.ts';
-import { LiveViewSockets } from './pages/live-view-sockets.ts';
-import { createPages } from './pages/pages.ts';
-import type { ReplayView } from './pages/replay-pages.ts';
+import type { HostedLogin } from './logins/hosted-login-view.ts';
+import { liveSession } from './live-view/live-view.ts';
+import { LiveViewSockets } from './live-view/live-view-sockets.ts';
+import { createPages } from './views.ts';
+import type { ReplayView } from './replays/replay-view.ts';
 import { openParts, type Parts } from './parts.ts';
-import { removeTree } from './remove-tree.ts';
-import { ApiKeyStore } from './store/api-keys.ts';
-import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './store/database.ts';
+import { formerSessionsDirectory, makeSessionsDirectory } from './process/reachable.ts';
+import { removeTree } from './process/remove-tree.ts';
+import { TunnelSockets } from './tunnel/tunnel-sockets.ts';
+import { defaultUids, mayChangeUser, SystemUsers } from './process/system-users.ts';
+import { ApiKeyStore } from './organization/api-keys.ts';
+import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './database/database.ts';
 
-export { DataDirectoryInUseError };
+export { DataDirectoryInUseError, type ServiceRecord } from './process/data-directory.ts';
 
 // Types are written out: each import would bring the declarations of all that its file uses into the package.
 export type ServiceOptions = {
-  /** Where pools, profiles and the API key are kept; one service at a time. Without it they are gone when the service ends. */
+  /**
+   * The directory for pools, profiles and the API key. Only one service can use it at a time. Default: they are lost
+   * when the service ends.
+   */
   dataDirectory?: string;
   /** The port on the loopback address; 0, the default, is any free one. */
   port?: number;
-  /** The key that clients must send. Default: the one in the file `api-key` of the data directory, which is made when it is missing. */
+  /**
+   * The key that clients must send. Default: the key in the file `api-key` of the data directory. The service creates
+   * the file if it is missing.
+   */
   apiKey?: string;
-  /** Which Chromium to run (default: Playwright's own, else the system's), and whether in its sandbox. */
+  /** The path of Chromium (default: Playwright's own, else the system's), and whether it runs in its sandbox. */
   chromium?: { executable?: string; sandbox?: boolean };
-  /** How replays are encoded. Default: H.264 in MP4 where Chromium can, else VP9 or VP8 in WebM. */
+  /**
+   * The user ids of browser sessions and deployments, one for each while it runs. No account of the machine may have
+   * one of them. Default: 20000 to 29999 if the service runs as root on Linux. `false`: all run as the service's user.
+   * Only root can use other ids.
+   */
+  sessionUids?: { first: number; last: number } | false;
+  /** @internal The address to listen on, instead of the loopback address. */
+  host?: string;
+  /** Keeps pages and CDP clients from all addresses of the service's machine. Default: false. */
+  blockLoopback?: boolean;
+  /** Lets the service listen beyond the loopback address although sessions have no user ids of their own. */
+  allowSharedUser?: boolean;
+  /** The format of replays. Default: H.264 in MP4 if Chromium can encode it, else VP9 or VP8 in WebM. */
   replayFormat?: 'h264' | 'vp9' | 'vp8';
-  /** What tells the time; tests move it. */
+  /** @internal The clock of the service; tests move it. */
   clock?: Clock;
-  /** The organization's limit: how many browsers run at once at most, those of pools included. Default: 1000. */
+  /** The most browsers that run at once in the organization, including those of pools. Default: 1000. */
   maxConcurrentSessions?: number;
-  /** How many days audit records are kept; 0 records nothing. Default: 90. */
+  /**
+   * How many bytes the pages of one session, or of one lease, may download. The service cancels further downloads.
+   * Default: 4 GiB.
+   */
+  downloadQuota?: number;
+  /** The days for which audit records are kept; 0 turns them off. Default: 90. */
   auditRetentionDays?: number;
+  /** The space for audit records, in MiB. Above it, the oldest ones are removed. Default: 1024. */
+  auditMaxMiB?: number;
+  /** Directories of `playwright-core`, for clients of `playwright_ws_url` with other versions than the installed `@playwright/test`. */
+  playwrightCores?: readonly string[];
   /** The largest request body in bytes. Default: 10 MiB for JSON, no limit for files. */
   bodyLimit?: number;
 };
 
-/** Of a service that other processes join. */
+/** @internal Options of a service that other processes join. */
 export type SharedOptions = {
-  /** Registers a process as a user of the service; false when the service is about to end. */
+  /** Registers a process as a user of the service; false if the service is about to end. */
   addUser: (pid: number) => boolean;
-  /** The definition of a pool that its first user is about to ask for, unchecked. Its browsers start while the rest of the service does. */
+  /**
+   * The unchecked definition of the pool that the first user will ask for. Its browsers start together with the
+   * service.
+   */
   firstPool?: unknown;
 };
 
@@ -71,31 +106,47 @@ export type SharedOptions = {
 export type Service = {
   readonly url: string;
   readonly apiKey: string;
-  /** Ends all browsers, saves the profiles that are to be saved, and ends the service, within 10 seconds. */
+  /** Ends all browsers, saves the profiles of sessions with `save_changes`, and ends the service, within 10 seconds. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
+const loopbackAddress = '127.0.0.1';
 const closeTimeoutMs = 10_000;
 const databaseFile = 'service.db';
 
 /**
- * Starts a browser automation service on the loopback address; `shared` is for one that other processes join. Rejects with
- * `DataDirectoryInUseError` when another service holds the data directory.
+ * Starts a browser automation service on the loopback address. Rejects with `DataDirectoryInUseError` if another
+ * service holds the data directory.
  */
+export function startService(options?: ServiceOptions): Promise<Service>;
+/** @internal Starts a service that other processes join. */
+export function startService(options: ServiceOptions, shared: SharedOptions): Promise<Service>;
 export async function startService(options: ServiceOptions = {}, shared?: SharedOptions): Promise<Service> {
-  const { dataDirectory, clock = systemClock } = options;
+  const {
+    dataDirectory,
+    clock = systemClock,
+    host = loopbackAddress,
+    sessionUids = mayChangeUser && defaultUids,
+  } = options;
+  if (!sessionUids && !options.allowSharedUser && !isLoopback(host)) {
+    throw new Error(
+      `The service does not listen on ${host}: browser sessions would run as its own user, so everybody who may use them could read its files. ` +
+        'Run the service as root, which gives each session a user id, or pass --allow-shared-user.',
+    );
+  }
   const directory = dataDirectory ?? (await mkdtemp(join(tmpdir(), 'playwright-pool-')));
   const database = await openStore(dataDirectory);
   try {
     const isInPlace = dataDirectory === undefined ? () => true : stillInPlace(join(dataDirectory, databaseFile));
-    const sessionsDirectory = join(directory, 'sessions');
     if (dataDirectory !== undefined) {
-      await endOrphans(sessionsDirectory);
+      const left = await formerSessionsDirectory(dataDirectory);
+      await endOrphans(left);
+      await removeTree(left);
       await removeUnfinished(dataDirectory);
     }
-    await removeTree(sessionsDirectory);
-    await mkdir(sessionsDirectory, { mode: 0o700 });
+    const sessionsDirectory = await makeSessionsDirectory(directory, sessionUids !== false);
+    const users = sessionUids ? await SystemUsers.open(sessionUids) : undefined;
 
     const apiKeys = new ApiKeyStore(database, clock);
     const apiKey = options.apiKey ?? (await storedKey(dataDirectory, (key) => apiKeys.isRevoked(key)));
@@ -104,14 +155,18 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
     const parts = await openParts({
       directory,
       sessionsDirectory,
+      users,
       isKept: dataDirectory !== undefined,
       database,
       apiKeys,
       clock,
-      chromium: options.chromium ?? {},
+      chromium: { ...options.chromium, ...(options.blockLoopback && { blockLoopback: true }) },
       replayFormat: options.replayFormat,
       maxConcurrentSessions: options.maxConcurrentSessions ?? 1000,
+      downloadQuota: options.downloadQuota ?? 4 * 1024 ** 3,
       auditRetentionDays: options.auditRetentionDays ?? 90,
+      auditMaxMiB: options.auditMaxMiB ?? 1024,
+      playwrightCores: options.playwrightCores ?? [],
       url: () => url,
     });
     if (shared) createFirstPool(parts, shared.firstPool);
@@ -133,8 +188,9 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
         () => server.closeWebSockets(),
         () => server.drain(),
         () => parts.auditLogs.close(),
-        // While nobody else can have opened the directory.
-        () => isInPlace() && removeTree(dataDirectory === undefined ? directory : sessionsDirectory),
+        // While no other service can have opened the directory.
+        () => isInPlace() && removeTree(sessionsDirectory),
+        () => dataDirectory === undefined && removeTree(directory),
         () => closeDatabase(database, isInPlace()),
       );
     let ended: Promise<void> | undefined;
@@ -147,13 +203,19 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
   }
 }
 
-/** Answers for the parts over HTTP. Rejects when the port is in use. */
+/** Serves the parts over HTTP. Rejects if the port is in use. */
 async function serve(
   parts: Parts,
-  { port = 0, bodyLimit }: ServiceOptions,
+  { port = 0, host = loopbackAddress, bodyLimit }: ServiceOptions,
   shared: SharedOptions | undefined,
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
-  const { apiKeys, auditLogs, clock, connections, projects, replays, sessions } = parts;
+  const { apiKeys, auditLogs, clock, connections, playwrightEndpoint, projects, replays, sessions } = parts;
+  /** Links work until they expire, and as long as the API key that got them. */
+  const usable = (token: string) => {
+    const link = readLink(token);
+    return link && link.expiresAt > clock.now() && apiKeys.isUsable(link.apiKeyId) ? link : undefined;
+  };
+  const liveView = (token: string) => usable(token) && sessions.byLiveViewToken(token);
   const auditor = new Auditor({ contract, trail: auditLogs, clock });
   const app = createApp({
     contract,
@@ -163,29 +225,46 @@ async function serve(
     auditor,
     openapi,
     pages: createPages({
-      findReplay: (id, token) => replayView(replays, id, token),
-      findLiveView: (token) => sessions.byLiveViewToken(token),
-      findLogin: (token) => hostedLogin(connections, token, clock),
+      findReplay: (id, token) => usable(token) && replayView(replays, id, token),
+      findLiveView: liveView,
+      findLogin: (token) => {
+        const link = usable(token);
+        return link && hostedLogin(connections, token, { apiKeyId: link.apiKeyId, clock });
+      },
     }),
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(shared && { addUser: shared.addUser }),
   });
   const proxy = new CdpProxy({ byToken: (token) => sessions.byToken(token), clock });
-  const liveViews = new LiveViewSockets({ byToken: (token) => sessions.byLiveViewToken(token), clock });
+  const liveViews = new LiveViewSockets({
+    byToken: (token) => {
+      const session = liveView(token);
+      return session && liveSession(session);
+    },
+    clock,
+  });
+  const tunnels = new TunnelSockets({ byToken: (token) => sessions.byToken(token), clock });
   const server = await listen({
     fetch: app.fetch,
     port,
+    host,
     follow: (...exchange) => auditor.follow(...exchange),
-    upgrade: (...upgrade) => liveViews.upgrade(...upgrade) || proxy.upgrade(...upgrade),
+    upgrade: (...upgrade) =>
+      [liveViews, playwrightEndpoint, tunnels].some((sockets) => sockets.upgrade(...upgrade)) ||
+      proxy.upgrade(...upgrade),
   });
   const closeWebSockets = () => {
     proxy.close();
     liveViews.close();
+    tunnels.close();
   };
   return { ...server, closeWebSockets };
 }
 
-/** Whoever asks for the pool is told what is wrong with it: it must not keep a service, whose other pools fill already, from starting. */
+/**
+ * A wrong definition doesn't stop the service, because its other pools are in use. An acquire from this pool reports
+ * the mistake.
+ */
 function createFirstPool({ pools, projects }: Parts, definition: unknown): void {
   const { data } = contract.browserPools.create.body.safeParse(definition);
   try {
@@ -193,6 +272,10 @@ function createFirstPool({ pools, projects }: Parts, definition: unknown): void 
   } catch (error) {
     if (!(error instanceof OperationError)) console.error('the first pool could not be created:', error);
   }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 async function openStore(dataDirectory: string | undefined): Promise<Database> {
@@ -206,7 +289,7 @@ async function openStore(dataDirectory: string | undefined): Promise<Database> {
   }
 }
 
-/** The key in the data directory; a new one where there is none, or one that opens nothing any more. */
+/** Returns the key in the data directory. Creates a new one if it is missing or revoked. */
 async function storedKey(dataDirectory: string | undefined, isRevoked: (key: string) => boolean): Promise<string> {
   if (dataDirectory === undefined) return newKey();
   const file = join(dataDirectory, 'api-key');
@@ -223,17 +306,23 @@ function newKey(): string {
 
 function replayView(replays: Replays, id: string, token: string): ReplayView | undefined {
   const record = replays.byToken(token);
-  return record?.id === id ? { ...record, error: record.failure?.message, video: () => replays.video(record) } : undefined;
+  return record?.id === id
+    ? { ...record, error: record.failure?.message, video: () => replays.video(record) }
+    : undefined;
 }
 
-function hostedLogin(connections: AuthConnections, token: string, clock: Clock): HostedLogin | undefined {
+function hostedLogin(
+  connections: AuthConnections,
+  token: string,
+  links: { apiKeyId: string; clock: Clock },
+): HostedLogin | undefined {
   const found = connections.logins.byToken(token);
   if (!found) return undefined;
   const { id, projectId, domain, profileName } = found.record;
   return {
     domain,
     profileName,
-    events: (host, signal) => flowEvents(connections.logins.follow(id, signal), { host, clock }),
+    events: (host, signal) => flowEvents(connections.logins.follow(id, signal), { host, ...links }),
     submit: (submission) => connections.submit(projectId, id, submission),
   };
 }

@@ -1,8 +1,9 @@
 import { sinceMicroseconds } from '../../contract/since.ts';
-import type { Clock } from '../clock.ts';
-import { logTimestamp, type AppLogs, type LogSource } from './app-logs.ts';
+import type { Clock } from '../process/clock.ts';
+import type { LogSource } from './app-logs-table.ts';
+import { logTimestamp, type AppLogs } from './app-logs.ts';
 
-/** What a stream of events says unless nothing else is to be said for so long. */
+/** The pause after which an event stream sends a heartbeat, in ms. */
 const heartbeatMs = 15_000;
 const pageSize = 500;
 
@@ -13,13 +14,14 @@ type LogEvent = { event: 'log'; timestamp: string; message: string };
 type Heartbeat = { event: 'sse_heartbeat'; timestamp: string; message: string };
 
 /**
- * The lines of a source, all or those since a time, then its state, then what comes, until the state is terminal or `signal` aborts.
- * Lines are read when they are asked for, so a reader that is slow, or reads nothing, holds nobody up.
+ * Yields the stored lines of a source (all, or those since a time), then its state, then each new line and state, until
+ * the state is terminal or `signal` aborts. Reads lines only when the caller asks for the next event, so a slow reader
+ * delays no other.
  */
 export async function* appEvents<S extends AppState>(options: {
   logs: AppLogs;
   source: LogSource;
-  /** As requests say it. */
+  /** In the notation of requests: an RFC 3339 time, or a duration such as `5m`. */
   since: string | undefined;
   state: () => S;
   clock: Clock;
@@ -30,7 +32,7 @@ export async function* appEvents<S extends AppState>(options: {
   let next = sinceMicroseconds(options.since ?? '', clock.now()) ?? 0;
   let told = '';
   while (!signal.aborted) {
-    // Before the lines, so that none that came before the end is missed.
+    // Read before the lines, so that no line from before the end is missed.
     const { events, isTerminal } = options.state();
     const lines = logs.read(source, next, pageSize);
     for (const { at, message } of lines) {

@@ -1,38 +1,40 @@
 import path from 'node:path';
-import type { Clock } from '../clock.ts';
-import { passedOn } from '../passed-on.ts';
+import type { Clock } from '../process/clock.ts';
+import { passedOn } from '../process/passed-on.ts';
 import type { AppLogs } from './app-logs.ts';
-import type { AppEnding } from './app-process.ts';
-import type { AppProcesses } from './app-processes.ts';
-import type { AppTask } from './app-report.ts';
-import type { DeploymentRecord } from './deployment-record.ts';
+import type { DeploymentPlace, DeploymentUsers } from './deployment-users.ts';
+import type { AppEnding } from './process/app-process.ts';
+import type { AppProcesses } from './process/app-processes.ts';
+import type { AppTask } from './process/app-report.ts';
+import type { DeploymentRecord } from './deployments-table.ts';
 
-/** What an application needs to call the service, for as long as its process runs. */
+/** The address and key with which an app's process calls the service. `end` deletes the key. */
 export type ServiceAccess = { baseURL: string; apiKey: string; end(): void };
 
 export type Launch = {
   deployment: DeploymentRecord;
   invocationId?: string;
   action?: AppTask['action'];
-  /** The API key of the caller for whom it runs. */
+  /** Id of the caller's API key. */
   createdBy: string;
   /** In seconds. */
   timeoutSeconds: number;
-  /** Ends the process; its reason is the one of the ending. */
+  /** Ends the process. The signal's reason becomes the reason of the ending. */
   signal: AbortSignal;
 };
 
 export type AppLauncherOptions = {
-  /** Where the deployments' directories are. */
+  /** Contains the directories of the deployments. */
   directory: string;
   processes: AppProcesses;
+  users: DeploymentUsers;
   logs: AppLogs;
   clock: Clock;
-  /** The variables of a deployment. Throws when they cannot be read any more. */
+  /** The variables of a deployment. Throws if their key is lost. */
   variables: (deploymentId: string) => Record<string, string>;
-  /** Lets a process act in a project. `name` says which, `createdBy` which API key it owes that to. */
+  /** Creates an API key for the process `name` in a project. The key ends with the key `createdBy`. */
   access: (options: { projectId: string; name: string; createdBy: string }) => ServiceAccess;
-  /** Ends the access of that name, which an earlier service may have left. */
+  /** Deletes the API keys of the process `name`, which a killed service may have left. */
   endAccess: (name: string) => void;
 };
 
@@ -49,31 +51,42 @@ export class AppLauncher {
     return path.join(this.#options.directory, deploymentId);
   }
 
-  /** To be called for what ran when an earlier service ended. */
+  /** Call it when no process of the deployment runs any more. */
+  async leave(deploymentId: string): Promise<void> {
+    await this.#options.users.leave(deploymentId);
+  }
+
+  /** Ends the access of a run that an earlier service left. */
   ended(run: { deploymentId: string } | { invocationId: string }): void {
     this.#options.endAccess(accessName(run));
   }
 
   /** Runs a process to its end. Never rejects. */
   async run({ deployment, invocationId, action, createdBy, timeoutSeconds, signal }: Launch): Promise<AppEnding> {
-    const { processes, logs, clock } = this.#options;
+    const { processes, users, logs, clock } = this.#options;
     if (signal.aborted) return { reason: String(signal.reason) };
     const { id, projectId, entrypoint } = deployment;
-    const directory = this.directoryOf(id);
     const name = accessName(invocationId === undefined ? { deploymentId: id } : { invocationId });
-    let variables, access: ServiceAccess;
+    let place: DeploymentPlace, programs, environment, variables, access: ServiceAccess;
     try {
+      place = await users.place(id, this.directoryOf(id));
+      programs = await users.programs();
+      environment = (await place.resident?.environment(globalThis.process.env)) ?? globalThis.process.env;
+      signal.throwIfAborted();
       variables = this.#options.variables(id);
       access = this.#options.access({ projectId, name, createdBy });
     } catch (error) {
       return { reason: error instanceof Error ? error.message : String(error) };
     }
+    const { directory, resident } = place;
     const { baseURL, apiKey } = access;
     const process = processes.start({
       task: { entrypoint: path.join(directory, entrypoint), ...(action && { action }) },
       directory,
+      programs,
+      user: resident?.user,
       environment: {
-        ...passedOn(globalThis.process.env),
+        ...passedOn(environment),
         ...variables,
         PLAYWRIGHT_POOL_BASE_URL: baseURL,
         PLAYWRIGHT_POOL_API_KEY: apiKey,

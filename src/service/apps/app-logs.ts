@@ -1,52 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../clock.ts';
-import { Followers } from '../followers.ts';
+import type { Clock } from '../process/clock.ts';
+import type { AppLogStore, LogLine, LogSource } from './app-logs-table.ts';
+import { Followers } from '../process/followers.ts';
 
-/** Who wrote a line: a deployment, or one of its invocations. */
-export type LogSource = { deploymentId: string; invocationId?: string | undefined };
-
-/** `at` is in microseconds since the epoch, and no other line's. */
-export type LogLine = { at: number; message: string };
-
-/** Where lines are kept. */
-export type LogRecords = {
-  /** The time of the newest line, 0 without any. */
-  newest(): number;
-  add(source: LogSource, lines: LogLine[]): void;
-  /** The first lines from a time on, at most `count`. */
-  read(source: LogSource, from: number, count: number): LogLine[];
-  /** About how many bytes a deployment's lines take. */
-  size(deploymentId: string): number;
-  /** Deletes a deployment's oldest lines, at most `count`, and leaves `notice` in place of the last of them; the bytes that are gone. */
-  deleteOldest(deploymentId: string, count: number, notice: string): number;
-  /** Deletes the lines from before `time`, in ms since the epoch. */
-  deleteBefore(time: number): void;
-};
-
-/** How many lines are written at once. */
+/** The number of lines that are written at once. */
 const batch = 500;
-/** Beyond this size of a deployment's log, in characters and 64 for each line, each batch that is written takes the place of the two oldest. */
+/**
+ * The size limit of a deployment's log, in bytes: the characters of the texts, and 64 for each line. Above it, each new
+ * batch replaces the two oldest ones.
+ */
 const keptBytes = 128 * 1024 * 1024;
 const trimmedNotice = `(older lines are gone: of a deployment's log about the last ${keptBytes / 1024 ** 2} MiB are kept)`;
 
 /** The logs of all applications. */
 export class AppLogs {
-  /** Who waits for a line or a change of a deployment. */
+  /** The followers that wait for a line or a change of a deployment. */
   readonly followers: Followers;
-  readonly #records: LogRecords;
+  readonly #records: AppLogStore;
   readonly #clock: Clock;
   readonly #sizes = new Map<string, number>();
   #newest: number;
   #lastTurn: Promise<unknown> = Promise.resolve();
 
-  constructor(records: LogRecords, clock: Clock) {
+  constructor(records: AppLogStore, clock: Clock) {
     this.followers = new Followers(clock);
     this.#records = records;
     this.#clock = clock;
     this.#newest = records.newest();
   }
 
-  /** Stores lines, in their order. It rests as long as it has worked, so that floods leave the service half of its time. */
+  /**
+   * Stores lines in order. After each batch it pauses for as long as the batch took, so that a flood of lines takes at
+   * most half of the service's time.
+   */
   async append(source: LogSource, messages: string[]): Promise<void> {
     for (let start = 0; start < messages.length; start += batch) {
       const part = messages.slice(start, start + batch);
@@ -61,7 +47,7 @@ export class AppLogs {
     return this.#records.read(source, from, count);
   }
 
-  /** Deletes the lines from before `time`, in ms since the epoch. */
+  /** Deletes the lines before `time`, in ms since the epoch. */
   deleteBefore(time: number): void {
     this.#records.deleteBefore(time);
     this.#sizes.clear();
@@ -90,7 +76,7 @@ export class AppLogs {
   }
 }
 
-/** A line's time as on the wire. */
+/** A line's time in the notation of the contract. */
 export function logTimestamp(at: number): string {
   return `${new Date(Math.floor(at / 1000)).toISOString().slice(0, -1)}${String(at % 1000).padStart(3, '0')}Z`;
 }

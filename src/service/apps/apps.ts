@@ -1,36 +1,38 @@
 import { cpus } from 'node:os';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../process/clock.ts';
+import type { Isolation } from '../chromium/isolation.ts';
 import { AppLauncher, type AppLauncherOptions } from './app-launcher.ts';
-import { AppLogs, type LogRecords } from './app-logs.ts';
-import { AppProcesses } from './app-processes.ts';
-import type { DeploymentRecords } from './deployment-record.ts';
+import { AppLogs } from './app-logs.ts';
+import { AppProcesses } from './process/app-processes.ts';
+import type { AppLogStore } from './app-logs-table.ts';
+import type { DeploymentRecords } from './deployment-records.ts';
+import type { InvocationRecords } from './invocation-records.ts';
+import { DeploymentUsers } from './deployment-users.ts';
 import { Deployments } from './deployments.ts';
-import { Invocations, type InvocationRecords, type InvocationsOptions } from './invocations.ts';
+import { Invocations, type InvocationsOptions } from './invocations.ts';
 import { Slots } from './slots.ts';
 
 export type AppsOptions = {
-  /** Must be nobody else's. */
+  /** Nothing else may use it. */
   directory: string;
-  /** What this service and its predecessors are known by, and no other service. */
+  /** A name for this service and its predecessors in the same directory, unique on the machine. */
   scope: string;
   clock: Clock;
-  deployments: DeploymentRecords & Expiring & { variables: AppLauncherOptions['variables'] };
-  invocations: InvocationRecords & Expiring;
-  logs: LogRecords;
+  isolation: Isolation;
+  deployments: DeploymentRecords;
+  invocations: InvocationRecords;
+  logs: AppLogStore;
   access: AppLauncherOptions['access'];
   endAccess: AppLauncherOptions['endAccess'];
   limitOf: InvocationsOptions['limitOf'];
   endBrowsers: InvocationsOptions['endBrowsers'];
 };
 
-/** Records of things that end; times are in ms since the epoch. */
-type Expiring = { deleteEnded(time: number): void };
-
-/** How long logs are kept, and what has ended. */
+/** How long logs, and ended deployments and invocations, are kept. */
 const keptMs = 7 * 24 * 3600 * 1000;
 const expireIntervalMs = 3600 * 1000;
 
-/** How many processes of applications run at once; others wait. */
+/** The number of application processes that run at once. Others wait. */
 const places = Math.max(4, 2 * cpus().length);
 
 /** The applications of a service: their deployments, invocations and logs. */
@@ -39,11 +41,13 @@ export class Apps {
   readonly invocations: Invocations;
   readonly logs: AppLogs;
   readonly #options: AppsOptions;
+  readonly #users: DeploymentUsers;
   #cancelExpiry = () => {};
 
   constructor(options: AppsOptions) {
     const { clock, directory, access, endAccess } = options;
     this.#options = options;
+    this.#users = new DeploymentUsers(options.isolation);
     this.logs = new AppLogs(options.logs, clock);
     const launcher = new AppLauncher({
       directory,
@@ -53,6 +57,7 @@ export class Apps {
       variables: (id) => options.deployments.variables(id),
       logs: this.logs,
       processes: new AppProcesses(options.scope),
+      users: this.#users,
     });
     const means = { launcher, clock, logs: this.logs, slots: new Slots(places) };
     const { limitOf, endBrowsers } = options;
@@ -65,22 +70,23 @@ export class Apps {
     });
   }
 
-  /** Takes over what an earlier service left. */
+  /** Takes over the deployments and invocations of an earlier service. */
   async open(): Promise<void> {
     this.#expire();
     this.invocations.open();
     await this.deployments.open();
   }
 
-  /** Goes on with it. To be called when the service can be reached. */
+  /** Starts the deployments of an earlier service again. Call it when the service accepts calls. */
   resume(): void {
     this.deployments.resume();
   }
 
-  /** Ends all processes; deployments will run on in the next service. */
+  /** Ends all processes. The next service starts the deployments again. */
   async close(): Promise<void> {
     this.#cancelExpiry();
     await Promise.all([this.deployments.close(), this.invocations.close()]);
+    await this.#users.close();
   }
 
   #expire(): void {
@@ -91,7 +97,7 @@ export class Apps {
       for (const records of [deployments, invocations]) records.deleteEnded(time);
       this.logs.deleteBefore(time);
     } catch (error) {
-      console.error('what has expired of applications could not be deleted; it is tried again in an hour:', error);
+      console.error('expired app data could not be deleted; the service tries again in an hour:', error);
     }
   }
 }

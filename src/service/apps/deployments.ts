@@ -1,27 +1,28 @@
 import { mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { invalidField, OperationError } from '../../contract/errors.ts';
-import type { Clock } from '../clock.ts';
-import { newId } from '../id.ts';
-import { removeTree } from '../remove-tree.ts';
+import type { Clock } from '../process/clock.ts';
+import { newId } from '../process/id.ts';
+import { removeTree } from '../process/remove-tree.ts';
 import type { AppLauncher } from './app-launcher.ts';
 import type { AppLogs } from './app-logs.ts';
-import type { AppEnding } from './app-process.ts';
-import { type DeploymentRecord, type DeploymentRecords, isTerminal } from './deployment-record.ts';
+import type { AppEnding } from './process/app-process.ts';
+import { type DeploymentRecords, isTerminal } from './deployment-records.ts';
+import type { DeploymentRecord } from './deployments-table.ts';
 import type { Slots } from './slots.ts';
 
 export type Owner = Pick<DeploymentRecord, 'projectId' | 'createdBy'>;
 export type DeploymentRequest = Pick<DeploymentRecord, 'version' | 'entrypoint' | 'force' | 'envVars' | 'checksum'>;
 
 export type DeploymentsOptions = {
-  /** Must be nobody else's. */
+  /** Nothing else may use it. */
   directory: string;
   records: DeploymentRecords;
   launcher: AppLauncher;
   logs: AppLogs;
   slots: Slots;
   clock: Clock;
-  /** Called when a deployment that ran is stopped, before its files go. */
+  /** Called when a running deployment is stopped, before its files are deleted. */
   onStopped: (id: string, reason: string) => Promise<void>;
 };
 
@@ -29,7 +30,10 @@ const startTimeoutSeconds = 60;
 
 type Start = { controller: AbortController; done: Promise<void> };
 
-/** Versions of applications: unpacked, asked once for their actions, and running from then on until they are stopped. */
+/**
+ * The deployed versions of applications. A deployment is unpacked, reports its actions once, and then runs until it is
+ * stopped.
+ */
 export class Deployments {
   readonly #options: DeploymentsOptions;
   readonly #starts = new Map<string, Start>();
@@ -39,7 +43,7 @@ export class Deployments {
     this.#options = options;
   }
 
-  /** Takes over what an earlier service left. */
+  /** Takes over the deployments of an earlier service. */
   async open(): Promise<void> {
     const { directory, records, launcher } = this.#options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -49,20 +53,24 @@ export class Deployments {
     await Promise.all(left.map((name) => this.#removeFiles(name)));
     for (const record of live) {
       if (record.status === 'in_progress') launcher.ended({ deploymentId: record.id });
-      if (!(await this.#hasEntrypoint(record))) await this.#finish(record.id, 'failed', 'its files are gone: deploy it again');
+      if (!(await this.#hasEntrypoint(record)))
+        await this.#finish(record.id, 'failed', 'its files are gone: deploy it again');
     }
   }
 
-  /** Starts what an earlier service had not started yet. */
+  /** Starts the deployments that an earlier service had not started yet. */
   resume(): void {
     for (const record of this.#options.records.inStatus('queued', 'in_progress')) this.#start(record);
   }
 
   /**
-   * Makes a deployment of what `unpack` puts into the directory that it is given, and starts it. Where that throws nothing is left.
-   * Throws `bad_request` when the entrypoint is not there.
+   * Makes a deployment from the files that `unpack` writes into its directory, and starts it. If `unpack` fails, no
+   * record and no file stays. Throws `bad_request` if the entrypoint is missing.
    */
-  async create({ projectId, createdBy }: Owner, unpack: (directory: string) => Promise<DeploymentRequest>): Promise<DeploymentRecord> {
+  async create(
+    { projectId, createdBy }: Owner,
+    unpack: (directory: string) => Promise<DeploymentRequest>,
+  ): Promise<DeploymentRecord> {
     const { records, launcher, clock } = this.#options;
     const id = newId();
     const directory = launcher.directoryOf(id);
@@ -70,23 +78,19 @@ export class Deployments {
     try {
       const request = await unpack(directory);
       const entrypoint = path.posix.normalize(request.entrypoint);
+      if (!(await this.#hasEntrypoint({ id, entrypoint }))) throw missingEntrypoint(request.entrypoint);
+      if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
       const now = clock.now();
-      const record: DeploymentRecord = {
+      const record = records.add({
         ...request,
         id,
         projectId,
         createdBy,
         entrypoint,
         status: 'queued',
-        statusReason: undefined,
-        appName: undefined,
-        actions: undefined,
         createdAt: now,
         updatedAt: now,
-      };
-      if (!(await this.#hasEntrypoint(record))) throw missingEntrypoint(request.entrypoint);
-      if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
-      records.add(record);
+      });
       this.#start(record);
       return record;
     } catch (error) {
@@ -112,7 +116,7 @@ export class Deployments {
     );
   }
 
-  /** Stops a deployment and all that it runs; does nothing when that has happened already. Throws `not_found`. */
+  /** Stops a deployment and its invocations. Does nothing if it has stopped already. Throws `not_found`. */
   async delete(id: string, projectId: string): Promise<void> {
     this.get(id, projectId);
     const start = this.#starts.get(id);
@@ -121,7 +125,7 @@ export class Deployments {
     if (!isTerminal(this.get(id, projectId).status)) await this.#finish(id, 'stopped', 'it was deleted');
   }
 
-  /** Ends what is being started; it will be started again by the next service. */
+  /** Ends the deployments that are starting. The next service starts them again. */
   async close(): Promise<void> {
     this.#isClosing = true;
     const starts = [...this.#starts.values()];
@@ -133,7 +137,10 @@ export class Deployments {
     const controller = new AbortController();
     const done = this.#bringUp(record, controller.signal)
       .catch((error: unknown) =>
-        console.error(`the start of the deployment ${record.id} could not be stored; the next service repeats it:`, error),
+        console.error(
+          `the start of the deployment ${record.id} could not be stored; the next service repeats it:`,
+          error,
+        ),
       )
       .finally(() => this.#starts.delete(record.id));
     this.#starts.set(record.id, { controller, done });
@@ -145,13 +152,19 @@ export class Deployments {
     try {
       using _slot = await slots.take(signal);
       this.#change(record.id, { status: 'in_progress' });
-      ending = await launcher.run({ deployment: record, createdBy: record.createdBy, timeoutSeconds: startTimeoutSeconds, signal });
+      ending = await launcher.run({
+        deployment: record,
+        createdBy: record.createdBy,
+        timeoutSeconds: startTimeoutSeconds,
+        signal,
+      });
     } catch (error) {
       ending = { reason: String(error) };
     }
-    // Who stopped it says what becomes of it.
+    // The code that stopped it sets its next state.
     if (signal.aborted) return;
-    if ('reason' in ending) return await this.#finish(record.id, 'failed', `its actions are not known: ${ending.reason}`);
+    if ('reason' in ending)
+      return await this.#finish(record.id, 'failed', `its actions are not known: ${ending.reason}`);
     const { report } = ending;
     if ('failure' in report) return await this.#finish(record.id, 'failed', report.failure);
     if (!('app' in report)) return await this.#finish(record.id, 'failed', 'it did not tell its actions');
@@ -170,7 +183,7 @@ export class Deployments {
     try {
       this.#change(id, { status: 'running', statusReason: undefined, appName: name, actions });
     } finally {
-      // Nobody else hears when that fails as well.
+      // This failure has no other listener.
       await replaced;
     }
   }
@@ -178,7 +191,7 @@ export class Deployments {
   async #finish(id: string, status: 'stopped' | 'failed', statusReason: string): Promise<void> {
     const stopping = this.#options.onStopped(id, `the deployment was stopped: ${statusReason}`);
     this.#change(id, { status, statusReason });
-    // They may be secrets, and nobody needs them any more.
+    // The values may be secrets, and a stopped deployment doesn't need them.
     this.#options.records.forgetVariables(id);
     await stopping;
     await this.#removeFiles(id);
@@ -190,7 +203,7 @@ export class Deployments {
     logs.followers.tell(id);
   }
 
-  async #hasEntrypoint({ id, entrypoint }: DeploymentRecord): Promise<boolean> {
+  async #hasEntrypoint({ id, entrypoint }: Pick<DeploymentRecord, 'id' | 'entrypoint'>): Promise<boolean> {
     const directory = this.#options.launcher.directoryOf(id);
     const file = path.resolve(directory, entrypoint);
     if (!file.startsWith(directory + path.sep)) return false;
@@ -201,6 +214,7 @@ export class Deployments {
   }
 
   async #removeFiles(id: string): Promise<void> {
+    await this.#options.launcher.leave(id).catch((error: unknown) => console.error(`deployment ${id}:`, error));
     await removeTree(this.#options.launcher.directoryOf(id)).catch(() => {});
   }
 }

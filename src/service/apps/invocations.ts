@@ -1,37 +1,12 @@
 import { limitReached, OperationError } from '../../contract/errors.ts';
-import type { InvocationStatus } from '../../contract/invocations.ts';
-import type { Clock } from '../clock.ts';
-import { newId } from '../id.ts';
+import type { Clock } from '../process/clock.ts';
+import { newId } from '../process/id.ts';
 import type { AppLauncher } from './app-launcher.ts';
 import type { AppLogs } from './app-logs.ts';
-import type { DeploymentRecord } from './deployment-record.ts';
+import type { DeploymentRecord } from './deployments-table.ts';
+import type { InvocationRecords } from './invocation-records.ts';
+import type { InvocationRecord } from './invocations-table.ts';
 import type { Slots } from './slots.ts';
-
-/** What is known of an invocation. Times are in ms since the epoch. */
-export type InvocationRecord = {
-  id: string;
-  projectId: string;
-  deploymentId: string;
-  appName: string;
-  version: string;
-  actionName: string;
-  payload: string | undefined;
-  output: string | undefined;
-  status: InvocationStatus;
-  statusReason: string | undefined;
-  createdAt: number;
-  /** When it was made, until it runs. */
-  startedAt: number;
-  finishedAt: number | undefined;
-};
-
-/** Where the records are kept. */
-export type InvocationRecords = {
-  add(record: InvocationRecord): void;
-  change(id: string, changes: Partial<Omit<InvocationRecord, 'id'>>): void;
-  get(id: string): InvocationRecord | undefined;
-  unfinished(): InvocationRecord[];
-};
 
 export type InvocationsOptions = {
   records: InvocationRecords;
@@ -39,7 +14,7 @@ export type InvocationsOptions = {
   logs: AppLogs;
   slots: Slots;
   clock: Clock;
-  /** How many invocations of a project may be under way at once. */
+  /** The limit of a project's queued and running invocations. */
   limitOf: (projectId: string) => number;
   /** Ends the browser sessions of an invocation. */
   endBrowsers: (id: string) => Promise<void>;
@@ -49,17 +24,27 @@ export type InvocationRequest = {
   actionName: string;
   payload: string | undefined;
   timeoutSeconds: number;
-  /** The API key of the caller. */
+  /** Id of the caller's API key. */
   createdBy: string;
 };
 
-/** How an invocation ends. */
-export type Verdict = { status: 'succeeded' | 'failed'; output?: string | undefined; statusReason?: string | undefined };
+/** The end of an invocation: its status, with output or reason. */
+export type Verdict = {
+  status: 'succeeded' | 'failed';
+  output?: string | undefined;
+  statusReason?: string | undefined;
+};
 
 const mostWaiting = 1000;
 const largestOutput = 4_500_000;
 
-type Run = { projectId: string; deploymentId: string; controller: AbortController; verdict: Verdict | undefined; done: Promise<void> };
+type Run = {
+  projectId: string;
+  deploymentId: string;
+  controller: AbortController;
+  verdict: Verdict | undefined;
+  done: Promise<void>;
+};
 
 /** The runs of actions, each in a process of its own. */
 export class Invocations {
@@ -71,18 +56,22 @@ export class Invocations {
     this.#options = options;
   }
 
-  /** What ran when an earlier service ended has failed. */
+  /** Marks the unfinished invocations of an earlier service as failed. */
   open(): void {
     const { records, launcher, clock } = this.#options;
     for (const { id } of records.unfinished()) {
       launcher.ended({ invocationId: id });
-      records.change(id, { status: 'failed', statusReason: 'the service ended before it was done', finishedAt: clock.now() });
+      records.change(id, {
+        status: 'failed',
+        statusReason: 'the service ended before it was done',
+        finishedAt: clock.now(),
+      });
     }
   }
 
   /**
-   * Begins to run an action of a running deployment. Throws `not_found` when it has no such action, `rate_limited` when as many are under
-   * way as may be, and `capacity_exhausted` when too many wait.
+   * Starts an action of a running deployment. Throws `not_found` if the deployment has no such action, `rate_limited`
+   * at the project's limit, and `capacity_exhausted` if too many invocations wait.
    */
   invoke(deployment: DeploymentRecord, request: InvocationRequest): InvocationRecord {
     const { records, slots, clock } = this.#options;
@@ -96,9 +85,13 @@ export class Invocations {
     }
     if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
     this.#refuseMore(projectId);
-    if (slots.waiting >= mostWaiting) throw new OperationError('capacity_exhausted', `${mostWaiting} invocations wait already`);
+    if (slots.waiting >= mostWaiting)
+      throw new OperationError(
+        'capacity_exhausted',
+        `${mostWaiting} invocations wait already: call again when some of them have ended`,
+      );
     const now = clock.now();
-    const record: InvocationRecord = {
+    const record = records.add({
       id: newId(),
       projectId,
       deploymentId: deployment.id,
@@ -106,19 +99,21 @@ export class Invocations {
       version,
       actionName,
       payload,
-      output: undefined,
       status: 'queued',
-      statusReason: undefined,
       createdAt: now,
       startedAt: now,
-      finishedAt: undefined,
-    };
-    records.add(record);
+    });
     const controller = new AbortController();
-    const run: Run = { projectId, deploymentId: deployment.id, controller, verdict: undefined, done: Promise.resolve() };
+    const run: Run = {
+      projectId,
+      deploymentId: deployment.id,
+      controller,
+      verdict: undefined,
+      done: Promise.resolve(),
+    };
     this.#runs.set(record.id, run);
     run.done = this.#run(deployment, record, request, run);
-    // There may be nobody who waits for it.
+    // Perhaps no caller waits for it, and the rejection must not count as unhandled.
     run.done.catch((error: unknown) =>
       console.error(`the end of the invocation ${record.id} could not be stored; the next service ends it:`, error),
     );
@@ -138,12 +133,12 @@ export class Invocations {
     if (!this.#runs.has(id)) throw new OperationError('not_found', `the invocation ${id} has ${status} already`);
   }
 
-  /** Waits until an invocation has ended. Rejects when that could not be stored. */
+  /** Waits until an invocation has ended. Rejects if the end could not be stored. */
   async ended(id: string): Promise<void> {
     await this.#runs.get(id)?.done;
   }
 
-  /** Ends an invocation before it ends by itself, and waits for that; false when it has ended already. Rejects as `ended` does. */
+  /** Ends a running invocation and waits for its end. Returns false if it has ended already. Rejects like `ended`. */
   async end(id: string, verdict: Verdict): Promise<boolean> {
     const run = this.#runs.get(id);
     if (!run) return false;
@@ -159,7 +154,7 @@ export class Invocations {
     await this.#endAll(ids, statusReason);
   }
 
-  /** Ends all invocations; none can be made any more. */
+  /** Ends all invocations and refuses new ones. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#endAll([...this.#runs.keys()], 'the service has ended');
@@ -173,11 +168,16 @@ export class Invocations {
     const limit = this.#options.limitOf(projectId);
     const underWay = [...this.#runs.values()].filter((run) => run.projectId === projectId).length;
     if (underWay < limit) return;
-    const message = `${limit} invocations of the project are under way, as many as may be: wait for one to end, or raise max_concurrent_invocations`;
+    const message = `${limit} invocations of the project are running, which is the limit: wait for one to end, or raise max_concurrent_invocations`;
     throw limitReached(message, limit, underWay);
   }
 
-  async #run(deployment: DeploymentRecord, record: InvocationRecord, request: InvocationRequest, run: Run): Promise<void> {
+  async #run(
+    deployment: DeploymentRecord,
+    record: InvocationRecord,
+    request: InvocationRequest,
+    run: Run,
+  ): Promise<void> {
     const { records, logs, clock, endBrowsers } = this.#options;
     const { id } = record;
     const found = await this.#outcome(deployment, record, request, run.controller.signal);
@@ -209,7 +209,8 @@ export class Invocations {
       if ('failure' in report) return failed(report.failure);
       if (!('result' in report)) return failed('it reported no result');
       const { output } = report.result;
-      if (output !== undefined && output.length > largestOutput) return failed(`its output is longer than ${largestOutput} characters`);
+      if (output !== undefined && output.length > largestOutput)
+        return failed(`its output is longer than ${largestOutput} characters`);
       return { status: 'succeeded', output };
     } catch (error) {
       return failed(String(error));

@@ -1,47 +1,45 @@
-/** A number of places, given out in the order in which they were asked for. */
+import { EventEmitter, once } from 'node:events';
+
+/** A limited number of places, which callers get in the order of their requests. */
 export class Slots {
   #free: number;
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<EventEmitter>();
 
   constructor(places: number) {
     this.#free = places;
   }
 
-  /** How many wait for a place. */
+  /** The number of callers that wait for a place. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** Waits for a place, which is free again when it is disposed of. Throws the signal's reason. */
+  /** Waits for a place. Disposing it frees the place. Throws the signal's reason. */
   async take(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();
     if (this.#free > 0) this.#free -= 1;
-    else await this.#handedOver(signal);
+    else await this.#turn(signal);
     return { [Symbol.dispose]: () => this.#giveBack() };
   }
 
-  #giveBack(): void {
-    const [next] = this.#waiting;
-    if (next) next();
-    else this.#free += 1;
+  async #turn(signal: AbortSignal): Promise<void> {
+    const waiter = new EventEmitter();
+    this.#waiting.add(waiter);
+    try {
+      await once(waiter, 'turn', { signal });
+    } catch {
+      throw signal.reason;
+    } finally {
+      this.#waiting.delete(waiter);
+    }
   }
 
-  #handedOver(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        this.#waiting.delete(take);
-        signal.removeEventListener('abort', abort);
-      };
-      const take = () => {
-        leave();
-        resolve();
-      };
-      const abort = () => {
-        leave();
-        reject(signal.reason as Error);
-      };
-      this.#waiting.add(take);
-      signal.addEventListener('abort', abort);
-    });
+  #giveBack(): void {
+    for (const waiter of this.#waiting) {
+      this.#waiting.delete(waiter);
+      // After an abort, the waiter takes no place.
+      if (waiter.emit('turn')) return;
+    }
+    this.#free += 1;
   }
 }

@@ -8,7 +8,10 @@ import { pageHeaders } from '../../contract/headers.ts';
 import { sendEvents, type AnsweredContext } from './event-answer.ts';
 import { WithStatus, type Bytes, type StoredBytes, type StreamedBytes } from './handler.ts';
 
-/** The answer to what a handler returned. `page` is the query of a list. An empty answer is never labelled JSON: clients would parse it. */
+/**
+ * Sends a handler's result. `page` is the query of a list. An empty answer has no content type: clients would parse it
+ * as JSON.
+ */
 export async function toAnswer(
   context: AnsweredContext,
   operation: Operation,
@@ -17,11 +20,15 @@ export async function toAnswer(
 ): Promise<Response> {
   if (value instanceof WithStatus) return Response.json(value.value, { status: value.status });
   const [status, response] = responseFor(operation, value);
-  if (response.kind === 'empty') return new Response(null, { status, headers: emptyHeaders[status] ?? { 'content-length': '0' } });
+  if (response.kind === 'empty')
+    return new Response(null, { status, headers: emptyHeaders[status] ?? { 'content-length': '0' } });
   if (response.kind === 'json') return Response.json(value, { status });
   if (response.kind === 'list') {
     const { items, hasMore, nextOffset } = value as Page<unknown>;
-    const headers = new Headers({ [pageHeaders.hasMore]: String(hasMore), [pageHeaders.nextOffset]: String(nextOffset) });
+    const headers = new Headers({
+      [pageHeaders.hasMore]: String(hasMore),
+      [pageHeaders.nextOffset]: String(nextOffset),
+    });
     if (page) {
       headers.set(pageHeaders.limit, String(page.limit));
       headers.set(pageHeaders.offset, String(page.offset));
@@ -40,8 +47,11 @@ export async function toAnswer(
   return 'read' in bytes ? sendStored(context, bytes) : sendStreamed(context, status, response.mediaType, bytes);
 }
 
-/** What is not ready yet will be in a moment. */
-const emptyHeaders: Record<number, Record<string, string>> = { 202: { 'content-length': '0', 'retry-after': '1' }, 204: {} };
+/** A caller of a replay that isn't ready (202) asks again in a second. */
+const emptyHeaders: Record<number, Record<string, string>> = {
+  202: { 'content-length': '0', 'retry-after': '1' },
+  204: {},
+};
 
 async function sendStreamed(
   context: AnsweredContext,
@@ -56,14 +66,17 @@ async function sendStreamed(
   try {
     await pipeline(size === undefined ? stream : whole(stream, size), outgoing);
   } finally {
-    // From Node 24 on, the pipeline to a caller who has hung up already leaves the stream open.
+    // From Node 24 on, the pipeline to a caller that hung up leaves the stream open.
     if (stream instanceof Readable) stream.destroy();
   }
   return RESPONSE_ALREADY_SENT;
 }
 
-/** Answers with stored bytes, or the part of them that a Range header asks for. Throws `range_not_satisfiable`. */
-export async function sendStored(context: AnsweredContext, { size, contentType, read }: StoredBytes): Promise<Response> {
+/** Answers with stored bytes, or the part that a Range header asks for. Throws `range_not_satisfiable`. */
+export async function sendStored(
+  context: AnsweredContext,
+  { size, contentType, read }: StoredBytes,
+): Promise<Response> {
   const { outgoing } = context.env;
   const part = requestedPart(context.req.header('range'), size);
   const { start, end } = part ?? { start: 0, end: size - 1 };
@@ -78,26 +91,33 @@ export async function sendStored(context: AnsweredContext, { size, contentType, 
   return RESPONSE_ALREADY_SENT;
 }
 
-/** Breaks off where fewer bytes come than were announced: the caller would wait for the rest. */
+/** Fails if fewer bytes come than were announced: the caller would wait for the rest. */
 async function* whole(stream: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
   let missing = size;
   for await (const chunk of stream) {
     missing -= chunk.length;
     yield chunk;
   }
-  if (missing > 0) throw new Error(`what was sent became ${missing} bytes shorter meanwhile`);
+  if (missing > 0) throw new Error(`The stored bytes became ${missing} bytes shorter while they were sent`);
 }
 
-/** Several parts at once, other units and malformed headers may be answered with the whole (RFC 9110, 14.2). */
+/** Several ranges, other units and malformed headers may be answered with the whole content (RFC 9110, 14.2). */
 function requestedPart(header: string | undefined, size: number): { start: number; end: number } | undefined {
   const ranges = header === undefined ? -2 : parseRange(size, header);
-  if (ranges === -1) throw new OperationError('range_not_satisfiable', `there are ${size} bytes, and the Range header asks for others`);
+  if (ranges === -1)
+    throw new OperationError(
+      'range_not_satisfiable',
+      `the Range header asks for bytes beyond the end: there are ${size}`,
+    );
   return ranges === -2 || ranges.type !== 'bytes' || ranges.length !== 1 ? undefined : ranges[0];
 }
 
 function responseFor(operation: Operation, value: unknown): [status: number, response: ResponseKind] {
-  const [status, response] = Object.entries(operation.responses).find(([, { kind }]) => (kind === 'empty') === (value === undefined)) ?? [];
+  const [status, response] =
+    Object.entries(operation.responses).find(([, { kind }]) => (kind === 'empty') === (value === undefined)) ?? [];
   if (!response)
-    throw new Error(`the handler of ${operation.method} ${operation.path} returned ${value === undefined ? 'nothing' : 'a value'}`);
+    throw new Error(
+      `the handler of ${operation.method} ${operation.path} returned ${value === undefined ? 'nothing' : 'a value'}`,
+    );
   return [Number(status), response];
 }

@@ -3,17 +3,17 @@ import { pipeline } from 'node:stream/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context } from 'hono';
-import { systemClock, type Clock } from '../clock.ts';
+import { systemClock, type Clock } from '../process/clock.ts';
 
 /** The part of a request's context that an answer needs. */
 export type AnsweredContext = Pick<Context<{ Bindings: HttpBindings }>, 'env' | 'req'>;
 
-/** How often an open stream says that it is still there, so that nothing on the way takes its silence for its end. */
+/** Interval of comments on an open stream, in ms. Proxies would take a silent stream for a dead one. */
 const keepAliveMs = 15_000;
 
 /**
- * Answers with a stream of events, each of them one line of JSON, until there are no more or the caller hangs up. An event is taken
- * when the one before was handed to the connection: a caller that does not read leaves them where they are.
+ * Answers with a stream of events, one line of JSON each, until the events end or the caller hangs up. The next event
+ * is taken when the connection accepted the one before, so a slow caller leaves events in their source.
  */
 export async function sendEvents(
   context: AnsweredContext,
@@ -27,7 +27,7 @@ export async function sendEvents(
     'cache-control': 'no-store',
     'x-sse-content-type': 'application/json',
   });
-  // The caller knows from them that the stream is open.
+  // Headers tell the caller that the stream is open.
   outgoing.flushHeaders();
   if (context.req.method === 'HEAD') {
     outgoing.end();
@@ -38,7 +38,7 @@ export async function sendEvents(
     cancel = clock.after(keepAliveMs, keepAlive);
   };
   let cancel = clock.after(keepAliveMs, keepAlive);
-  // From Node 24 on, the pipeline to a caller who has hung up waits for the next event.
+  // From Node 24 on, the pipeline to a caller that hung up waits for the next event.
   outgoing.once('close', () => cancel());
   try {
     await pipeline(Readable.from(frames(events), { highWaterMark: 1 }), outgoing);

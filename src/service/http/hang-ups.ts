@@ -2,19 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { OperationError } from '../../contract/errors.ts';
 
-/** How long after an answer a reset of its connection says that nobody has read it, in milliseconds. */
+/** A reset within this time after an answer means that the caller didn't read it. In milliseconds. */
 const unreadMs = 5000;
 
-/** What listens on a connection whose last answer may not have been read yet. */
+/** Listeners of connections whose last answer may still be unread. */
 type Listeners = { end: () => void; close: (hadError: boolean) => void };
 
-/** Notices callers that are gone before they have their answers. */
+/** Notices callers that hang up before they have read their answer. */
 export class HangUps {
   readonly #unread = new WeakMap<Socket, Listeners>();
 
   /**
-   * A signal that aborts when the connection closes before the whole answer was handed to it, and when it is reset right after: so the
-   * caller's system refuses what comes for one that hung up while the answer was on its way.
+   * A signal that aborts if the connection closes before it accepted the whole answer, or if it is reset right after.
+   * The reset comes from the system of a caller that hung up while the answer was on its way.
    */
   signalOf(incoming: IncomingMessage, outgoing: ServerResponse): AbortSignal {
     const controller = new AbortController();
@@ -27,7 +27,8 @@ export class HangUps {
       socket.off('close', hungUp);
       const answeredAt = performance.now();
       const listeners: Listeners = {
-        // A reset that came after the caller's own end is told to writes only; one of no bytes is not seen by a caller that still reads.
+        // After the caller's own end, only a write notices a reset. A caller that still reads doesn't see a write of 0
+        // bytes.
         end: () => {
           if (socket.writable) socket.write('');
         },
@@ -35,7 +36,7 @@ export class HangUps {
           if (hadError && performance.now() - answeredAt < unreadMs) hungUp();
         },
       };
-      // Before the server's own listener, which ends the socket.
+      // This listener must run before the server's own, which ends the socket.
       socket.prependOnceListener('end', listeners.end);
       socket.once('close', listeners.close);
       this.#unread.set(socket, listeners);
@@ -43,7 +44,7 @@ export class HangUps {
     return controller.signal;
   }
 
-  /** Whoever asks again has read the answer before. */
+  /** A caller that sends the next request has read the answer before. */
   #wasRead(socket: Socket): void {
     const listeners = this.#unread.get(socket);
     if (!listeners) return;

@@ -2,20 +2,23 @@ import { filePart } from '../../contract/file-part.ts';
 import type { Multipart } from '../../contract/operation.ts';
 import { unwrapped, type Schema } from './unwrapped.ts';
 
-/** The keys that lead to a field: `files[0][file]`, `files[0].file` and `files.0.file` have `['files', '0', 'file']`. */
+/** The keys of a field's path: `['files', '0', 'file']` for `files[0][file]`, `files[0].file` and `files.0.file`. */
 export type FieldPath = readonly string[];
 
-/** Where a part's name leads among the fields of a body. */
+/** The path of a part's name in the body. */
 export function fieldPath(name: string, { schema, plain }: Multipart): FieldPath {
   const [first = '', rest = ''] = /^([^.[\]]*)(.*)$/s.exec(name)?.slice(1) ?? [];
   const keys = [
     first,
-    ...Array.from(rest.matchAll(/\[([^\]]*)\]|\.([^.[\]]*)|.+/gs), ([text, bracketed, dotted]) => bracketed ?? dotted ?? text),
+    ...Array.from(
+      rest.matchAll(/\[([^\]]*)\]|\.([^.[\]]*)|.+/gs),
+      ([text, bracketed, dotted]) => bracketed ?? dotted ?? text,
+    ),
   ];
   return plain !== undefined && keys.length === 1 && !Object.hasOwn(schema.shape, first) ? [plain, '0', first] : keys;
 }
 
-/** What a field may be: `undefined` when the body has no such field. */
+/** The schema of a field; `undefined` if the body has no such field. */
 export function fieldKind(path: FieldPath, body: Multipart): 'file' | 'text' | undefined {
   let schema: Schema | undefined = body.schema;
   for (const key of path) schema = schema && below(schema, key);
@@ -25,12 +28,13 @@ export function fieldKind(path: FieldPath, body: Multipart): 'file' | 'text' | u
   return unwrapped(schema) === filePart ? 'file' : 'text';
 }
 
-/** The value of a body: its fields, put together by their paths. The items of lists are in the order of their numbers. */
+/** Builds the body from its fields and their paths. List items are sorted by their numbers. */
 export function assembled(fields: Iterable<[FieldPath, unknown]>, { schema }: Multipart): unknown {
   const tree: Tree = new Map();
   for (const [path, value] of fields) {
     let node = tree;
-    for (const key of path.slice(0, -1)) node = (node.get(key) ?? node.set(key, new Map<string, unknown>()).get(key)) as Tree;
+    for (const key of path.slice(0, -1))
+      node = (node.get(key) ?? node.set(key, new Map<string, unknown>()).get(key)) as Tree;
     node.set(path.at(-1)!, value);
   }
   return grown(tree, schema);

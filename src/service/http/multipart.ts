@@ -8,15 +8,19 @@ import { invalidInput } from './error-answer.ts';
 import type { MultipartBody } from './handler.ts';
 import { assembled, fieldKind, fieldPath, type FieldPath } from './multipart-fields.ts';
 
-/** How many files may wait for their `store` before more of the body is read. */
+/** The service reads more of the body only while fewer files than this wait for `store`. */
 const mostWaiting = 16;
 
-/** All text fields together, in characters, and the number of all parts: they are held in memory. */
+/** Limits for the text fields together, in characters, and for the number of parts: they are held in memory. */
 const mostText = 8 * 1024 * 1024;
 const mostParts = 100_000;
 
-/** A multipart body that nothing was read of. Throws `unsupported_media_type` when the headers speak of another kind. */
-export function multipartBody(body: Multipart, bytes: Readable, { 'content-type': contentType = '' }: IncomingHttpHeaders): MultipartBody {
+/** An unread multipart body. Throws `unsupported_media_type` if the headers name another type. */
+export function multipartBody(
+  body: Multipart,
+  bytes: Readable,
+  { 'content-type': contentType = '' }: IncomingHttpHeaders,
+): MultipartBody {
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
     const given = contentType.split(';')[0]!.trim() || 'a body without a content type';
     throw new OperationError('unsupported_media_type', `the body must be multipart/form-data, not ${given}`);
@@ -24,17 +28,17 @@ export function multipartBody(body: Multipart, bytes: Readable, { 'content-type'
   return { receive: (store) => new Reception(body, contentType, store).receive(bytes) as never };
 }
 
-/** One multipart body being received. */
+/** A multipart body that is being received. */
 class Reception {
   readonly #body: Multipart;
   readonly #parser: BusboyInstance;
   readonly #store: (file: Readable) => Promise<unknown>;
   readonly #fields = new Map<string, [FieldPath, unknown]>();
-  /** They run one after another, as the files go to one disk. */
+  /** Files are stored one after another, because they go to one disk. */
   readonly #stores = new Set<Promise<void>>();
   readonly #open = new Set<Readable>();
   readonly #failure = new AbortController();
-  /** Reads more of the body, once few files wait. */
+  /** Reads more of the body when few files wait. */
   #goOn: (() => void) | undefined;
   #lastStore: Promise<void> = Promise.resolve();
   #textSize = 0;
@@ -71,7 +75,7 @@ class Reception {
         }
       },
       final(done) {
-        // It may finish before the last bytes, which are then of no account.
+        // `store` may finish before the last bytes, which then don't matter.
         if (isFinished) return done();
         parser.once('finish', () => done());
         parser.end();
@@ -79,7 +83,7 @@ class Reception {
     });
     try {
       if (bytes.destroyed) throw brokenOff(bytes.errored);
-      // Not a pipeline: the connection must outlive a body that is refused, since the answer goes through it.
+      // A pipeline would destroy the connection of a refused body, and the answer needs it.
       bytes.once('error', (error) => this.#fail(brokenOff(error)));
       bytes.pipe(sink);
       await finished(sink, { signal });
@@ -103,14 +107,18 @@ class Reception {
       })
         .on('file', (name, file) => this.#receiveFile(fieldPath(name, this.#body), file))
         .on('field', (name, text) => this.#receiveText(fieldPath(name, this.#body), text))
-        .on('partsLimit', () => this.#fail(new OperationError('payload_too_large', `the body has more than ${mostParts} parts`)))
+        .on('partsLimit', () =>
+          this.#fail(new OperationError('payload_too_large', `the body has more than ${mostParts} parts`)),
+        )
         .on('error', () => this.#fail(malformed()));
     } catch (error) {
-      throw new OperationError('bad_request', 'the Content-Type header must name the boundary of the parts', { cause: error });
+      throw new OperationError('bad_request', 'the Content-Type header must name the boundary of the parts', {
+        cause: error,
+      });
     }
   }
 
-  /** Looked at before a part is read: a file that nobody wants is not waited for. */
+  /** Runs before a part is read, so that an unwanted file isn't awaited. */
   #kindOf(name: string | undefined): 'file' | 'text' {
     const path = fieldPath(name ?? '', this.#body);
     const kind = fieldKind(path, this.#body);
@@ -120,7 +128,7 @@ class Reception {
 
   #receiveFile(path: FieldPath, file: Readable): void {
     this.#open.add(file);
-    // The parser tells of it too.
+    // The parser reports it too.
     file.on('error', () => {});
     const stored: Promise<void> = this.#storeAfter(this.#lastStore, path, file).finally(() => {
       this.#stores.delete(stored);

@@ -11,21 +11,26 @@ import { errorBody } from './error-answer.ts';
 import { foreignness } from './foreign-requests.ts';
 import { refuse } from './websockets.ts';
 
-/** How long a connection may stay unused: longer than clients keep theirs, so that none is closed under a request. */
+/**
+ * How long a connection may stay unused, in ms. Clients close theirs earlier, so no connection closes under a request.
+ */
 const keepAliveMs = 65_000;
 
-/** How long, in ms, a caller may send nothing of its request or take nothing of its answer. */
+/** How long a caller may pause while it sends its request or reads its answer. In ms. */
 const patienceMs = 60_000;
 
-/** How long, in ms, answers may take to be read once the service has ended. */
+/** The lowest rate of a body, in bytes per second, measured over each `patienceMs`. */
+const leastRate = 1024;
+
+/** How long callers may read their answers after the service has ended. In ms. */
 const drainMs = 500;
 
 /** An HTTP server on the loopback address. */
 export type HttpServer = {
   readonly url: string;
-  /** No connection is accepted from now on, and whoever asks over an open one is told that the service ends. */
+  /** Accepts no new connections, and answers requests on open ones with `unavailable`. */
   stop(): void;
-  /** Waits a moment for answers that are being read, and drops what is left. */
+  /** Waits a moment until answers are read, then closes all connections. */
   drain(): Promise<void>;
 };
 
@@ -33,9 +38,13 @@ export type HttpServer = {
 export async function listen(options: {
   fetch: Hono<{ Bindings: HttpBindings }>['fetch'];
   port: number;
+  /** Default: the loopback address. */
+  host?: string;
   /** Default: 60 s. */
   patienceMs?: number;
-  /** Learns of each request before it is answered, also of those that do not get to `fetch`. */
+  /** Default: 1024 bytes per second. */
+  leastRate?: number;
+  /** Called with each request before its answer, also if it doesn't reach `fetch`. */
   follow?: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }): Promise<HttpServer> {
@@ -48,7 +57,7 @@ export async function listen(options: {
     },
     {
       overrideGlobalObjects: false,
-      // It would close the connection after half a second, under the next request of who believes to have sent all.
+      // Node would close the connection after half a second, perhaps during the caller's next request.
       autoCleanupIncoming: false,
       errorHandler: () => errorAnswer('bad_request', 'the Host header or the path of the request is malformed'),
     },
@@ -67,6 +76,7 @@ export async function listen(options: {
     outgoing.setHeader('x-request-id', randomUUID());
     options.follow?.(incoming, outgoing);
     outgoing.once('finish', () => void dropRest(incoming, patience * 2));
+    dropIfSlow(incoming, patience, options.leastRate ?? leastRate);
     void respond(incoming, outgoing);
   });
   server.setTimeout(patience, (socket) => {
@@ -77,7 +87,13 @@ export async function listen(options: {
     const exchange = exchanges.get(socket as Socket);
     const isAnswering = exchange?.outgoing.headersSent === true && !exchange.outgoing.writableFinished;
     if (isAnswering || !socket.writable) socket.destroy();
-    else refuse(socket, 400, 'bad_request', 'this is not a valid HTTP request, its headers are too large, or it did not come in time');
+    else
+      refuse(
+        socket,
+        400,
+        'bad_request',
+        'this is not a valid HTTP request, its headers are too large, or it did not come in time',
+      );
   });
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
@@ -87,7 +103,7 @@ export async function listen(options: {
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(options.port, '127.0.0.1', resolve);
+    server.listen(options.port, options.host ?? '127.0.0.1', resolve);
   });
   const { port } = server.address() as AddressInfo;
   const closed = new Promise<void>((resolve) => void server.once('close', resolve));
@@ -102,13 +118,13 @@ export async function listen(options: {
       server.closeIdleConnections();
       await Promise.race([closed, sleep(drainMs, undefined, { ref: false })]);
       server.closeAllConnections();
-      // Whoever follows the answers learns of their end.
+      // Lets the followers of the answers notice their ends.
       await setImmediate();
     },
   };
 }
 
-/** A request that offers to go on in another protocol than WebSocket, in HTTP/2 as curl and Java do, is one like any other. */
+/** A request that offers another protocol than WebSocket, such as HTTP/2 by curl and Java, is an ordinary request. */
 class Incoming extends IncomingMessage {
   declare private isUpgrade: boolean;
 
@@ -116,7 +132,7 @@ class Incoming extends IncomingMessage {
     return this.isUpgrade && (this.method === 'CONNECT' || this.headers.upgrade?.toLowerCase() === 'websocket');
   }
 
-  /** Node's parser sets it, the base class in its constructor too. */
+  /** Node's parser sets it, and so does the constructor of the base class. */
   set upgrade(isUpgrade: boolean) {
     this.isUpgrade = isUpgrade;
   }
@@ -124,13 +140,27 @@ class Incoming extends IncomingMessage {
 
 type Exchange = { incoming: IncomingMessage; outgoing: ServerResponse };
 
-/** Whether a silent connection waits for the service: it has sent its whole request, and taken what there is of the answer. */
+/** Whether a silent connection waits for the service: its request is complete, and it has read the answer so far. */
 function isOurTurn(exchange: Exchange | undefined): boolean {
   if (!exchange?.incoming.complete || exchange.outgoing.writableFinished) return false;
   return exchange.outgoing.writableLength + exchange.incoming.socket.writableLength === 0;
 }
 
-/** Takes in what is still to come of a body that nobody reads any more: only then the connection can serve another request. */
+/** Ends a connection whose body comes too slowly. Doesn't count the time in which the service itself reads nothing. */
+function dropIfSlow(incoming: IncomingMessage, intervalMs: number, rate: number): void {
+  if (incoming.complete) return;
+  const { socket } = incoming;
+  let before = socket.bytesRead;
+  const timer = setInterval(() => {
+    const isBehind = socket.bytesRead - before < (rate * intervalMs) / 1000;
+    before = socket.bytesRead;
+    if (incoming.complete) clearInterval(timer);
+    else if (isBehind && !incoming.isPaused() && incoming.readableLength === 0) socket.destroy();
+  }, intervalMs).unref();
+  incoming.once('close', () => clearInterval(timer));
+}
+
+/** Reads and drops the rest of a body. Only then can the connection serve another request. */
 async function dropRest(incoming: IncomingMessage, deadlineMs: number): Promise<void> {
   incoming.resume();
   if (incoming.complete) return;

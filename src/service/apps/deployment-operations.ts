@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import {
+  deployment,
+  type Deployment,
+  type DeploymentEvent,
+  type deployments as operations,
+} from '../../contract/deployments.ts';
+import { invalidField } from '../../contract/errors.ts';
+import { answerOf } from '../database/answer-of.ts';
+import { appEvents } from './app-events.ts';
+import type { Apps } from './apps.ts';
+import { type DeploymentRecords, isTerminal } from './deployment-records.ts';
+import { Upload } from '../files/upload.ts';
+import type { Clock } from '../process/clock.ts';
+import type { HandlerTree } from '../http/handler.ts';
+import { type DeploymentRecord, deploymentsTable } from './deployments-table.ts';
+import type { ProjectStore } from '../organization/projects.ts';
+import { appVersionAnswer, namesOnly } from './app-operations.ts';
+
+const answer = answerOf(deployment, deploymentsTable);
+
+type Means = { apps: Apps; records: DeploymentRecords; projects: ProjectStore; clock: Clock };
+
+export function deploymentHandlers({ apps, records, projects, clock }: Means): HandlerTree<typeof operations> {
+  const { deployments } = apps;
+  return {
+    async create({ body, caller, signal }) {
+      const owner = { projectId: caller.projectId, createdBy: caller.apiKey.id };
+      const record = await deployments.create(owner, async (directory) => {
+        await using upload = await Upload.start(directory, signal);
+        const { file, version, force, env_vars, entrypoint_rel_path } = await body.receive((file) =>
+          upload.receive(file),
+        );
+        const checksum = await sha256(file);
+        const { extractZip } = await import('../files/extract-zip.ts');
+        await extractZip(upload, file, '/');
+        // The project may have been deleted while the archive arrived.
+        projects.refuseInactive(caller.projectId);
+        return { version, force, checksum, entrypoint: entrypoint_rel_path, envVars: env_vars };
+      });
+      return deploymentAnswer(record);
+    },
+
+    list({ query, caller }) {
+      const { app_name, app_version, ...rest } = query;
+      if (app_version !== undefined && app_name === undefined) throw invalidField('app_version', 'needs app_name');
+      const filter = {
+        ...rest,
+        projectId: caller.projectId,
+        ...(app_name !== undefined && { appName: app_name }),
+        ...(app_version !== undefined && { version: app_version }),
+      };
+      return records.list(filter, deploymentAnswer);
+    },
+
+    retrieve: ({ params, caller }) => deploymentAnswer(deployments.get(params.id, caller.projectId)),
+    delete: ({ params, caller }) => deployments.delete(params.id, caller.projectId),
+
+    follow({ params, query, caller, signal }): AsyncIterable<DeploymentEvent> {
+      const { id } = deployments.get(params.id, caller.projectId);
+      return appEvents({
+        logs: apps.logs,
+        source: { deploymentId: id },
+        since: query.since,
+        state: () => deploymentState(deployments.get(id, caller.projectId)),
+        clock,
+        signal,
+      });
+    },
+  };
+}
+
+/** The answer for a deployment. It contains the names of the variables, but not their values. */
+function deploymentAnswer(record: DeploymentRecord): Deployment {
+  return {
+    ...answer(record),
+    region: 'aws.us-east-1a',
+    entrypoint_rel_path: record.entrypoint,
+    env_vars: namesOnly(record.envVars),
+    source_type: 'file',
+    source_checksum: record.checksum,
+  };
+}
+
+function deploymentState(record: DeploymentRecord) {
+  const { status, statusReason } = record;
+  const message = statusReason === undefined ? status : `${status}: ${statusReason}`;
+  const state = { event: 'deployment_state' as const, message, deployment: deploymentAnswer(record) };
+  if (status !== 'running') return { events: [state], isTerminal: isTerminal(status) };
+  const { id, app_name, version, region, actions } = appVersionAnswer(record);
+  const summary = `${app_name} ${version}: ${actions.map(({ name }) => name).join(', ')}`;
+  const app = { event: 'app_version_summary' as const, message: summary, id, app_name, version, region, actions };
+  return { events: [app, state], isTerminal: false };
+}
+
+async function sha256(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash);
+  return hash.digest('hex');
+}

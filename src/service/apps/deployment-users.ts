@@ -1,0 +1,74 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Isolation } from '../chromium/isolation.ts';
+import type { Resident } from '../chromium/resident.ts';
+import { builtFile } from '../process/built-file.ts';
+import { copyTree } from '../process/copy-tree.ts';
+import type { AppPrograms } from './process/app-process.ts';
+
+/** The user and the directory of a deployment's processes. */
+export type DeploymentPlace = { directory: string; resident: Resident | undefined };
+
+/**
+ * Gives each deployment a user id of its own while the service runs. Its processes work on their own copy of the
+ * deployment's files, because they can't enter the data directory.
+ */
+export class DeploymentUsers {
+  readonly #isolation: Isolation;
+  readonly #places = new Map<string, Promise<DeploymentPlace>>();
+  #programs: Promise<AppPrograms> | undefined;
+
+  constructor(isolation: Isolation) {
+    this.#isolation = isolation;
+  }
+
+  /** `directory` has the files of the deployment. */
+  async place(deploymentId: string, directory: string): Promise<DeploymentPlace> {
+    const placing = this.#places.get(deploymentId) ?? this.#settle(deploymentId, directory);
+    this.#places.set(deploymentId, placing);
+    placing.catch(() => this.#places.delete(deploymentId));
+    return await placing;
+  }
+
+  /** Node and the runner, which the users can start. */
+  async programs(): Promise<AppPrograms> {
+    return await (this.#programs ??= this.#findPrograms());
+  }
+
+  async leave(deploymentId: string): Promise<void> {
+    const placing = this.#places.get(deploymentId);
+    this.#places.delete(deploymentId);
+    const place = await placing?.catch(() => undefined);
+    await place?.resident?.leave();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#places.keys(), (id) => this.leave(id)));
+  }
+
+  async #settle(deploymentId: string, directory: string): Promise<DeploymentPlace> {
+    const resident = await this.#isolation.settle(`deployment-${deploymentId}`);
+    if (!resident) return { directory, resident };
+    const own = path.join(resident.directory, 'files');
+    try {
+      await copyTree(directory, own);
+      await resident.own(own);
+    } catch (error) {
+      await resident.leave();
+      throw error;
+    }
+    return { directory: own, resident };
+  }
+
+  async #findPrograms(): Promise<AppPrograms> {
+    const { execPath } = process;
+    const built = builtFile('apps/process/runner.js');
+    const root = builtFile('../..');
+    const node = await this.#isolation.program(execPath, execPath);
+    const runner = await this.#isolation.program(built, root);
+    // Without the package's package.json, Node would not load the copy as a module.
+    if (runner !== built)
+      await writeFile(path.join(runner, path.relative(built, root), 'package.json'), '{"type":"module"}');
+    return { node, runner };
+  }
+}

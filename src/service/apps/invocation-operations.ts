@@ -1,0 +1,113 @@
+import { OperationError } from '../../contract/errors.ts';
+import { invocation, type InvocationEvent, type invocations as operations } from '../../contract/invocations.ts';
+import { sinceMicroseconds } from '../../contract/since.ts';
+import { answerOf } from '../database/answer-of.ts';
+import { appEvents } from './app-events.ts';
+import type { Apps } from './apps.ts';
+import { type InvocationRecord, invocationsTable } from './invocations-table.ts';
+import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Session } from '../sessions/session.ts';
+import type { Clock } from '../process/clock.ts';
+import { WithStatus, type HandlerTree } from '../http/handler.ts';
+import type { InvocationRecords } from './invocation-records.ts';
+import { browserAnswer } from '../sessions/browser-answer.ts';
+
+const invocationAnswer = answerOf(invocation, invocationsTable);
+
+type Means = { apps: Apps; records: InvocationRecords; sessions: HeldSessions; clock: Clock };
+
+/** The longest time that a call waits for its invocation, and the invocation's timeout, in seconds. */
+const syncTimeoutSeconds = 100;
+
+export function invocationHandlers({ apps, records, sessions, clock }: Means): HandlerTree<typeof operations> {
+  const { deployments, invocations } = apps;
+  return {
+    async create({ body, caller, signal }) {
+      const deployment = deployments.version(caller.projectId, body.app_name, body.version);
+      const invoked = invocations.invoke(deployment, {
+        actionName: body.action_name,
+        payload: body.payload,
+        timeoutSeconds: body.async ? body.async_timeout_seconds : syncTimeoutSeconds,
+        createdBy: caller.apiKey.id,
+      });
+      const { id } = invoked;
+      if (body.async) return new WithStatus(202, invocationAnswer(invoked));
+      // The result would be lost, and many clients call again.
+      const hungUp = { status: 'failed', statusReason: 'its caller hung up before the end' } as const;
+      const end = () => void invocations.end(id, hungUp).catch(() => {});
+      if (signal.aborted) end();
+      signal.addEventListener('abort', end);
+      await invocations.ended(id);
+      signal.removeEventListener('abort', end);
+      const { payload: _, ...answer } = invocationAnswer(invocations.get(id, caller.projectId));
+      return answer;
+    },
+
+    list({ query, caller }) {
+      const since = query.since === undefined ? undefined : sinceMicroseconds(query.since, clock.now());
+      const filter = {
+        projectId: caller.projectId,
+        limit: query.limit,
+        offset: query.offset,
+        appName: query.app_name,
+        version: query.version,
+        actionName: query.action_name,
+        deploymentId: query.deployment_id,
+        status: query.status,
+        startedSince: since === undefined ? undefined : Math.ceil(since / 1000),
+        query: query.query,
+      };
+      return records.list(filter, invocationAnswer);
+    },
+
+    retrieve: ({ params, caller }) => invocationAnswer(invocations.get(params.id, caller.projectId)),
+
+    async update({ params, body, caller }) {
+      const { id } = invocations.get(params.id, caller.projectId);
+      const statusReason =
+        body.status === 'failed' ? 'it was cancelled' : 'it was set to succeeded before it had ended';
+      const isEnded = await invocations.end(id, { status: body.status, output: body.output, statusReason });
+      const found = invocations.get(id, caller.projectId);
+      if (!isEnded) throw new OperationError('bad_request', `the invocation ${id} has ${found.status} already`);
+      return invocationAnswer(found);
+    },
+
+    async deleteBrowsers({ params, caller }) {
+      const { id } = invocations.get(params.id, caller.projectId);
+      await Promise.all(browsersOf(sessions.in(caller.projectId), id).map((session) => session.end()));
+    },
+
+    listBrowsers({ params, caller, host }) {
+      const { id } = invocations.get(params.id, caller.projectId);
+      return {
+        browsers: browsersOf(sessions.in(caller.projectId), id).map((session) =>
+          browserAnswer(session, { host, caller }, clock),
+        ),
+      };
+    },
+
+    follow({ params, query, caller, signal }): AsyncIterable<InvocationEvent> {
+      const { id, deploymentId } = invocations.get(params.id, caller.projectId);
+      return appEvents({
+        logs: apps.logs,
+        source: { deploymentId, invocationId: id },
+        since: query.since,
+        state: () => invocationState(invocations.get(id, caller.projectId)),
+        clock,
+        signal,
+      });
+    },
+  };
+}
+
+/** The running sessions that were started with the id of an invocation. */
+function browsersOf(sessions: { list(): Session[] }, invocationId: string): Session[] {
+  return sessions.list().filter((session) => session.alive && session.invocationId === invocationId);
+}
+
+function invocationState(record: InvocationRecord) {
+  const { status, statusReason } = record;
+  const message = statusReason === undefined ? status : `${status}: ${statusReason}`;
+  const state = { event: 'invocation_state' as const, message, invocation: invocationAnswer(record) };
+  return { events: [state], isTerminal: status === 'succeeded' || status === 'failed' };
+}

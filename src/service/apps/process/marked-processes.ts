@@ -1,0 +1,81 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+
+/**
+ * The environment variable that marks the processes of an application. Children inherit it, even if they leave the
+ * process group.
+ */
+export const markVariable = 'PLAYWRIGHT_POOL_PROCESS';
+
+/**
+ * A process with its mark; the mark is empty while it can't be read. `memory` is the memory that it doesn't share, in
+ * bytes.
+ */
+export type MarkedProcess = { pid: number; mark: string; memory: number };
+
+/** Finds processes by their marks. Works on Linux only, and finds none elsewhere. */
+export class MarkedProcesses {
+  /** Processes without a mark never get one, so they aren't read again. */
+  #unmarked = new Set<string>();
+
+  list(): MarkedProcess[] {
+    const pids = processIds();
+    this.#unmarked = new Set(pids.filter((pid) => this.#unmarked.has(pid)));
+    return pids.flatMap((pid) => {
+      if (this.#unmarked.has(pid)) return [];
+      const mark = markOf(pid);
+      if (mark !== undefined) return [{ pid: Number(pid), mark, memory: memoryOf(pid) }];
+      this.#unmarked.add(pid);
+      return [];
+    });
+  }
+}
+
+/**
+ * Kills every process whose mark has this beginning, and the processes that they start meanwhile, unless those start
+ * faster than they are killed.
+ */
+export function killMarked(beginning: string, processes = new MarkedProcesses()): void {
+  for (let round = 0; round < 10; round += 1) {
+    const found = processes
+      .list()
+      .filter(({ pid, mark }) => (mark === '' || mark.startsWith(beginning)) && pid !== process.pid);
+    if (found.length === 0) return;
+    for (const { pid, mark } of found) {
+      if (mark === '') continue;
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It has ended.
+      }
+    }
+  }
+}
+
+function processIds(): string[] {
+  if (process.platform !== 'linux') return [];
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+}
+
+function markOf(pid: string): string | undefined {
+  const prefix = `${markVariable}=`;
+  const environment = read(`/proc/${pid}/environ`);
+  // The environment is empty during exec, in kernel threads, and in processes that have ended.
+  if (environment === '' && existsSync(`/proc/${pid}/exe`)) return '';
+  return environment
+    ?.split('\0')
+    .find((entry) => entry.startsWith(prefix))
+    ?.slice(prefix.length);
+}
+
+function memoryOf(pid: string): number {
+  return Number(/^RssAnon:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1] ?? 0) * 1024;
+}
+
+/** Processes that have ended, or belong to another user, can't be read. */
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return undefined;
+  }
+}

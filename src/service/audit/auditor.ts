@@ -1,0 +1,117 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { HttpBindings } from '@hono/node-server';
+import type { Context } from 'hono';
+import { matchedRoutes } from 'hono/route';
+import type { ExportedAuditLog } from '../../contract/audit-logs.ts';
+import { operationsOf, type OperationTree } from '../../contract/operation.ts';
+import type { Clock } from '../process/clock.ts';
+import type { ApiKeyIdentity } from '../http/handler.ts';
+
+/** Takes the records of requests. */
+export type AuditTrail = { add(record: ExportedAuditLog & { service: string }): void };
+
+type AuditedContext = Context<{ Bindings: HttpBindings; Variables: { apiKey: ApiKeyIdentity } }>;
+
+/** The longest texts, in characters. Anybody can send requests without a key, so their records are short. */
+const longest = { path: 2048, domain: 255, userAgent: 512 };
+const longestWithoutKey = { path: 200, domain: 64, userAgent: 64 };
+const redacted = '[redacted]';
+/** Secrets, and the words of searches: with them, each search would find the searches before it. */
+const neverKept = /token|cursor|jwt|secret|password|key|^search/i;
+
+/** Records each request once it is over: answered, or given up by its caller. */
+export class Auditor {
+  readonly #trail: AuditTrail;
+  readonly #clock: Clock;
+  /** The names of the operations' query parameters, by method and route. */
+  readonly #queryNames: Map<string, Set<string>>;
+  readonly #contexts = new WeakMap<object, AuditedContext>();
+
+  constructor(options: { contract: OperationTree; trail: AuditTrail; clock: Clock }) {
+    this.#trail = options.trail;
+    this.#clock = options.clock;
+    const operations = Array.from(operationsOf(options.contract), ([, operation]) => operation);
+    this.#queryNames = new Map(
+      operations.map(
+        ({ method, path, query }) => [`${method} ${path}`, new Set(Object.keys(query?.shape ?? {}))] as const,
+      ),
+    );
+  }
+
+  /** Notes the caller and the route of a request. A request that is refused before routing has neither. */
+  meet(context: AuditedContext): void {
+    this.#contexts.set(context.env.outgoing, context);
+  }
+
+  /** Waits for the end of a request, and records it. */
+  follow(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const { method = '', url = '', headers, socket } = incoming;
+    const receivedAt = this.#clock.now();
+    // A closed socket has no address.
+    const clientIp = socket.remoteAddress?.replace(/^::ffff:/, '') ?? '';
+    outgoing.once('close', () => {
+      const context = this.#contexts.get(outgoing);
+      const route = context ? routeOf(context) : '';
+      const apiKey = context?.get('apiKey');
+      const withoutTokens = tokenRedaction(headers.authorization);
+      const most = apiKey ? longest : longestWithoutKey;
+      this.#trail.add({
+        event_id: String(outgoing.getHeader('x-request-id')),
+        service: route.startsWith('/browser/') ? 'pages' : 'api',
+        timestamp: new Date(receivedAt).toISOString(),
+        auth_strategy: apiKey ? 'api_key' : '',
+        user_id: apiKey?.id ?? '',
+        email: apiKey?.email ?? '',
+        status: isUndelivered(outgoing) ? 499 : outgoing.statusCode,
+        method,
+        path: withoutTokens(recordedPath(url, this.#queryNames.get(`${method} ${route}`))).slice(0, most.path),
+        route,
+        domain: withoutTokens(headers.host ?? '').slice(0, most.domain),
+        duration_ms: Math.max(0, this.#clock.now() - receivedAt),
+        client_ip: clientIp,
+        user_agent: withoutTokens(headers['user-agent'] ?? '').slice(0, most.userAgent),
+      });
+    });
+  }
+}
+
+/** Whether the caller hung up before the answer was sent. A stream that it left counts as answered. */
+function isUndelivered({ headersSent, writableEnded, writableFinished }: ServerResponse): boolean {
+  return !headersSent || (writableEnded && !writableFinished);
+}
+
+/** The path that matched, with its parameters in braces; empty if none matched. */
+function routeOf(context: AuditedContext): string {
+  const path = matchedRoutes(context).findLast((route) => !route.path.endsWith('*'))?.path ?? '';
+  return path.replaceAll(/:(\w+)/g, '{$1}');
+}
+
+/**
+ * The URL's path and query. Keeps only the values of parameters that the operation knows, because others may be
+ * secrets.
+ */
+function recordedPath(url: string, names: Set<string> | undefined): string {
+  const start = url.indexOf('?');
+  if (start === -1) return url;
+  const pairs = url
+    .slice(start + 1)
+    .split('&')
+    .map((pair) => {
+      const [name = ''] = pair.split('=', 1);
+      const isKept = names?.has(/^\w*/.exec(name)![0]) && !neverKept.test(name);
+      if (isKept || pair === '') return pair;
+      return pair.includes('=') ? `${name}=${redacted}` : redacted;
+    });
+  return `${url.slice(0, start)}?${pairs.join('&')}`;
+}
+
+/** Removes API keys from a text: the key of the request, and every text with the form of a key. */
+function tokenRedaction(authorization: string | undefined): (text: string) => string {
+  const [, token] = /^\w+ +(.+)$/.exec(authorization ?? '') ?? [];
+  return (text) => {
+    const others = text.replaceAll(/\b(?:pwp|sk)_[\w.-]{16,}/g, redacted);
+    return token === undefined || token.length < 8
+      ? others
+      : others.replaceAll(token, redacted).replaceAll(encodeURIComponent(token), redacted);
+  };
+}

@@ -1,0 +1,175 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { setPriority } from 'node:os';
+import { Readable, Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OperationError } from '../../contract/errors.ts';
+import { withUtf8 } from './locale.ts';
+import { passedOn } from '../process/passed-on.ts';
+import { killGroup } from '../process/process-group.ts';
+import { CdpConnection } from './cdp-connection.ts';
+import type { Environment } from './find-chromium.ts';
+import type { ProxyAccess } from './proxy-connection.ts';
+import type { Resident } from './resident.ts';
+import { chromiumSwitches } from './switches.ts';
+import { WaysOut } from './ways-out.ts';
+
+/**
+ * Options of the service: the path of Chromium, whether it runs in its sandbox, and whether pages are kept from the
+ * service's machine.
+ */
+export type ChromiumSettings = { executable?: string; sandbox?: boolean; blockLoopback?: boolean };
+
+/** A running Chromium. */
+export type Chromium = {
+  /** Whether it reaches nothing of this machine. */
+  blocksLoopback?: boolean | undefined;
+  /** Its hops to the network. */
+  waysOut: WaysOut;
+  /** The leader of Chromium's process group. On Linux often a script that started Chromium. */
+  pid: number;
+  /** The service's connection, which clients share. */
+  cdp: CdpConnection;
+  /** Resolves when the process has ended, with the exit code unless it was killed. Never rejects. */
+  exited: Promise<number | undefined>;
+  /** Closes Chromium, so that it saves its profile, and waits for its end. Kills it after the timeout. */
+  close(timeoutMs: number): Promise<void>;
+  /** Kills all of Chromium's processes and waits for their end. */
+  kill(): Promise<void>;
+};
+
+export type LaunchOptions = {
+  executable: string;
+  userDataDirectory: string;
+  headless: boolean;
+  /** Default: off for root, else on. */
+  sandbox?: boolean | undefined;
+  /** The user under which it runs, if not that of the service. */
+  resident?: Resident | undefined;
+  viewport: { width: number; height: number };
+  /** For all addresses that aren't on this machine. */
+  proxy?: ProxyAccess | undefined;
+  /** Keeps pages from programs on this machine. */
+  blockLoopback?: boolean | undefined;
+  /** Lets the default context use a tunnel. All of its requests pass through the service then. */
+  tunnel?: boolean | undefined;
+  environment: Environment;
+  /** Switches that a caller added; see `checkExtraSwitches`. */
+  extraSwitches?: readonly string[] | undefined;
+  /** As of `nice`. Default: 0. */
+  niceness?: number;
+  signal?: AbortSignal;
+};
+
+const launchTimeoutMs = 30_000;
+
+/** Starts a Chromium without a page. Throws `unavailable` if it doesn't start, and the signal's reason. */
+export async function launchChromium(options: LaunchOptions): Promise<Chromium> {
+  const { executable, headless, viewport, signal, resident } = options;
+  signal?.throwIfAborted();
+  const environment = passedOn((await resident?.environment(options.environment)) ?? options.environment);
+  const { proxy, blockLoopback, tunnel } = options;
+  const waysOut = new WaysOut({ proxy, blockLoopback, tunnel, user: resident?.user });
+  const switches = [
+    ...chromiumSwitches({
+      headless,
+      sandbox: options.sandbox ?? process.getuid?.() !== 0,
+      extra: options.extraSwitches,
+    }),
+    `--window-size=${viewport.width},${viewport.height}`,
+    `--user-data-dir=${options.userDataDirectory}`,
+    ...(await waysOut.switches()),
+    // Only the service can speak CDP over the pipe. Chromium ends when the pipe closes, so also when the service is
+    // killed.
+    '--remote-debugging-pipe',
+  ];
+  const child = spawn(executable, switches, {
+    detached: process.platform !== 'win32',
+    env: withUtf8(environment),
+    ...(resident && { ...resident.user, cwd: resident.home }),
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
+  });
+  waysOut.admit(child.pid);
+  const exited = ended(child).finally(() => waysOut.close());
+  const kill = async () => {
+    if (child.exitCode === null && child.signalCode === null) killGroup(child);
+    await exited;
+  };
+  try {
+    // At once, so that all of its processes inherit it.
+    if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
+    const [, , , output, input] = child.stdio;
+    if (!(output instanceof Writable) || !(input instanceof Readable))
+      throw new Error('a child process was started without its pipes');
+    const cdp = new CdpConnection(input, output);
+    await untilReady(child, cdp, executable, signal);
+    if (child.pid === undefined) throw new Error('a running process has no id');
+    const close = async (timeoutMs: number) => {
+      const timer = setTimeout(() => void kill(), timeoutMs);
+      cdp.send('Browser.close', {}, { timeoutMs }).catch(() => {});
+      await exited;
+      clearTimeout(timer);
+    };
+    return { blocksLoopback: blockLoopback, waysOut, pid: child.pid, cdp, exited, close, kill };
+  } catch (error) {
+    await kill();
+    throw error;
+  }
+}
+
+/** Waits for the first answer. Chromium writes on its standard error why it doesn't start. */
+async function untilReady(
+  child: ChildProcess,
+  cdp: CdpConnection,
+  executable: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  let output = '';
+  const isReady = new AbortController();
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    if (!isReady.signal.aborted) output = (output + text).slice(-16_384);
+  });
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(`could not be started: ${error.message}`));
+    child.once('close', (code, killedBy) => resolve(`ended with ${killedBy ?? `code ${code}`} before it was ready`));
+  });
+  const problem = await Promise.race([
+    ended,
+    cdp.send('Browser.getVersion', {}, { timeoutMs: launchTimeoutMs, ...(signal && { signal }) }).then(
+      () => undefined,
+      async () => {
+        signal?.throwIfAborted();
+        if (!cdp.isClosed) return `was not ready within ${launchTimeoutMs / 1000} s`;
+        return await Promise.race([ended, sleep(1000, 'closed its debugging pipe', { ref: false })]);
+      },
+    ),
+  ]);
+  if (problem !== undefined)
+    throw new OperationError('unavailable', `Chromium (${executable}) ${problem}${advice(output)}`);
+  isReady.abort();
+}
+
+function advice(output: string): string {
+  const lines = output.split('\n').filter((line) => line.trim() !== '');
+  const known = [
+    [
+      /error while loading shared libraries/,
+      'install the missing libraries with `npx playwright install-deps chromium`',
+    ],
+    [
+      /no usable sandbox|running as root without --no-sandbox/i,
+      "its sandbox doesn't work on this machine: start the service with `sandbox: false`",
+    ],
+    [/missing x server|\$DISPLAY|cannot open display/i, 'there is no display: request a headless browser'],
+  ] as const;
+  const hint = known.find(([pattern]) => pattern.test(output))?.[1] ?? 'run it in a terminal to see the reason';
+  return `; ${hint}${lines.length > 0 ? `. Its last words:\n${lines.slice(-5).join('\n')}` : ''}`;
+}
+
+async function ended(child: ChildProcess): Promise<number | undefined> {
+  child.on('error', () => {});
+  if (child.pid === undefined) return undefined;
+  await new Promise((resolve) => child.once('exit', resolve));
+  // The rest of its process group.
+  killGroup(child);
+  return child.exitCode ?? undefined;
+}

@@ -1,0 +1,174 @@
+import { access, constants, readdir, readFile, stat } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { OperationError } from '../../contract/errors.ts';
+
+/** Environment variables with the paths of programs and the display. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Returns the path of a Chromium: `executable` if given, else the build that the installed Playwright names, else
+ * another build in Playwright's cache, else the system's. Prefers chrome-headless-shell for headless browsers: it opens
+ * a page in a third of the time. `warn` gets a text if the build is another one than Playwright names. Throws
+ * `no_chromium` if there is none.
+ */
+export async function findChromium(
+  headless: boolean,
+  executable: string | undefined,
+  environment: Environment,
+  warn: (text: string) => void = () => {},
+): Promise<string> {
+  if (executable !== undefined) {
+    const found = await firstExecutable([path.resolve(executable), ...inPath([executable], environment)]);
+    if (found !== undefined) return found;
+    throw new OperationError(
+      'no_chromium',
+      `the Chromium executable ${executable} does not exist or cannot be run; correct its path`,
+    );
+  }
+  const kinds = headless ? [headlessShell, chromium] : [chromium];
+  for (const kind of kinds) {
+    const found =
+      (await installedByPlaywright(kind, environment, warn)) ?? (await firstExecutable(inSystem(kind, environment)));
+    if (found !== undefined) return found;
+  }
+  const name = headless ? 'chromium-headless-shell' : 'chromium';
+  throw new OperationError(
+    'no_chromium',
+    `no Chromium was found on this machine; install one with \`npx playwright install --with-deps ${name}\`, or set PLAYWRIGHT_POOL_CHROMIUM to its path`,
+  );
+}
+
+/** Whether a browser with a window can be started here. */
+export function hasDisplay(environment: Environment): boolean {
+  return process.platform !== 'linux' || Boolean(environment['DISPLAY'] ?? environment['WAYLAND_DISPLAY']);
+}
+
+/**
+ * A kind of Chromium: Playwright's name for it, its file names there, its commands in PATH, and its fixed paths on each
+ * platform.
+ */
+type Kind = { name: string; files: string[]; commands: string[]; places: Partial<Record<NodeJS.Platform, string[]>> };
+
+const headlessShell: Kind = {
+  name: 'chromium-headless-shell',
+  files: ['chrome-headless-shell', 'headless_shell', 'chrome-headless-shell.exe', 'headless_shell.exe'],
+  commands: ['chromium-headless-shell', 'chrome-headless-shell'],
+  places: {},
+};
+
+const chromium: Kind = {
+  name: 'chromium',
+  files: [
+    'chrome',
+    'chrome.exe',
+    'Google Chrome for Testing.app/Contents/MacOS/Google Chrome for Testing',
+    'Chromium.app/Contents/MacOS/Chromium',
+  ],
+  commands: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
+  places: {
+    linux: ['/opt/google/chrome/chrome'],
+    darwin: [
+      '/Applications/Chromium.app/Contents/MacOS/Chromium',
+      '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+    ],
+    win32: ['Chromium/Application/chrome.exe', 'Google/Chrome/Application/chrome.exe'],
+  },
+};
+
+async function installedByPlaywright(
+  kind: Kind,
+  environment: Environment,
+  warn: (text: string) => void,
+): Promise<string | undefined> {
+  const directory = playwrightDirectory(environment);
+  const prefix = `${kind.name.replaceAll('-', '_')}-`;
+  const named = await namedBuild(kind.name);
+  const builds = (await entries(directory))
+    .map((name) => ({ name, revision: Number(name.slice(prefix.length)) }))
+    .filter(({ name, revision }) => name.startsWith(prefix) && Number.isInteger(revision))
+    .sort(
+      (a, b) =>
+        Number(b.revision === named?.revision) - Number(a.revision === named?.revision) || b.revision - a.revision,
+    );
+  for (const { name, revision } of builds) {
+    const build = path.join(directory, name);
+    const platforms = await entries(build);
+    // Playwright writes this mark when the download is complete.
+    if (!platforms.includes('INSTALLATION_COMPLETE')) continue;
+    const found = await firstExecutable(
+      platforms.flatMap((platform) => kind.files.map((file) => path.join(build, platform, file))),
+    );
+    if (found === undefined) continue;
+    if (named && revision !== named.revision) {
+      const missing = `Playwright ${named.version} names build ${named.revision} of ${kind.name}, which is not installed`;
+      warn(`${missing}; using build ${revision}. Run npx playwright install ${kind.name}`);
+    }
+    return found;
+  }
+  return undefined;
+}
+
+/** Returns the build of a browser that the installed Playwright was made for; `undefined` if there is no Playwright. */
+async function namedBuild(name: string): Promise<{ revision: number; version: string } | undefined> {
+  try {
+    // Package managers may hide the dependencies of a dependency, so each is resolved from the one before.
+    let manifest = import.meta.url;
+    for (const step of ['@playwright/test', 'playwright', 'playwright-core']) {
+      manifest = createRequire(manifest).resolve(`${step}/package.json`);
+    }
+    const { version } = JSON.parse(await readFile(manifest, 'utf8')) as { version: string };
+    const list = await readFile(path.join(path.dirname(manifest), 'browsers.json'), 'utf8');
+    const { browsers } = JSON.parse(list) as { browsers: { name: string; revision: string }[] };
+    const browser = browsers.find((browser) => browser.name === name);
+    return browser && { revision: Number(browser.revision), version };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The directory of the programs that Playwright installs. */
+export function playwrightDirectory(environment: Environment): string {
+  const { PLAYWRIGHT_BROWSERS_PATH: chosen, XDG_CACHE_HOME, LOCALAPPDATA } = environment;
+  if (chosen !== undefined && chosen !== '' && chosen !== '0') return path.resolve(chosen);
+  const home = homedir();
+  if (process.platform === 'darwin') return path.join(home, 'Library', 'Caches', 'ms-playwright');
+  if (process.platform === 'win32')
+    return path.join(LOCALAPPDATA ?? path.join(home, 'AppData', 'Local'), 'ms-playwright');
+  return path.join(XDG_CACHE_HOME ?? path.join(home, '.cache'), 'ms-playwright');
+}
+
+function inSystem(kind: Kind, environment: Environment): string[] {
+  const places = kind.places[process.platform] ?? [];
+  if (process.platform !== 'win32') return [...inPath(kind.commands, environment), ...places];
+  const roots = [environment['LOCALAPPDATA'], environment['PROGRAMFILES'], environment['PROGRAMFILES(X86)']];
+  return roots.flatMap((root) => (root === undefined ? [] : places.map((place) => path.join(root, place))));
+}
+
+function inPath(commands: string[], environment: Environment): string[] {
+  const directories = (environment['PATH'] ?? '')
+    .split(path.delimiter)
+    .filter((directory) => path.isAbsolute(directory));
+  return commands.flatMap((command) => directories.map((directory) => path.join(directory, command)));
+}
+
+async function firstExecutable(files: string[]): Promise<string | undefined> {
+  for (const file of files) {
+    try {
+      await access(file, constants.X_OK);
+      if ((await stat(file)).isFile()) return file;
+    } catch {
+      // Not this one.
+    }
+  }
+  return undefined;
+}
+
+async function entries(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch {
+    return [];
+  }
+}

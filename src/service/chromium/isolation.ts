@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { chmod, chown, mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { OperationError } from '../../contract/errors.ts';
+import { isReachable, linkTree } from '../process/reachable.ts';
+import type { SystemUsers } from '../process/system-users.ts';
+import { launchChromium, type Chromium, type LaunchOptions } from './chromium.ts';
+import { playwrightDirectory, type Environment } from './find-chromium.ts';
+import { Resident } from './resident.ts';
+
+/**
+ * If the service may change users: gives each Chromium a user id of its own, and directories that no other user can
+ * enter.
+ */
+export class Isolation {
+  readonly #users: SystemUsers | undefined;
+  readonly #directory: string;
+  #hasSandbox = true;
+
+  /** `directory` contains the users' directories. Without `users`, each Chromium runs as the service's user. */
+  constructor(users: SystemUsers | undefined, directory: string) {
+    this.#users = users;
+    this.#directory = directory;
+  }
+
+  /**
+   * Takes a user and makes its directory: in the sessions' directory, unless `directory` is a path. The user can enter
+   * the directory, and owns only a home and a place for temporary files in it.
+   */
+  async settle(directory: string): Promise<Resident | undefined> {
+    if (!this.#users) return undefined;
+    directory = path.resolve(this.#directory, directory);
+    const user = await this.#users.take(directory);
+    const resident = new Resident(this.#users, user, directory);
+    try {
+      await mkdir(directory, { recursive: true });
+      await chown(directory, 0, user.gid);
+      await chmod(directory, 0o710);
+      for (const place of [resident.home, resident.temporary]) {
+        await mkdir(place, { mode: 0o700 });
+        await resident.own(place);
+      }
+      return resident;
+    } catch (error) {
+      await resident.leave();
+      throw error;
+    }
+  }
+
+  /**
+   * Like `launchChromium`, for a user. If the system forbids sandboxes, as Docker's default profile does, Chromium
+   * starts without one unless the options ask for it. The user id still protects the service.
+   */
+  async launch(options: LaunchOptions): Promise<Chromium> {
+    if (!options.resident) return await launchChromium(options);
+    await options.resident.own(options.userDataDirectory);
+    const executable = await this.#chromium(options.executable, options.environment);
+    try {
+      return await launchChromium({ ...options, executable, sandbox: options.sandbox ?? this.#hasSandbox });
+    } catch (error) {
+      if (options.sandbox !== undefined || !this.#hasSandbox || !/no usable sandbox/i.test(String(error))) throw error;
+      this.#hasSandbox = false;
+      console.error(
+        "Chromium runs without its sandbox: this system doesn't let it make user namespaces. Allow them, for example by a seccomp profile.",
+      );
+      return await launchChromium({ ...options, executable, sandbox: false });
+    }
+  }
+
+  /**
+   * The path of a program that every user can start. If only root can enter its directory, `root`, which holds all its
+   * files, is linked to the sessions' directory.
+   */
+  async program(file: string, root: string): Promise<string> {
+    if (!this.#users || (await isReachable(file))) return file;
+    const hash = createHash('sha256').update(root).digest('hex').slice(0, 16);
+    const linked = path.join(this.#directory, `program-${hash}`);
+    await linkTree(root, linked);
+    return path.join(linked, path.relative(root, file));
+  }
+
+  async #chromium(executable: string, environment: Environment): Promise<string> {
+    const build = path.dirname(executable);
+    if (build.startsWith(playwrightDirectory(environment) + path.sep) || (await isReachable(executable)))
+      return await this.program(executable, build);
+    const problem = `only root can enter the directory of ${executable}, and sessions have users of their own`;
+    throw new OperationError(
+      'unavailable',
+      `${problem}: move Chromium, for example to /opt, or pass --session-uids off`,
+    );
+  }
+}

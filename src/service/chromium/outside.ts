@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { lookup } from 'node:dns/promises';
+import { BlockList, connect, isIP, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+const connectTimeoutMs = 30_000;
+
+/** A page asked for the service's own machine. */
+export class BlockedError extends Error {
+  override name = 'BlockedError';
+}
+
+/** An address, as `connect` and `request` take it. */
+export type Address = { host: string; family?: 4 | 6 };
+
+/**
+ * Returns an address of a host that isn't on this machine. A connection must use this address and not look up the name
+ * again: its answer may change meanwhile. Throws `BlockedError` if any address of the host is on this machine, and if
+ * there is none.
+ */
+export async function outside(hostname: string): Promise<Address> {
+  const addresses = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true });
+  const own = ownAddresses();
+  if (addresses.some(({ address, family }) => own.check(address, family === 6 ? 'ipv6' : 'ipv4')))
+    throw new BlockedError(`${hostname} is the machine of the service, which pages may not reach (--block-loopback)`);
+  const [{ address, family } = { address: '', family: 0 }] = addresses;
+  return { host: address, family: family === 6 ? 6 : 4 };
+}
+
+/** Opens a connection. Rejects when there is none within 30 s, and when the signal aborts. */
+export async function connected({ host, family }: Address, port: number, signal: AbortSignal): Promise<Socket> {
+  const socket = connect({ host, family, port });
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]) });
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+/** Whether a pattern of a proxy's list names the host. `*.` or `.` at the beginning stands for all subdomains. */
+export function matchesHost(pattern: string, hostname: string): boolean {
+  const [wanted, host] = [pattern.toLowerCase().replace(/^\*/, ''), hostname.toLowerCase()];
+  return wanted.startsWith('.') ? host.endsWith(wanted) : host === wanted;
+}
+
+/** All addresses that lead to this machine. They change while it runs. */
+function ownAddresses(): BlockList {
+  const list = new BlockList();
+  list.addSubnet('127.0.0.0', 8, 'ipv4');
+  list.addSubnet('0.0.0.0', 8, 'ipv4');
+  list.addAddress('::', 'ipv6');
+  list.addAddress('::1', 'ipv6');
+  for (const { address } of Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []))
+    list.addAddress(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  return list;
+}

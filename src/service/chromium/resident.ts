@@ -1,0 +1,53 @@
+import { chown, copyFile } from 'node:fs/promises';
+import path from 'node:path';
+import { removeTree } from '../process/remove-tree.ts';
+import { chownTree, type SystemUser, type SystemUsers } from '../process/system-users.ts';
+import type { Environment } from './find-chromium.ts';
+
+/** The user of one Chromium, with a directory that no other user can enter. */
+export class Resident {
+  readonly user: SystemUser;
+  readonly home: string;
+  readonly temporary: string;
+  readonly directory: string;
+  readonly #users: SystemUsers;
+  #ended: Promise<void> | undefined;
+
+  constructor(users: SystemUsers, user: SystemUser, directory: string) {
+    this.user = user;
+    this.home = path.join(directory, 'home');
+    this.temporary = path.join(directory, 'tmp');
+    this.#users = users;
+    this.directory = directory;
+  }
+
+  /** Gives the user a directory with all that is in it. */
+  async own(directory: string): Promise<void> {
+    await chownTree(directory, this.user);
+  }
+
+  /** Returns the environment with the user's own directories instead of those of the service's user. */
+  async environment(environment: Environment): Promise<Environment> {
+    const ofService = /^(HOME|USER|LOGNAME|TEMP|TMP|XDG_\w+|DBUS_\w+)$/;
+    const kept = Object.entries(environment).filter(([name]) => !ofService.test(name));
+    const own = { ...Object.fromEntries(kept), HOME: this.home, TMPDIR: this.temporary };
+    const { XAUTHORITY } = environment;
+    if (XAUTHORITY === undefined) return own;
+    const copy = path.join(this.home, '.Xauthority');
+    await copyFile(XAUTHORITY, copy);
+    await chown(copy, this.user.uid, this.user.gid);
+    return { ...own, XAUTHORITY: copy };
+  }
+
+  /** Kills what still runs under the user's id. Rejects if it doesn't end within 5 s. */
+  async end(): Promise<void> {
+    await (this.#ended ??= this.#users.end(this.user));
+  }
+
+  /** Ends the user's processes, removes its directory, and lets another one have its id. */
+  async leave(): Promise<void> {
+    await this.end();
+    await removeTree(this.directory);
+    await this.#users.release(this.user);
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * The switches with which Playwright 1.65 starts Chromium: tests behave as in a browser that Playwright started itself.
+ * test/service/chromium.spec.ts compares them with those of the installed Playwright.
+ */
+export function chromiumSwitches(options: {
+  headless: boolean;
+  sandbox: boolean;
+  /**
+   * Switches that a caller added. Their features join those of the service, because Chromium reads only the last such
+   * switch.
+   */
+  extra?: readonly string[] | undefined;
+}): string[] {
+  const { extra = [] } = options;
+  const withFeatures = (name: string, own: string[]) => {
+    const added = extra.flatMap((text) => (text.startsWith(name) ? [text.slice(name.length)] : []));
+    return name + [...own, ...added].join(',');
+  };
+  return [
+    '--disable-field-trial-config',
+    '--disable-background-networking',
+    '--disable-background-timer-throttling',
+    '--disable-backgrounding-occluded-windows',
+    '--disable-back-forward-cache',
+    '--disable-breakpad',
+    '--disable-component-extensions-with-background-pages',
+    '--disable-component-update',
+    '--no-default-browser-check',
+    '--disable-default-apps',
+    '--disable-dev-shm-usage',
+    '--disable-edgeupdater',
+    '--disable-extensions',
+    withFeatures(disableFeatures, disabledFeatures),
+    withFeatures(enableFeatures, enabledFeatures),
+    '--allow-pre-commit-input',
+    '--disable-hang-monitor',
+    '--disable-ipc-flooding-protection',
+    '--disable-popup-blocking',
+    '--disable-prompt-on-repost',
+    '--disable-renderer-backgrounding',
+    '--disable-updater-scheduler',
+    '--force-color-profile=srgb',
+    '--metrics-recording-only',
+    '--no-first-run',
+    '--password-store=basic',
+    '--use-mock-keychain',
+    '--no-service-autorun',
+    '--disable-search-engine-choice-screen',
+    '--unsafely-disable-devtools-self-xss-warnings',
+    '--enable-unsafe-swiftshader',
+    '--edge-skip-compat-layer-relaunch',
+    '--disable-stack-profiler',
+    '--disable-infobars',
+    '--disable-sync',
+    '--do-not-de-elevate',
+    ...(options.headless ? headlessSwitches : []),
+    ...(options.sandbox ? [] : ['--no-sandbox']),
+    // Chromium's first window has a blank page, which would appear in screenshots and traces and slow down clients that
+    // attach.
+    '--no-startup-window',
+    ...extra.filter((text) => !text.startsWith(disableFeatures) && !text.startsWith(enableFeatures)),
+  ];
+}
+
+const disableFeatures = '--disable-features=';
+const enableFeatures = '--enable-features=';
+
+const headlessSwitches = [
+  '--headless',
+  '--hide-scrollbars',
+  '--mute-audio',
+  '--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4',
+];
+
+const disabledFeatures = [
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsUpgrades',
+  'HttpsFirstBalancedModeAutoEnable',
+  'LensOverlay',
+  'MediaRouter',
+  'PaintHolding',
+  'ThirdPartyStoragePartitioning',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'TcpPortRandomizationWin',
+  'OptimizationHints',
+  'NetworkTimeServiceQuerying',
+  'AimEnabled',
+  'PreconnectToSearch',
+  'msForceBrowserSignIn',
+  'msEdgeUpdateLaunchServicesPreferredVersion',
+];
+
+const enabledFeatures = ['CDPScreenshotNewSurface', 'SkipListAccountsWithoutGaiaCookies'];

@@ -1,0 +1,130 @@
+import { OperationError } from '../../contract/errors.ts';
+import type { SystemUser } from '../process/system-users.ts';
+import type { Exposure } from './exposure.ts';
+import type { ProxyAccess } from './proxy-connection.ts';
+import { ProxyHop } from './proxy-hop.ts';
+
+/** The proxy of a browser context, as CDP names it. */
+export type ContextProxy = { proxyServer?: string | undefined; proxyBypassList?: string | undefined };
+
+export type WaysOutOptions = {
+  /** The proxy of the session. */
+  proxy?: ProxyAccess | undefined;
+  /** Keeps the browser from programs on the service's machine. */
+  blockLoopback?: boolean | undefined;
+  /** Whether the default context can use a tunnel, so that all of its requests pass through a hop. */
+  tunnel?: boolean | undefined;
+  /** The user of the browser, if not that of the service. */
+  user?: SystemUser | undefined;
+};
+
+/**
+ * The ways from a Chromium to the network. It connects directly unless it has a proxy, must not reach the service's
+ * machine, or reaches exposed hosts through a tunnel: then through hops.
+ */
+export class WaysOut {
+  /** The hosts that lead to the machine of the session's client. */
+  exposure: Exposure | undefined;
+  readonly #options: WaysOutOptions;
+  readonly #addresses = new Set<string>();
+  readonly #hops = new Map<string, Promise<ProxyHop>>();
+  readonly #groups = new Set<number>();
+  #isClosed = false;
+
+  constructor(options: WaysOutOptions) {
+    this.#options = options;
+  }
+
+  /** The switches that make Chromium use a hop, if it needs one. */
+  async switches(): Promise<string[]> {
+    const { proxy, blockLoopback, tunnel } = this.#options;
+    if (!proxy && !blockLoopback && !tunnel) return [];
+    const { address } = await this.#hop({ proxy });
+    return [
+      `--proxy-server=${address}`,
+      // The hop itself goes directly to the proxy's bypass hosts then, and looks where they are.
+      ...(this.#isForAll ? [`--proxy-bypass-list=${notLoopback}`] : []),
+      ...(blockLoopback ? ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'] : []),
+      ...(!this.#isForAll && proxy && proxy.bypassHosts.length > 0
+        ? [`--proxy-bypass-list=${proxy.bypassHosts.join(';')}`]
+        : []),
+    ];
+  }
+
+  /** Lets the processes of a group reach exposed hosts, if no user id tells them apart from others. */
+  admit(group: number | undefined): void {
+    if (group !== undefined) this.#groups.add(group);
+  }
+
+  /** The hop of contexts without a proxy of their own, for programs beside the browser. */
+  async ownProxy(): Promise<string> {
+    return (await this.#hop({ proxy: this.#options.proxy })).address;
+  }
+
+  /**
+   * The proxy for a new browser context, if it needs another than the client says. With a tunnel it is a hop, which
+   * uses the client's proxy for all hosts that aren't exposed.
+   */
+  contextProxy(asked: ContextProxy): Promise<ContextProxy> | undefined {
+    const { proxyServer, proxyBypassList } = asked;
+    if (!this.exposure) return undefined;
+    if (proxyServer === undefined) return this.#isForAll ? undefined : this.#ownHop();
+    const proxy = this.#addresses.has(proxyServer) ? undefined : parsedProxy(proxyServer);
+    return proxy && this.#hopTo(proxy, proxyBypassList);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const hop of this.#hops.values()) hop.then((opened) => opened.close(), () => {}); // prettier-ignore
+  }
+
+  async #ownHop(): Promise<ContextProxy> {
+    const { address } = await this.#hop({ proxy: this.#options.proxy });
+    return { proxyServer: address, proxyBypassList: notLoopback };
+  }
+
+  async #hopTo(proxy: ProxyAccess, proxyBypassList: string | undefined): Promise<ContextProxy> {
+    const rules = (proxyBypassList ?? '').split(/[;,]/).map((rule) => rule.trim());
+    const { address } = await this.#hop({ proxy, isOfClient: true, proxiesLoopback: rules.includes(notLoopback) });
+    // The last rule wins.
+    return { proxyServer: address, proxyBypassList: [...rules.filter(Boolean), notLoopback].join(';') };
+  }
+
+  /** Whether all requests of the default context reach a hop, those to the loopback address too. */
+  get #isForAll(): boolean {
+    return this.#options.blockLoopback === true || this.#options.tunnel === true;
+  }
+
+  async #hop(way: {
+    proxy: ProxyAccess | undefined;
+    isOfClient?: boolean;
+    proxiesLoopback?: boolean;
+  }): Promise<ProxyHop> {
+    const key = JSON.stringify(way);
+    const { blockLoopback, user } = this.#options;
+    if (!this.#hops.has(key) && this.#hops.size === mostHops)
+      throw new OperationError('bad_request', `the contexts of a session may have ${mostHops} different proxies`);
+    const opening =
+      this.#hops.get(key) ??
+      ProxyHop.open({ ...way, blockLoopback, user, exposure: () => this.exposure, groups: this.#groups });
+    this.#hops.set(key, opening);
+    const hop = await opening;
+    this.#addresses.add(hop.address);
+    if (this.#isClosed) hop.close();
+    return hop;
+  }
+}
+
+/** Each is a listening socket. */
+const mostHops = 64;
+/** Takes the loopback addresses out of the hosts that Chromium reaches without a proxy. */
+const notLoopback = '<-loopback>';
+
+/** A proxy that a client names for a context. `undefined` for the kinds that hops can't use: SOCKS and lists of proxies. */
+function parsedProxy(text: string): ProxyAccess | undefined {
+  const [, protocol = 'http', host, port] =
+    /^(?:(https?):\/\/)?(\[[\da-f:.]+\]|[^\s:/;=,@]+):(\d+)\/?$/i.exec(text) ?? [];
+  if (host === undefined) return undefined;
+  const isSecure = protocol.toLowerCase() === 'https';
+  return { id: '', protocol: isSecure ? 'https' : 'http', host, port: Number(port), bypassHosts: [] };
+}

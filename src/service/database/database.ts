@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Libsql from 'libsql';
+import { OperationError } from '../../contract/errors.ts';
+import { errorCode } from '../process/system-error.ts';
+import { migrations } from './migrations.ts';
+
+export type Database = Libsql.Database;
+export type Statement = Libsql.Statement;
+
+/** Another process, or another service of this process, holds the database. */
+export class DatabaseInUseError extends Error {
+  override name = 'DatabaseInUseError';
+}
+
+/**
+ * Opens a service's database and migrates it to the newest version. Without a file it is in memory. The file is locked
+ * exclusively until it is closed or the process ends. A second opener gets `DatabaseInUseError`.
+ */
+export async function openDatabase(file?: string): Promise<Database> {
+  // Never open the file otherwise: closing it gives up all locks that this process has on it.
+  if (file !== undefined && !existsSync(file)) await writeFile(file, '', { mode: 0o600, flag: 'a' });
+  // Two openers can refuse each other while both hold the shared lock. The random pause lets one of them win.
+  for (let attempt = 1; ; attempt += 1) {
+    const database = new Libsql(file ?? ':memory:');
+    try {
+      database.pragma('locking_mode = EXCLUSIVE');
+      database.pragma('journal_mode = WAL');
+      database.pragma('synchronous = NORMAL');
+      database.pragma('foreign_keys = ON');
+      database.exec('BEGIN EXCLUSIVE; COMMIT');
+      migrate(database, file);
+      return database;
+    } catch (error) {
+      closeDatabase(database);
+      if (errorCode(error) !== 'SQLITE_BUSY') throw error;
+      if (attempt === 5) throw new DatabaseInUseError(`the database ${file} is in use by another service`);
+      await sleep(10 + Math.random() * 40);
+    }
+  }
+}
+
+/**
+ * Closes a database and releases its locks. `close` alone would keep them until the statements are garbage-collected.
+ * Leaving the write-ahead log ends the exclusive mode, but it deletes the file of that name. `isInPlace` says whether
+ * that file still belongs to this database.
+ */
+export function closeDatabase(database: Database, isInPlace = true): void {
+  const unlocking = [
+    'PRAGMA journal_mode = DELETE',
+    'PRAGMA locking_mode = NORMAL',
+    'BEGIN',
+    'SELECT 1 FROM sqlite_schema',
+    'COMMIT',
+  ];
+  for (const statement of isInPlace ? unlocking : []) {
+    try {
+      database.exec(statement);
+    } catch {
+      // Another service holds the database, so there is no lock to release.
+    }
+  }
+  database.close();
+}
+
+/** Runs a write. Throws `conflict` if a unique value is taken. `message` makes its text from the database's error. */
+export function unlessTaken<T>(write: () => T, message: (error: Error) => string): T {
+  try {
+    return write();
+  } catch (error) {
+    if (!(error instanceof Error) || !errorCode(error)?.startsWith('SQLITE_CONSTRAINT')) throw error;
+    throw new OperationError('conflict', message(error), { cause: error });
+  }
+}
+
+/**
+ * Runs all of `work` or nothing. Throws the error of `work`; libsql's own function hides it if the database has already
+ * rolled back.
+ */
+export function inTransaction<T>(database: Database, work: () => T): T {
+  database.exec('BEGIN');
+  try {
+    const result = work();
+    database.exec('COMMIT');
+    return result;
+  } catch (error) {
+    if (database.inTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function migrate(database: Database, file: string | undefined): void {
+  const [{ user_version: version }] = database.pragma('user_version') as [{ user_version: number }];
+  if (version > migrations.length) {
+    throw new Error(
+      `the database ${file} has version ${version}, and this release of playwright-pool knows versions up to ${migrations.length}: use a newer release, or another data directory`,
+    );
+  }
+  for (let next = version; next < migrations.length; next += 1) {
+    inTransaction(database, () => {
+      database.exec(migrations[next]!);
+      database.exec(`PRAGMA user_version = ${next + 1}`);
+    });
+  }
+}

@@ -1,0 +1,244 @@
+/** The entry at index n migrates from version n to n + 1. Released entries never change. */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE pools (
+    id TEXT PRIMARY KEY,
+    name TEXT UNIQUE,
+    config TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE profiles (
+    id TEXT PRIMARY KEY,
+    name TEXT UNIQUE,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    last_used_at INTEGER
+  ) STRICT;
+  CREATE TABLE api_keys (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    masked_key TEXT NOT NULL,
+    salt TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    deleted_at INTEGER
+  ) STRICT;
+  `,
+  `
+  CREATE TABLE replays (
+    id TEXT PRIMARY KEY,
+    session_id TEXT NOT NULL,
+    token TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    content_type TEXT,
+    failure TEXT,
+    markers TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX replays_of_session ON replays (session_id);
+  `,
+  'ALTER TABLE profiles ADD COLUMN version TEXT',
+  `
+  CREATE TABLE projects (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    status TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    deleted_at INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX project_names ON projects (name) WHERE deleted_at IS NULL;
+  INSERT INTO projects (id, name, status, created_at, updated_at)
+    VALUES (lower(hex(randomblob(12))), 'default', 'active', unixepoch() * 1000, unixepoch() * 1000);
+  ALTER TABLE api_keys ADD COLUMN project_id TEXT REFERENCES projects;
+  `,
+  `
+  CREATE TABLE audit_logs (
+    id INTEGER PRIMARY KEY,
+    event_id TEXT NOT NULL,
+    service TEXT NOT NULL,
+    auth_strategy TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    email TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    method TEXT NOT NULL,
+    path TEXT NOT NULL,
+    route TEXT NOT NULL,
+    domain TEXT NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    client_ip TEXT NOT NULL,
+    user_agent TEXT NOT NULL,
+    text TEXT GENERATED ALWAYS AS
+      (lower(path || char(10) || user_id || char(10) || email || char(10) || client_ip || char(10) || status)) VIRTUAL
+  ) STRICT;
+  CREATE INDEX audit_logs_by_service ON audit_logs (service);
+  CREATE INDEX audit_logs_by_auth_strategy ON audit_logs (auth_strategy);
+  CREATE INDEX audit_logs_by_user ON audit_logs (user_id);
+  CREATE INDEX audit_logs_by_method ON audit_logs (method);
+  CREATE VIRTUAL TABLE audit_log_texts USING fts5 (text, tokenize = 'trigram', detail = none, content = '', contentless_delete = 1);
+  `,
+  `
+  CREATE TABLE organization (default_project_max_concurrent_sessions INTEGER) STRICT;
+  INSERT INTO organization VALUES (NULL);
+  ALTER TABLE projects ADD COLUMN max_concurrent_sessions INTEGER;
+  ALTER TABLE projects ADD COLUMN max_concurrent_invocations INTEGER;
+  ALTER TABLE projects ADD COLUMN max_pooled_sessions INTEGER;
+
+  ALTER TABLE api_keys ADD COLUMN created_by TEXT REFERENCES api_keys;
+  ALTER TABLE api_keys ADD COLUMN is_own INTEGER NOT NULL DEFAULT 0;
+  UPDATE api_keys SET is_own = 1 WHERE name = 'service' AND deleted_at IS NULL;
+  CREATE INDEX own_api_keys ON api_keys (is_own) WHERE is_own = 1;
+  CREATE INDEX api_keys_of_project ON api_keys (project_id);
+
+  CREATE TABLE project_pools (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects,
+    name TEXT,
+    config TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    UNIQUE (project_id, name)
+  ) STRICT;
+  INSERT INTO project_pools SELECT id, (SELECT id FROM projects ORDER BY rowid LIMIT 1), name, config, created_at FROM pools ORDER BY rowid;
+  DROP TABLE pools;
+  ALTER TABLE project_pools RENAME TO pools;
+
+  CREATE TABLE project_profiles (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects,
+    name TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    last_used_at INTEGER,
+    version TEXT,
+    UNIQUE (project_id, name)
+  ) STRICT;
+  INSERT INTO project_profiles
+    SELECT id, (SELECT id FROM projects ORDER BY rowid LIMIT 1), name, created_at, updated_at, last_used_at, version FROM profiles ORDER BY rowid;
+  DROP TABLE profiles;
+  ALTER TABLE project_profiles RENAME TO profiles;
+
+  ALTER TABLE replays ADD COLUMN project_id TEXT REFERENCES projects;
+  UPDATE replays SET project_id = (SELECT id FROM projects ORDER BY rowid LIMIT 1);
+  `,
+  `
+  CREATE TABLE deployments (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects,
+    status TEXT NOT NULL,
+    status_reason TEXT,
+    version TEXT NOT NULL,
+    entrypoint TEXT NOT NULL,
+    force INTEGER NOT NULL,
+    env_vars TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    app_name TEXT,
+    actions TEXT,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX deployments_of_app ON deployments (project_id, app_name, version);
+  CREATE TABLE invocations (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects,
+    deployment_id TEXT NOT NULL,
+    app_name TEXT NOT NULL,
+    version TEXT NOT NULL,
+    action_name TEXT NOT NULL,
+    payload TEXT,
+    output TEXT,
+    status TEXT NOT NULL,
+    status_reason TEXT,
+    created_at INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER
+  ) STRICT;
+  CREATE INDEX invocations_of_project ON invocations (project_id, created_at);
+  CREATE TABLE app_logs (
+    at INTEGER PRIMARY KEY,
+    deployment_id TEXT NOT NULL,
+    invocation_id TEXT,
+    message TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX app_logs_of_deployment ON app_logs (deployment_id, at);
+  CREATE INDEX app_logs_of_invocation ON app_logs (invocation_id, at) WHERE invocation_id IS NOT NULL;
+  `,
+  `
+  CREATE TABLE credentials (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects,
+    name TEXT NOT NULL,
+    domain TEXT NOT NULL,
+    totp_secret TEXT,
+    sso_provider TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    UNIQUE (project_id, name)
+  ) STRICT;
+  CREATE TABLE credential_values (
+    credential_id TEXT NOT NULL REFERENCES credentials ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (credential_id, name)
+  ) STRICT;
+  CREATE TABLE credential_providers (
+    id TEXT PRIMARY KEY,
+    provider_type TEXT NOT NULL,
+    name TEXT NOT NULL UNIQUE,
+    token TEXT NOT NULL,
+    address TEXT,
+    enabled INTEGER NOT NULL DEFAULT 1,
+    priority INTEGER NOT NULL,
+    cache_ttl_seconds INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE proxies (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects,
+    name TEXT,
+    protocol TEXT NOT NULL,
+    bypass_hosts TEXT NOT NULL,
+    host TEXT NOT NULL,
+    port INTEGER NOT NULL,
+    username TEXT,
+    password TEXT,
+    ca_bundle TEXT,
+    status TEXT,
+    status_reason TEXT,
+    last_checked INTEGER,
+    created_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX proxies_of_project ON proxies (project_id);
+  `,
+  `
+  CREATE TABLE auth_connections (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects,
+    profile_name TEXT NOT NULL,
+    domain TEXT NOT NULL,
+    status TEXT NOT NULL,
+    settings TEXT NOT NULL,
+    post_login_url TEXT,
+    checked_at INTEGER,
+    needs TEXT,
+    flow TEXT,
+    created_at INTEGER NOT NULL,
+    UNIQUE (project_id, profile_name, domain)
+  ) STRICT;
+  CREATE TABLE auth_events (
+    id TEXT PRIMARY KEY,
+    connection_id TEXT NOT NULL REFERENCES auth_connections ON DELETE CASCADE,
+    type TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    details TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX auth_events_of_connection ON auth_events (connection_id);
+  `,
+  `
+  -- How long a key was to live when it was made, which its rotation shortens.
+  ALTER TABLE api_keys ADD COLUMN life_ms INTEGER;
+  UPDATE api_keys SET life_ms = expires_at - created_at;
+  `,
+];

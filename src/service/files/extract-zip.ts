@@ -1,0 +1,108 @@
+import { Readable } from 'node:stream';
+import { crc32 } from 'node:zlib';
+import { openPromise, type Entry, type ZipFile } from 'yauzl';
+import { OperationError } from '../../contract/errors.ts';
+import { pathSegments } from '../sessions/confined-path.ts';
+import { firstOverlap, type Placement, type Upload } from './upload.ts';
+
+/** The limit for the extracted size: the larger of this many bytes and this many times the size of the archive. */
+const allowedBytes = 64 * 1024 * 1024;
+const allowedGrowth = 200;
+const mostEntries = 100_000;
+
+type Contents = { files: { entry: Entry; sessionPath: string }[]; directories: string[] };
+
+/**
+ * Extracts a received zip archive into a directory of the session, and creates the directory if it is missing. Extracts
+ * everything or nothing. Throws `bad_request` for an invalid archive and `payload_too_large` for one that exceeds the
+ * limits.
+ */
+export async function extractZip(upload: Upload, archive: string, destination: string): Promise<void> {
+  const zip = await openPromise(archive, { autoClose: false, strictFileNames: true }).catch(invalid);
+  try {
+    const { files, directories } = await checkedContents(zip, destination);
+    const placements: Placement[] = [];
+    for (const { entry, sessionPath } of files) {
+      const mode = unixMode(entry) & 0o777;
+      placements.push({
+        received: await upload.receive(Readable.from(content(zip, entry)), mode || 0o644),
+        sessionPath,
+      });
+    }
+    await upload.place(placements, directories);
+  } finally {
+    zip.close();
+  }
+}
+
+async function checkedContents(zip: ZipFile, destination: string): Promise<Contents> {
+  if (zip.entryCount > mostEntries)
+    throw new OperationError('payload_too_large', `the zip file has more than ${mostEntries} entries`);
+  const files: Contents['files'] = [];
+  const directories = [destination];
+  let size = 0;
+  try {
+    for await (const entry of zip.eachEntry()) {
+      refuseUnusual(entry);
+      const sessionPath = `${destination}/${entry.fileName}`;
+      if (entry.fileName.endsWith('/')) directories.push(sessionPath);
+      else files.push({ entry, sessionPath });
+      size += entry.uncompressedSize;
+    }
+    const names = files.map(({ entry }) => `/${entry.fileName}`);
+    const contested = firstOverlap(
+      names,
+      directories.slice(1).map((directory) => directory.slice(destination.length)),
+    );
+    if (contested !== undefined)
+      throw new Error(`another entry has the path ${contested.slice(1)} too, or is below it`);
+  } catch (error) {
+    invalid(error);
+  }
+  if (size > Math.max(allowedBytes, allowedGrowth * zip.fileSize)) {
+    throw new OperationError(
+      'payload_too_large',
+      `the zip file has ${zip.fileSize} bytes and would extract to ${size}, which is too much`,
+    );
+  }
+  return { files, directories };
+}
+
+function refuseUnusual(entry: Entry): void {
+  const name = JSON.stringify(entry.fileName);
+  if (entry.isEncrypted()) throw new Error(`${name} is encrypted`);
+  if (!entry.canDecodeFileData())
+    throw new Error(`${name} has the unknown compression method ${entry.compressionMethod}`);
+  const type = unixMode(entry) & 0o170000;
+  if (type === 0o120000) throw new Error(`${name} is a link`);
+  if (type !== 0 && type !== 0o100000 && type !== 0o040000)
+    throw new Error(`${name} is neither a file nor a directory`);
+  if (pathSegments(`/${entry.fileName}`).length === 0 && !entry.fileName.endsWith('/'))
+    throw new Error(`${name} is not a possible file name`);
+}
+
+/** The bytes of an entry. The library checks their number, but not their checksum. */
+async function* content(zip: ZipFile, entry: Entry): AsyncGenerator<Buffer> {
+  try {
+    let checksum = 0;
+    for await (const chunk of await zip.openReadStreamPromise(entry)) {
+      checksum = crc32(chunk as Buffer, checksum);
+      yield chunk as Buffer;
+    }
+    if (checksum !== entry.crc32) throw new Error(`the checksum of ${JSON.stringify(entry.fileName)} is wrong`);
+  } catch (error) {
+    invalid(error);
+  }
+}
+
+/** Type and permission bits as in `st_mode`; 0 in archives from other systems than Unix. */
+function unixMode(entry: Entry): number {
+  return entry.externalFileAttributes >>> 16;
+}
+
+function invalid(error: unknown): never {
+  throw new OperationError(
+    'bad_request',
+    `invalid zip file: ${error instanceof Error ? error.message : String(error)}`,
+  );
+}

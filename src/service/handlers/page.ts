@@ -1,8 +1,0 @@
-import type { Page } from '../../contract/operation.ts';
-
-/** One page of a list that is in memory. */
-export function pageOf<T>(items: T[], { limit, offset }: { limit: number; offset: number }): Page<T> {
-  const end = offset + limit;
-  const hasMore = end < items.length;
-  return { items: items.slice(offset, end), hasMore, nextOffset: hasMore ? end : 0 };
-}

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto';
+import type { HttpBindings } from '@hono/node-server';
+import type { Context, Hono } from 'hono';
+import { html, raw } from 'hono/html';
+import { viewFile } from '../../views/view-file.ts';
+
+export type Pages = Hono<{ Bindings: HttpBindings }>;
+export type PageContext = Context<{ Bindings: HttpBindings }>;
+
+type Text = string | Promise<string>;
+
+/** Answers with an HTML document that loads nothing from elsewhere. Its script and style must carry the nonce. */
+export async function answerDocument(
+  context: Context,
+  status: 200 | 404,
+  document: (nonce: string) => Text,
+): Promise<Response> {
+  const nonce = randomBytes(16).toString('base64');
+  return context.html(await document(nonce), status, {
+    'cache-control': 'no-store',
+    'content-security-policy': `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; img-src data:; media-src 'self'; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'`,
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  });
+}
+
+/** A document in the service's style. `body` is HTML, `script` is the text of a script. */
+export function ownDocument({
+  title,
+  body,
+  script,
+  nonce,
+}: {
+  title: string;
+  body: Text;
+  script?: string;
+  nonce: string;
+}): Text {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${title}</title>
+        <link rel="icon" href="data:," />
+        <style nonce="${nonce}">
+          ${raw(viewFile('views/base.css') + viewFile('service/http/views.css'))}
+        </style>
+      </head>
+      <body>
+        ${body}
+        ${
+          script === undefined
+            ? ''
+            : html`<script type="module" nonce="${nonce}">
+                ${raw(`${script}</script>`)}`
+        }
+      </body>
+    </html>`;
+}
+
+/** A document with a message. */
+export function notice({
+  title,
+  text,
+  script,
+  nonce,
+}: {
+  title: string;
+  text: string;
+  script?: string;
+  nonce: string;
+}): Text {
+  const body = html`<main>
+    <h1>${title}</h1>
+    <p role="status">${text}</p>
+  </main>`;
+  return ownDocument({ title, body, nonce, ...(script !== undefined && { script }) });
+}

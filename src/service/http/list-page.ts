@@ -1,0 +1,8 @@
+import type { Page } from '../../contract/operation.ts';
+
+/** A list page of a list in memory. */
+export function pageOf<T>(items: T[], { limit, offset }: { limit: number; offset: number }): Page<T> {
+  const end = offset + limit;
+  const hasMore = end < items.length;
+  return { items: items.slice(offset, end), hasMore, nextOffset: hasMore ? end : 0 };
+}

@@ -1,0 +1,55 @@
+import type { Context } from 'hono';
+import { html } from 'hono/html';
+import { answerDocument, notice, ownDocument } from '../http/document.ts';
+import { viewFile } from '../../views/view-file.ts';
+
+/** The page of `browser_live_view_url`. With `readOnly=true` it takes no input. */
+export function liveViewPage(
+  findLiveView: (token: string) => object | undefined,
+): (context: Context) => Promise<Response> {
+  const script = viewFile('service/live-view/live-view.browser.js');
+  return async (context) => {
+    if (!findLiveView(context.req.query('jwt') ?? '')) {
+      const text = 'The session or its lease has ended, or the link has expired or is incomplete.';
+      return answerDocument(context, 404, (nonce) => notice({ title: 'There is no such live view', text, nonce }));
+    }
+    const readOnly = context.req.query('readOnly') === 'true';
+    return answerDocument(context, 200, (nonce) =>
+      ownDocument({ title: 'Live view', body: liveView(readOnly), script, nonce }),
+    );
+  };
+}
+
+function liveView(readOnly: boolean) {
+  const badge = html`<p class="badge">Read only</p>`;
+  const keys = html`<p id="keys">
+    The keyboard goes to the session while the picture has the focus. <kbd>Shift</kbd>+<kbd>Esc</kbd> gives it back.
+  </p>`;
+  const end = html`<button id="end" hidden>End session</button>
+    <dialog aria-labelledby="end-title">
+      <form method="dialog">
+        <h2 id="end-title">End this session?</h2>
+        <p>Its browser closes at once. A test that uses the browser fails.</p>
+        <button value="end">End session</button>
+        <button class="choice" value="cancel">Cancel</button>
+      </form>
+    </dialog>`;
+  const keyboard = html`<textarea
+    aria-label="Keyboard of the session"
+    aria-describedby="keys"
+    autocapitalize="off"
+    autocomplete="off"
+    spellcheck="false"
+  ></textarea>`;
+  return html`<header>
+      <h1>Live view</h1>
+      <p role="status">Connecting…</p>
+      ${readOnly ? badge : end}
+      <dl aria-label="About the session"></dl>
+      ${readOnly ? '' : keys}
+    </header>
+    <main class="view">
+      <canvas role="img" aria-label="Screen of the session"></canvas>
+      ${readOnly ? '' : keyboard}
+    </main>`;
+}

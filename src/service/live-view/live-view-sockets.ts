@@ -1,0 +1,126 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { z } from 'zod';
+import type { Clock } from '../process/clock.ts';
+import { pingRegularly, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../http/websockets.ts';
+import { liveMessage, type LiveInput, type LiveViewDetails } from './live-view-messages.ts';
+
+export type LiveViewer = {
+  /** Called with each picture, a JPEG image. It is empty if the session shows no page any more. */
+  onFrame: (jpeg: Buffer) => void;
+  /** Called when another page may have come into view, or its URL changed. */
+  onPage: () => void;
+  /** Called once, when the session or its lease has ended. */
+  onEnd: () => void;
+};
+
+/** A browser session for live views. */
+export type LiveSession = {
+  /** Restarts the idle countdown. */
+  touch(): void;
+  liveView(viewer: LiveViewer): { input(input: LiveInput): void; stop(): void };
+  details(): LiveViewDetails;
+  end(): void;
+};
+
+const socketPath = '/browser/live/socket';
+const socketOptions = { perMessageDeflate: false, maxPayload: 4 * 1024 * 1024, closeTimeout: 2000 };
+
+/** Sends pictures of sessions to viewers, and their input to the sessions. */
+export class LiveViewSockets {
+  readonly #byToken: (token: string) => LiveSession | undefined;
+  readonly #clock: Clock;
+  readonly #server = new WebSocketServer({ noServer: true, clientTracking: true, ...socketOptions });
+
+  constructor(options: { byToken: (token: string) => LiveSession | undefined; clock: Clock }) {
+    this.#byToken = options.byToken;
+    this.#clock = options.clock;
+  }
+
+  /** Returns false for an upgrade to another path. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
+    const { pathname, searchParams } = requestedUrl(request);
+    if (pathname !== socketPath) return false;
+    socket.on('error', () => socket.destroy());
+    const find = () => this.#byToken(searchParams.get('jwt') ?? '');
+    const session = find();
+    if (session) {
+      const takesInput = searchParams.get('readOnly') !== 'true';
+      this.#server.handleUpgrade(request, socket, head, (client) =>
+        this.#connect(client, session, { takesInput, isAllowed: () => find() !== undefined }),
+      );
+    } else refuseToken(socket);
+    return true;
+  }
+
+  close(): void {
+    for (const client of this.#server.clients) client.terminate();
+  }
+
+  /** `isAllowed` tells whether the link still works. It is asked every 4 s. */
+  #connect(
+    client: WebSocket,
+    session: LiveSession,
+    { takesInput, isAllowed }: { takesInput: boolean; isAllowed: () => boolean },
+  ): void {
+    session.touch();
+    const send = newestOnly(client);
+    let told = '';
+    const tellDetails = () => {
+      const details = JSON.stringify(session.details());
+      if (details !== told) send('details', details);
+      told = details;
+    };
+    const view = session.liveView({
+      onFrame: (jpeg) => send('picture', jpeg),
+      onPage: tellDetails,
+      onEnd: () => client.close(1001, 'the session has ended, or its lease was given back'),
+    });
+    tellDetails();
+    client.on('message', (data: Buffer, isBinary) => {
+      const message = isBinary ? undefined : parseMessage(data);
+      if (!takesInput) return client.close(1008, 'this live view is read only');
+      if (!message) return client.close(1008, 'the input was not understood');
+      session.touch();
+      if (message.type === 'end') session.end();
+      else view.input(message);
+    });
+    pingRegularly(client, this.#clock, () => {
+      if (!isAllowed()) return client.close(1008, 'the link has expired, or its API key was revoked');
+      session.touch();
+      // A page doesn't see pings. Without messages it can't tell a dead connection from a page that doesn't change.
+      client.send('');
+      tellDetails();
+    });
+    client.on('error', () => client.terminate());
+    client.on('close', () => view.stop());
+  }
+}
+
+/**
+ * Sends one message at a time. While a slow client receives one, only the newest picture and the newest details wait.
+ */
+function newestOnly(client: WebSocket): (kind: 'details' | 'picture', message: string | Buffer) => void {
+  const waiting = new Map<string, string | Buffer>();
+  let sending = false;
+  const sendNext = () => {
+    sending = false;
+    const [next] = waiting;
+    if (!next || client.readyState !== WebSocket.OPEN) return;
+    waiting.delete(next[0]);
+    sending = true;
+    client.send(next[1], sendNext);
+  };
+  return (kind, message) => {
+    waiting.set(kind, message);
+    if (!sending) sendNext();
+  };
+}
+
+function parseMessage(data: Buffer): z.output<typeof liveMessage> | undefined {
+  try {
+    return liveMessage.safeParse(JSON.parse(data.toString())).data;
+  } catch {
+    return undefined;
+  }
+}

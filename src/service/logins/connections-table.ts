@@ -1,0 +1,71 @@
+import type { AuthStatus, CredentialSelector, TimelineItem } from '../../contract/auth-connections.ts';
+import type { FlowStatus, FlowStep, FlowType } from '../../contract/login-flow.ts';
+import { json, optional, text, time } from '../database/columns.ts';
+import { type RowOf, table } from '../database/table.ts';
+
+export type ConnectionSettings = {
+  loginUrl?: string | undefined;
+  credential?: CredentialSelector | undefined;
+  /** Set if an organization key chose the provider's credential: the further domains where its items may be typed. */
+  grantedDomains?: string[] | undefined;
+  proxyId?: string | undefined;
+  allowedDomains: string[];
+  /** In seconds. */
+  healthCheckInterval: number;
+  healthChecks: boolean;
+  autoReauth: boolean;
+  saveCredentials: boolean;
+  recordSession: boolean;
+};
+
+/** A step of a login for which a stored password isn't enough. */
+export type LoginNeed = 'totp' | 'sms' | 'email' | 'external_action';
+
+/** The state of a login. It stays after the login's end. */
+export type FlowRecord = {
+  id: string;
+  type: FlowType;
+  status: FlowStatus;
+  step: FlowStep;
+  startedAt: number;
+  expiresAt: number;
+  errorCode?: string | undefined;
+  errorMessage?: string | undefined;
+  /** The latest error text of the site. */
+  websiteError?: string | undefined;
+  /** The SSO provider whose button continues the login. */
+  ssoProvider?: string | undefined;
+};
+
+/** Profiles that stay logged in to a domain. */
+export const connectionsTable = table('auth_connections', {
+  id: text(),
+  projectId: text(),
+  /** If the profile was deleted, the next login creates another one of this name. */
+  profileName: text(),
+  /** With its port, unless that is the default. */
+  domain: text(),
+  status: text<AuthStatus>(),
+  settings: json<ConnectionSettings>(),
+  /** The page that the latest login landed on. */
+  postLoginUrl: optional(text()),
+  /** The time of the latest health check. */
+  checkedAt: optional(time()),
+  /** The needs of the latest successful login; `undefined` before the first one. */
+  needs: optional(json<LoginNeed[]>()),
+  /** The latest login. */
+  flow: optional(json<FlowRecord>()),
+  createdAt: time(),
+});
+
+/** The timelines of connections. */
+export const eventsTable = table('auth_events', {
+  id: text(),
+  connectionId: text(),
+  type: text<TimelineItem['type']>(),
+  at: time(),
+  details: json<Partial<Omit<TimelineItem, 'id' | 'type' | 'timestamp'>> & Pick<TimelineItem, 'status'>>(),
+});
+
+export type ConnectionRecord = RowOf<typeof connectionsTable>;
+export type TimelineEntry = RowOf<typeof eventsTable>;

@@ -1,0 +1,216 @@
+import { once } from 'node:events';
+import type { CanReauthReason } from '../../contract/auth-connections.ts';
+import { OperationError } from '../../contract/errors.ts';
+import type { Clock } from '../process/clock.ts';
+import { Followers } from '../process/followers.ts';
+import { isSigned } from '../process/links.ts';
+import { canReauth } from './can-reauth.ts';
+import type { ConnectionRecord } from './connections-table.ts';
+import type { ConnectionRecords } from './connection-records.ts';
+import type { LoggedIn } from './converse.ts';
+import { LoginError } from './reading/login-form.ts';
+import { LoginFlow, type FlowState } from './flow.ts';
+import { flowEntry, recordOf } from './flow-record.ts';
+import { LoginSession, type LoginSessionMeans } from './login-session.ts';
+import type { StoredCredentials } from './login-credentials.ts';
+import type { StoredLogin } from './stored-login.ts';
+
+export type LoginsOptions = {
+  records: ConnectionRecords;
+  credentials: StoredCredentials;
+  clock: Clock;
+  /** Called with the id of a connection that has logged in. */
+  onLoggedIn: (id: string) => void;
+} & LoginSessionMeans;
+
+type LoginOptions = { isAttended: boolean; isRecorded: boolean; proxyId: string | undefined };
+
+/** The pause after which an event stream sends a heartbeat, in ms. */
+const heartbeatMs = 15_000;
+const serviceEnded = 'the service ended during the login: start another one';
+
+/** The logins of connections: one at a time for each. Their results are in the connections' records. */
+export class Logins {
+  readonly #options: LoginsOptions;
+  /** The latest logins since the service started, by connection id. */
+  readonly #flows = new Map<string, LoginFlow>();
+  readonly #followers: Followers;
+  #isClosing = false;
+
+  constructor(options: LoginsOptions) {
+    this.#options = options;
+    this.#followers = new Followers(options.clock);
+  }
+
+  /** Marks the unfinished login of an earlier service as failed. */
+  takeOver({ id, flow }: ConnectionRecord): void {
+    if (flow?.status !== 'IN_PROGRESS') return;
+    const { records, clock } = this.#options;
+    const failed = {
+      ...flow,
+      status: 'FAILED',
+      step: 'COMPLETED',
+      errorCode: 'flow_failed',
+      errorMessage: serviceEnded,
+    } as const;
+    records.change(id, { flow: failed });
+    records.note(flowEntry(id, failed, undefined, clock.now()));
+  }
+
+  latest(id: string): LoginFlow | undefined {
+    return this.#flows.get(id);
+  }
+
+  /** Starts a login. Throws `conflict` while another login of the connection runs. */
+  begin(record: ConnectionRecord, { isAttended, isRecorded, proxyId }: LoginOptions): LoginFlow {
+    const { records, clock } = this.#options;
+    const { id, projectId, domain, settings } = record;
+    if (this.#flows.get(id)?.isRunning)
+      throw new OperationError('conflict', 'a login is running already: answer its questions, or wait for its end');
+    if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
+    const type = this.canReauth(record).can ? 'REAUTH' : 'LOGIN';
+    // Only their promises: a reference to each earlier login would keep all of them in memory.
+    const before = Promise.all(this.#flowsOf(record).map(({ done }) => done));
+    const flow: LoginFlow = new LoginFlow({
+      type,
+      isAttended,
+      clock,
+      page: {
+        domain,
+        loginUrl: settings.loginUrl,
+        postLoginUrl: record.postLoginUrl,
+        allowedDomains: settings.allowedDomains,
+      },
+      stored: (signal) => this.#stored(record, isAttended, signal),
+      openSession: async (signal) => {
+        // Each login saves the profile, and the last save would undo the others.
+        await Promise.race([before, once(signal, 'abort')]);
+        // The profile may have been renamed meanwhile.
+        const { profileName = record.profileName } = records.get(id) ?? {};
+        return await LoginSession.open(this.#options, {
+          projectId,
+          profileName,
+          proxyId,
+          saveChanges: true,
+          isRecorded,
+          signal,
+        });
+      },
+      onChange: (changed) => this.#changed(record, changed),
+      onLoggedIn: (loggedIn) => this.#loggedIn(record, loggedIn),
+    });
+    this.#flows.set(id, flow);
+    records.change(id, { flow: recordOf(flow.state) });
+    records.note(flowEntry(id, flow.state, undefined, clock.now()));
+    this.#followers.tell(id);
+    return flow;
+  }
+
+  /** The connection and the login whose page a link opens. Doesn't check the link's expiry and API key. */
+  byToken(token: string): { record: ConnectionRecord; flow: LoginFlow } | undefined {
+    for (const [id, flow] of this.#flows) {
+      const record = isSigned(token, flow.token) ? this.#options.records.get(id) : undefined;
+      if (record) return { record, flow };
+    }
+    return undefined;
+  }
+
+  /**
+   * Yields the current state and each later one of the latest login, until its end. Without a login, waits for the next
+   * one. Yields `undefined` as a heartbeat.
+   */
+  async *follow(
+    id: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ state: FlowState; flow: LoginFlow | undefined } | undefined> {
+    let followed: LoginFlow | undefined;
+    let told: FlowState | undefined;
+    while (!signal.aborted) {
+      followed = this.#flows.get(id) ?? followed;
+      const record = this.#options.records.get(id);
+      const state = followed?.state ?? record?.flow;
+      if (!state && !record) return;
+      if (state && state !== told) {
+        told = state;
+        yield { state, flow: followed };
+        if (state.status !== 'IN_PROGRESS') return;
+      } else if (!(await this.#followers.change(id, heartbeatMs, signal)) && !signal.aborted) yield undefined;
+    }
+  }
+
+  canReauth({ projectId, needs, settings: { credential, grantedDomains } }: ConnectionRecord): {
+    can: boolean;
+    reason: CanReauthReason;
+  } {
+    const stored = credential
+      ? this.#options.credentials.look(projectId, credential, grantedDomains !== undefined)
+      : { exists: false, hasTotpSecret: false };
+    return canReauth(needs, credential, stored);
+  }
+
+  forget(id: string): void {
+    this.#flows.delete(id);
+    this.#followers.tell(id);
+  }
+
+  /** Ends all logins and refuses new ones. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.all(Array.from(this.#flows.values(), (flow) => flow.end('FAILED', serviceEnded)));
+  }
+
+  /** The latest logins of a profile, to any domain. */
+  #flowsOf({ projectId, profileName }: ConnectionRecord): LoginFlow[] {
+    return [...this.#flows].flatMap(([id, flow]) => {
+      const other = this.#options.records.get(id);
+      return other?.projectId === projectId && other.profileName === profileName ? [flow] : [];
+    });
+  }
+
+  #changed({ id }: ConnectionRecord, flow: LoginFlow): void {
+    const { records, clock } = this.#options;
+    const { state } = flow;
+    const isLost = state.status !== 'IN_PROGRESS' && state.status !== 'SUCCESS' && flow.wasAsked;
+    try {
+      records.change(id, { flow: recordOf(state), ...(isLost && { status: 'NEEDS_AUTH' }) });
+      records.note(flowEntry(id, state, flow.browser, clock.now()));
+    } catch (error) {
+      // The login itself continues.
+      console.error(`the state of the login ${state.id} could not be stored:`, error);
+    }
+    this.#followers.tell(id);
+  }
+
+  /** Records a successful login. Stores the entered values if the connection is set to do so. */
+  #loggedIn(
+    { id, projectId, profileName, domain }: ConnectionRecord,
+    { url, needs, entered, ssoProvider }: LoggedIn,
+  ): void {
+    const { records, credentials } = this.#options;
+    // The connection's settings may have changed meanwhile.
+    const { settings } = records.get(id) ?? {};
+    if (!settings) return;
+    const { credential, saveCredentials } = settings;
+    const isNew = entered.length > 0 || ssoProvider !== undefined;
+    if (saveCredentials && isNew && (!credential || 'name' in credential)) {
+      const name = credential?.name ?? `${profileName} ${domain}`;
+      credentials.save(projectId, { name, domain, entered, ssoProvider });
+      settings.credential = { name };
+    }
+    records.change(id, { status: 'AUTHENTICATED', postLoginUrl: url, needs, settings });
+    this.#options.onLoggedIn(id);
+  }
+
+  /** The stored values for a login. If reading them fails, a person is asked; without a person the login fails. */
+  async #stored(record: ConnectionRecord, isAttended: boolean, signal: AbortSignal): Promise<StoredLogin | undefined> {
+    const { projectId, domain, settings } = record;
+    if (!settings.credential) return undefined;
+    try {
+      return await this.#options.credentials.read({ projectId, domain, ...settings }, settings.credential, signal);
+    } catch (error) {
+      if (!(error instanceof OperationError)) throw error;
+      if (isAttended) return undefined;
+      throw new LoginError('flow_failed', `the credential can't be read: ${error.message}`);
+    }
+  }
+}

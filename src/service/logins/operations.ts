@@ -1,0 +1,121 @@
+import type {
+  AuthConnection,
+  AuthConnectionUpdate,
+  authConnections as operations,
+  TimelineItem,
+} from '../../contract/auth-connections.ts';
+import { invalidField } from '../../contract/errors.ts';
+import type { TimelineEntry } from './connections-table.ts';
+import type { AuthConnections, Connection } from './connections.ts';
+import { flowEvents, hostedUrl, type Links, tellFlow } from './flow-events.ts';
+import { liveViewUrl } from '../sessions/browser-answer.ts';
+import { asksForTelemetry } from '../sessions/session-settings.ts';
+import type { Clock } from '../process/clock.ts';
+import { type Caller, WithStatus, type HandlerTree } from '../http/handler.ts';
+import type { ConnectionRecords } from './connection-records.ts';
+
+type Means = { connections: AuthConnections; records: ConnectionRecords; clock: Clock };
+
+export function authConnectionHandlers({ connections, records, clock }: Means): HandlerTree<typeof operations> {
+  return {
+    create({ body, caller, host }) {
+      refuseTelemetry(body);
+      return answer(connections.create(caller, body), links(host, caller));
+    },
+
+    list({ query, caller, host }) {
+      const { profile_name: profileName, domain, query: text, limit, offset } = query;
+      const page = records.list(
+        { projectId: caller.projectId, profileName, domain, query: text, limit, offset },
+        ({ id }) => id,
+      );
+      // A connection that is being deleted still exists until its login has ended.
+      const found = page.items.flatMap((id) => connections.find(caller.projectId, id) ?? []);
+      return { ...page, items: found.map((connection) => answer(connection, links(host, caller))) };
+    },
+
+    retrieve: ({ params, caller, host }) => answer(connections.get(caller.projectId, params.id), links(host, caller)),
+
+    update({ params, body, caller, host }) {
+      refuseTelemetry(body);
+      return answer(connections.update(caller, params.id, body), links(host, caller));
+    },
+
+    delete: ({ params, caller }) => connections.delete(caller.projectId, params.id),
+
+    login({ params, body, caller, host }) {
+      refuseTelemetry(body);
+      const { id } = connections.get(caller.projectId, params.id).record;
+      const { token, state, session } = connections.login(caller.projectId, id, body);
+      return {
+        id,
+        flow_type: state.type,
+        hosted_url: hostedUrl(token, links(host, caller)),
+        flow_expires_at: new Date(state.expiresAt).toISOString(),
+        live_view_url: session && liveViewUrl(session.browser, links(host, caller)),
+      };
+    },
+
+    submit({ params, body, caller }) {
+      connections.submit(caller.projectId, params.id, body);
+      return new WithStatus(202, { accepted: true as const });
+    },
+
+    follow({ params, caller, host, signal }) {
+      const { id } = connections.get(caller.projectId, params.id).record;
+      return flowEvents(connections.logins.follow(id, signal), links(host, caller));
+    },
+
+    timeline({ params, query, caller }) {
+      const { id } = connections.get(caller.projectId, params.id).record;
+      return records.timeline(id, query, timelineItem);
+    },
+  };
+
+  function links(host: string, { apiKey }: Caller): Links {
+    return { host, apiKeyId: apiKey.id, clock };
+  }
+
+  function answer({ record, flow }: Connection, own: Links): AuthConnection {
+    const { settings } = record;
+    const state = flow?.state ?? record.flow;
+    const isRunning = state?.status === 'IN_PROGRESS';
+    const { can, reason } = connections.logins.canReauth(record);
+    const checkedAt = record.checkedAt === undefined ? undefined : new Date(record.checkedAt).toISOString();
+    return {
+      id: record.id,
+      profile_name: record.profileName,
+      domain: record.domain,
+      status: record.status,
+      save_credentials: settings.saveCredentials,
+      record_session: settings.recordSession,
+      last_auth_check_at: checkedAt,
+      last_auth_at: checkedAt,
+      credential: settings.credential,
+      proxy_id: settings.proxyId,
+      can_reauth: can,
+      can_reauth_reason: reason,
+      allowed_domains: settings.allowedDomains,
+      login_url: settings.loginUrl,
+      post_login_url: record.postLoginUrl,
+      health_checks: settings.healthChecks,
+      auto_reauth: settings.autoReauth,
+      health_check_interval: settings.healthCheckInterval,
+      browser_telemetry: null,
+      ...tellFlow(state, flow, own),
+      flow_expires_at: isRunning ? new Date(state.expiresAt).toISOString() : null,
+      sso_provider: state?.ssoProvider ?? null,
+      browser_session_id: (isRunning && flow?.session?.id) || null,
+    };
+  }
+}
+
+function timelineItem({ id, type, at, details }: TimelineEntry): TimelineItem {
+  return { id, type, timestamp: new Date(at).toISOString(), ...details };
+}
+
+/** Throws `bad_request` if the request asks for telemetry. */
+function refuseTelemetry({ browser_telemetry: telemetry }: AuthConnectionUpdate): void {
+  if (asksForTelemetry(telemetry))
+    throw invalidField('browser_telemetry', 'this service does not support it: leave it out');
+}

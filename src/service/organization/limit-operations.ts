@@ -1,0 +1,25 @@
+import type { organization, OrganizationLimits } from '../../contract/organization.ts';
+import { invalidField } from '../../contract/errors.ts';
+import type { HandlerTree } from '../http/handler.ts';
+import type { LimitStore } from './limits.ts';
+
+export function organizationHandlers(limits: LimitStore, limitsChanged: () => void): HandlerTree<typeof organization> {
+  const show = (): OrganizationLimits => ({
+    max_concurrent_sessions: limits.maxConcurrentSessions,
+    default_project_max_concurrent_sessions: limits.defaultMaxConcurrentSessions,
+  });
+  return {
+    limits: {
+      retrieve: show,
+      update({ body: { default_project_max_concurrent_sessions: cap } }) {
+        if (cap && cap > limits.maxConcurrentSessions) {
+          const problem = `must not exceed the organization's limit, ${limits.maxConcurrentSessions}`;
+          throw invalidField('default_project_max_concurrent_sessions', problem);
+        }
+        limits.changeDefault(cap);
+        limitsChanged();
+        return show();
+      },
+    },
+  };
+}

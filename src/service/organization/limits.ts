@@ -1,0 +1,60 @@
+import { projectLimits, type ProjectLimits, type ProjectLimitsUpdate } from '../../contract/projects.ts';
+import { answerOf } from '../database/answer-of.ts';
+import type { Database } from '../database/database.ts';
+import { Table } from '../database/table.ts';
+import { organizationTable, projectsTable } from './organization-tables.ts';
+
+const toLimits = answerOf(projectLimits, projectsTable);
+
+/** The caps of a project. Infinity means no cap. */
+export type Caps = { sessions: number; pooledSessions: number; invocations: number };
+
+/** The limits of the organization and of its projects. */
+export class LimitStore {
+  /** How many browsers may run at once in all projects together. */
+  readonly maxConcurrentSessions: number;
+  readonly #projects: Table<typeof projectsTable>;
+  readonly #organization: Table<typeof organizationTable>;
+
+  constructor(database: Database, maxConcurrentSessions: number) {
+    this.#projects = new Table(database, projectsTable);
+    this.#organization = new Table(database, organizationTable);
+    this.maxConcurrentSessions = maxConcurrentSessions;
+  }
+
+  /** A project's own caps. The project must exist. */
+  ofProject(id: string): ProjectLimits {
+    return toLimits(this.#projects.find({ id })!);
+  }
+
+  /** 0 removes a cap. A missing or null cap stays. */
+  update(id: string, patch: ProjectLimitsUpdate): ProjectLimits {
+    this.#projects.change({ id }, changed(patch));
+    return this.ofProject(id);
+  }
+
+  /** The cap on the browsers of each project that has none of its own. */
+  get defaultMaxConcurrentSessions(): number | null {
+    return this.#organization.find({})!.default_project_max_concurrent_sessions ?? null;
+  }
+
+  /** Like `update`. */
+  changeDefault(cap: number | null | undefined): void {
+    this.#organization.change({}, changed({ default_project_max_concurrent_sessions: cap }));
+  }
+
+  /** The effective caps of a project. */
+  capsOf(projectId: string): Caps {
+    const own = this.ofProject(projectId);
+    return {
+      sessions: own.max_concurrent_sessions ?? this.defaultMaxConcurrentSessions ?? Infinity,
+      pooledSessions: own.max_pooled_sessions ?? Infinity,
+      invocations: own.max_concurrent_invocations ?? Infinity,
+    };
+  }
+}
+
+function changed<T extends Record<string, number | null | undefined>>(patch: T): Partial<T> {
+  const caps = Object.entries(patch).filter(([, cap]) => cap != null);
+  return Object.fromEntries(caps.map(([name, cap]) => [name, cap || null])) as Partial<T>;
+}

@@ -1,0 +1,47 @@
+import type { Project } from '../../contract/projects.ts';
+import { boolean, integer, optional, text, time } from '../database/columns.ts';
+import { table } from '../database/table.ts';
+
+export const projectsTable = table('projects', {
+  id: text(),
+  /** Unique among projects that aren't deleted. */
+  name: text(),
+  status: text<Project['status']>(),
+  created_at: time(),
+  updated_at: time(),
+  deleted_at: optional(time()),
+  max_concurrent_sessions: optional(integer()),
+  max_concurrent_invocations: optional(integer()),
+  max_pooled_sessions: optional(integer()),
+});
+
+/** A table with one row. */
+export const organizationTable = table('organization', {
+  default_project_max_concurrent_sessions: optional(integer()),
+});
+
+export const apiKeysTable = table('api_keys', {
+  id: text(),
+  name: text(),
+  masked_key: text(),
+  salt: text(),
+  hash: text(),
+  created_at: time(),
+  expires_at: optional(time()),
+  deleted_at: optional(time()),
+  /** The lifetime that the key was created with. Its rotation shortens it. */
+  life_ms: optional(integer()),
+  /** The only project that the key opens. */
+  project_id: optional(text()),
+  /** The key that created this one. */
+  created_by: optional(text()),
+  /**
+   * The key with which this one ends: its creator, or the creator's successor. Itself if there is none. Default: its
+   * creator.
+   */
+  parent_id: optional(text()),
+  /** Whether an app's process runs with this key. */
+  is_of_app: optional(boolean()),
+  /** Whether the service was started with this key. */
+  is_own: boolean(),
+});

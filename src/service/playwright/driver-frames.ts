@@ -1,0 +1,44 @@
+/** The beginning of an answer. All other messages are events. */
+const answerStart = Buffer.from('{"id":');
+const creationStart = Buffer.from('{"guid":"","method":"__create__"');
+const largestKept = 1024 * 1024;
+
+/**
+ * Splits the output of Playwright's driver into its messages, each after its length in 4 bytes. Keeps answers, and the objects that the
+ * driver creates first; skips the events of browsers.
+ */
+export class DriverFrames {
+  readonly #onMessage: (message: unknown) => void;
+  /** The bytes of the message so far, with its length. */
+  #head = Buffer.alloc(0);
+  /** Bytes of a message that is skipped. */
+  #skipped = 0;
+
+  constructor(onMessage: (message: unknown) => void) {
+    this.#onMessage = onMessage;
+  }
+
+  /** Throws for a message that is too long. */
+  add(chunk: Buffer): void {
+    const skipped = Math.min(this.#skipped, chunk.length);
+    this.#skipped -= skipped;
+    let rest = Buffer.concat([this.#head, chunk.subarray(skipped)]);
+    while (rest.length >= 4) {
+      const length = rest.readUInt32LE(0);
+      const body = rest.subarray(4, 4 + length);
+      const isKept = begins(body, answerStart) || begins(body, creationStart);
+      if (isKept && length > largestKept) throw new Error(`an answer of ${length} bytes is too long`);
+      if (isKept && body.length < length) break;
+      if (isKept) this.#onMessage(JSON.parse(body.toString()));
+      else this.#skipped = length - body.length;
+      rest = rest.subarray(4 + body.length);
+    }
+    this.#head = rest;
+  }
+}
+
+/** Also true as long as too little is known. */
+function begins(body: Buffer, start: Buffer): boolean {
+  const known = Math.min(body.length, start.length);
+  return body.compare(start, 0, known, 0, known) === 0;
+}

@@ -1,0 +1,60 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../process/clock.ts';
+import { newToken } from '../process/id.ts';
+import { CdpProxy, type ProxiedSession } from '../sessions/cdp-proxy.ts';
+import type { Session } from '../sessions/session.ts';
+
+/**
+ * The CDP connections of Playwright hosts, on a loopback port of their own: the service may listen elsewhere, and with TLS. Each connection
+ * has a secret of its own, and is one more client of the session's browser.
+ */
+export class HostChannel {
+  readonly #sessions = new Map<string, ProxiedSession>();
+  readonly #proxy: CdpProxy;
+  #server: Server | undefined;
+  #port: Promise<number> | undefined;
+
+  constructor(clock: Clock) {
+    this.#proxy = new CdpProxy({ byToken: (token) => this.#sessions.get(token), clock });
+  }
+
+  /** Returns a URL for one host, and a function that cuts its connection: Chromium then closes the contexts that were made through it. */
+  async open(
+    session: Session,
+    { marksDownloads }: { marksDownloads: boolean },
+  ): Promise<{ url: string; cut: () => void }> {
+    const port = await (this.#port ??= this.#listen());
+    const token = newToken(session.id);
+    const connected: { close(reason: string): void }[] = [];
+    this.#sessions.set(token, {
+      // Only a client's own messages keep a session from its idle timeout.
+      touch() {},
+      connect(socket) {
+        connected.push(socket);
+        return session.connect(socket, { seesHost: true, marksDownloads });
+      },
+    });
+    const cut = () => {
+      this.#sessions.delete(token);
+      for (const socket of connected) socket.close('the client has left');
+    };
+    return { url: `ws://127.0.0.1:${port}/browser/cdp?jwt=${token}`, cut };
+  }
+
+  close(): void {
+    this.#proxy.close();
+    this.#server?.close();
+  }
+
+  async #listen(): Promise<number> {
+    const server = createServer((_request, response) => void response.writeHead(404).end());
+    server.on('upgrade', (...upgrade) => this.#proxy.upgrade(...upgrade));
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    return (server.address() as AddressInfo).port;
+  }
+}

@@ -1,0 +1,104 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface, type Interface } from 'node:readline';
+import type { Duplex } from 'node:stream';
+import { OperationError } from '../../contract/errors.ts';
+import { killGroup } from '../process/process-group.ts';
+import { Driver } from './driver.ts';
+import { taskDescriptor, type HostTask } from './host-task.ts';
+
+/** The files of a host: the built `host.ts`, and the command of `playwright-core`. */
+export type HostProgram = { host: string; command: string };
+
+const taskTimeoutMs = 30_000;
+const longestLog = 4096;
+
+/** The process of a Playwright host. It ends with the service: its input closes then. */
+export class HostProcess {
+  /** Resolves when the process has ended; never rejects. */
+  readonly ended: Promise<void>;
+  readonly #child: ChildProcess;
+  readonly #driver: Driver;
+  readonly #tasks: Duplex;
+  readonly #answers: Interface;
+  readonly #initialized: Promise<void>;
+  #turn: Promise<unknown> = Promise.resolve();
+  #log = '';
+
+  constructor({ host, command }: HostProgram, environment: Record<string, string | undefined>) {
+    this.#child = spawn(process.execPath, [host, command], {
+      env: environment,
+      detached: process.platform !== 'win32',
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+    });
+    const { stdin, stdout, stderr, stdio } = this.#child;
+    this.#tasks = stdio[taskDescriptor] as Duplex;
+    this.#tasks.on('error', () => {});
+    this.#answers = createInterface({ input: this.#tasks });
+    stderr!.on('data', (text: Buffer) => (this.#log = (this.#log + text.toString()).slice(-longestLog)));
+    this.#driver = new Driver(stdin!, stdout!, () => this.end());
+    this.ended = new Promise((resolve) => {
+      const leave = (reason: string) => {
+        this.#driver.close(new OperationError('unavailable', reason));
+        this.#answers.close();
+        resolve();
+      };
+      this.#child.once('error', ({ message }) => leave(`the Playwright host could not be started: ${message}`));
+      this.#child.once('exit', (code, signal) => {
+        // Its own child processes, an encoder of videos for instance.
+        killGroup(this.#child);
+        const end = signal ?? `exit code ${code}`;
+        leave(`the Playwright host ended with ${end}${this.#log === '' ? '' : `: ${this.#log.trim()}`}`);
+      });
+    });
+    this.#initialized = this.#driver.initialize();
+    this.#initialized.catch(() => {});
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Makes it the process of a session. */
+  async become(task: Extract<HostTask, { become: unknown }>['become']): Promise<void> {
+    await this.#initialized;
+    await this.#carryOut({ become: task });
+  }
+
+  /** Connects to a browser over CDP and returns its Playwright address. The directory is made. */
+  async publish(cdpUrl: string, artifactsDirectory: string): Promise<string> {
+    await this.#carryOut({ make: artifactsDirectory });
+    return await this.#driver.publish(cdpUrl, artifactsDirectory);
+  }
+
+  /** Removes a directory with the rights of the session's user. */
+  async remove(directory: string): Promise<void> {
+    await this.#carryOut({ remove: directory });
+  }
+
+  end(): void {
+    killGroup(this.#child);
+  }
+
+  /** One at a time: answers carry no id. */
+  async #carryOut(task: HostTask): Promise<void> {
+    const carriedOut = this.#turn.then(() => this.#answerTo(task));
+    this.#turn = carriedOut.catch(() => {});
+    await carriedOut;
+  }
+
+  async #answerTo(task: HostTask): Promise<void> {
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), taskTimeoutMs);
+    try {
+      const answered = once(this.#answers, 'line', { signal: deadline.signal });
+      this.#tasks.write(`${JSON.stringify(task)}\n`);
+      const ended = this.ended.then(() => ['it ended']);
+      const [problem] = (await Promise.race([answered, ended])) as [string];
+      if (problem !== '') throw new OperationError('unavailable', `the Playwright host failed: ${problem}`);
+    } finally {
+      clearTimeout(timer);
+      deadline.abort();
+    }
+  }
+}

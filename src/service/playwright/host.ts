@@ -1,0 +1,46 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { taskDescriptor, type HostTask } from './host-task.ts';
+
+/**
+ * The entry point of a Playwright host: `host.js <command of playwright-core>`. It is Playwright's own driver, which other languages than
+ * JavaScript use too: it reads and writes Playwright's protocol on stdin and stdout, and ends with stdin. It has no client of its own,
+ * which would answer for the real client, for example to `page.addLocatorHandler`.
+ *
+ * It loads Playwright first, so that a host can wait for its session. Before anybody is connected, it takes the session's user id.
+ */
+const command = process.argv[2];
+if (command === undefined) throw new Error('usage: host.js <command of playwright-core>');
+
+const tasks = new Socket({ fd: taskDescriptor });
+tasks.on('error', () => {});
+tasks.once('close', () => process.exit(0));
+createInterface({ input: tasks }).on('line', (line) => {
+  let problem = '';
+  try {
+    carryOut(JSON.parse(line) as HostTask);
+  } catch (error) {
+    problem = (error as Error).message.replaceAll('\n', ' ');
+  }
+  tasks.write(`${problem}\n`);
+});
+
+process.argv = [process.execPath, command, 'run-driver'];
+createRequire(command)(command);
+
+function carryOut(task: HostTask): void {
+  if ('make' in task) mkdirSync(task.make, { recursive: true });
+  else if ('remove' in task) rmSync(task.remove, { recursive: true, force: true });
+  else {
+    const { user, directory, environment } = task.become;
+    if (user) {
+      process.setgroups?.([user.gid]);
+      process.setgid?.(user.gid);
+      process.setuid?.(user.uid);
+    }
+    process.chdir(directory);
+    Object.assign(process.env, environment);
+  }
+}

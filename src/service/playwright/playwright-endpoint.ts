@@ -1,0 +1,164 @@
+import type { IncomingMessage } from 'node:http';
+import path from 'node:path';
+import type { Duplex } from 'node:stream';
+import { OperationError } from '../../contract/errors.ts';
+import { pingRegularly, refuse, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../http/websockets.ts';
+import type { Clock } from '../process/clock.ts';
+import { newId } from '../process/id.ts';
+import { pathSegments } from '../sessions/confined-path.ts';
+import type { Session } from '../sessions/session.ts';
+import { HostChannel } from './host-channel.ts';
+import type { PlaywrightHosts } from './hosts.ts';
+import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';
+import { close, openHost, relay } from './relay.ts';
+
+const socketOptions = {
+  noServer: true,
+  clientTracking: true,
+  perMessageDeflate: false,
+  maxPayload: 256 * 1024 * 1024,
+  skipUTF8Validation: true,
+  closeTimeout: 30_000,
+};
+
+/** `artifactsDirectory` is a host path. */
+type Artifacts = { artifactsDirectory: string; marksDownloads: boolean };
+
+/** Published for one client. */
+type Published = { endpoint: string; leave: () => void };
+
+/** The WebSockets of `playwright_ws_url`: clients that speak Playwright's protocol. */
+export class PlaywrightEndpoint {
+  readonly #byToken: (token: string) => Session | undefined;
+  readonly #installed: readonly InstalledPlaywright[];
+  readonly #hosts: PlaywrightHosts;
+  readonly #clock: Clock;
+  readonly #channel: HostChannel;
+  readonly #server = new WebSocketServer(socketOptions);
+
+  constructor(options: {
+    byToken: (token: string) => Session | undefined;
+    installed: readonly InstalledPlaywright[];
+    hosts: PlaywrightHosts;
+    clock: Clock;
+  }) {
+    this.#byToken = options.byToken;
+    this.#installed = options.installed;
+    this.#hosts = options.hosts;
+    this.#clock = options.clock;
+    this.#channel = new HostChannel(options.clock);
+  }
+
+  /** Returns false for an upgrade to another path. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
+    const { pathname, searchParams } = requestedUrl(request);
+    if (pathname !== '/browser/playwright') return false;
+    socket.on('error', () => socket.destroy());
+    const token = bearerToken(request) ?? searchParams.get('jwt') ?? '';
+    const session = this.#byToken(token);
+    if (!session) refuseToken(socket);
+    else void this.#connect(session, { token, request, socket, head });
+    return true;
+  }
+
+  close(): void {
+    for (const client of this.#server.clients) client.terminate();
+    this.#channel.close();
+    this.#hosts.close();
+  }
+
+  async #connect(
+    session: Session,
+    { token, request, socket, head }: { token: string; request: IncomingMessage; socket: Duplex; head: Buffer },
+  ): Promise<void> {
+    const playwright = this.#chosenBy(request.headers['user-agent']);
+    if (typeof playwright === 'string') return refuse(socket, 428, 'playwright_version', playwright);
+    let published: Published | undefined;
+    try {
+      published = await this.#publish(session, playwright, artifactsOf(session, request));
+      const host = await openHost(published.endpoint);
+      const { leave } = published;
+      if (!socket.writable || this.#byToken(token) !== session) {
+        refuseToken(socket);
+        host.terminate();
+        leave();
+        return;
+      }
+      socket.once('close', () => {
+        host.terminate();
+        leave();
+      });
+      this.#server.handleUpgrade(request, socket, head, (client) => this.#relay(session, client, host));
+    } catch (error) {
+      published?.leave();
+      const { message } = error as Error;
+      const isOfCaller = error instanceof OperationError && ['bad_request', 'forbidden'].includes(error.code);
+      if (isOfCaller) refuse(socket, 400, 'bad_request', message);
+      else if (this.#byToken(token) !== session) refuseToken(socket);
+      else refuse(socket, 503, 'unavailable', message);
+    }
+  }
+
+  /** Passes messages on until the client, the host or the lease is gone. */
+  #relay(session: Session, client: WebSocket, host: WebSocket): void {
+    const end = () => close(client, 1001, 'the session has ended, or its lease was given back');
+    const { hold } = session;
+    hold.addEventListener('abort', end);
+    client.once('close', () => hold.removeEventListener('abort', end));
+    session.touch();
+    client.on('message', () => session.touch());
+    pingRegularly(client, this.#clock, () => session.touch());
+    relay(client, host);
+  }
+
+  async #publish(
+    session: Session,
+    playwright: InstalledPlaywright,
+    { artifactsDirectory, marksDownloads }: Artifacts,
+  ): Promise<Published> {
+    const { url, cut } = await this.#channel.open(session, { marksDownloads });
+    try {
+      const { endpoint, leave } = await this.#hosts.publish(session, playwright, { cdpUrl: url, artifactsDirectory });
+      const leaveAll = () => {
+        cut();
+        leave();
+      };
+      return { endpoint, leave: leaveAll };
+    } catch (error) {
+      cut();
+      throw error;
+    }
+  }
+
+  /** The Playwright of the client's minor version, or why there is none. */
+  #chosenBy(userAgent = ''): InstalledPlaywright | string {
+    const version = /^Playwright\/(\S+)/.exec(userAgent)?.[1];
+    const minor = version === undefined ? undefined : minorOf(version);
+    const found = this.#installed.find((installed) => installed.minor === minor);
+    if (found) return found;
+    const offered = this.#installed.map((installed) => installed.version).join(' and ') || 'none';
+    const client =
+      version === undefined
+        ? 'the client does not name its version of Playwright'
+        : `the client is Playwright ${version}`;
+    return (
+      `${client}, and this service has ${offered}: both must have the same minor version. Install the same version of ` +
+      '@playwright/test on both sides, start the service with --playwright-core DIRECTORY for one more version, or use cdp_ws_url'
+    );
+  }
+}
+
+function bearerToken({ headers }: IncomingMessage): string | undefined {
+  return /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
+}
+
+/**
+ * The directory where the host keeps downloads and uploads. A client that fetches downloads over HTTP names it by a path
+ * in the session. It gets `<guid>/<name>` as the name of each download.
+ */
+function artifactsOf(session: Session, { headers }: IncomingMessage): Artifacts {
+  const asked = headers['x-playwright-artifacts'];
+  const sessionPath = typeof asked === 'string' ? asked : `/tmp/playwright-${newId()}`;
+  const artifactsDirectory = path.join(session.root, ...pathSegments(sessionPath));
+  return { artifactsDirectory, marksDownloads: asked !== undefined };
+}

@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { WebSocket } from '../http/websockets.ts';
+
+const largestMessage = 256 * 1024 * 1024;
+/** From so many bytes that wait for the host on, nothing more is read from the client. */
+const highWaterMark = 8 * 1024 * 1024;
+/** With more bytes than this waiting for it, a client is disconnected. */
+const mostWaiting = 64 * 1024 * 1024;
+const openTimeoutMs = 10_000;
+
+/** Connects to a host as a client of this machine: the host accepts no other `Host` and `Origin`. */
+export async function openHost(endpoint: string): Promise<WebSocket> {
+  const host = new WebSocket(endpoint, {
+    perMessageDeflate: false,
+    maxPayload: largestMessage,
+    skipUTF8Validation: true,
+    handshakeTimeout: openTimeoutMs,
+  });
+  // The client is there later.
+  host.pause();
+  await once(host, 'open');
+  host.on('error', () => host.terminate());
+  return host;
+}
+
+/** Passes messages between a client and its host until one of both is gone, and then closes the other one. */
+export function relay(client: WebSocket, host: WebSocket): void {
+  client.on('message', (data: Buffer, isBinary) => {
+    host.send(data, { binary: isBinary }, () => {
+      if (client.isPaused && host.bufferedAmount < highWaterMark) client.resume();
+    });
+    if (host.bufferedAmount >= highWaterMark) client.pause();
+  });
+  host.on('message', (data: Buffer, isBinary) => {
+    if (client.readyState !== WebSocket.OPEN) return;
+    client.send(data, { binary: isBinary });
+    if (client.bufferedAmount <= mostWaiting) return;
+    close(client, 1008, `more than ${mostWaiting / 1024 / 1024} MiB wait for this client to read them`);
+    host.terminate();
+  });
+  client.on('error', () => client.terminate());
+  client.once('close', () => host.terminate());
+  host.once('close', (code) => {
+    // A host that lives says goodbye.
+    if (code === 1006) close(client, 1011, 'the Playwright host has ended');
+    else close(client, 1001, 'the browser has closed');
+  });
+  host.resume();
+}
+
+/** Closes the connection to a client. The first reason counts. */
+export function close(client: WebSocket, code: number, reason: string): void {
+  // A paused socket would not see the client's answer.
+  if (client.isPaused) client.resume();
+  client.close(code, reason);
+}

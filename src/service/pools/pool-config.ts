@@ -1,0 +1,73 @@
+import type { PoolCreate, PoolUpdate } from '../../contract/browser-pools.ts';
+import { invalidField } from '../../contract/errors.ts';
+import {
+  requestedProfile,
+  sessionSettings,
+  type ProfileSelector,
+  type Surroundings,
+} from '../sessions/session-settings.ts';
+
+/** The settings of a pool's browsers, as stored and as shown. */
+export type PoolConfig = PoolCreate;
+
+/** Throws `bad_request` for settings that this service doesn't support. */
+export function newPoolConfig(body: PoolCreate, surroundings: Surroundings): PoolConfig {
+  const config = withoutEmpty({
+    ...body,
+    refresh_on_profile_update: body.refresh_on_profile_update ?? body.profile !== undefined,
+  });
+  return checked(config, surroundings);
+}
+
+/** Keeps the fields that the patch lacks. Throws `bad_request` for settings that this service doesn't support. */
+export function updatedPoolConfig(config: PoolConfig, patch: PoolUpdate, surroundings: Surroundings): PoolConfig {
+  const { discard_all_idle: _, save_changes: _ignored, name, profile, ...fields } = patch;
+  const updated: PoolConfig = { ...config, ...fields, ...(name && { name }) };
+  if (profile && clears(profile)) {
+    updated.refresh_on_profile_update = false;
+    delete updated.profile;
+  } else if (profile) {
+    const changed = profileId(profile, surroundings) !== currentProfileId(config, surroundings);
+    updated.refresh_on_profile_update =
+      patch.refresh_on_profile_update ?? (changed || config.refresh_on_profile_update);
+    updated.profile = profile;
+  }
+  return checked(withoutEmpty(updated), surroundings);
+}
+
+/** `undefined` without a profile, and after its deletion. */
+export function currentProfileId(config: PoolConfig, surroundings: Surroundings): string | undefined {
+  try {
+    return config.profile && profileId(config.profile, surroundings);
+  } catch {
+    return undefined;
+  }
+}
+
+function checked(config: PoolConfig, surroundings: Surroundings): PoolConfig {
+  sessionSettings(config, surroundings);
+  if (config.refresh_on_profile_update && !config.profile)
+    throw invalidField('refresh_on_profile_update', 'needs a profile');
+  return config;
+}
+
+/** An empty string clears a field. A pool never saves its profile. */
+function withoutEmpty(config: PoolConfig): PoolConfig {
+  const { start_url, proxy_id, profile, ...rest } = config;
+  const { save_changes: _, ...selector } = profile ?? {};
+  return {
+    ...rest,
+    ...(profile && { profile: selector }),
+    ...(start_url && { start_url }),
+    ...(proxy_id && { proxy_id }),
+  };
+}
+
+/** `{ id: '' }` and `{ name: '' }` clear the profile; `{}` is an error. */
+function clears({ id, name }: ProfileSelector): boolean {
+  return !id && !name && (id === '' || name === '');
+}
+
+function profileId(selector: ProfileSelector, { resolveProfile }: Surroundings): string {
+  return requestedProfile(selector, resolveProfile).id;
+}

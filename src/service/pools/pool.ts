@@ -1,0 +1,314 @@
+import { OperationError } from '../../contract/errors.ts';
+import type { Clock } from '../process/clock.ts';
+import { AcquireQueue, type Lease } from './acquire-queue.ts';
+import type { Fill } from './fill.ts';
+import type { PoolConfig } from './pool-config.ts';
+import type { Session } from '../sessions/session.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+
+export type PoolSurroundings = {
+  clock: Clock;
+  sessions: Sessions;
+  createSession(config: PoolConfig, signal: AbortSignal): Promise<Session>;
+  fill: Fill;
+};
+
+const firstPauseMs = 500;
+const longestPauseMs = 10_000;
+const toleratedFailures = 2;
+const startPageMs = 1000;
+
+/**
+ * Keeps browsers ready. A browser has one lease at most, and acquires are served oldest first. Leased, idle and
+ * starting browsers never exceed the pool's size, except leased ones after the size shrank. A browser that ends counts
+ * no longer: its Chromium is killed at once.
+ */
+export class Pool {
+  readonly id: string;
+  readonly projectId: string;
+  /** In ms since the epoch. */
+  readonly createdAt: number;
+  readonly #surroundings: PoolSurroundings;
+  readonly #queue: AcquireQueue;
+  readonly #leased = new Map<string, Session>();
+  readonly #starting = new Set<AbortController>();
+  #config: PoolConfig;
+  #idle: Session[] = [];
+  #failures = 0;
+  #failure: unknown;
+  #cancelPause: (() => void) | undefined;
+  #closed: OperationError | undefined;
+
+  constructor(
+    stored: { id: string; projectId: string; config: PoolConfig; createdAt: number },
+    surroundings: PoolSurroundings,
+  ) {
+    this.id = stored.id;
+    this.projectId = stored.projectId;
+    this.createdAt = stored.createdAt;
+    this.#config = stored.config;
+    this.#surroundings = surroundings;
+    this.#queue = new AcquireQueue(surroundings.clock);
+  }
+
+  get name(): string | undefined {
+    return this.#config.name;
+  }
+
+  get config(): PoolConfig {
+    return this.#config;
+  }
+
+  get availableCount(): number {
+    return this.#idle.filter((session) => session.alive).length;
+  }
+
+  get acquiredCount(): number {
+    return [...this.#leased.values()].filter((session) => session.alive).length;
+  }
+
+  get startingCount(): number {
+    return this.#starting.size;
+  }
+
+  get occupied(): number {
+    return this.#leased.size + this.#idle.length + this.#starting.size;
+  }
+
+  get lacksBrowser(): boolean {
+    return !this.#closed && !this.#cancelPause && this.occupied < this.#config.size;
+  }
+
+  get waitingSince(): number {
+    return this.#queue.at(this.#starting.size)?.since ?? Infinity;
+  }
+
+  /**
+   * Leases a browser. Resolves to `undefined` if none comes within `timeoutMs` or `signal` aborts. If the client hangs
+   * up before it gets the browser, call `takeBack`. Throws `conflict` if the name is taken, `unavailable` if browsers
+   * don't start, and `not_found` if the pool is deleted.
+   */
+  async acquire({
+    timeoutMs,
+    signal,
+    ...lease
+  }: Lease & { timeoutMs: number; signal: AbortSignal }): Promise<Session | undefined> {
+    if (this.#closed) throw this.#closed;
+    if (signal.aborted) return undefined;
+    const conflict = this.#nameConflict(lease);
+    if (conflict) throw conflict;
+    const session = await this.#queue.wait(
+      lease,
+      { timeoutMs, signal, atTimeout: () => this.#launchFailure() },
+      (waiter) => {
+        this.#serve();
+        if (timeoutMs <= 0) waiter.settle(this.#launchFailure());
+      },
+    );
+    if (session && lease.startUrl) await this.#openStartPage(session, lease.startUrl);
+    if (!session || !signal.aborted) return session;
+    this.takeBack(session);
+    return undefined;
+  }
+
+  /**
+   * Ends a lease that the client never got, and replaces the browser, because the client may have used it after all.
+   */
+  takeBack(session: Session): void {
+    if (this.#leased.get(session.id) === session) this.release(session.id, false);
+  }
+
+  /**
+   * Ends a lease. With `reuse` the browser stays as it is, gets a new token and is leased next. Without it, and if the
+   * pool shrank or the browser got a profile of its own, the pool replaces it. Throws `not_found` if this pool leased
+   * no such browser.
+   */
+  release(sessionId: string, reuse: boolean): Session {
+    const session = this.#leased.get(sessionId);
+    if (!session)
+      throw new OperationError('not_found', `no browser ${sessionId} is leased from the pool ${this.#title}`);
+    this.#leased.delete(sessionId);
+    const isAsMade = session.profile === session.settings.profile;
+    if (reuse && isAsMade && session.alive && this.occupied < this.#config.size) {
+      session.pool = undefined;
+      session.leasedAt = undefined;
+      session.name = undefined;
+      session.tags = undefined;
+      session.startUrl = undefined;
+      session.watchIdle(undefined);
+      session.changeHands();
+      this.#idle.unshift(session);
+    } else {
+      void session.end();
+    }
+    this.#serve();
+    return session;
+  }
+
+  /** Replaces all idle browsers. */
+  async flush(): Promise<void> {
+    const flushed = this.#idle.splice(0);
+    this.#surroundings.fill.next();
+    await endAll(flushed);
+  }
+
+  /** Ends up to `count` starting or idle browsers, and returns their number. */
+  giveUp(count: number): number {
+    const launches = [...this.#starting].slice(0, count);
+    for (const launch of launches) this.#abort(launch);
+    const idle = this.#idle.splice(0, count - launches.length);
+    void endAll(idle);
+    return launches.length + idle.length;
+  }
+
+  /** New browsers get `config`. Idle ones stay, unless they are too many or `discardAllIdle`. */
+  async update(config: PoolConfig, discardAllIdle: boolean): Promise<void> {
+    this.#config = config;
+    this.#endPause();
+    for (const session of this.#leased.values()) session.pool = this.#reference;
+    const surplus = discardAllIdle ? this.#idle.splice(0) : [];
+    for (const launch of [...this.#starting].toReversed()) {
+      if (discardAllIdle || this.occupied > config.size) this.#abort(launch);
+    }
+    while (this.#idle.length > 0 && this.occupied > config.size) surplus.push(this.#idle.pop()!);
+    this.#surroundings.fill.next();
+    await endAll(surplus);
+  }
+
+  /**
+   * Ends all browsers; refuses acquires before this returns. Throws `pool_in_use` synchronously if browsers are leased,
+   * unless `force`.
+   */
+  delete(force: boolean): Promise<void> {
+    const leased = this.acquiredCount;
+    if (leased > 0 && !force) {
+      const message = `${leased} of the browsers of the pool ${this.#title} are leased: release them first, or delete with force`;
+      throw new OperationError('pool_in_use', message);
+    }
+    return this.#shut(new OperationError('not_found', `the pool ${this.#title} was deleted`));
+  }
+
+  close(): Promise<void> {
+    return this.#shut(new OperationError('unavailable', 'the service is shutting down'));
+  }
+
+  /** Never rejects. */
+  async launch(): Promise<void> {
+    const launch = new AbortController();
+    this.#starting.add(launch);
+    try {
+      const session = await this.#surroundings.createSession(this.#config, launch.signal);
+      if (session.settings.startUrl) await this.#openStartPage(session, session.settings.startUrl);
+      if (launch.signal.aborted) return await session.end();
+      this.#starting.delete(launch);
+      this.#endPause();
+      this.#idle.push(session);
+      void session.ended.then(() => this.#drop(session));
+    } catch (error) {
+      this.#starting.delete(launch);
+      if (!launch.signal.aborted) this.#pause(error);
+    }
+    this.#serve();
+  }
+
+  get #title(): string {
+    return this.name ?? this.id;
+  }
+
+  get #reference(): { id: string; name?: string } {
+    return { id: this.id, ...(this.name && { name: this.name }) };
+  }
+
+  /** Hands idle browsers to waiting acquires, and launches missing ones. */
+  #serve(): void {
+    for (let waiter = this.#queue.first; waiter && this.#idle.length > 0; waiter = this.#queue.first) {
+      const conflict = this.#nameConflict(waiter.lease);
+      if (conflict) {
+        waiter.settle(conflict);
+        continue;
+      }
+      const session = this.#idle.shift()!;
+      if (!session.alive) continue;
+      this.#leased.set(session.id, session);
+      session.pool = this.#reference;
+      session.leasedAt = this.#surroundings.clock.now();
+      session.name = waiter.lease.name;
+      session.tags = waiter.lease.tags;
+      session.timeoutSeconds = this.#config.timeout_seconds;
+      session.startUrl = waiter.lease.startUrl ?? session.startUrl;
+      session.watchIdle(session.timeoutSeconds);
+      waiter.settle(session);
+    }
+    this.#surroundings.fill.next();
+  }
+
+  #drop(session: Session): void {
+    this.#idle = this.#idle.filter((other) => other !== session);
+    this.#leased.delete(session.id);
+    this.#surroundings.fill.next();
+  }
+
+  #abort(launch: AbortController): void {
+    this.#starting.delete(launch);
+    launch.abort();
+  }
+
+  /** Launches nothing for a while, longer after each failure. */
+  #pause(error: unknown): void {
+    this.#failure = error;
+    if (this.#closed || this.#cancelPause) return;
+    const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, longestPauseMs);
+    this.#failures += 1;
+    this.#cancelPause = this.#surroundings.clock.after(pauseMs, () => {
+      this.#cancelPause = undefined;
+      this.#surroundings.fill.next();
+    });
+    const failure = this.#launchFailure();
+    if (failure && (this.#failures > toleratedFailures || failure.code === 'no_chromium')) this.#queue.failAll(failure);
+  }
+
+  #endPause(): void {
+    this.#cancelPause?.();
+    this.#cancelPause = undefined;
+    this.#failures = 0;
+  }
+
+  /** The error for acquires if launches fail and no leased browser can come back. */
+  #launchFailure(): OperationError | undefined {
+    if (this.#failures === 0 || this.#leased.size > 0) return undefined;
+    const reason = this.#failure instanceof Error ? this.#failure.message : String(this.#failure);
+    const isMissing = this.#failure instanceof OperationError && this.#failure.code === 'no_chromium';
+    const code = isMissing ? 'no_chromium' : 'unavailable';
+    return new OperationError(code, `the pool ${this.#title} cannot launch browsers: ${reason}`, {
+      cause: this.#failure,
+    });
+  }
+
+  /** Waits up to 1 s. Ignores errors. */
+  async #openStartPage(session: Session, url: string): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const proceed = () => {
+        cancel();
+        resolve();
+      };
+      const cancel = this.#surroundings.clock.after(startPageMs, resolve);
+      session.openPage(url).then(proceed, proceed);
+    });
+  }
+
+  #nameConflict({ name }: Lease): OperationError | undefined {
+    return this.#surroundings.sessions.nameConflict(this.projectId, name);
+  }
+
+  async #shut(reason: OperationError): Promise<void> {
+    this.#closed = reason;
+    this.#endPause();
+    this.#queue.failAll(reason);
+    for (const launch of this.#starting) this.#abort(launch);
+    await endAll([...this.#idle.splice(0), ...this.#leased.values()]);
+  }
+}
+
+async function endAll(sessions: Session[]): Promise<void> {
+  await Promise.all(sessions.map((session) => session.end()));
+}

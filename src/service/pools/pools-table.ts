@@ -1,0 +1,15 @@
+import type { PoolCreate } from '../../contract/browser-pools.ts';
+import { json, optional, text, time } from '../database/columns.ts';
+import { type RowOf, type Table, table } from '../database/table.ts';
+
+export const poolsTable = table('pools', {
+  id: text(),
+  projectId: text(),
+  /** As in `config`. Unique in the project. */
+  name: optional(text()),
+  config: json<PoolCreate>(),
+  createdAt: time(),
+});
+
+export type PoolRecord = RowOf<typeof poolsTable>;
+export type PoolRecords = Table<typeof poolsTable>;

@@ -1,0 +1,179 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { BrowserPool, PoolCreate, PoolUpdate } from '../../contract/browser-pools.ts';
+import { limitReached, OperationError } from '../../contract/errors.ts';
+import type { Clock } from '../process/clock.ts';
+import { newId } from '../process/id.ts';
+import { currentProfileId, newPoolConfig, updatedPoolConfig, type PoolConfig } from './pool-config.ts';
+import { Fill } from './fill.ts';
+import { Pool } from './pool.ts';
+import type { PoolRecord, PoolRecords } from './pools-table.ts';
+import { SharedSizes } from './shared-sizes.ts';
+import { sessionSettings, type Surroundings } from '../sessions/session-settings.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+
+type PoolsOptions = {
+  clock: Clock;
+  sessions: Sessions;
+  records: PoolRecords;
+  surroundingsOf: (projectId: string) => Surroundings;
+};
+
+export class Pools {
+  readonly #options: PoolsOptions;
+  readonly #pools = new Map<string, Pool>();
+  readonly #fill: Fill;
+  readonly #sharedSizes = new SharedSizes();
+
+  constructor(options: PoolsOptions) {
+    this.#options = options;
+    this.#fill = new Fill(options.sessions);
+    for (const stored of options.records.list({}, { order: 'created_at, id' })) this.#add(stored);
+  }
+
+  /** Begins to fill the stored pools. */
+  open(): void {
+    this.#fill.next();
+  }
+
+  /**
+   * Throws `bad_request` for unsupported settings, `conflict` if the name is taken, and `rate_limited` beyond the
+   * project's limit.
+   */
+  create(projectId: string, body: PoolCreate): Pool {
+    const config = newPoolConfig(body, this.#options.surroundingsOf(projectId));
+    this.#refuseTakenName(projectId, config.name);
+    this.#refuseSize(projectId, config.size);
+    const { records, clock } = this.#options;
+    const pool = this.#add(
+      records.insert({ id: newId(), projectId, name: config.name, config, createdAt: clock.now() }),
+    );
+    this.#fill.next();
+    return pool;
+  }
+
+  /** Newest first. */
+  list(projectId: string): Pool[] {
+    return this.#ofProject(projectId).sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
+  }
+
+  /** Throws `not_found`. */
+  find(projectId: string, idOrName: string): Pool {
+    const pools = this.#ofProject(projectId);
+    const pool = pools.find(({ id }) => id === idOrName) ?? pools.find(({ name }) => name === idOrName);
+    if (!pool)
+      throw new OperationError('not_found', `no pool ${JSON.stringify(idOrName)} exists: create it, or check the name`);
+    return pool;
+  }
+
+  /** Resolves when the discarded browsers have ended. Throws like `find` and `create`. */
+  async update(projectId: string, idOrName: string, { size_for_process: pid, ...patch }: PoolUpdate): Promise<Pool> {
+    const pool = this.find(projectId, idOrName);
+    const config = updatedPoolConfig(pool.config, patch, this.#options.surroundingsOf(projectId));
+    if (pid !== undefined) {
+      config.size = this.#sharedSizes.sizeFor(pool, pid, config.size);
+      // An update would also end the pause after failed launches.
+      if (isDeepStrictEqual(config, pool.config)) return pool;
+    }
+    if (config.name !== pool.name) this.#refuseTakenName(projectId, config.name);
+    if (config.size > pool.config.size) this.#refuseSize(projectId, config.size - pool.config.size);
+    await this.#configure(pool, config, patch.discard_all_idle);
+    return pool;
+  }
+
+  /** Updates the pools that name the profile. */
+  async profileRenamed(projectId: string, before: string, name: string): Promise<void> {
+    const named = this.#ofProject(projectId).filter(({ config }) => config.profile?.name === before);
+    await Promise.all(named.map((pool) => this.#configure(pool, { ...pool.config, profile: { name } }, false)));
+  }
+
+  /**
+   * Resolves when the pool's browsers have ended. Throws `not_found`, and `pool_in_use` if browsers are leased, unless
+   * `force`.
+   */
+  async delete(projectId: string, idOrName: string, { force }: { force: boolean }): Promise<void> {
+    const pool = this.find(projectId, idOrName);
+    const ended = pool.delete(force);
+    this.#pools.delete(pool.id);
+    this.#fill.remove(pool);
+    this.#options.records.delete({ id: pool.id });
+    await ended;
+  }
+
+  /** Replaces the idle browsers of pools with `refresh_on_profile_update`. */
+  async profileSaved(profileId: string): Promise<void> {
+    const following = [...this.#pools.values()].filter(
+      (pool) => pool.config.refresh_on_profile_update && this.#profileIdOf(pool) === profileId,
+    );
+    await Promise.all(following.map((pool) => pool.update(pool.config, true)));
+  }
+
+  /** Ends unleased browsers beyond the new limits, and launches missing ones. */
+  limitsChanged(): void {
+    const { sessions } = this.#options;
+    for (const projectId of new Set(Array.from(this.#pools.values(), (pool) => pool.projectId))) {
+      const pooledExcess = this.#fill.pooledIn(projectId) - sessions.limits.capsOf(projectId).pooledSessions;
+      let excess = Math.max(0, pooledExcess, sessions.excessOf(projectId));
+      for (const pool of this.list(projectId)) excess -= pool.giveUp(excess);
+    }
+    this.#fill.next();
+  }
+
+  describe(pool: Pool): BrowserPool {
+    const profileId = this.#profileIdOf(pool);
+    return {
+      id: pool.id,
+      ...(pool.name && { name: pool.name }),
+      available_count: pool.availableCount,
+      acquired_count: pool.acquiredCount,
+      created_at: new Date(pool.createdAt).toISOString(),
+      browser_pool_config: pool.config,
+      ...(profileId && { profile_id: profileId }),
+      extension_ids: [],
+    };
+  }
+
+  /** Ends all browsers. The pools stay stored. */
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.close()));
+    await this.#fill.settled();
+  }
+
+  async #configure(pool: Pool, config: PoolConfig, discardAllIdle: boolean): Promise<void> {
+    this.#options.records.change({ id: pool.id }, { name: config.name, config });
+    await pool.update(config, discardAllIdle);
+  }
+
+  #add(stored: PoolRecord): Pool {
+    const { clock, sessions, surroundingsOf } = this.#options;
+    const createSession = async (config: PoolConfig, signal: AbortSignal) =>
+      await sessions.create(sessionSettings(config, surroundingsOf(stored.projectId)), signal);
+    const pool = new Pool(stored, { clock, sessions, createSession, fill: this.#fill });
+    this.#pools.set(pool.id, pool);
+    this.#fill.add(pool);
+    return pool;
+  }
+
+  #ofProject(projectId: string): Pool[] {
+    return [...this.#pools.values()].filter((pool) => pool.projectId === projectId);
+  }
+
+  #profileIdOf({ config, projectId }: Pool): string | undefined {
+    return currentProfileId(config, this.#options.surroundingsOf(projectId));
+  }
+
+  #refuseSize(projectId: string, more: number): void {
+    const cap = this.#options.sessions.limits.capsOf(projectId).pooledSessions;
+    const sizes = this.#ofProject(projectId).reduce((sum, { config }) => sum + config.size, 0);
+    if (sizes + more <= cap) return;
+    const message = `the project may have ${cap} pooled browsers, and with ${more} more it would have ${sizes + more}: make its pools smaller`;
+    throw limitReached(message, cap, sizes);
+  }
+
+  #refuseTakenName(projectId: string, name: string | undefined): void {
+    if (!name || !this.#ofProject(projectId).some((pool) => pool.name === name)) return;
+    throw new OperationError(
+      'conflict',
+      `a pool named ${name} exists already: choose another name, or update that one`,
+    );
+  }
+}

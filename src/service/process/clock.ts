@@ -1,0 +1,32 @@
+/** The clock of a service. Idle timeouts, expiry and grace periods read it, so that a test can move time. */
+export type Clock = {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Calls back once after `ms`, unless the returned function is called before. Doesn't keep the process alive. */
+  after(ms: number, callback: () => void): () => void;
+};
+
+/** The longest that a timer of Node can wait, in ms: about 25 days. */
+const longestTimer = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(ms, callback) {
+    let timer: NodeJS.Timeout;
+    const wait = (restMs: number) => {
+      timer = setTimeout(
+        () => (restMs > longestTimer ? wait(restMs - longestTimer) : callback()),
+        Math.min(restMs, longestTimer),
+      );
+      timer.unref();
+    };
+    wait(ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** A clock that runs like the machine's and begins at `start`, in ms since the epoch. */
+export function clockFrom(start: number): Clock {
+  const startedAt = performance.now();
+  return { ...systemClock, now: () => Math.round(start + performance.now() - startedAt) };
+}

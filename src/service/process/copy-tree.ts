@@ -1,0 +1,37 @@
+import { constants } from 'node:fs';
+import { copyFile, mkdir, readdir, readlink, symlink } from 'node:fs/promises';
+import path from 'node:path';
+
+const filesAtOnce = 8;
+
+/**
+ * Copies the files, directories and symbolic links of a directory. Shares the blocks of files if the file system can.
+ * `fs.cp` copies one file at a time and takes two to four times as long. Throws the signal's reason.
+ */
+export async function copyTree(from: string, to: string, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted();
+  const files = await copyDirectories(from, to);
+  const next = files.values();
+  const copySome = async () => {
+    for (const file of next) {
+      signal?.throwIfAborted();
+      await copyFile(path.join(from, file), path.join(to, file), constants.COPYFILE_FICLONE);
+    }
+  };
+  const copying = await Promise.allSettled(Array.from({ length: filesAtOnce }, copySome));
+  for (const result of copying) if (result.status === 'rejected') throw result.reason;
+}
+
+/** Makes the directories and links. Returns the paths of the files, relative to `from`. */
+async function copyDirectories(from: string, to: string): Promise<string[]> {
+  await mkdir(to, { recursive: true, mode: 0o700 });
+  const files: string[] = [];
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)];
+    if (entry.isDirectory())
+      files.push(...(await copyDirectories(source, target)).map((file) => path.join(entry.name, file)));
+    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target);
+    else if (entry.isFile()) files.push(entry.name);
+  }
+  return files;
+}

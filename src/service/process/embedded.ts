@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DataDirectoryInUseError } from './data-directory.ts';
+import { addUser } from './join-service.ts';
+import { runServiceProcess } from './service-process.ts';
+import { parsedUids } from './system-users.ts';
+import { Users } from './users.ts';
+
+/**
+ * The entry point of the embedded service's process: `embedded.js <data directory> <pid of its first user>`. The
+ * standard input is empty or has the pool that this user will ask for, as JSON. On the command line other users of the
+ * machine could see it.
+ */
+
+const [dataDirectory, userPid] = process.argv.slice(2);
+if (!dataDirectory || !Number(userPid)) throw new Error('usage: embedded.js <data directory> <pid of its first user>');
+const firstPool = readFileSync(0, 'utf8');
+void runOrJoin(dataDirectory, Number(userPid));
+
+/**
+ * Another service may hold the directory, and may be about to end. Tries in turn to start a service and to join the
+ * other one.
+ */
+async function runOrJoin(dataDirectory: string, userPid: number): Promise<void> {
+  // The processes that wait for the service give up after 30 s, and should get the reason.
+  const deadline = Date.now() + 20_000;
+  for (;;) {
+    try {
+      return await run(dataDirectory, userPid);
+    } catch (error) {
+      if (!(error instanceof DataDirectoryInUseError)) throw error;
+      if (error.record && (await addUser(error.record, userPid))) {
+        process.stdout.write(`listening on ${error.record.url}\n`);
+        return;
+      }
+      if (Date.now() > deadline) {
+        console.error(`${error.message}. It does not answer`);
+        process.exit(1);
+      }
+    }
+    await sleep(100);
+  }
+}
+
+async function run(dataDirectory: string, userPid: number): Promise<void> {
+  const users = new Users();
+  users.add(userPid);
+  const executable = process.env['PLAYWRIGHT_POOL_CHROMIUM']?.trim();
+  const uids = process.env['PLAYWRIGHT_POOL_SESSION_UIDS']?.trim();
+  const end = await runServiceProcess(
+    { dataDirectory, chromium: executable ? { executable } : {}, ...(uids && { sessionUids: parsedUids(uids) }) },
+    { addUser: (pid) => users.add(pid), ...(firstPool !== '' && { firstPool: JSON.parse(firstPool) as unknown }) },
+  );
+  users.watch(end);
+}

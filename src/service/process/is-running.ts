@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { errorCode } from './system-error.ts';
+
+/** Whether a process has this id and hasn't ended. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return errorCode(error) === 'EPERM';
+  }
+  return !isZombie(pid);
+}
+
+/** An ended process keeps its id until its parent collects it. In a container without an init that may never happen. */
+function isZombie(pid: number): boolean {
+  try {
+    const status = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The state follows the name, which may contain parentheses.
+    return status.charAt(status.lastIndexOf(')') + 2) === 'Z';
+  } catch {
+    // Other systems than Linux have an init.
+    return false;
+  }
+}

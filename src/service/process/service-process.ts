@@ -1,0 +1,46 @@
+import { removeServiceRecord, writeServiceRecord } from './data-directory.ts';
+import { startService, type ServiceOptions, type SharedOptions } from '../service.ts';
+
+/**
+ * Runs a service as this process. Announces it on stdout and in the data directory, so that other processes can join
+ * it. Ends the service and the process on SIGTERM, SIGINT and SIGHUP. Returns a function that ends both.
+ */
+export async function runServiceProcess(
+  options: ServiceOptions & { dataDirectory: string },
+  shared: SharedOptions,
+): Promise<() => void> {
+  const service = await startService(options, shared);
+  try {
+    await writeServiceRecord(options.dataDirectory, { pid: process.pid, url: service.url, apiKey: service.apiKey });
+  } catch (error) {
+    await service.close();
+    throw error;
+  }
+
+  let ending = false;
+  const end = () => {
+    if (ending) return;
+    ending = true;
+    void removeServiceRecord(options.dataDirectory)
+      .then(() => service.close())
+      .then(
+        () => process.exit(0),
+        (error: unknown) => {
+          console.error('the service did not end cleanly:', error);
+          process.exit(1);
+        },
+      );
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      // The second signal doesn't wait for browsers.
+      if (ending) process.exit(130);
+      end();
+    });
+  }
+
+  // The parent process may stop reading after the first line.
+  process.stdout.on('error', () => {});
+  process.stdout.write(`listening on ${service.url}\n`);
+  return end;
+}

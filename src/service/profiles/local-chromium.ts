@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { launchChromium, type Chromium } from '../chromium/chromium.ts';
+import type { Command } from '../chromium/cdp-protocol.ts';
+import { findChromium, hasDisplay, playwrightDirectory, type Environment } from '../chromium/find-chromium.ts';
+import { systemClock } from '../process/clock.ts';
+import { newToken, sameToken } from '../process/id.ts';
+import { CdpClient, type ClientSocket } from '../sessions/cdp-client.ts';
+import type { Inspected } from '../sessions/cdp-inspection.ts';
+import { CdpProxy } from '../sessions/cdp-proxy.ts';
+import { readSessionCookies } from './profile-directories.ts';
+
+export { findChromium, hasDisplay, playwrightDirectory };
+
+/** An event of Chromium, over the connection of its starter. */
+export type CdpMessage = { method: string; params: Record<string, unknown>; sessionId?: string };
+
+/** A Chromium of this machine without a service around it. It ends with the process that started it. */
+export type LocalChromium = {
+  /** Lets CDP clients of this machine connect until Chromium is gone. Returns the address with its secret token. */
+  listen(): Promise<string>;
+  /** Sends a command of the Chrome DevTools Protocol. Rejects if Chromium refuses it or doesn't answer within 10 s. */
+  send(method: string, params?: object, sessionId?: string): Promise<Record<string, unknown>>;
+  /** Calls back for each event until the returned function is called. */
+  onEvent(listener: (event: CdpMessage) => void): () => void;
+  /** Resolves when Chromium is gone; never rejects. */
+  exited: Promise<unknown>;
+  kill(): Promise<void>;
+};
+
+/**
+ * Starts a Chromium on a user-data directory, with the saved session cookies, which Chromium itself forgets. Rejects if
+ * it doesn't start.
+ */
+export async function startLocalChromium(options: {
+  userDataDirectory: string;
+  headless: boolean;
+  /** Default: the one that a service would run. */
+  executable?: string | undefined;
+  /** Default: true, except for root. */
+  sandbox?: boolean;
+  environment: Environment;
+  signal: AbortSignal;
+}): Promise<LocalChromium> {
+  const { headless, environment, userDataDirectory } = options;
+  const executable = await findChromium(headless, options.executable, environment, console.error);
+  const chromium = await launchChromium({ ...options, executable, viewport: { width: 1280, height: 720 } });
+  const { cdp, exited } = chromium;
+  const kill = () => chromium.kill();
+  try {
+    for (const cookie of await readSessionCookies(userDataDirectory)) {
+      // A cookie that this Chromium refuses must not prevent the others.
+      await cdp.send('Storage.setCookies', { cookies: [cookie] }).catch(() => {});
+    }
+    return {
+      listen: () => listen(chromium),
+      exited,
+      kill,
+      send: async (method, params = {}, sessionId) =>
+        await cdp.send(method as Command, params, sessionId === undefined ? {} : { sessionId }),
+      onEvent: (listener) => cdp.onEvent((event) => listener(event)),
+    };
+  } catch (error) {
+    await kill();
+    throw error;
+  }
+}
+
+async function listen({ cdp, exited }: Chromium): Promise<string> {
+  const token = newToken('local');
+  const inspected: Inspected = {
+    root: path.parse(homedir()).root,
+    downloadDirectory: path.join(homedir(), 'Downloads'),
+    ownTargets: new Set(),
+    touch: () => {},
+    broughtToFront: () => {},
+    left: () => {},
+  };
+  const session = {
+    touch: () => {},
+    connect: (socket: ClientSocket) => CdpClient.attach(cdp, socket, inspected),
+  };
+  const byToken = (given: string) => (sameToken(given, token) ? session : undefined);
+  const proxy = new CdpProxy({ byToken, clock: systemClock });
+  const server = createServer().on('upgrade', (request, socket, head) => proxy.upgrade(request, socket, head));
+  void exited.then(() => server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `ws://127.0.0.1:${(server.address() as AddressInfo).port}/browser/cdp?jwt=${token}`;
+}

@@ -1,0 +1,126 @@
+import type { BodyOutput, Page } from '../../contract/operation.ts';
+import { profile, type Profile, type profiles } from '../../contract/profiles.ts';
+import { OperationError } from '../../contract/errors.ts';
+import type { Clock } from '../process/clock.ts';
+import { newId } from '../process/id.ts';
+import { inTransaction, unlessTaken, type Database } from '../database/database.ts';
+import { answerOf } from '../database/answer-of.ts';
+import { contains, Table } from '../database/table.ts';
+import { profilesTable } from './profiles-table.ts';
+
+type ProfileCreate = BodyOutput<typeof profiles.create>;
+type ProfileUpdate = BodyOutput<typeof profiles.update>;
+
+const toProfile = answerOf(profile, profilesTable);
+
+/** The stored profiles. A profile exists in its project only. */
+export class ProfileStore {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #rows: Table<typeof profilesTable>;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#rows = new Table(database, profilesTable);
+  }
+
+  /** Throws `conflict` if the name is taken. */
+  create(projectId: string, body: ProfileCreate): Profile {
+    const now = this.#clock.now();
+    const insert = () =>
+      this.#rows.insert({ ...body, id: newId(), project_id: projectId, created_at: now, updated_at: now });
+    return toProfile(this.#unlessTaken(body.name, insert));
+  }
+
+  /** Creates the profile of this name if it is missing. */
+  ensure(projectId: string, name: string): void {
+    if (!this.#rows.find({ project_id: projectId, name })) this.create(projectId, { name });
+  }
+
+  /** An id wins over a name. Throws `not_found`. */
+  get(projectId: string, idOrName: string): Profile {
+    const row =
+      this.#rows.find({ project_id: projectId, id: idOrName }) ??
+      this.#rows.find({ project_id: projectId, name: idOrName });
+    if (!row) throw new OperationError('not_found', `no profile has the id or name ${idOrName}`);
+    return toProfile(row);
+  }
+
+  /** Finds a profile by its id, or without an id by its name. Throws `not_found`. */
+  resolve(projectId: string, { id, name }: { id?: string; name?: string }): Profile {
+    const row = this.#rows.find({ project_id: projectId, ...(id ? { id } : { name }) });
+    if (!row)
+      throw new OperationError('not_found', `no profile has the ${id ? `id ${id}` : `name ${name}`}: create it first`);
+    return toProfile(row);
+  }
+
+  /** Newest first. `query` is part of a name or id, `name` an exact name. */
+  list(
+    projectId: string,
+    { name, ...page }: { limit: number; offset: number; query?: string; name?: string },
+  ): Page<Profile> {
+    const search = `${contains('name')} OR instr(id, :query) > 0`;
+    return this.#rows.page(
+      { project_id: projectId, name },
+      { ...page, search, order: 'created_at DESC, id DESC' },
+      toProfile,
+    );
+  }
+
+  /** Renames the profile in its auth connections, too. Throws `not_found`, and `conflict` if the new name is taken. */
+  update(projectId: string, idOrName: string, body: ProfileUpdate): Profile {
+    const { id, name: before } = this.get(projectId, idOrName);
+    const connections = this.#database.prepare(
+      'UPDATE auth_connections SET profile_name = ? WHERE project_id = ? AND profile_name = ?',
+    );
+    this.#unlessTaken(body.name, () =>
+      inTransaction(this.#database, () => {
+        this.#rows.change({ id }, { ...body, updated_at: this.#clock.now() });
+        connections.run(body.name, projectId, before);
+      }),
+    );
+    return this.get(projectId, id);
+  }
+
+  /** Notes that a browser was started with the profile. */
+  used(id: string): void {
+    this.#rows.change({ id }, { last_used_at: this.#clock.now() });
+  }
+
+  /** The version that was saved last, if any. */
+  version(id: string): string | undefined {
+    return this.#rows.find({ id })?.version;
+  }
+
+  /** The versions of all profiles. */
+  versions(): string[] {
+    return this.#rows.list().flatMap(({ version }) => version ?? []);
+  }
+
+  /** Sets the current version, so that no power failure undoes it. Returns false if the profile doesn't exist. */
+  setVersion(id: string, version: string): boolean {
+    this.#database.pragma('synchronous = FULL');
+    try {
+      return this.#rows.change({ id }, { version, updated_at: this.#clock.now() }) > 0;
+    } finally {
+      this.#database.pragma('synchronous = NORMAL');
+    }
+  }
+
+  delete(id: string): void {
+    this.#rows.delete({ id });
+  }
+
+  countOf(projectId: string): number {
+    return this.#rows.count({ project_id: projectId });
+  }
+
+  #unlessTaken<T>(name: string | undefined, write: () => T): T {
+    return unlessTaken(write, ({ message }) =>
+      message.includes('auth_connections')
+        ? `an earlier profile named ${name} has auth connections to the same domain: delete them first`
+        : `a profile named ${name} exists already`,
+    );
+  }
+}

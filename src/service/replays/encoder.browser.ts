@@ -1,0 +1,176 @@
+// Runs in the encoder's page, after mediabunny. encoder.ts calls the exports.
+import {
+  EncodedPacket,
+  EncodedVideoPacketSource,
+  Mp4OutputFormat,
+  Output,
+  StreamTarget,
+  WebMOutputFormat,
+  type VideoCodec,
+} from 'mediabunny';
+import type { VideoFormat, VideoSettings } from './video.ts';
+
+type Format = { codec: string; track: VideoCodec; contentType: string; avc?: AvcEncoderConfig };
+
+/** A part of the file. */
+type Part = [position: number, base64: string];
+
+/** In seconds. The next key frame completes a fragment. */
+const keyFrameInterval = 2;
+/** The duration of the last frame, in seconds. */
+const lastFrame = 0.001;
+
+/** The best first. The levels are those of the largest videos. */
+const formats: Record<VideoFormat, Format> = {
+  h264: { codec: 'avc1.640033', track: 'avc', contentType: 'video/mp4', avc: { format: 'avc' } },
+  vp9: { codec: 'vp09.00.51.08', track: 'vp9', contentType: 'video/webm' },
+  vp8: { codec: 'vp8', track: 'vp8', contentType: 'video/webm' },
+};
+
+const recordings = new Map<string, Recording>();
+
+/** Without a name, takes the best format that this browser encodes. Returns `undefined` if it encodes none. */
+export async function open(
+  id: string,
+  name: VideoFormat | undefined,
+  { width, height, framerate }: VideoSettings,
+): Promise<{ contentType: string } | undefined> {
+  const bitrate = Math.min(6_000_000, Math.round(width * height * framerate * 0.12));
+  for (const format of name === undefined ? Object.values(formats) : [formats[name]]) {
+    const { codec, avc, contentType } = format;
+    const config: VideoEncoderConfig = { codec, avc, width, height, framerate, bitrate, latencyMode: 'realtime' };
+    const { supported } = await VideoEncoder.isConfigSupported(config);
+    if (!supported) continue;
+    const recording = new Recording(format, config);
+    recordings.set(id, recording);
+    await recording.start();
+    return { contentType };
+  }
+  return undefined;
+}
+
+export async function show(id: string, at: number, jpeg: string): Promise<Part[]> {
+  const recording = recordings.get(id)!;
+  await recording.show(at, jpeg);
+  return recording.take();
+}
+
+export async function write(id: string, at: number): Promise<Part[]> {
+  const recording = recordings.get(id)!;
+  await recording.write(at);
+  return recording.take();
+}
+
+export async function finish(id: string, at: number): Promise<Part[]> {
+  const recording = recordings.get(id)!;
+  await recording.finish(at);
+  recordings.delete(id);
+  return recording.take();
+}
+
+export async function cancel(id: string): Promise<void> {
+  const recording = recordings.get(id);
+  recordings.delete(id);
+  await recording?.cancel();
+}
+
+class Recording {
+  readonly #canvas: OffscreenCanvas;
+  readonly #context: OffscreenCanvasRenderingContext2D;
+  readonly #encoder: VideoEncoder;
+  readonly #output: Output;
+  readonly #parts: Part[] = [];
+  #muxing = Promise.resolve();
+  #failure: Error | undefined;
+  #lastAt = -1;
+  #lastKeyAt = -Infinity;
+
+  constructor({ track, contentType }: Format, config: VideoEncoderConfig) {
+    this.#canvas = new OffscreenCanvas(config.width, config.height);
+    this.#context = this.#canvas.getContext('2d', { alpha: false })!;
+    this.#context.fillStyle = 'white';
+    this.#context.fillRect(0, 0, config.width, config.height);
+    const write = ({ data, position }: { data: Uint8Array; position: number }) =>
+      void this.#parts.push([position, toBase64(data)]);
+    const format =
+      contentType === 'video/mp4'
+        ? new Mp4OutputFormat({ fastStart: 'fragmented', minimumFragmentDuration: 0 })
+        : new WebMOutputFormat({ minimumClusterDuration: 0 });
+    this.#output = new Output({ format, target: new StreamTarget(new WritableStream({ write })) });
+    const source = new EncodedVideoPacketSource(track);
+    this.#output.addVideoTrack(source);
+    this.#encoder = new VideoEncoder({
+      output: (chunk, metadata) => {
+        this.#muxing = this.#muxing.then(() => source.add(EncodedPacket.fromEncodedChunk(chunk), metadata));
+      },
+      error: (error) => (this.#failure = error),
+    });
+    this.#encoder.configure(config);
+  }
+
+  async start(): Promise<void> {
+    await this.#output.start();
+    await this.#encode(0);
+  }
+
+  async show(at: number, jpeg: string): Promise<void> {
+    const image = await createImageBitmap(new Blob([fromBase64(jpeg)], { type: 'image/jpeg' }));
+    const { width, height } = this.#canvas;
+    const scale = Math.min(1, width / image.width, height / image.height);
+    const [w, h] = [Math.round(image.width * scale), Math.round(image.height * scale)];
+    if (w < width || h < height) this.#context.clearRect(0, 0, width, height);
+    this.#context.drawImage(image, Math.floor((width - w) / 2), Math.floor((height - h) / 2), w, h);
+    image.close();
+    await this.#encode(at);
+  }
+
+  /** Writes everything up to `at` seconds: extends the picture until then, and ends the fragment with a key frame. */
+  async write(at: number): Promise<void> {
+    await this.#encode(at);
+    await this.#encode(at, true);
+    await this.#flush();
+  }
+
+  async finish(at: number): Promise<void> {
+    await this.#encode(Math.max(0, at - lastFrame));
+    await this.#flush();
+    await this.#output.finalize();
+  }
+
+  async cancel(): Promise<void> {
+    if (this.#encoder.state !== 'closed') this.#encoder.close();
+    await this.#output.cancel();
+  }
+
+  /** The parts that were written since the last call. */
+  take(): Part[] {
+    return this.#parts.splice(0);
+  }
+
+  async #encode(at: number, isKeyFrame = at - this.#lastKeyAt >= keyFrameInterval): Promise<void> {
+    if (this.#failure) throw this.#failure;
+    const time = Math.max(at, this.#lastAt + lastFrame);
+    this.#lastAt = time;
+    if (isKeyFrame) this.#lastKeyAt = time;
+    const frame = new VideoFrame(this.#canvas, { timestamp: Math.round(time * 1e6), duration: lastFrame * 1e6 });
+    this.#encoder.encode(frame, { keyFrame: isKeyFrame });
+    frame.close();
+    while (this.#encoder.encodeQueueSize > 1) await new Promise((resolve) => (this.#encoder.ondequeue = resolve));
+  }
+
+  async #flush(): Promise<void> {
+    await this.#encoder.flush();
+    await this.#muxing;
+  }
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}
+
+function toBase64(bytes: Uint8Array): string {
+  let text = '';
+  for (let start = 0; start < bytes.length; start += 0x8000)
+    text += String.fromCharCode(...bytes.subarray(start, start + 0x8000));
+  return btoa(text);
+}

@@ -1,0 +1,259 @@
+import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { OperationError } from '../../contract/errors.ts';
+import { builtFile } from '../process/built-file.ts';
+import type { Clock } from '../process/clock.ts';
+import { newId } from '../process/id.ts';
+import { removeTree } from '../process/remove-tree.ts';
+import type { Chromium, ChromiumSettings } from '../chromium/chromium.ts';
+import { findChromium, type Environment } from '../chromium/find-chromium.ts';
+import { openSecurePage } from '../chromium/secure-page.ts';
+import { Isolation } from '../chromium/isolation.ts';
+import type { VideoFormat, VideoSettings } from './video.ts';
+
+/** Later parts can replace earlier ones. */
+export type FilePart = { position: number; data: Buffer };
+
+/** How long an unused Chromium waits for the next recording. */
+const keptMs = 60_000;
+const commandTimeoutMs = 30_000;
+const loadTimeoutMs = 10_000;
+/** Recordings must not slow down the browsers under test. */
+const niceness = 10;
+
+type EncoderOptions = {
+  directory: string;
+  chromium: ChromiumSettings;
+  /** Default: its Chromium runs as the service's user. */
+  isolation?: Isolation;
+  environment: Environment;
+  clock: Clock;
+};
+
+/** Encodes videos in a Chromium of its own. All recordings share it. */
+export class Encoder {
+  readonly #options: EncoderOptions;
+  readonly #closing = new AbortController();
+  readonly #open = new Set<string>();
+  #running: Promise<EncoderPage> | undefined;
+  /** Resolves when each killed Chromium is gone. */
+  #ended: Promise<unknown> = Promise.resolve();
+  #cancelEnd = () => {};
+
+  /** Its Chromium gets a new directory in `directory`. */
+  constructor(options: EncoderOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `recording_failed` if no Chromium starts, or if it can't encode. */
+  async begin(settings: VideoSettings, format: VideoFormat | undefined): Promise<Video> {
+    this.#cancelEnd();
+    const id = newId();
+    this.#open.add(id);
+    try {
+      const page = await (this.#running ??= this.#start());
+      const opened = (await page.call('open', id, format, settings)) as { contentType: string } | undefined;
+      if (!opened)
+        throw new OperationError(
+          'recording_failed',
+          `the encoder's browser cannot encode ${format ?? 'any known format'}`,
+        );
+      return new Video(page, id, opened.contentType, () => this.#close(id));
+    } catch (error) {
+      this.#close(id);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#cancelEnd();
+    this.#closing.abort(new OperationError('unavailable', 'the service is shutting down'));
+    this.#end();
+    await this.#ended;
+  }
+
+  #close(id: string): void {
+    this.#open.delete(id);
+    this.#cancelEnd();
+    if (this.#open.size === 0) this.#cancelEnd = this.#options.clock.after(keptMs, () => this.#end());
+  }
+
+  #end(): void {
+    const ending = this.#running?.then(({ chromium }) => chromium.kill()).catch(() => {});
+    this.#ended = Promise.all([this.#ended, ending]);
+    this.#running = undefined;
+  }
+
+  #start(): Promise<EncoderPage> {
+    const starting = this.#launch();
+    const end = () => {
+      if (this.#running === starting) this.#end();
+    };
+    starting.then(({ lost }) => lost).then(end, end);
+    return starting;
+  }
+
+  async #launch(): Promise<EncoderPage> {
+    const { signal } = this.#closing;
+    const { directory, chromium: settings, environment } = this.#options;
+    const { isolation = new Isolation(undefined, directory) } = this.#options;
+    const [executable, own, script] = await Promise.all([
+      findChromium(true, settings.executable, environment),
+      mkdtemp(path.join(directory, 'encoder-')),
+      encoderScript(),
+    ]);
+    const resident = await isolation.settle(own);
+    const leave = () => (resident ? resident.leave() : removeTree(own)).catch(() => {});
+    const userDataDirectory = path.join(own, 'user-data');
+    await mkdir(userDataDirectory);
+    const launching = isolation.launch({
+      executable,
+      resident,
+      userDataDirectory,
+      headless: true,
+      viewport: { width: 320, height: 240 },
+      environment,
+      signal,
+      niceness,
+      sandbox: settings.sandbox,
+    });
+    const chromium = await launching.catch(async (error: unknown) => {
+      await leave();
+      throw error;
+    });
+    void chromium.exited.then(leave);
+    try {
+      return await EncoderPage.load(chromium, script, signal);
+    } catch (error) {
+      await chromium.kill();
+      throw error;
+    }
+  }
+}
+
+/** A video that is being encoded. Write its parts in the order in which they come. */
+export class Video {
+  readonly contentType: string;
+  readonly #page: EncoderPage;
+  readonly #id: string;
+  readonly #close: () => void;
+
+  constructor(page: EncoderPage, id: string, contentType: string, close: () => void) {
+    this.#page = page;
+    this.#id = id;
+    this.contentType = contentType;
+    this.#close = close;
+  }
+
+  /**
+   * Shows a JPEG image, in base64, from `at` seconds on. Before the first image the video is white, like an empty page.
+   */
+  async show(at: number, jpeg: string): Promise<FilePart[]> {
+    return fileParts(await this.#page.call('show', this.#id, at, jpeg));
+  }
+
+  /** Completes the file up to `at` seconds. */
+  async write(at: number): Promise<FilePart[]> {
+    return fileParts(await this.#page.call('write', this.#id, at));
+  }
+
+  async finish(at: number): Promise<FilePart[]> {
+    try {
+      return fileParts(await this.#page.call('finish', this.#id, at));
+    } finally {
+      this.#close();
+    }
+  }
+
+  async cancel(): Promise<void> {
+    this.#close();
+    await this.#page.call('cancel', this.#id).catch(() => {});
+  }
+}
+
+class EncoderPage {
+  readonly chromium: Chromium;
+  /** Resolves when the page answers no more. */
+  readonly lost: Promise<void>;
+  readonly #sessionId: string;
+  readonly #objectId: string;
+  #lose = () => {};
+
+  private constructor(chromium: Chromium, sessionId: string, objectId: string) {
+    this.chromium = chromium;
+    this.#sessionId = sessionId;
+    this.#objectId = objectId;
+    this.lost = new Promise((resolve) => {
+      this.#lose = resolve;
+    });
+    void chromium.exited.then(this.#lose);
+    chromium.cdp.onEvent(({ method }) => {
+      if (method === 'Target.targetCrashed') this.#lose();
+    });
+  }
+
+  static async load(chromium: Chromium, script: string, aborted: AbortSignal): Promise<EncoderPage> {
+    const { cdp } = chromium;
+    const signal = AbortSignal.any([aborted, AbortSignal.timeout(loadTimeoutMs)]);
+    // Reports a crash: a crashed page answers no command.
+    await cdp.send(
+      'Target.setDiscoverTargets',
+      { discover: true, filter: [{ type: 'page' }, { exclude: true }] },
+      { signal },
+    );
+    const { sessionId } = await openSecurePage(cdp, signal);
+    const { result, exceptionDetails } = await cdp.send(
+      'Runtime.evaluate',
+      { expression: script },
+      { sessionId, signal },
+    );
+    if (result.objectId === undefined)
+      throw new Error(`the encoder's script failed: ${exceptionDetails?.exception?.description}`);
+    return new EncoderPage(chromium, sessionId, result.objectId);
+  }
+
+  async call(method: string, ...parameters: unknown[]): Promise<unknown> {
+    const { result, exceptionDetails } = await this.chromium.cdp
+      .send(
+        'Runtime.callFunctionOn',
+        {
+          objectId: this.#objectId,
+          functionDeclaration: 'function (method, ...parameters) { return this[method](...parameters); }',
+          arguments: [method, ...parameters].map((value) => ({ value })),
+          awaitPromise: true,
+          returnByValue: true,
+        },
+        { sessionId: this.#sessionId, timeoutMs: commandTimeoutMs },
+      )
+      .catch((error: unknown) => {
+        this.#lose();
+        throw new OperationError(
+          'recording_failed',
+          'the encoder of recordings ended unexpectedly; the next recording gets a new one',
+          {
+            cause: error,
+          },
+        );
+      });
+    if (exceptionDetails === undefined) return result.value;
+    const reason = exceptionDetails.exception?.description ?? exceptionDetails.text;
+    throw new OperationError('recording_failed', `the video could not be encoded: ${reason.split('\n', 1)[0]}`);
+  }
+}
+
+function fileParts(value: unknown): FilePart[] {
+  return (value as [position: number, base64: string][]).map(([position, base64]) => ({
+    position,
+    data: Buffer.from(base64, 'base64'),
+  }));
+}
+
+/** The bundle of mediabunny, then our script. The bundle requires `node:fs/promises`, which our script never uses. */
+async function encoderScript(): Promise<string> {
+  const library = createRequire(import.meta.url).resolve('mediabunny');
+  const scripts = await Promise.all(
+    [library, builtFile('replays/encoder.browser.js')].map((file) => readFile(file, 'utf8')),
+  );
+  return ['globalThis.require = () => ({});', ...scripts, 'encoder;'].join('\n');
+}

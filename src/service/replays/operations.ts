@@ -1,0 +1,51 @@
+import { replay, type Replay, type replays as operations } from '../../contract/replays.ts';
+import type { HeldSessions } from '../sessions/held-sessions.ts';
+import { type ReplayRecord, replaysTable } from './replays-table.ts';
+import { keptMs, type Replays } from './replays.ts';
+import type { Clock } from '../process/clock.ts';
+import { linkToken } from '../process/links.ts';
+import { answerOf } from '../database/answer-of.ts';
+import type { Caller, HandlerTree } from '../http/handler.ts';
+import { inSession } from '../sessions/in-session.ts';
+
+const answer = answerOf(replay, replaysTable);
+
+export function replayHandlers({
+  sessions,
+  replays,
+  clock,
+}: {
+  sessions: HeldSessions;
+  replays: Replays;
+  clock: Clock;
+}): HandlerTree<typeof operations> {
+  const find = ({ params, caller }: { params: { id: string; replay_id: string }; caller: Caller }) =>
+    replays.get(caller.projectId, params.id, params.replay_id);
+  return {
+    start: ({ body, host, ...request }) =>
+      inSession(sessions, request, async (session) =>
+        shown(await replays.start(session, body), { host, caller: request.caller }),
+      ),
+    list({ params, host, caller }) {
+      const found = replays.ofSession(caller.projectId, params.id);
+      if (found.length === 0) sessions.in(caller.projectId).get(params.id);
+      return found.map((record) => shown(record, { host, caller }));
+    },
+    retrieve: ({ params, caller, host }) => shown(replays.find(caller.projectId, params.replay_id), { host, caller }),
+    download: (input) => replays.video(find(input)),
+    stop: (input) => replays.stop(find(input)),
+    mark: (input) => replays.mark(find(input), input.body),
+    delete: (input) => replays.delete(find(input)),
+  };
+
+  function shown(record: ReplayRecord, { host, caller }: { host: string; caller: Caller }): Replay {
+    const { id, failure } = record;
+    const token = linkToken(record.token, { apiKeyId: caller.apiKey.id, now: clock.now(), lifeMs: keptMs });
+    return {
+      ...answer(record),
+      replay_id: id,
+      replay_view_url: `http://${host}/browser/replays?jwt=${token}&replay_id=${id}`,
+      ...(failure && { error_message: failure.message }),
+    };
+  }
+}

@@ -1,0 +1,185 @@
+import type { FileHandle } from 'node:fs/promises';
+import { OperationError } from '../../contract/errors.ts';
+import type { Clock } from '../process/clock.ts';
+import { isDiskFull } from '../process/system-error.ts';
+import type { Encoder, FilePart, Video } from './encoder.ts';
+import type { VideoFormat, VideoSettings } from './video.ts';
+import type { Screencast } from '../sessions/screencast.ts';
+import type { Session } from '../sessions/session.ts';
+
+export type ReplayOptions = {
+  session: Session;
+  encoder: Encoder;
+  /** Default: the best that the encoder can. */
+  format: VideoFormat | undefined;
+  video: VideoSettings;
+  maxDurationSeconds: number | undefined;
+  /** An empty file. The recording closes it. */
+  file: FileHandle;
+  clock: Clock;
+  /** Called once, before the first part is written. */
+  onContentType: (contentType: string) => void;
+  /** Called once, when the file is closed. */
+  onFinished: (failure: OperationError | undefined) => void;
+};
+
+/** In bytes; the hosted service's default. */
+const largestFile = 500 * 1024 * 1024;
+/** After this long without a frame, the video is written, so that a crash doesn't lose it. */
+const idleMs = 1000;
+
+/** While the encoder starts or is slow, so many frames wait. Of more, every second one is left out. */
+const mostWaiting = 16;
+
+/** A running recording. */
+export class Replay {
+  readonly #options: ReplayOptions;
+  readonly #startedAt = performance.now();
+  readonly #screencast: Screencast;
+  readonly #cancelCap: () => void;
+  readonly #finished: Promise<void>;
+  #waiting: { at: number; jpeg: string }[] = [];
+  #endedAt: number | undefined;
+  #discarded = false;
+  /** In bytes; counts completely written parts only. */
+  #size = 0;
+  #failure: OperationError | undefined;
+  #wake = () => {};
+
+  constructor(options: ReplayOptions) {
+    this.#options = options;
+    const { session, video, maxDurationSeconds, clock } = options;
+    this.#screencast = session.screencast({
+      maxWidth: video.width,
+      maxHeight: video.height,
+      framerate: video.framerate,
+      onFrame: (jpeg, { timestamp }) => {
+        this.#waiting.push({ at: this.#elapsed() - secondsSince(timestamp), jpeg });
+        if (this.#waiting.length > mostWaiting) this.#waiting = this.#waiting.filter((_, index) => index % 2 === 0);
+        this.#wake();
+      },
+      onEnd: () => {
+        this.#endedAt = this.#elapsed();
+        this.#wake();
+      },
+    });
+    const cap =
+      maxDurationSeconds === undefined
+        ? undefined
+        : clock.after(maxDurationSeconds * 1000, () => this.#screencast.stop());
+    this.#cancelCap = cap ?? (() => {});
+    this.#finished = this.#run();
+  }
+
+  get elapsedMs(): number {
+    return Math.round(this.#elapsed() * 1000);
+  }
+
+  /** Ends the recording and waits until its video is complete. Throws the error that broke it off. */
+  async stop(): Promise<void> {
+    this.#screencast.stop();
+    await this.#finished;
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** Ends the recording without completing its video. */
+  async discard(): Promise<void> {
+    this.#discarded = true;
+    this.#screencast.stop();
+    await this.#finished;
+  }
+
+  async #run(): Promise<void> {
+    const { file, onFinished } = this.#options;
+    try {
+      await this.#record();
+    } catch (error) {
+      this.#failure = failureOf(error);
+      // Players fail on an incomplete part.
+      await file.truncate(this.#size).catch(() => {});
+    }
+    this.#screencast.stop();
+    this.#cancelCap();
+    await file.close().catch((error: unknown) => (this.#failure ??= failureOf(error)));
+    onFinished(this.#failure);
+  }
+
+  async #record(): Promise<void> {
+    const { encoder, video: settings, format, onContentType } = this.#options;
+    const video = await encoder.begin(settings, format);
+    try {
+      onContentType(video.contentType);
+      await this.#follow(video);
+      if (this.#discarded) await video.cancel();
+      else await this.#write(await video.finish(this.#endedAt ?? this.#elapsed()));
+    } catch (error) {
+      await video.cancel();
+      throw error;
+    }
+  }
+
+  async #follow(video: Video): Promise<void> {
+    let isWritten = true;
+    while (!this.#discarded) {
+      const frame = this.#waiting.shift();
+      if (frame) {
+        await this.#write(await video.show(frame.at, frame.jpeg));
+        isWritten = false;
+      } else if (this.#endedAt !== undefined) {
+        return;
+      } else if ((await this.#woken(isWritten ? undefined : idleMs)) === 'idle') {
+        await this.#write(await video.write(this.#elapsed()));
+        isWritten = true;
+      }
+    }
+  }
+
+  #woken(timeoutMs: number | undefined): Promise<'woken' | 'idle'> {
+    return new Promise((resolve) => {
+      const timer = timeoutMs === undefined ? undefined : setTimeout(() => resolve('idle'), timeoutMs);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve('woken');
+      };
+    });
+  }
+
+  async #write(parts: FilePart[]): Promise<void> {
+    for (const { position, data } of parts) {
+      let written = 0;
+      while (written < data.length) {
+        const { bytesWritten } = await this.#options.file.write(
+          data,
+          written,
+          data.length - written,
+          position + written,
+        );
+        written += bytesWritten;
+      }
+      this.#size = Math.max(this.#size, position + data.length);
+    }
+    if (this.#size > largestFile) this.#screencast.stop();
+  }
+
+  /** In seconds since the start. */
+  #elapsed(): number {
+    return (performance.now() - this.#startedAt) / 1000;
+  }
+}
+
+export function failureOf(error: unknown): OperationError {
+  if (error instanceof OperationError) return error;
+  if (isDiskFull(error)) {
+    return new OperationError('insufficient_storage', 'the disk on which the service keeps replays is full', {
+      cause: error,
+    });
+  }
+  return new OperationError('recording_failed', `the video could not be written: ${(error as Error).message}`, {
+    cause: error,
+  });
+}
+
+/** Frames come late if processors are busy. Never negative, because someone may set the clock. */
+function secondsSince(timestamp = Date.now() / 1000): number {
+  return Math.max(0, Date.now() / 1000 - timestamp);
+}

@@ -1,0 +1,22 @@
+import type { ErrorCode } from '../../contract/errors.ts';
+import { json, optional, text, time } from '../database/columns.ts';
+import { type RowOf, type Table, table } from '../database/table.ts';
+
+export const replaysTable = table('replays', {
+  id: text(),
+  projectId: text(),
+  sessionId: text(),
+  /** The secret that signs links to the replay. */
+  token: text(),
+  title: optional(text()),
+  startedAt: time(),
+  finishedAt: optional(time()),
+  /** Unknown until the first frame is encoded. */
+  contentType: optional(text()),
+  /** Why the recording broke off. */
+  failure: optional(json<{ code: ErrorCode; message: string }>()),
+  markers: json<{ title: string; at_ms: number }[]>(),
+});
+
+export type ReplayRecord = RowOf<typeof replaysTable>;
+export type ReplayRecords = Table<typeof replaysTable>;

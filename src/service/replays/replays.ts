@@ -1,0 +1,217 @@
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { invalidField, OperationError } from '../../contract/errors.ts';
+import type { ReplayMarker, ReplayStart } from '../../contract/replays.ts';
+import type { Clock } from '../process/clock.ts';
+import { newId, newToken } from '../process/id.ts';
+import { isSigned } from '../process/links.ts';
+import type { ReplayRecord, ReplayRecords } from './replays-table.ts';
+import type { Encoder } from './encoder.ts';
+import type { VideoFormat, VideoSettings } from './video.ts';
+import { failureOf, Replay } from './replay.ts';
+import type { Session } from '../sessions/session.ts';
+
+/** `end` is the offset of the last byte. */
+export type StoredVideo = {
+  size: number;
+  contentType: string;
+  read: (part: { start: number; end: number }) => Readable;
+};
+
+/** How long a replay is kept, and a link to it works. */
+export const keptMs = 7 * 24 * 3600 * 1000;
+const usualSize = { width: 1280, height: 720 };
+
+/** The recordings of all sessions. They outlive their sessions and, with a data directory, the service. */
+export class Replays {
+  readonly #options: ReplaysOptions;
+  readonly #running = new Map<string, Replay>();
+
+  private constructor(options: ReplaysOptions) {
+    this.#options = options;
+  }
+
+  /** Nothing else may use `directory`. Finishes the recordings of an earlier service. */
+  static async open(options: ReplaysOptions): Promise<Replays> {
+    await mkdir(options.directory, { recursive: true, mode: 0o700 });
+    const replays = new Replays(options);
+    await replays.#recover();
+    return replays;
+  }
+
+  /**
+   * Throws `not_found` after the session's end, `conflict` if its lease ends meanwhile, and `insufficient_storage` if
+   * the disk is full.
+   */
+  async start(session: Session, options: ReplayStart): Promise<ReplayRecord> {
+    if (options.record_audio) throw invalidField('record_audio', 'this service records no audio');
+    void this.#expire().catch((error: unknown) =>
+      console.error('replays that have expired could not be deleted:', error),
+    );
+    const { records, encoder, format, clock } = this.#options;
+    const id = newId();
+    const { hold, settings } = session;
+    const file = await open(this.#fileOf(id), 'wx', 0o600).catch((error: unknown) => {
+      throw failureOf(error);
+    });
+    try {
+      hold.throwIfAborted();
+      const record = records.insert({
+        id,
+        projectId: settings.projectId,
+        sessionId: session.id,
+        token: newToken(id),
+        title: options.title,
+        startedAt: clock.now(),
+        markers: [],
+      });
+      const replay = new Replay({
+        session,
+        file,
+        encoder,
+        format,
+        video: videoSettings(options, settings.viewport),
+        maxDurationSeconds: options.max_duration_in_seconds,
+        clock,
+        onContentType: (contentType) => records.change({ id }, { contentType }),
+        onFinished: (failure) => this.#finished(id, failure),
+      });
+      this.#running.set(id, replay);
+      return record;
+    } catch (error) {
+      await file.close();
+      await rm(this.#fileOf(id), { force: true });
+      records.delete({ id });
+      throw error;
+    }
+  }
+
+  /** Oldest first. */
+  ofSession(projectId: string, sessionId: string): ReplayRecord[] {
+    return this.#options.records.list({ sessionId, projectId }, { order: 'started_at, rowid' });
+  }
+
+  /** Throws `not_found`. */
+  get(projectId: string, sessionId: string, id: string): ReplayRecord {
+    const record = this.#options.records.find({ id, sessionId, projectId });
+    if (record) return record;
+    throw new OperationError('not_found', `the browser session ${sessionId} has no replay ${id}`);
+  }
+
+  /** Throws `not_found`. */
+  find(projectId: string, id: string): ReplayRecord {
+    const record = this.#options.records.find({ id, projectId });
+    if (record) return record;
+    throw new OperationError('not_found', `there is no replay ${id}`);
+  }
+
+  /** The replay that a link opens. Doesn't check the link's expiry and API key. */
+  byToken(token: string): ReplayRecord | undefined {
+    const record = this.#options.records.find({ id: token.split('.', 1)[0] ?? '' });
+    return record && isSigned(token, record.token) ? record : undefined;
+  }
+
+  /** `undefined` until the recording is finished. Throws `not_found` if it broke off before the first frame. */
+  async video({ id, finishedAt, contentType, failure }: ReplayRecord): Promise<StoredVideo | undefined> {
+    if (finishedAt === undefined) return undefined;
+    const file = this.#fileOf(id);
+    const { size } = await stat(file).catch(() => ({ size: 0 }));
+    if (size === 0 || contentType === undefined) {
+      throw new OperationError('not_found', `the replay ${id} has no video${failure ? `: ${failure.message}` : ''}`);
+    }
+    return { size, contentType, read: ({ start, end }) => createReadStream(file, { start, end }) };
+  }
+
+  /** Waits until the video is complete. Throws the error that broke the recording off, also after its end. */
+  async stop({ id, failure }: ReplayRecord): Promise<void> {
+    await this.#running.get(id)?.stop();
+    if (failure) throw new OperationError(failure.code, failure.message);
+  }
+
+  /** Throws `conflict` if the recording has ended and the marker has no time. */
+  mark({ id }: ReplayRecord, { title, at_ms }: ReplayMarker): void {
+    const at = at_ms ?? this.#running.get(id)?.elapsedMs;
+    if (at === undefined)
+      throw new OperationError('conflict', `the replay ${id} has ended: pass the marker's time as at_ms`);
+    const { markers } = this.#options.records.find({ id })!;
+    this.#options.records.change(
+      { id },
+      { markers: [...markers, { title, at_ms: at }].toSorted((a, b) => a.at_ms - b.at_ms) },
+    );
+  }
+
+  async delete({ id }: ReplayRecord): Promise<void> {
+    await this.#running.get(id)?.discard();
+    this.#options.records.delete({ id });
+    await rm(this.#fileOf(id), { force: true });
+  }
+
+  /** Completes the running recordings. */
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#running.values(), (replay) => replay.stop().catch(() => {})));
+    await this.#options.encoder.close();
+  }
+
+  #finished(id: string, failure: OperationError | undefined): void {
+    this.#running.delete(id);
+    try {
+      const { records, clock } = this.#options;
+      records.change(
+        { id },
+        { finishedAt: clock.now(), failure: failure && { code: failure.code, message: failure.message } },
+      );
+    } catch (error) {
+      // The next service finishes it.
+      console.error(`the end of the replay ${id} could not be stored:`, error);
+    }
+  }
+
+  async #recover(): Promise<void> {
+    const { directory, records } = this.#options;
+    const files = new Set(await readdir(directory));
+    for (const { id, startedAt, finishedAt } of records.list({}, { order: 'started_at, rowid' })) {
+      if (!files.delete(id)) {
+        records.delete({ id });
+      } else if (finishedAt === undefined) {
+        const { mtimeMs } = await stat(this.#fileOf(id));
+        const message = 'the service ended during the recording; the video up to there plays';
+        const failure = { code: 'recording_failed', message } as const;
+        records.change({ id }, { finishedAt: Math.max(startedAt, Math.round(mtimeMs)), failure });
+      }
+    }
+    await Promise.all(Array.from(files, (id) => rm(this.#fileOf(id), { recursive: true, force: true })));
+    await this.#expire();
+  }
+
+  async #expire(): Promise<void> {
+    const { records, clock } = this.#options;
+    const expired = records.list({ finishedAt: { below: clock.now() - keptMs } });
+    await Promise.all(expired.map((record) => this.delete(record)));
+  }
+
+  #fileOf(id: string): string {
+    return path.join(this.#options.directory, id);
+  }
+}
+
+export type ReplaysOptions = {
+  directory: string;
+  records: ReplayRecords;
+  encoder: Encoder;
+  /** The format of all videos; default: the best that the encoder can. */
+  format: VideoFormat | undefined;
+  clock: Clock;
+};
+
+/** Scales large viewports down. Encoders need even numbers. */
+function videoSettings({ size, framerate }: ReplayStart, viewport: { width: number; height: number }): VideoSettings {
+  const scale = Math.min(1, usualSize.width / viewport.width, usualSize.height / viewport.height);
+  const { width, height } = size ?? { width: viewport.width * scale, height: viewport.height * scale };
+  return { width: even(width), height: even(height), framerate };
+}
+
+function even(pixels: number): number {
+  return Math.max(2, 2 * Math.round(pixels / 2));
+}

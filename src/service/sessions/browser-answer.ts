@@ -1,0 +1,53 @@
+import type { Browser } from '../../contract/browsers.ts';
+import type { Session } from './session.ts';
+import type { Clock } from '../process/clock.ts';
+import { linkToken } from '../process/links.ts';
+import type { Caller } from '../http/handler.ts';
+
+const liveViewLifeMs = 24 * 3600 * 1000;
+
+/** How a caller reaches the service. */
+export type Asked = { host: string; caller: Caller };
+
+/** A session in the contract's form. */
+export function browserAnswer(session: Session, { host, caller }: Asked, clock: Clock): Browser {
+  const { settings, endedAt } = session;
+  return {
+    session_id: session.id,
+    created_at: new Date(session.createdAt).toISOString(),
+    cdp_ws_url: `ws://${host}/browser/cdp?jwt=${session.token}`,
+    ...(session.playwrightVersions.length > 0 && {
+      playwright_ws_url: `ws://${host}/browser/playwright?jwt=${session.token}`,
+      playwright_versions: [...session.playwrightVersions],
+    }),
+    webdriver_ws_url: `ws://${host}/browser/webdriver/session?jwt=${session.token}`,
+    tunnel_ws_url: `ws://${host}/browser/tunnel?jwt=${session.token}`,
+    browser_live_view_url: liveViewUrl(session, { host, apiKeyId: caller.apiKey.id, clock }),
+    headless: settings.headless,
+    stealth: settings.stealth,
+    kiosk_mode: settings.kioskMode,
+    timeout_seconds: session.timeoutSeconds,
+    ...(endedAt === undefined && { idle_seconds: Math.floor(session.idleMs / 1000) }),
+    viewport: settings.viewport,
+    ...(session.name && { name: session.name }),
+    ...(session.tags && { tags: session.tags }),
+    ...(session.profile && { profile: session.profile }),
+    ...(session.profileSave && { profile_save: session.profileSave }),
+    ...(session.pool && { pool: session.pool }),
+    ...(session.leasedAt !== undefined && { leased_at: new Date(session.leasedAt).toISOString() }),
+    ...(settings.proxy && { proxy_id: settings.proxy.id }),
+    ...(session.startUrl && { start_url: session.startUrl }),
+    ...(session.browser.downloads.canceled > 0 && { downloads_canceled: session.browser.downloads.canceled }),
+    usage: { uptime_ms: Math.max(0, (endedAt ?? clock.now()) - session.createdAt) },
+    ...(endedAt !== undefined && { deleted_at: new Date(endedAt).toISOString() }),
+  };
+}
+
+/** A link to the live view of a session, for the holder of an API key. It works for a day. */
+export function liveViewUrl(
+  { liveViewToken }: Session,
+  { host, apiKeyId, clock }: { host: string; apiKeyId: string; clock: Clock },
+): string {
+  const token = linkToken(liveViewToken, { apiKeyId, now: clock.now(), lifeMs: liveViewLifeMs });
+  return `http://${host}/browser/live?jwt=${token}`;
+}

@@ -1,0 +1,177 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../process/clock.ts';
+import { pingRegularly, refuse, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../http/websockets.ts';
+
+/** The part of a session that the proxy needs. */
+export type ProxiedSession = {
+  /** Restarts the idle countdown. */
+  touch(): void;
+  /** Rejects if Chromium doesn't answer. */
+  connect(socket: { send(frame: Buffer | string): void; close(reason: string): void }): Promise<ConnectedClient>;
+};
+
+type ConnectedClient = {
+  /** Passes a frame of the client on to Chromium. Returns false while Chromium doesn't keep up. */
+  fromClient(frame: Buffer): boolean;
+  /** Calls back once Chromium has kept up. */
+  onceDrained(callback: () => void): void;
+  /** Call it when the client is gone. */
+  leave(): void;
+};
+
+const largestMessage = 256 * 1024 * 1024;
+/**
+ * Limits of the bytes that wait for a client. From the first one on, the service reads no commands of this client.
+ * Above the second one, it disconnects the client.
+ */
+const highWaterMark = 8 * 1024 * 1024;
+const mostWaiting = 64 * 1024 * 1024;
+const mostHandedOver = 1024 * 1024;
+/** The client has this long, in ms, to read why it is disconnected. */
+const closeTimeout = 30_000;
+
+const socketOptions = {
+  noServer: true,
+  clientTracking: true,
+  perMessageDeflate: false,
+  maxPayload: largestMessage,
+  skipUTF8Validation: true,
+  closeTimeout,
+};
+
+/** Carries CDP between clients of `cdp_ws_url` and Chromium. */
+export class CdpProxy {
+  readonly #byToken: (token: string) => ProxiedSession | undefined;
+  readonly #clock: Clock;
+  readonly #server = new WebSocketServer(socketOptions);
+
+  constructor(options: { byToken: (token: string) => ProxiedSession | undefined; clock: Clock }) {
+    this.#byToken = options.byToken;
+    this.#clock = options.clock;
+  }
+
+  /** Handles an HTTP upgrade. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => socket.destroy());
+    const { pathname, searchParams } = requestedUrl(request);
+    if (pathname === '/browser/webdriver/session') {
+      return refuse(socket, 501, 'not_implemented', 'WebDriver is not offered; use cdp_ws_url');
+    }
+    if (pathname !== '/browser/cdp') return refuse(socket, 404, 'not_found', 'there is no WebSocket here');
+    const token = searchParams.get('jwt') ?? '';
+    const session = this.#byToken(token);
+    if (!session) return refuseToken(socket);
+    const side = new ClientSide(socket);
+    const accept = (connected: ConnectedClient) => {
+      socket.once('close', () => connected.leave());
+      // The session may have ended or been released meanwhile.
+      if (this.#byToken(token) !== session) refuseToken(socket);
+      if (!socket.writable) connected.leave();
+      else
+        this.#server.handleUpgrade(request, socket, head, (client) => {
+          side.open(client, connected);
+          pingRegularly(client, this.#clock, () => session.touch());
+        });
+    };
+    // Connects to Chromium first, so that an accepted client can send at once and nothing must be queued.
+    session.connect(side).then(accept, () => refuse(socket, 503, 'unavailable', 'the browser does not answer'));
+  }
+
+  /** Drops every connection. */
+  close(): void {
+    for (const client of this.#server.clients) client.terminate();
+  }
+}
+
+/** The socket of a client. */
+class ClientSide {
+  readonly #socket: Duplex;
+  #client: WebSocket | undefined;
+  #connected: ConnectedClient | undefined;
+  /** Frames that wait for the client, from `#next` on. */
+  readonly #waiting: (Buffer | string)[] = [];
+  #next = 0;
+  #waitingBytes = 0;
+  #isGathering = false;
+  #isBrowserBusy = false;
+
+  constructor(socket: Duplex) {
+    this.#socket = socket;
+  }
+
+  open(client: WebSocket, connected: ConnectedClient): void {
+    this.#client = client;
+    this.#connected = connected;
+    client.on('error', () => client.terminate());
+    client.on('message', (frame: Buffer) => {
+      if (connected.fromClient(frame) || this.#isBrowserBusy) return;
+      this.#isBrowserBusy = true;
+      this.#readOrWait(client);
+      connected.onceDrained(() => {
+        this.#isBrowserBusy = false;
+        this.#readOrWait(client);
+      });
+    });
+  }
+
+  send(frame: Buffer | string): void {
+    const client = this.#client;
+    if (client?.readyState !== WebSocket.OPEN) return;
+    if (this.#waitingBytes > mostWaiting)
+      return this.#end(client, 1008, `more than ${mostWaiting / 1024 / 1024} MiB wait for this client to read them`);
+    this.#waiting.push(frame);
+    this.#waitingBytes += frame.length;
+    this.#flush(client);
+  }
+
+  close(reason: string): void {
+    if (this.#client) this.#end(this.#client, 1001, reason);
+    else refuseToken(this.#socket);
+  }
+
+  #end(client: WebSocket, code: number, reason: string): void {
+    this.#connected?.leave();
+    // A paused socket would not see the client's answer.
+    if (client.isPaused) client.resume();
+    client.close(code, reason);
+    this.#waiting.length = 0;
+  }
+
+  /**
+   * Gives the socket only a little more than the client reads. The rest can be dropped when the client is disconnected.
+   */
+  #flush(client: WebSocket): void {
+    if (client.readyState !== WebSocket.OPEN) return;
+    while (this.#next < this.#waiting.length && client.bufferedAmount < mostHandedOver) {
+      const frame = this.#waiting[this.#next]!;
+      this.#waiting[this.#next++] = '';
+      this.#waitingBytes -= frame.length;
+      this.#gather();
+      client.send(frame, { binary: false }, () => this.#flush(client));
+    }
+    if (this.#next === this.#waiting.length) {
+      this.#waiting.length = 0;
+      this.#next = 0;
+    }
+    this.#readOrWait(client);
+  }
+
+  /** Stops reading from a client while too much waits for it, or while Chromium doesn't keep up. */
+  #readOrWait(client: WebSocket): void {
+    const isToWait = this.#isBrowserBusy || this.#waitingBytes >= highWaterMark;
+    if (isToWait && !client.isPaused) client.pause();
+    if (!isToWait && client.isPaused) client.resume();
+  }
+
+  /** Writes frames together that arrived together: a write costs more than all other work on a frame. */
+  #gather(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    this.#socket.cork();
+    process.nextTick(() => {
+      this.#isGathering = false;
+      this.#socket.uncork();
+    });
+  }
+}

@@ -1,0 +1,128 @@
+import { OperationError } from '../../contract/errors.ts';
+import type { Profile } from '../../contract/profiles.ts';
+import type { Session, SessionSettings } from './session.ts';
+import type { Sessions } from './sessions.ts';
+import type { Clock } from '../process/clock.ts';
+
+/** Shorter than the shortest idle timeout. */
+const touchIntervalMs = 4000;
+
+/**
+ * The sessions that callers may use: single ones, and those leased from a pool. Callers can't reach the idle browsers
+ * of pools.
+ */
+export class HeldSessions {
+  readonly #sessions: Sessions;
+  readonly #clock: Clock;
+  readonly #single = new WeakSet<Session>();
+
+  constructor(sessions: Sessions, clock: Clock) {
+    this.#sessions = sessions;
+    this.#clock = clock;
+  }
+
+  /** The sessions of a project. Its callers see no others. */
+  in(projectId: string): ProjectSessions {
+    return new ProjectSessions({ projectId, sessions: this.#sessions, clock: this.#clock, single: this.#single });
+  }
+}
+
+/** The sessions of a project that its callers may use. */
+export class ProjectSessions {
+  readonly #projectId: string;
+  readonly #sessions: Sessions;
+  readonly #clock: Clock;
+  /** The single sessions of all projects. */
+  readonly #single: WeakSet<Session>;
+
+  constructor(options: { projectId: string; sessions: Sessions; clock: Clock; single: WeakSet<Session> }) {
+    this.#projectId = options.projectId;
+    this.#sessions = options.sessions;
+    this.#clock = options.clock;
+    this.#single = options.single;
+  }
+
+  /** Starts a single session. Throws `conflict` if the name is taken, and the errors of `Sessions.create`. */
+  async create(settings: SessionSettings, name: string | undefined, signal: AbortSignal): Promise<Session> {
+    this.refuseTakenName(name);
+    const session = await this.#sessions.create(settings, signal);
+    try {
+      // Another session may have taken the name while this one started.
+      this.refuseTakenName(name);
+    } catch (error) {
+      await session.discard();
+      throw error;
+    }
+    session.name = name;
+    this.#single.add(session);
+    session.watchIdle(settings.timeoutSeconds);
+    return session;
+  }
+
+  /** Restarts a session's browser on a copy of a profile. Throws like `Sessions.loadProfile`. */
+  async loadProfile(session: Session, profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void> {
+    const stop = this.keepActive(session);
+    try {
+      await this.#sessions.loadProfile(session, profile, saveChanges, signal);
+    } finally {
+      stop();
+    }
+  }
+
+  /** A live session by its id. Throws `not_found`. */
+  get(id: string): Session {
+    const session = this.#sessions.get(id);
+    if (this.#isHeld(session)) return session;
+    const isKnown = session.settings.projectId === this.#projectId;
+    const problem = isKnown
+      ? `the browser session ${id} was released to its pool`
+      : `there is no browser session ${id}, or it has ended`;
+    throw new OperationError('not_found', problem);
+  }
+
+  /** A live session by its id or name. An id wins over a name. Throws `not_found`. */
+  find(idOrName: string): Session {
+    const live = this.list().filter(({ alive }) => alive);
+    return live.find(({ id }) => id === idOrName) ?? live.find(({ name }) => name === idOrName) ?? this.get(idOrName);
+  }
+
+  /** Live sessions and the last ended ones, newest first. */
+  list(): Session[] {
+    return this.#sessions.list().filter((session) => this.#isHeld(session));
+  }
+
+  /** Acts in the live session with the id, and keeps it active meanwhile. Throws `not_found`. */
+  async use<T>(id: string, act: (session: Session) => Promise<T> | T): Promise<T> {
+    const session = this.get(id);
+    const stop = this.keepActive(session);
+    try {
+      return await act(session);
+    } finally {
+      stop();
+    }
+  }
+
+  /** Keeps a session from being idle until the returned function is called. */
+  keepActive(session: Session): () => void {
+    let cancel: () => void;
+    const touch = () => {
+      session.touch();
+      cancel = this.#clock.after(touchIntervalMs, touch);
+    };
+    touch();
+    return () => {
+      cancel();
+      session.touch();
+    };
+  }
+
+  /** Throws `conflict` if a live session other than `own` has the name. */
+  refuseTakenName(name: string | undefined, own?: Session): void {
+    const conflict = this.#sessions.nameConflict(this.#projectId, name, own);
+    if (conflict) throw conflict;
+  }
+
+  #isHeld(session: Session): boolean {
+    return session.settings.projectId === this.#projectId && (session.pool !== undefined || this.#single.has(session));
+  }
+}

@@ -1,0 +1,130 @@
+import type { browsers, BrowserUpdate } from '../../contract/browsers.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
+import type { Session } from './session.ts';
+import { refuseUnsupported, requestedProfile, sessionSettings, type Surroundings } from './session-settings.ts';
+import type { Clock } from '../process/clock.ts';
+import type { HandlerTree } from '../http/handler.ts';
+import { browserAnswer } from './browser-answer.ts';
+import { handOver } from './hand-over.ts';
+import type { HeldSessions } from './held-sessions.ts';
+import { pageOf } from '../http/list-page.ts';
+
+type Size = { width: number; height: number };
+type BrowserOperations = Omit<typeof browsers, 'fs' | 'computer' | 'replays'>;
+
+export function browserHandlers({
+  sessions,
+  surroundingsOf,
+  refuseEndedInvocation,
+  clock,
+}: {
+  sessions: HeldSessions;
+  surroundingsOf: (projectId: string) => Surroundings;
+  /** Throws for an invocation that has ended or belongs to another project. */
+  refuseEndedInvocation: (invocationId: string, projectId: string) => void;
+  clock: Clock;
+}): HandlerTree<BrowserOperations> {
+  return {
+    async create({ body, signal, host, caller }) {
+      if (body.invocation_id) refuseEnded(body.invocation_id, caller.projectId);
+      const settings = sessionSettings(body, surroundingsOf(caller.projectId));
+      const session = await sessions.in(caller.projectId).create(settings, body.name, signal);
+      session.tags = body.tags;
+      if (body.invocation_id) await bind(session, body.invocation_id, caller.projectId);
+      if (settings.startUrl) await session.openPage(settings.startUrl).catch(() => {});
+      await handOver(session, signal, () => void session.discard());
+      return browserAnswer(session, { host, caller }, clock);
+    },
+
+    list({ query, host, caller }) {
+      const status = query.include_deleted ? 'all' : query.status;
+      const found = sessions
+        .in(caller.projectId)
+        .list()
+        .filter(({ endedAt }) => status === 'all' || (status === 'deleted') === (endedAt !== undefined))
+        .filter((session) => query.query === undefined || mentions(session, query.query))
+        .filter(({ tags }) => Object.entries(query.tags ?? {}).every(([key, value]) => tags?.[key] === value));
+      const { items, ...page } = pageOf(found, query);
+      return { items: items.map((session) => browserAnswer(session, { host, caller }, clock)), ...page };
+    },
+
+    retrieve({ params, query, host, caller }) {
+      const held = sessions.in(caller.projectId);
+      const ended =
+        query.include_deleted &&
+        held.list().find(({ id, endedAt }) => id === params.id_or_name && endedAt !== undefined);
+      return browserAnswer(ended || held.find(params.id_or_name), { host, caller }, clock);
+    },
+
+    async update({ params, body, signal, host, caller }) {
+      const session = sessions.in(caller.projectId).find(params.id_or_name);
+      await update(session, body, signal);
+      return browserAnswer(session, { host, caller }, clock);
+    },
+
+    async deleteByID({ params, caller }) {
+      const held = sessions.in(caller.projectId);
+      // A caller that lost the answer and asks again must find the profile saved.
+      const ended = held.list().find(({ id, alive }) => id === params.id_or_name && !alive);
+      await ended?.saved().catch(() => {});
+      const session = held.find(params.id_or_name);
+      await session.end();
+      await session.saved();
+    },
+  };
+
+  function refuseEnded(invocationId: string, projectId: string): void {
+    try {
+      refuseEndedInvocation(invocationId, projectId);
+    } catch (error) {
+      throw error instanceof OperationError ? invalidField('invocation_id', error.message) : error;
+    }
+  }
+
+  /** Ends a session with its invocation, which may have ended meanwhile. */
+  async function bind(session: Session, invocationId: string, projectId: string): Promise<void> {
+    session.invocationId = invocationId;
+    try {
+      refuseEnded(invocationId, projectId);
+    } catch (error) {
+      await session.discard();
+      throw error;
+    }
+  }
+
+  async function update(session: Session, body: BrowserUpdate, signal: AbortSignal): Promise<void> {
+    const { name, tags, profile, viewport, telemetry, proxy_id } = body;
+    refuseUnsupported({ telemetry });
+    if (proxy_id !== undefined && (proxy_id || undefined) !== session.settings.proxy?.id)
+      throw invalidField('proxy_id', 'this service cannot change it while the browser runs: start another one');
+    if (viewport && !isSameSize(viewport, session.settings.viewport))
+      throw invalidField('viewport', 'this service cannot change it while the browser runs: start another one');
+    const { projectId } = session.settings;
+    const held = sessions.in(projectId);
+    const loaded = profile && requestedProfile(profile, surroundingsOf(projectId).resolveProfile);
+    held.refuseTakenName(name ?? undefined, session);
+
+    const nameBefore = session.name;
+    if (name !== undefined) session.name = name || undefined;
+    try {
+      const save = profile?.save_changes;
+      const isDecided = loaded && save !== undefined && session.saveProfileAtEnd(loaded.id, save);
+      if (loaded && !isDecided) await held.loadProfile(session, loaded, save ?? false, signal);
+    } catch (error) {
+      session.name = nameBefore;
+      throw error;
+    }
+    if (tags !== undefined) session.tags = tags ?? undefined;
+  }
+}
+
+function isSameSize(one: Size, other: Size): boolean {
+  return one.width === other.width && one.height === other.height;
+}
+
+function mentions({ id, name, pool, profile, settings }: Session, text: string): boolean {
+  const lower = text.toLowerCase();
+  return [id, name, pool?.name, profile?.id, profile?.name, settings.proxy?.id].some((field) =>
+    field?.toLowerCase().includes(lower),
+  );
+}

@@ -1,0 +1,133 @@
+import type { BrowserCreate } from '../../contract/browsers.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
+import type { Profile } from '../../contract/profiles.ts';
+import { checkExtraSwitches } from '../chromium/extra-switches.ts';
+import type { ProxyAccess } from '../chromium/proxy-connection.ts';
+import type { SessionSettings } from './session.ts';
+
+export type ProfileSelector = NonNullable<BrowserCreate['profile']>;
+
+/** Finds a profile by id or name; throws `not_found`. */
+export type ResolveProfile = (selector: ProfileSelector) => Profile;
+
+/** The display, profiles and proxies that settings of a session refer to. `resolveProxy` throws `not_found`. */
+export type Surroundings = {
+  projectId: string;
+  hasDisplay: boolean;
+  resolveProfile: ResolveProfile;
+  resolveProxy: (id: string) => ProxyAccess;
+};
+
+/** Fields that single sessions and pools have in common. */
+type Request = Pick<
+  BrowserCreate,
+  | 'headless'
+  | 'stealth'
+  | 'kiosk_mode'
+  | 'timeout_seconds'
+  | 'viewport'
+  | 'profile'
+  | 'start_url'
+  | 'proxy_id'
+  | 'chromium_args'
+  | 'tunnel'
+> &
+  Unsupported;
+
+/** Fields that the service knows but doesn't support. */
+type Unsupported = {
+  gpu?: boolean;
+  extensions?: readonly unknown[];
+  chrome_policy?: Record<string, unknown>;
+  telemetry?: BrowserCreate['telemetry'];
+};
+
+/**
+ * Returns the settings of a session from the body of `POST /browsers` or the configuration of a pool.
+ * Throws `bad_request`, naming the field in `details`, for settings that the service doesn't support, for refused
+ * switches, and for a profile or proxy that doesn't exist.
+ */
+export function sessionSettings(
+  request: Request,
+  { projectId, hasDisplay, resolveProfile, resolveProxy }: Surroundings,
+): SessionSettings {
+  refuseUnsupported(request);
+  checkExtraSwitches(request.chromium_args ?? []);
+  const headless = request.headless ?? !hasDisplay;
+  if (!headless && !hasDisplay) {
+    throw invalidField(
+      'headless',
+      'false needs a display, and the service has none: set DISPLAY for it, or request a headless browser',
+    );
+  }
+  const profile = request.profile && requestedProfile(request.profile, resolveProfile);
+  const proxy = request.proxy_id ? found('proxy_id', () => resolveProxy(request.proxy_id!)) : undefined;
+  return {
+    projectId,
+    headless,
+    stealth: request.stealth,
+    kioskMode: request.kiosk_mode,
+    timeoutSeconds: request.timeout_seconds,
+    viewport: request.viewport ? { refresh_rate: refreshRate(request.viewport), ...request.viewport } : defaultViewport,
+    ...(profile && { profile }),
+    ...(request.profile?.save_changes && { saveChanges: true }),
+    ...(proxy && { proxy }),
+    ...(request.tunnel && { tunnel: true }),
+    ...(request.start_url && { startUrl: request.start_url }),
+    ...(request.chromium_args?.length && { extraSwitches: request.chromium_args }),
+  };
+}
+
+/** Throws `bad_request` with the fields in `details` if a request has fields that the service doesn't support. */
+export function refuseUnsupported(request: Unsupported): void {
+  const asked = {
+    gpu: request.gpu === true,
+    extensions: (request.extensions?.length ?? 0) > 0,
+    chrome_policy: Object.keys(request.chrome_policy ?? {}).length > 0,
+    telemetry: asksForTelemetry(request.telemetry),
+  };
+  const fields = Object.entries(asked).flatMap(([field, isAsked]) => (isAsked ? [field] : []));
+  if (fields.length === 0) return;
+  throw new OperationError(
+    'bad_request',
+    `this service does not support ${fields.join(', ')}: remove it from the request`,
+    {
+      details: fields.map((field) => ({ code: 'invalid_input', message: `${field}: not supported by this service` })),
+    },
+  );
+}
+
+/**
+ * Returns the profile of a request. Throws `bad_request` unless the selector has either an id or a name and the profile
+ * exists.
+ */
+export function requestedProfile(selector: ProfileSelector, resolveProfile: ResolveProfile): Profile {
+  if (!selector.id === !selector.name)
+    throw invalidField('profile', `must have an id or a name${selector.id ? ', not both' : ''}`);
+  return found('profile', () => resolveProfile(selector));
+}
+
+const defaultViewport = { width: 1920, height: 1080, refresh_rate: 25 };
+
+/** In Hz. Lower for bigger viewports. */
+function refreshRate({ width, height }: { width: number; height: number }): number {
+  const pixels = width * height;
+  if (pixels > 1920 * 1200) return 10;
+  return pixels > 1280 * 800 ? 25 : 60;
+}
+
+/** Telemetry is on if it is enabled, or if it isn't mentioned and a category is enabled. */
+export function asksForTelemetry(telemetry: BrowserCreate['telemetry']): boolean {
+  if (telemetry?.enabled !== undefined) return telemetry.enabled;
+  return Object.values(telemetry?.browser ?? {}).some((category) => category?.enabled !== false);
+}
+
+/** Returns the resource that a field names. Throws `bad_request` if it doesn't exist. */
+function found<T>(field: string, find: () => T): T {
+  try {
+    return find();
+  } catch (error) {
+    if (error instanceof OperationError && error.code === 'not_found') throw invalidField(field, error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,62 @@
+import { connect, type ClientHttp2Session } from 'node:http2';
+import type { Duplex } from 'node:stream';
+import { connectionWindowBytes, reasonHeader, streamOptions } from '../../tunnel/streams.ts';
+import { UnreachableError, type Tunnel } from '../chromium/exposure.ts';
+
+const noStream = 'the tunnel to the test machine broke';
+
+/** The streams through a WebSocket to a client of a session. */
+export class ClientTunnel implements Tunnel {
+  readonly #session: ClientHttp2Session;
+  readonly #streams = new Set<Duplex>();
+  #isOver = false;
+
+  constructor(socket: Duplex) {
+    this.#session = connect('http://tunnel', { ...streamOptions, createConnection: () => socket });
+    // Each stream reports the error as well.
+    this.#session.on('error', () => {});
+    this.#session.once('connect', () => this.#session.setLocalWindowSize(connectionWindowBytes));
+  }
+
+  open(authority: string): { stream: Duplex; opened: Promise<void> } {
+    if (this.#isOver || this.#session.destroyed || this.#session.closed) throw new UnreachableError(noStream);
+    const stream = this.#session.request({ ':method': 'CONNECT', ':authority': authority });
+    const opened = new Promise<void>((resolve, reject) => {
+      let reason = noStream;
+      stream.once('response', ({ ':status': status, [reasonHeader]: told }) => {
+        if (status === 200) return resolve();
+        reason = `no connection (${readable(told)})`;
+        stream.destroy(new UnreachableError(reason));
+      });
+      stream.on('error', () => {});
+      stream.once('close', () => {
+        this.#streams.delete(stream);
+        reject(new UnreachableError(reason));
+      });
+    });
+    this.#streams.add(stream);
+    opened.catch(() => {});
+    return { stream, opened };
+  }
+
+  /** Ends all connections and accepts no others. The socket stays open, to tell the client the reason. */
+  end(): void {
+    this.#isOver = true;
+    for (const stream of this.#streams) stream.destroy();
+  }
+
+  /** Closes the socket too. */
+  destroy(): void {
+    this.end();
+    this.#session.destroy();
+  }
+}
+
+/** A reason from the other end, which isn't trusted. */
+function readable(told: unknown): string {
+  try {
+    return decodeURIComponent(String(told)).slice(0, 200);
+  } catch {
+    return 'unknown reason';
+  }
+}

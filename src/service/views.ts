@@ -1,0 +1,23 @@
+import { Hono } from 'hono';
+import type { Pages } from './http/document.ts';
+import { hostedLoginPages, type HostedLogin } from './logins/hosted-login-view.ts';
+import { liveViewPage } from './live-view/live-view-document.ts';
+import { replayPages, type ReplayView } from './replays/replay-view.ts';
+
+export type PagesOptions = {
+  /** The replay with this id, if the token is its own. */
+  findReplay: (id: string, token: string) => ReplayView | undefined;
+  /** The session whose live view has this token. */
+  findLiveView: (token: string) => object | undefined;
+  /** The login whose view has this token. */
+  findLogin: (token: string) => HostedLogin | undefined;
+};
+
+/** The HTML views. Their links carry tokens of their own. */
+export function createPages({ findReplay, findLiveView, findLogin }: PagesOptions): Pages {
+  const pages: Pages = new Hono();
+  pages.route('/browser/replays', replayPages(findReplay));
+  pages.get('/browser/live', liveViewPage(findLiveView));
+  pages.route('/browser/login', hostedLoginPages(findLogin));
+  return pages;
+}

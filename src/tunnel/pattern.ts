@@ -1,0 +1,45 @@
+import { isIP } from 'node:net';
+
+/** Whether connections to a host and port pass. The host is as in URLs: lower case, IPv6 addresses in brackets. */
+export type NetworkPattern = (hostname: string, port: number) => boolean;
+
+/**
+ * Reads a pattern with the grammar of Playwright's `exposeNetwork`: items with commas between them, each with an
+ * optional port. `<loopback>` is this machine under its usual names, `*` is every host, and `*.test` every host name
+ * with this ending. The empty text matches nothing. Throws for other texts.
+ */
+export function parseNetworkPattern(text: string): NetworkPattern {
+  const items = text.trim() === '' ? [] : text.split(',').map((item) => parseItem(item.trim().toLowerCase()));
+  return (hostname, port) => items.some((matches) => matches(hostname, port));
+}
+
+export function isLoopback(hostname: string): boolean {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(hostname) || hostname.endsWith('.localhost');
+}
+
+/** A host as `net.connect` takes it. Names below `localhost` are in no DNS. */
+export function dialedHost(hostname: string): string {
+  return hostname.endsWith('.localhost') ? 'localhost' : hostname.replace(/^\[|\]$/g, '');
+}
+
+const itemForm = /^(<loopback>|\[[\da-f:.]+\]|[\w.*-]+)(?::(\d{1,5}))?$/;
+
+function parseItem(item: string): NetworkPattern {
+  const [, host = '', port] = itemForm.exec(isIP(item) === 6 ? `[${item}]` : item) ?? [];
+  if (host === '' || Number(port) > 65_535) {
+    const problem = `"${item}" is no host of a network pattern`;
+    throw new Error(`${problem}: write for example <loopback>, localhost:3000, *.test or *, with commas between them`);
+  }
+  const matchesHost = hostMatcher(host);
+  return (hostname, asked) => (port === undefined || Number(port) === asked) && matchesHost(hostname);
+}
+
+function hostMatcher(host: string): (hostname: string) => boolean {
+  if (host === '*') return () => true;
+  if (host === '<loopback>') return isLoopback;
+  if (!host.includes('*') && !host.startsWith('.')) return (hostname) => hostname === host;
+  const words = (host.startsWith('.') ? `*${host}` : host).split('*').map((word) => word.replaceAll('.', '\\.'));
+  const form = new RegExp(`^${words.join('.*')}$`);
+  // An address has no name that could end as the pattern says.
+  return (hostname) => isIP(hostname) === 0 && !hostname.startsWith('[') && form.test(hostname);
+}

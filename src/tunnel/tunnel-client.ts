@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { performServerHandshake, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { IncomingMessage } from 'node:http';
+import { createRequire } from 'node:module';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { dialedHost, parseNetworkPattern, type NetworkPattern } from './pattern.ts';
+import { connectionWindowBytes, proxyHeader, reasonHeader, socketOptions, streamOptions } from './streams.ts';
+
+/** Loaded by `require` in 9 ms: `import` makes each file of ws a module and takes 30 ms. */
+const { WebSocket, createWebSocketStream } = createRequire(import.meta.url)('ws') as typeof import('ws');
+type WebSocket = import('ws').WebSocket;
+
+const connectTimeoutMs = 30_000;
+/** The service pings every 4 s. */
+const silenceMs = 15_000;
+const pausesMs = [100, 250, 500, 1000, 2000];
+
+/** The service refuses the tunnel. Another attempt would fail, too. */
+export class TunnelRefusedError extends Error {
+  override name = 'TunnelRefusedError';
+  /** The HTTP status of the answer. */
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export type TunnelOptions = {
+  /** `tunnel_ws_url` of the session. */
+  url: string;
+  /** The pattern of the hosts that pages may reach. */
+  expose: string;
+  signal: AbortSignal;
+  /** Called when the tunnel breaks, and when it is there again. */
+  onChange?: ((state: { isOpen: boolean; reason: string }) => void) | undefined;
+};
+
+/**
+ * Exposes hosts of this machine's network to the pages of a session, until it is closed or the session ends. A broken
+ * tunnel is opened again.
+ */
+export class TunnelClient {
+  /** Resolves when the tunnel is closed or the service ends it, with the reason. */
+  readonly closed: Promise<string>;
+  /** The address, on the browser's machine, of a proxy that leads through the tunnel. */
+  proxy: string | undefined;
+  readonly #options: TunnelOptions;
+  readonly #matches: NetworkPattern;
+  readonly #url: URL;
+  readonly #closing = new AbortController();
+  #socket: WebSocket | undefined;
+
+  private constructor(options: TunnelOptions) {
+    this.#options = options;
+    this.#matches = parseNetworkPattern(options.expose);
+    this.#url = new URL(options.url);
+    this.#url.searchParams.set('expose', options.expose);
+    // A second connection of the same client replaces the first one, which may be dead without the service knowing it.
+    this.#url.searchParams.set('client', randomUUID());
+    this.closed = new Promise((resolve) => {
+      this.#closing.signal.addEventListener('abort', () => resolve(String(this.#closing.signal.reason)));
+    });
+  }
+
+  /** Throws for a malformed pattern, `TunnelRefusedError`, and if the service can't be reached. */
+  static async open(options: TunnelOptions): Promise<TunnelClient> {
+    const tunnel = new TunnelClient(options);
+    await tunnel.#connect(options.signal);
+    return tunnel;
+  }
+
+  /** Ends the tunnel and its connections. */
+  close(reason = 'the tunnel was closed'): void {
+    this.#closing.abort(reason);
+    this.#socket?.terminate();
+  }
+
+  async #connect(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const socket = new WebSocket(this.#url, socketOptions);
+    const refused = new Promise<never>((_, reject) => {
+      socket.once('unexpected-response', (request, answer: IncomingMessage) => {
+        const refuse = async () => reject(await refusalOf(answer));
+        void refuse().finally(() => request.destroy());
+      });
+    });
+    refused.catch(() => undefined);
+    socket.once('upgrade', ({ headers }) => (this.proxy = String(headers[proxyHeader])));
+    // At once, because the first bytes may come together with the answer to the upgrade.
+    const session = performServerHandshake(
+      createWebSocketStream(socket).on('error', () => undefined),
+      streamOptions,
+    );
+    session.on('error', () => undefined);
+    session.on('stream', (stream, headers) => this.#accept(stream, headers));
+    session.setLocalWindowSize(connectionWindowBytes);
+    socket.on('error', () => undefined);
+    try {
+      const timeout = AbortSignal.timeout(connectTimeoutMs);
+      await Promise.race([once(socket, 'open', { signal: AbortSignal.any([signal, timeout]) }), refused]);
+    } catch (error) {
+      session.destroy();
+      socket.terminate();
+      signal.throwIfAborted();
+      throw error;
+    }
+    this.#socket = socket;
+    terminateIfSilent(socket);
+    socket.once('close', (code, reason) => {
+      session.destroy();
+      void this.#reopen(code, String(reason));
+    });
+    if (this.#closing.signal.aborted) socket.terminate();
+  }
+
+  async #reopen(code: number, reason: string): Promise<void> {
+    const { signal } = this.#closing;
+    if (signal.aborted) return;
+    // 1001: the session has ended, or its lease was given back. 1008: another client has taken the tunnel.
+    if (code === 1001 || code === 1008) return this.#closing.abort(reason);
+    this.#options.onChange?.({ isOpen: false, reason: reason || 'the connection broke' });
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        await sleep(pausesMs[Math.min(attempt, pausesMs.length - 1)], undefined, { signal });
+        await this.#connect(signal);
+        return this.#options.onChange?.({ isOpen: true, reason: '' });
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof TunnelRefusedError && error.status < 500) return this.#closing.abort(error.message);
+      }
+    }
+  }
+
+  #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+    stream.on('error', () => undefined);
+    const authority = headers[':authority'] ?? '';
+    const { hostname = '', port = '' } = URL.canParse(`http://${authority}`) ? new URL(`http://${authority}`) : {};
+    const number = Number(port || 80);
+    if (headers[':method'] !== 'CONNECT' || !this.#matches(hostname, number))
+      return refuse(stream, 403, `${authority} is not exposed (${this.#options.expose})`);
+    const socket = connect({ host: dialedHost(hostname), port: number, allowHalfOpen: true, noDelay: true });
+    const timer = setTimeout(() => socket.destroy(new Error('no connection within 30 s')), connectTimeoutMs);
+    stream.once('close', () => socket.destroy());
+    socket.once('error', (error) => {
+      clearTimeout(timer);
+      if (stream.headersSent || stream.closed) stream.destroy();
+      else refuse(stream, 502, problemOf(error));
+    });
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      if (stream.closed || stream.destroyed) {
+        socket.destroy();
+        return;
+      }
+      stream.respond({ ':status': 200 });
+      pipeline(stream, socket, () => undefined);
+      pipeline(socket, stream, () => undefined);
+    });
+  }
+}
+
+function refuse(stream: ServerHttp2Stream, status: number, reason: string): void {
+  if (stream.closed || stream.destroyed) return;
+  stream.respond({ ':status': status, [reasonHeader]: encodeURIComponent(reason) }, { endStream: true });
+  stream.resume();
+}
+
+/** Several attempts, one for each address of a name, have no message of their own. */
+function problemOf(error: NodeJS.ErrnoException): string {
+  return error.code ?? (error.message || 'no connection');
+}
+
+function terminateIfSilent(socket: WebSocket): void {
+  const timer = setTimeout(() => socket.terminate(), silenceMs);
+  socket.on('ping', () => timer.refresh());
+  socket.once('close', () => clearTimeout(timer));
+}
+
+async function refusalOf(answer: IncomingMessage): Promise<Error> {
+  const body = await text(answer).catch(() => '');
+  const { message } = parsed(body);
+  return new TunnelRefusedError(answer.statusCode ?? 0, message ?? `it answers with the status ${answer.statusCode}`);
+}
+
+function parsed(body: string): { message?: string } {
+  try {
+    return JSON.parse(body) as { message?: string };
+  } catch {
+    return {};
+  }
+}

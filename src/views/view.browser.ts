@@ -1,0 +1,23 @@
+// Functions for the scripts of several views.
+
+const status = document.querySelector<HTMLElement>('[role=status]')!;
+
+/** Shows a text in the view's status line. The same text again isn't announced again. */
+export function say(text: string): void {
+  if (status.textContent !== text) status.textContent = text;
+}
+
+/** The answer to a HEAD request; `undefined` if the service doesn't answer within 5 s. */
+export function ask(url: string): Promise<Response | undefined> {
+  return fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(5000) }).catch(() => undefined);
+}
+
+export function build<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  properties: Partial<HTMLElementTagNameMap[Tag]>,
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[Tag] {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
