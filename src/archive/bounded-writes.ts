@@ -1,39 +1,34 @@
 const mostWrites = 32;
 const mostBytes = 4 * 1024 * 1024;
 
-/** Runs writes at the same time, within bounds that the caller keeps by waiting for room. */
+/** Runs writes at the same time. The caller waits for `room` before it starts more. */
 export class BoundedWrites {
   readonly #running = new Set<Promise<void>>();
+  readonly #failure = new AbortController();
   #bytes = 0;
-  #failure: { error: unknown } | undefined;
 
-  /** Starts a write that holds so many bytes. Resolves when it is over; why it failed, `room` and `settled` throw. */
+  /** Starts a write of `bytes` bytes. Resolves at its end; `room` and `settled` throw its error. */
   start(bytes: number, write: () => Promise<void>): Promise<void> {
-    const running = this.#run(bytes, write).finally(() => this.#running.delete(running));
+    this.#bytes += bytes;
+    const running = write()
+      .catch((error: unknown) => this.#failure.abort(error))
+      .finally(() => {
+        this.#bytes -= bytes;
+        this.#running.delete(running);
+      });
     this.#running.add(running);
     return running;
   }
 
-  /** `undefined` when there is room for another write; else it resolves when there is. */
+  /** Returns `undefined` if there is room for another write, else a promise that resolves when there is. */
   room(): Promise<void> | undefined {
-    return this.#failure !== undefined || this.#isFull() ? this.#waitForRoom() : undefined;
+    return this.#failure.signal.aborted || this.#isFull() ? this.#waitForRoom() : undefined;
   }
 
-  /** Waits until none is running, also where one has failed. */
+  /** Waits until no write runs, even after a failure. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
-    this.#throwFailure();
-  }
-
-  async #run(bytes: number, write: () => Promise<void>): Promise<void> {
-    this.#bytes += bytes;
-    try {
-      await write();
-    } catch (error) {
-      this.#failure ??= { error };
-    } finally {
-      this.#bytes -= bytes;
-    }
+    this.#failure.signal.throwIfAborted();
   }
 
   #isFull(): boolean {
@@ -41,11 +36,7 @@ export class BoundedWrites {
   }
 
   async #waitForRoom(): Promise<void> {
-    while (this.#failure === undefined && this.#isFull()) await Promise.race(this.#running);
-    this.#throwFailure();
-  }
-
-  #throwFailure(): void {
-    if (this.#failure !== undefined) throw this.#failure.error;
+    while (!this.#failure.signal.aborted && this.#isFull()) await Promise.race(this.#running);
+    this.#failure.signal.throwIfAborted();
   }
 }

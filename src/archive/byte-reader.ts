@@ -1,47 +1,45 @@
 import { Readable } from 'node:stream';
 import { ArchiveError } from './errors.ts';
 
-/** Reads a stream of chunks by numbers of bytes. Every wait ends when the signal aborts, with its reason. */
+/** Reads given numbers of bytes from a stream. If the signal aborts, every wait rejects with its reason. */
 export class ByteReader {
-  /** How many bytes the source has given so far. */
+  /** Number of bytes that came from the source so far. */
   bytesRead = 0;
   readonly #source: AsyncIterable<Uint8Array>;
   readonly #chunks: AsyncIterator<Uint8Array>;
   readonly #signal: AbortSignal | undefined;
   readonly #onAbort = () => this.#interrupt?.(this.#signal?.reason);
   #interrupt: ((reason: unknown) => void) | undefined;
-  /** What has come and was not taken yet. */
   #rest: Buffer[] = [];
   #restBytes = 0;
 
   constructor(source: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined) {
     this.#source = source;
-    // A stream may fail before anybody reads from it; its iterator tells of that later.
+    // A stream may fail before it is read. Its iterator reports the failure later.
     if (source instanceof Readable) source.on('error', () => {});
     this.#chunks = source[Symbol.asyncIterator]();
     this.#signal = signal;
     signal?.addEventListener('abort', this.#onAbort);
   }
 
-  /** How many bytes have been taken. */
   get position(): number {
     return this.bytesRead - this.#restBytes;
   }
 
-  /** The next bytes without taking them: `length`, or as many as there are. */
+  /** Returns the next `length` bytes, or fewer at the end, without taking them. */
   async peek(length: number): Promise<Buffer> {
     while (this.#restBytes < length && (await this.#pull()));
     if (this.#rest.length > 1) this.#rest = [Buffer.concat(this.#rest)];
     return (this.#rest[0] ?? Buffer.alloc(0)).subarray(0, length);
   }
 
-  /** Takes exactly `length` bytes. Throws `truncated` when there are fewer. */
+  /** Takes exactly `length` bytes. Throws `truncated` if there are fewer. */
   async take(length: number): Promise<Buffer> {
     const parts = await this.takeParts(length);
     return parts.length === 1 ? parts[0]! : Buffer.concat(parts, length);
   }
 
-  /** Takes exactly `length` bytes in the parts in which they came. Throws `truncated` when there are fewer. */
+  /** Takes exactly `length` bytes, in the chunks of the source. Throws `truncated` if there are fewer. */
   async takeParts(length: number): Promise<Buffer[]> {
     while (this.#restBytes < length) {
       if (!(await this.#pull())) throw new ArchiveError('truncated', 'the archive ends too early: it was cut off');
@@ -65,7 +63,7 @@ export class ByteReader {
     return await this.take(this.#rest[0]!.length);
   }
 
-  /** Gives the source up. What it is waiting for is not waited for. */
+  /** Closes the source without waiting for its next chunk. */
   close(): void {
     this.#signal?.removeEventListener('abort', this.#onAbort);
     if (this.#source instanceof Readable) this.#source.destroy();

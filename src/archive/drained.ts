@@ -1,11 +1,10 @@
-/** What is used of a tar-stream stream. */
 type Drainable = {
   readonly destroyed: boolean;
   on(event: 'drain' | 'close', listener: () => void): unknown;
   off(event: 'drain' | 'close', listener: () => void): unknown;
 };
 
-/** Resolves when the stream takes more. Rejects when it is closed before that; why, its own `error` event says. */
+/** Resolves when the stream takes more. Rejects if it is closed before; the `error` event has the reason. */
 export async function drained(stream: Drainable): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const onDrain = () => settle(resolve);

@@ -2,11 +2,10 @@ import path from 'node:path';
 import { ArchiveError, quoted } from './errors.ts';
 import type { Limits } from './limits.ts';
 
-/** What has a name in the archive, or is a directory on the way to what has one. */
 type Node = { name: string; kind: Kind; isNamed: boolean; children: Map<string, Node> };
 type Kind = 'directory' | 'file' | 'symlink';
 
-/** Where an entry goes: its path within the directory, and the paths of the directories that must be made for it, or that it is. */
+/** The path of an entry within the directory, and the directories to create for it, itself included if it is one. */
 export type Place = { path: string; missing: string[] };
 
 const longestSegment = 255;
@@ -14,8 +13,8 @@ const longestName = 1024;
 const noChildren = new Map<string, Node>();
 
 /**
- * All names of an archive. They are refused where not every file system could hold them, or where they could lead out of the directory.
- * The tree knows of each name what it is, so no entry can be written through a link.
+ * All names of an archive. Refuses names that some file systems can't hold, and names that lead out of the directory.
+ * The tree knows the kind of each name, so no entry can be written through a link.
  */
 export class EntryTree {
   readonly #root: Node = { name: '', kind: 'directory', isNamed: false, children: new Map() };
@@ -25,14 +24,14 @@ export class EntryTree {
     this.#limits = limits;
   }
 
-  /** Adds an entry. The directories that it needs count like entries. Throws an `ArchiveError` that names the entry. */
+  /** Adds an entry. Missing parent directories count like entries. Throws an `ArchiveError` that names the entry. */
   add(entry: string, kind: Kind): Place {
     const segments = nameSegments(entry);
     const missing: string[] = [];
     let node = this.#root;
     for (const [index, segment] of segments.entries()) {
       if (node.kind !== 'directory')
-        throw new ArchiveError('unsafe_name', `lies behind ${quoted(node.name)}, which is a ${node.kind}`, entry);
+        throw new ArchiveError('unsafe_name', `is below ${quoted(node.name)}, which is a ${node.kind}`, entry);
       const isLast = index === segments.length - 1;
       let child = sameName(node, segment, entry);
       if (child === undefined) {
@@ -46,26 +45,37 @@ export class EntryTree {
       }
       node = child;
     }
-    if (node.kind !== kind) throw new ArchiveError('duplicate_entry', `is a ${kind} where a ${node.kind} is already`, entry);
-    if (node.isNamed) throw new ArchiveError('duplicate_entry', 'is there twice', entry);
+    if (node.kind !== kind)
+      throw new ArchiveError(
+        'duplicate_entry',
+        `is a ${kind}, but the archive already has a ${node.kind} at this path`,
+        entry,
+      );
+    if (node.isNamed) throw new ArchiveError('duplicate_entry', 'appears twice in the archive', entry);
     node.isNamed = true;
     return { path: path.join(...segments), missing };
   }
 
-  /** The path of the file that a hard link names. Throws `unsafe_link` unless it is a file that came before. */
+  /** The path of the file that a hard link names. Throws `unsafe_link` unless that is an earlier file. */
   linkedFile(target: string, entry: string): string {
     const segments = nameSegments(target, entry);
     if (this.#find(segments)?.kind === 'file') return path.join(...segments);
-    throw new ArchiveError('unsafe_link', `is a hard link to ${quoted(target)}, which is no file before it in the archive`, entry);
+    throw new ArchiveError(
+      'unsafe_link',
+      `is a hard link to ${quoted(target)}, which is not an earlier file of the archive`,
+      entry,
+    );
   }
 
   /**
-   * Checks where a symbolic link points to, once all entries are known. Throws `unsafe_link` for what is not within the directory.
-   * A link must not lead through another link, after which `..` would mean something else.
+   * Throws `unsafe_link` for a symbolic link that leads out of the directory or through another link. Call it after all
+   * entries.
    */
   checkSymlink(entry: string, target: string): void {
-    const refuse = (problem: string) => new ArchiveError('unsafe_link', `is a link to ${quoted(target)}, ${problem}`, entry);
-    if (target === '' || Buffer.byteLength(target) > longestName || isUnfit(target)) throw refuse('which not every file system can hold');
+    const refuse = (problem: string) =>
+      new ArchiveError('unsafe_link', `is a link to ${quoted(target)}, ${problem}`, entry);
+    if (target === '' || Buffer.byteLength(target) > longestName || isUnfit(target))
+      throw refuse('which not every file system can hold');
     if (path.posix.isAbsolute(target) || path.isAbsolute(target)) throw refuse('which is outside of the directory');
     const place = nameSegments(entry).slice(0, -1);
     for (const segment of target.split('/')) {
@@ -82,7 +92,7 @@ export class EntryTree {
   }
 }
 
-/** The segments of a name; none for the directory itself. Throws `unsafe_name`, for `entry` where that is not the name itself. */
+/** The segments of a name; none for the directory itself. Throws `unsafe_name` for `entry`. */
 export function nameSegments(name: string, entry = name): string[] {
   const refuse = (problem: string) =>
     new ArchiveError('unsafe_name', `${name === entry ? '' : `names ${quoted(name)}, which `}${problem}`, entry);
@@ -96,7 +106,7 @@ export function nameSegments(name: string, entry = name): string[] {
   return segments;
 }
 
-/** NUL ends a name, the replacement character stands for bytes that were no UTF-8, and on Windows some characters have a meaning. */
+/** NUL ends a name, the replacement character stands for invalid UTF-8, and Windows gives some characters a meaning. */
 function isUnfit(name: string): boolean {
   return /[\0\ufffd]/.test(name) || (process.platform === 'win32' && /[\\:*?"<>|]/.test(name));
 }
@@ -107,7 +117,7 @@ function sameName(parent: Node, segment: string, entry: string): Node | undefine
   throw new ArchiveError('duplicate_entry', `differs from ${quoted(node.name)} only in case`, entry);
 }
 
-/** File systems that ignore case ignore different ways to write the same character too. */
+/** File systems that ignore case also ignore how Unicode composes a character. */
 function folded(segment: string): string {
   return segment.normalize('NFC').toLowerCase();
 }

@@ -1,25 +1,25 @@
 /**
- * What never belongs to a user-data directory at rest, by its place in it:
+ * Files of a running or crashed Chromium:
  *
- * - the lock that says which process on which machine uses the directory (`Singleton*`, on Windows `lockfile`), which version that
- *   is and where it listens: a Chromium started on a copy would take the directory for being in use
- * - what is left of crashes: large, and it holds the memory of pages
+ * - the lock with the process that uses the directory (`Singleton*`, on Windows `lockfile`), its version and its port:
+ *   with them, Chromium would consider a copy in use
+ * - crash reports: they are large and contain the memory of pages
  *
- * Sockets, FIFOs and devices are left out too, wherever they are. LevelDB's `LOCK` files stay: they are empty, and their names alone
- * do not tell whose they are.
+ * Sockets, FIFOs and devices are excluded too. LevelDB's `LOCK` files stay: they are empty, and sites may have files of
+ * the same name.
  */
 const runAndCrashFiles =
   /^(Singleton(Lock|Socket|Cookie)|lockfile|RunningChromeVersion|DevToolsActivePort|Crashpad|Crash Reports|CrashpadMetrics[^/]*\.pma)(\/|$)|\.dmp$/;
 
 /**
- * What Chromium makes anew when it is missing, by its place:
+ * Files that Chromium creates again:
  *
- * - of all profiles, in the user-data directory itself: compiled shaders, downloaded components, metrics of the running process
- * - of one profile (`Default`, `Profile 1`), and of the partitions of extensions in it: the HTTP cache, compiled scripts, compiled shaders,
- *   compression dictionaries
+ * - in the user-data directory: compiled shaders, downloaded components, metrics of the running process
+ * - in a profile (`Default`, `Profile 1`) and in its partitions of extensions: the HTTP cache, compiled scripts and
+ *   shaders, compression dictionaries
  *
- * `Service Worker/CacheStorage` stays: it is what sites stored. So does `Service Worker/ScriptCache`, which is no cache: it holds the
- * only copy of the installed service workers, and without it Chromium unregisters them.
+ * `Service Worker/CacheStorage` stays: sites stored it. `Service Worker/ScriptCache` stays: it has the only copy of
+ * installed service workers, and without it Chromium unregisters them.
  */
 const caches = new RegExp(
   [
@@ -28,7 +28,7 @@ const caches = new RegExp(
   ].join('|'),
 );
 
-/** Whether an archive leaves out the entry of this name, which is relative to the user-data directory and has `/` between its segments. */
+/** Whether archives exclude an entry. Its name is relative to the user-data directory. */
 export function isExcluded(name: string, withoutCaches = false): boolean {
   return runAndCrashFiles.test(name) || (withoutCaches && caches.test(name));
 }

@@ -8,25 +8,30 @@ import { ProgressCount, type Progress } from './progress.ts';
 import { readTar } from './tar-entries.ts';
 
 export type ExtractOptions = {
-  /** Ends the extraction, which then throws the signal's reason. */
+  /** Aborts the extraction, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
   /** Called at most ten times a second, and once at the end. */
   onProgress?: ((progress: Progress) => void) | undefined;
   limits?: ExtractLimits | undefined;
-  /** Lets the archive take the place of what the directory contains. Default: false, and a directory that is not empty is refused. */
+  /** Replaces the content of the directory. Default: false, which refuses a directory that isn't empty. */
   replace?: boolean | undefined;
+  /** Extracts only the entries whose names match. Default: all. */
+  only?: RegExp | undefined;
 };
 
 /**
- * Makes a user-data directory of an archive: of a tar, compressed with zstd in one frame or in many, or plain. The directory is there
- * as a whole or not at all: it is made beside its place, in the parent directory, which must exist, and then renamed.
- * What `pack` leaves out is left out here too. Times are restored; modes are, as far as the umask allows and without set-user-id bits; owners are not.
+ * Extracts a user-data directory from a tar, plain or compressed with zstd. The directory appears complete or not at
+ * all: it is created beside its place, in the parent directory, which must exist, and then renamed. Skips the entries
+ * that `pack` skips. Restores times, and modes as far as the umask allows and without set-user-id bits, but no owners.
  *
- * Throws an `ArchiveError` for an archive that is damaged, or that holds what could be written or could point out of the directory;
- * the file system's error when something cannot be written; the source's error; or the signal's reason. Then nothing is left behind,
- * and the directory is as it was.
+ * Throws an `ArchiveError` for an archive that is damaged or leads out of the directory, the file system's error, the
+ * source's error, or the signal's reason. Then it leaves nothing behind, and the directory is unchanged.
  */
-export async function extract(source: AsyncIterable<Uint8Array>, directory: string, options: ExtractOptions = {}): Promise<void> {
+export async function extract(
+  source: AsyncIterable<Uint8Array>,
+  directory: string,
+  options: ExtractOptions = {},
+): Promise<void> {
   const { signal, replace = false } = options;
   const reader = new ByteReader(source, signal);
   try {
@@ -49,7 +54,7 @@ export async function extract(source: AsyncIterable<Uint8Array>, directory: stri
 
 async function extractInto(reader: ByteReader, directory: string, options: ExtractOptions): Promise<void> {
   const limits = new Limits(options.limits);
-  const extraction = new Extraction(directory, limits, new ProgressCount(options.onProgress));
+  const extraction = new Extraction(directory, limits, new ProgressCount(options.onProgress), options.only);
   try {
     await readTar(limits.tarIn(reader), (header) => extraction.add(header));
     await extraction.finish();
@@ -58,12 +63,15 @@ async function extractInto(reader: ByteReader, directory: string, options: Extra
   }
 }
 
-/** Throws `target_in_use` for a directory with something in it. Returns whether there is one at all. */
+/** Returns whether the directory exists. Throws `target_in_use` if it isn't empty. */
 async function refuseInUse(directory: string, replace: boolean): Promise<boolean> {
   const names = await unlessMissing(readdir(directory), undefined);
   if (names === undefined) return false;
   if (names.length > 0 && !replace) {
-    throw new ArchiveError('target_in_use', `${directory} is not empty: name another directory, or let it be replaced (replace: true)`);
+    throw new ArchiveError(
+      'target_in_use',
+      `${directory} is not empty: name another directory, or pass replace: true to replace it`,
+    );
   }
   return true;
 }
@@ -78,7 +86,7 @@ async function putInPlace(temporary: string, target: string, replace: boolean): 
     await rename(old, target);
     throw error;
   }
-  // From here on the archive is in place: what cannot be deleted of the old directory does not change that.
+  // The archive is in place now. A failure to delete the old directory doesn't change that.
   await rm(old, { recursive: true, force: true }).catch(() => {});
 }
 

@@ -22,39 +22,43 @@ import type { ProgressCount } from './progress.ts';
 import type { EntrySink } from './tar-entries.ts';
 import { Turns } from './turns.ts';
 
-/** A file up to this is written at once, a larger one in batches of at least this. */
+/** Files up to this size are written at once, larger files in batches of at least this size. */
 const batchBytes = 256 * 1024;
 
 /**
- * Makes a directory of the entries of an archive. What takes the kernel some microseconds is done synchronously: to have a thread do it
- * costs five times that, and a user-data directory has thousands of small files. The contents of large files are written by threads.
+ * Writes the entries of an archive into a directory. Short system calls are synchronous: through a thread they take
+ * five times as long, and a user-data directory has thousands of small files. Threads write the contents of large
+ * files.
  */
 export class Extraction {
   readonly #directory: string;
   readonly #limits: Limits;
   readonly #progress: ProgressCount;
+  readonly #only: RegExp;
   readonly #tree: EntryTree;
   readonly #writes = new BoundedWrites();
   readonly #turns = new Turns();
-  // No headers are kept: one can hold megabytes.
+  // Keeps no headers: one can hold megabytes.
   readonly #directories: { file: string; mode: number; time: number }[] = [];
   readonly #symlinks: { name: string; file: string; target: string; time: number }[] = [];
   readonly #hardLinks: { file: string; target: string }[] = [];
 
-  constructor(directory: string, limits: Limits, progress: ProgressCount) {
+  constructor(directory: string, limits: Limits, progress: ProgressCount, only = /^/) {
     this.#directory = directory;
     this.#progress = progress;
+    this.#only = only;
     this.#limits = limits;
     this.#tree = new EntryTree(limits);
   }
 
-  /** Takes the next entry, and returns where its content goes. Throws an `ArchiveError` for an entry that is refused. */
+  /** Adds the next entry and returns the sink of its content. Throws an `ArchiveError` for a refused entry. */
   add(header: Header): EntrySink | undefined {
     const { name, type } = header;
-    // tar-stream gives null for an empty one, whatever its types say.
+    // tar-stream's types don't say that an empty name is null.
     const linkname = (header.linkname as string | null) ?? '';
     this.#limits.count(name, header.size);
-    if (isExcluded(nameSegments(name).join('/'))) return undefined;
+    const entry = nameSegments(name).join('/');
+    if (isExcluded(entry) || !this.#only.test(entry)) return undefined;
     this.#progress.addEntry();
     switch (isSparse(header) ? 'sparse' : type) {
       case 'file':
@@ -72,15 +76,18 @@ export class Extraction {
         break;
       }
       default:
-        throw new ArchiveError('unsupported', `is neither a plain file nor a directory or link (${type ?? 'of unknown type'})`, name);
+        throw new ArchiveError(
+          'unsupported',
+          `is neither a plain file nor a directory or link (${type ?? 'of unknown type'})`,
+          name,
+        );
     }
     return { write: () => undefined, end: () => this.#turns.next() };
   }
 
-  /** Makes the links, so that nothing was written through one, and gives directories their modes and times. */
+  /** Creates the links last, so that no entry is written through one, and sets modes and times of directories. */
   async finish(): Promise<void> {
     await this.#writes.settled();
-    // Now that all is known that they may lead through.
     for (const { name, target } of this.#symlinks) this.#tree.checkSymlink(name, target);
     for (const { file, target } of this.#hardLinks) {
       await this.#turns.next();
@@ -99,7 +106,6 @@ export class Extraction {
     this.#progress.end();
   }
 
-  /** Waits until nothing is being written any more, however it ended. */
   async stopped(): Promise<void> {
     await this.#writes.settled().catch(() => {});
   }
@@ -159,7 +165,9 @@ export class Extraction {
     };
   }
 
-  /** Finds an entry its place, and makes the directories that are missing on the way to it, or the entry itself where it is one. */
+  /**
+   * Returns the path of an entry. Creates its missing parent directories, and the entry itself if it is a directory.
+   */
   #place(name: string, kind: 'file' | 'directory' | 'symlink'): string {
     const place = this.#tree.add(name, kind);
     for (const directory of place.missing) mkdirSync(path.join(this.#directory, directory), 0o700);
@@ -167,17 +175,17 @@ export class Extraction {
   }
 }
 
-/** Without set-user-id bits, and such that the owner can use the file. */
+/** Without set-user-id bits, and readable and writable for the owner. */
 function modeOf({ mode }: Header): number {
   return (mode & 0o777) | 0o600;
 }
 
-/** In seconds. Tars can hold times that no file system knows. */
+/** In seconds. Tars can hold times that no file system supports. */
 function timeOf({ mtime }: Header): number {
   return Math.min(Math.max(mtime.getTime() / 1000 || 0, 0), 2 ** 32);
 }
 
-/** A sparse file of GNU tar is stored with a map of its holes instead of them. */
+/** GNU tar stores a sparse file with a map of its holes. */
 function isSparse({ pax }: Header): boolean {
   return Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'));
 }

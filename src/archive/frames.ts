@@ -1,20 +1,21 @@
 import type { ByteReader } from './byte-reader.ts';
 import { ArchiveError } from './errors.ts';
 
-/** What zstd's format (RFC 8878) says of a frame before its blocks. */
+/** The header of a zstd frame (RFC 8878). */
 export type FrameHeader = {
   windowBytes: number;
-  /** How long the content is; `undefined` when the frame does not say. */
+  /** Length of the content; `undefined` if the header doesn't have it. */
   contentBytes: bigint | undefined;
   hasChecksum: boolean;
 };
 
 /**
- * A piece of a zstd file; the `bytes` of all of them are the file.
+ * A piece of a zstd file. All pieces together are the file.
  *
  * - `skippable`: a skippable frame, or a part of a large one
- * - `frame`: a whole frame with its header and checksum. Its content has at most `contentLimit` bytes
- * - `part`: of a frame that is too large to be decompressed at once: its header, then its blocks in pieces, then its checksum
+ * - `frame`: a whole frame with header and checksum. Its content has at most `contentLimit` bytes
+ * - `part`: a part of a frame that is too large to be decompressed at once: first the header, then each block, then the
+ *   checksum
  */
 export type FramePiece =
   | { kind: 'skippable'; bytes: Buffer }
@@ -23,27 +24,31 @@ export type FramePiece =
 
 type MostAtOnce = (header: FrameHeader, taken: number) => number;
 
-/** The window of `zstd --long=27`, and what zstd itself allows without being asked. */
+/** The window of `zstd --long=27`, the largest that zstd accepts by default. */
 const widestWindowBytes = 128 * 1024 * 1024;
 const longestBlockBytes = 128 * 1024;
 const magicNumber = 0xfd2fb528;
 
-/** Whether a file that begins with these bytes is a zstd file. */
 export function isZstd(start: Buffer): boolean {
   return start.length >= 4 && (start.readUInt32LE() === magicNumber || isSkippable(start));
 }
 
 /**
- * Splits a zstd file at the borders of its frames, which the sizes in the headers of the blocks give, without decompressing any.
- * `mostAtOnce` says up to which size of its content a frame is given as a whole, of which so many bytes have been taken.
- * Throws an `ArchiveError` for what is no zstd frame.
+ * Splits a zstd file into frames by the sizes in the headers of the blocks, without decompressing. A frame comes as a
+ * whole if its content is not larger than `mostAtOnce` of the bytes taken so far. Throws an `ArchiveError` if the file
+ * has other data than zstd frames.
  */
 export async function* framePieces(reader: ByteReader, mostAtOnce: MostAtOnce): AsyncGenerator<FramePiece, void> {
   for (let start = await reader.peek(4); start.length > 0; start = await reader.peek(4)) {
     if (isSkippable(start)) yield* skippableFrame(reader);
     else if (isZstd(start)) yield* frame(reader, mostAtOnce);
-    else if (start.length < 4) throw new ArchiveError('truncated', 'the archive ends within the first bytes of a frame: it was cut off');
-    else throw new ArchiveError('trailing_bytes', `after ${reader.position} bytes of zstd something else follows in the archive`);
+    else if (start.length < 4)
+      throw new ArchiveError('truncated', 'the archive ends within the first bytes of a frame: it was cut off');
+    else
+      throw new ArchiveError(
+        'trailing_bytes',
+        `after ${reader.position} bytes of zstd, other data follows in the archive`,
+      );
   }
 }
 
@@ -87,14 +92,16 @@ async function* frame(reader: ByteReader, mostAtOnce: MostAtOnce): AsyncGenerato
 async function takeFrameHeader(reader: ByteReader): Promise<{ header: FrameHeader; bytes: Buffer }> {
   const descriptor = (await reader.peek(5))[4] ?? 0;
   const isSingleSegment = (descriptor & 0x20) !== 0;
-  if ((descriptor & 0x08) !== 0) throw new ArchiveError('unsupported', 'the archive has a zstd frame of a format to come');
-  if ((descriptor & 0x03) !== 0) throw new ArchiveError('unsupported', 'the archive was compressed with a dictionary; compress it without');
+  if ((descriptor & 0x08) !== 0)
+    throw new ArchiveError('unsupported', 'the archive has a zstd frame of an unknown format');
+  if ((descriptor & 0x03) !== 0)
+    throw new ArchiveError('unsupported', 'the archive was compressed with a dictionary; compress it without one');
   const contentSizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >> 6]!;
   const bytes = await reader.take((isSingleSegment ? 5 : 6) + contentSizeBytes);
   const contentBytes = contentSizeBytes === 0 ? undefined : readContentSize(bytes.subarray(-contentSizeBytes));
   const windowBytes = isSingleSegment ? Number(contentBytes) : readWindowSize(bytes[5]!);
   if (windowBytes > widestWindowBytes) {
-    const problem = `the archive needs a window of ${Math.ceil(windowBytes / 1024 ** 2)} MiB to be decompressed, and 128 MiB is the most`;
+    const problem = `the archive needs a window of ${Math.ceil(windowBytes / 1024 ** 2)} MiB, and the limit is 128 MiB`;
     throw new ArchiveError('unsupported', `${problem}; compress it with --long=27 or less`);
   }
   return { header: { windowBytes, contentBytes, hasChecksum: (descriptor & 0x04) !== 0 }, bytes };
@@ -111,7 +118,10 @@ function readWindowSize(descriptor: number): number {
 }
 
 /** Takes a block with its header; its content has at most `contentLimit` bytes. */
-async function takeBlock(reader: ByteReader, longest: number): Promise<{ parts: Buffer[]; isLast: boolean; contentLimit: number }> {
+async function takeBlock(
+  reader: ByteReader,
+  longest: number,
+): Promise<{ parts: Buffer[]; isLast: boolean; contentLimit: number }> {
   const start = await reader.peek(3);
   const header = start.length < 3 ? 0 : start.readUIntLE(0, 3);
   const size = header >> 3;

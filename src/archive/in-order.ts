@@ -1,9 +1,9 @@
-/** How much of it may be under way at once, in the unit of `weight`, which is 1 for each item by default. */
+/** `limit` is the largest total weight of running tasks. Default weight: 1 for each item. */
 export type InOrderOptions<T> = { limit: number; weight?: (item: T) => number };
 
 /**
- * Yields what `task` makes of each item, in the items' order, with several tasks at work. An item heavier than the limit has its turn alone.
- * Whoever stops early waits for the tasks that have been started.
+ * Runs several tasks at the same time, and yields their results in the order of the items. A task heavier than the
+ * limit runs alone. If the caller stops early, waits for the running tasks.
  */
 export async function* inOrder<T, R>(
   items: AsyncIterable<T>,
@@ -23,7 +23,7 @@ export async function* inOrder<T, R>(
       const itemWeight = weight(item);
       while (!hasRoom(itemWeight)) yield await oldest();
       const result = Promise.resolve(task(item));
-      // It is awaited in its turn; until then a failure is not an unhandled one.
+      // Awaited later. Until then a failure must not count as unhandled.
       result.catch(() => {});
       started.push({ result, weight: itemWeight });
       total += itemWeight;

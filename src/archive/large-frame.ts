@@ -1,40 +1,43 @@
 import { Decompress } from 'fzstd';
+import xxhash, { type XXHash } from 'xxhash-wasm';
 import { ArchiveError } from './errors.ts';
 import type { FrameHeader } from './frames.ts';
-import { Xxh64 } from './xxh64.ts';
 
-/**
- * Decompresses one frame block by block. fzstd checks neither the length nor the checksum that a frame may name, so that happens here;
- * in a frame that names none of them, fzstd does not notice every damage.
- */
+/** Decompresses one frame block by block, and checks its length and checksum, which fzstd doesn't. */
 export class LargeFrame {
   readonly #header: FrameHeader;
   readonly #decompress = new Decompress((chunk) => this.#chunks.push(chunk));
-  readonly #hash = new Xxh64();
+  readonly #hash: XXHash<bigint>;
   #chunks: Uint8Array[] = [];
   #length = 0;
   #heldBack = Buffer.alloc(0);
 
-  constructor(header: FrameHeader) {
+  private constructor(header: FrameHeader, hash: XXHash<bigint>) {
     this.#header = header;
+    this.#hash = hash;
   }
 
-  /** Takes the frame's header, then each block, and gives what it has of its content. */
+  static async of(header: FrameHeader): Promise<LargeFrame> {
+    const api = await xxhash();
+    return new LargeFrame(header, api.create64());
+  }
+
+  /** Takes the frame's header, then each block, and returns the content decompressed so far. */
   add(bytes: Buffer): Uint8Array[] {
-    // fzstd never lets go of input that ends where a block ends, so that the last byte waits for what comes next.
+    // fzstd holds back input that ends at the end of a block, so the last byte waits for the next block.
     const all = Buffer.concat([this.#heldBack, bytes]);
     this.#heldBack = all.subarray(-1);
     return this.#push(all.subarray(0, -1));
   }
 
-  /** Takes the frame's checksum, or nothing where it has none, and gives the rest of its content. */
+  /** Takes the frame's checksum, which may be empty, and returns the rest of the content. */
   end(checksum: Buffer): Uint8Array[] {
     const rest = this.#push(this.#heldBack);
     const { contentBytes, hasChecksum } = this.#header;
     const isWhole = contentBytes === undefined || contentBytes === BigInt(this.#length);
-    const isRight = !hasChecksum || checksum.readUInt32LE() === this.#hash.digest32();
+    const isRight = !hasChecksum || BigInt(checksum.readUInt32LE()) === BigInt.asUintN(32, this.#hash.digest());
     if (!isWhole || !isRight)
-      throw new ArchiveError('corrupt', 'the archive is damaged: a frame has not the length or checksum that it names');
+      throw new ArchiveError('corrupt', 'the archive is damaged: the length or checksum of a frame is wrong');
     return rest;
   }
 
@@ -43,7 +46,10 @@ export class LargeFrame {
     try {
       this.#decompress.push(bytes);
     } catch (error) {
-      throw new ArchiveError('corrupt', `the archive is damaged: ${error instanceof Error ? error.message : String(error)}`);
+      throw new ArchiveError(
+        'corrupt',
+        `the archive is damaged: ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
     for (const chunk of this.#chunks) {
       this.#length += chunk.length;

@@ -2,20 +2,20 @@ import type { ByteReader } from './byte-reader.ts';
 import { ArchiveError } from './errors.ts';
 import { tarIn } from './tar-in.ts';
 
-/** What an archive may extract to. They keep a small archive from filling disk or memory. */
+/** Limits of an extraction. They keep a small archive from filling disk or memory. */
 export type ExtractLimits = {
   /** Files, directories and links together. Default: 200,000. */
   entries?: number | undefined;
-  /** Bytes of the tar, which are those of all files and of their headers. Default: 4 GiB. */
+  /** Bytes of the tar: all files and their headers. Default: 4 GiB. */
   bytes?: number | undefined;
-  /** Bytes of the tar for each byte of the archive, looked at when the tar is larger than 32 MiB. Default: 200. */
+  /** Bytes of the tar for each byte of the archive, checked if the tar is larger than 32 MiB. Default: 200. */
   ratio?: number | undefined;
 };
 
-/** A tar up to this size is not looked at for its ratio. */
+/** The ratio of smaller tars isn't checked. */
 const smallBytes = 32 * 1024 ** 2;
 
-/** Holds an archive against its limits while it is read, entry by entry. */
+/** Checks the limits while an archive is read. */
 export class Limits {
   readonly #entries: number;
   readonly #bytes: number;
@@ -30,27 +30,33 @@ export class Limits {
     this.#ratio = ratio;
   }
 
-  /** Counts an entry, or a directory that it needs, with the size that it claims. Throws `too_many_entries` or `too_large`. */
+  /** Counts an entry, or a parent directory, with the size in its header. Throws `too_many_entries` or `too_large`. */
   count(entry: string, bytes: number): void {
     this.#entry = entry;
     this.#entryCount += 1;
     this.#contentBytes += bytes;
     if (this.#entryCount > this.#entries) {
-      throw new ArchiveError('too_many_entries', `is one more than the ${this.#entries} that an archive may have (limits.entries)`, entry);
+      throw new ArchiveError(
+        'too_many_entries',
+        `is one more than the ${this.#entries} that an archive may have (limits.entries)`,
+        entry,
+      );
     }
     if (this.#contentBytes > this.#bytes) throw this.#tooLarge(this.#bytesLimit);
   }
 
-  /** The tar in an archive, as far as it is within the limits. Throws `too_large` where it goes on. */
+  /** Yields the tar in an archive up to the limits, then throws `too_large`. */
   async *tarIn(reader: ByteReader): AsyncGenerator<Uint8Array, void> {
     let given = 0;
     for await (const chunk of tarIn(reader)) {
       const mostByRatio = Math.max(smallBytes, this.#ratio * reader.bytesRead);
       const left = Math.min(this.#bytes, mostByRatio) - given;
-      // What is within the limits is still read, to say at which entry they end.
+      // The part within the limits is still read, so that the error names the entry.
       yield chunk.subarray(0, left);
       if (chunk.length > left)
-        throw this.#tooLarge(mostByRatio < this.#bytes ? `${this.#ratio} times its size (limits.ratio)` : this.#bytesLimit);
+        throw this.#tooLarge(
+          mostByRatio < this.#bytes ? `${this.#ratio} times its size (limits.ratio)` : this.#bytesLimit,
+        );
       given += chunk.length;
     }
   }

@@ -1,8 +1,8 @@
-/** How far packing or extracting has come. */
+/** The progress of packing or extracting. */
 export type Progress = {
-  /** Bytes of the contents of files that are done: no headers, and before compression. */
+  /** Uncompressed bytes of the finished files, without headers. */
   bytes: number;
-  /** Files, directories and links that are done or under way. */
+  /** Finished and started files, directories and links. */
   entries: number;
 };
 

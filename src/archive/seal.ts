@@ -3,17 +3,19 @@ import { ArchiveError } from './errors.ts';
 
 // zstd's own checksums are optional, and the library writes none. Therefore an archive of ours is sealed:
 //
-//   an empty zstd frame | skippable frame: mark | zstd frames ... | skippable frame: seal with SHA-256 of all bytes before it
+// an empty zstd frame | skippable frame: mark | zstd frames ... | skippable frame: seal with SHA-256 of all bytes
+// before it
 //
-// The mark says that a seal must follow, so that one cut off is missed. The empty frame comes first because programs know
-// a zstd file by the magic number of an ordinary frame. Any zstd reads the whole and skips what is skippable.
+// The mark says that a seal must follow, so a cut-off seal is noticed. The empty frame comes first because programs
+// recognize a zstd file by the magic number of an ordinary frame. Every zstd can read the whole and skips the skippable
+// frames.
 
 const emptyFrame = Buffer.from('28b52ffd2000010000', 'hex');
 const markFrame = skippableFrame(Buffer.from('playwright-pool archive 1: a SHA-256 seal follows'));
-/** What all seals have before the digest. */
+/** The bytes before the digest, the same in all seals. */
 const sealStart = sealFrame(Buffer.alloc(32)).subarray(0, -32);
 
-/** Passes on the bytes of a zstd archive, sealed. */
+/** Adds mark and seal to a zstd archive. */
 export async function* sealed(frames: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   const hash = createHash('sha256');
   const start = Buffer.concat([emptyFrame, markFrame]);
@@ -26,16 +28,21 @@ export async function* sealed(frames: AsyncIterable<Buffer>): AsyncGenerator<Buf
   yield sealFrame(hash.digest());
 }
 
-/** Checks the seal of an archive that is given frame by frame, or in smaller parts where a frame is large. Foreign archives have none. */
+/** Checks the seal of an archive frame by frame; large frames come in parts. Foreign archives have no seal. */
 export class SealCheck {
   #hash: Hash | undefined = createHash('sha256');
   #state: 'start' | 'empty frame' | 'marked' | 'sealed' | 'foreign' = 'start';
 
-  /** Takes the next frame, with its headers. Throws `corrupt` for a seal that doesn't fit and `trailing_bytes` for what comes after it. */
+  /**
+   * Adds the next frame with its header. Throws `corrupt` for a wrong seal and `trailing_bytes` for data after the
+   * seal.
+   */
   add(frame: Buffer): void {
-    if (this.#state === 'sealed') throw new ArchiveError('trailing_bytes', 'the archive goes on after its seal');
+    if (this.#state === 'sealed')
+      throw new ArchiveError('trailing_bytes', 'the archive has other bytes after its seal');
     if (isSeal(frame)) {
-      if (this.#state !== 'marked') throw new ArchiveError('corrupt', 'the archive has a seal but not the mark that announces it');
+      if (this.#state !== 'marked')
+        throw new ArchiveError('corrupt', 'the archive is damaged: it has a seal, but no mark before its content');
       if (!this.#hash!.digest().equals(frame.subarray(-32)))
         throw new ArchiveError('corrupt', 'the archive was changed: its seal is broken');
       this.#state = 'sealed';
@@ -48,7 +55,8 @@ export class SealCheck {
   }
 
   end(): void {
-    if (this.#state === 'marked') throw new ArchiveError('truncated', 'the archive ends without its seal: it was cut off');
+    if (this.#state === 'marked')
+      throw new ArchiveError('truncated', 'the archive ends without its seal: it was cut off');
   }
 }
 

@@ -2,15 +2,15 @@ import { extract as tarExtract, type Extract, type ExtractEvents, type Header } 
 import { drained } from './drained.ts';
 import { ArchiveError } from './errors.ts';
 
-/** Takes the content of an entry. While a promise that it has returned is pending it is not called again. */
+/** Takes the content of an entry. The reader waits for each promise that a method returns. */
 export type EntrySink = { write(chunk: Buffer): Promise<void> | undefined; end(): Promise<void> | undefined };
 
-/** Called for each entry of a tar, in order. The content goes to the sink, or nowhere. What it throws ends the reading. */
+/** Called for each entry of a tar in order. Without a sink, the content is skipped. An exception ends the reading. */
 export type EntryListener = (header: Header) => EntrySink | undefined;
 
 const blockBytes = 512;
 
-/** Reads a tar. Throws an `ArchiveError` where it is damaged, ends before its end mark, or goes on after it. */
+/** Reads a tar. Throws an `ArchiveError` if it is damaged, has no end mark, or has data after the mark. */
 export async function readTar(chunks: AsyncIterable<Uint8Array>, onEntry: EntryListener): Promise<void> {
   const tar = new TarReader(onEntry);
   try {
@@ -22,16 +22,16 @@ export async function readTar(chunks: AsyncIterable<Uint8Array>, onEntry: EntryL
 }
 
 /**
- * tar-stream does the reading, but takes a tar without its end mark for complete, and reads on after the mark. So this one looks itself
- * for the mark, at least two blocks of zeros, where the header of the next entry could begin.
+ * tar-stream accepts a tar without end mark, and reads on after the mark. So this class looks for the mark, at least
+ * two blocks of zeros, wherever the header of the next entry could begin.
  */
 class TarReader {
-  // So each chunk is used up before the next one is written, and `#chunk` is what an entry's header was in.
+  // Uses up each chunk before the next one is written, so that `#chunk` contains the header of the current entry.
   readonly #tar: Extract = tarExtract({ highWaterMark: 1 });
   readonly #onEntry: EntryListener;
   #failure: unknown;
   #entries = 0;
-  /** Whole blocks; what is left of the last one waits for more. */
+  /** Whole blocks; an incomplete last block waits for more. */
   #chunk: Buffer = Buffer.alloc(0);
   #rest: Buffer = Buffer.alloc(0);
   #chunkStart = 0;
@@ -55,7 +55,9 @@ class TarReader {
 
   async add(bytes: Uint8Array): Promise<void> {
     const all =
-      this.#rest.length === 0 ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : Buffer.concat([this.#rest, bytes]);
+      this.#rest.length === 0
+        ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+        : Buffer.concat([this.#rest, bytes]);
     const end = all.length - (all.length % blockBytes);
     this.#rest = all.subarray(end);
     this.#chunkStart += this.#chunk.length;
@@ -69,7 +71,8 @@ class TarReader {
   async end(): Promise<void> {
     const end = this.#chunkStart + this.#chunk.length;
     const isEmpty = end + this.#rest.length === 0;
-    if (this.#mark === undefined && this.#entries === 0) throw this.#damage(isEmpty ? 'it is empty' : 'it is too short');
+    if (this.#mark === undefined && this.#entries === 0)
+      throw this.#damage(isEmpty ? 'it is empty' : 'it is too short');
     if (this.#mark === undefined || end - this.#mark < 2 * blockBytes) {
       throw new ArchiveError('truncated', 'the tar in the archive ends before its end mark: it was cut off');
     }
@@ -84,11 +87,13 @@ class TarReader {
 
   async #read(header: Header, body: ExtractEvents['entry'][1]): Promise<void> {
     this.#entries += 1;
-    // tar-stream gives null for a size that it cannot read, whatever its types say, and would wait for the end of such a body for ever.
-    if (!Number.isSafeInteger(header.size)) throw this.#damage(`the size of ${JSON.stringify(header.name)} is not a number`);
-    // tar-stream says where the content begins, which its types don't.
+    // tar-stream gives null for an unreadable size, against its types, and would wait for the end of the content for
+    // ever.
+    if (!Number.isSafeInteger(header.size))
+      throw this.#damage(`the size of ${JSON.stringify(header.name)} is not a number`);
+    // tar-stream's types lack the offset of the content.
     const { byteOffset } = header as Header & { byteOffset: number };
-    // As for tar-stream, a directory has no content, whatever its size; the body of one that names a size would never end.
+    // tar-stream reads no content for a directory, even if the header has a size.
     const size = header.type === 'directory' ? 0 : header.size;
     this.#nextHeader = byteOffset + Math.ceil(size / blockBytes) * blockBytes;
     this.#lookForMark();
@@ -113,7 +118,8 @@ class TarReader {
   #lookForMark(): void {
     if (this.#mark === undefined) {
       const offset = this.#nextHeader - this.#chunkStart;
-      if (offset < 0 || offset >= this.#chunk.length || !isZero(this.#chunk.subarray(offset, offset + blockBytes))) return;
+      if (offset < 0 || offset >= this.#chunk.length || !isZero(this.#chunk.subarray(offset, offset + blockBytes)))
+        return;
       this.#mark = this.#nextHeader;
     }
     if (!isZero(this.#chunk.subarray(Math.max(this.#mark - this.#chunkStart, 0)))) throw goesOn();
@@ -121,7 +127,7 @@ class TarReader {
 
   #damage(problem: string): ArchiveError {
     if (this.#entries > 0) return new ArchiveError('corrupt', `the tar in the archive is damaged: ${problem}`);
-    return new ArchiveError('not_an_archive', `what was given is neither a tar nor a tar compressed with zstd: ${problem}`);
+    return new ArchiveError('not_an_archive', `the file is neither a tar nor a tar compressed with zstd: ${problem}`);
   }
 }
 
@@ -130,5 +136,5 @@ function isZero(bytes: Buffer): boolean {
 }
 
 function goesOn(): ArchiveError {
-  return new ArchiveError('trailing_bytes', 'the tar in the archive goes on after its end mark');
+  return new ArchiveError('trailing_bytes', 'the tar in the archive has other bytes after its end mark');
 }

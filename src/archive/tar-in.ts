@@ -8,14 +8,17 @@ import { LargeFrame } from './large-frame.ts';
 import { SealCheck } from './seal.ts';
 
 const mebibyte = 1024 * 1024;
-/** What frames that are decompressed at the same time may contain together. */
+/** Total content of the frames that are decompressed at the same time. */
 const contentAtOnce = 6 * mebibyte;
-/** What a piece counts for at least, since one without content takes memory too, and millions of them fit into a small archive. In bytes. */
+/** In bytes. An empty piece counts too: it takes memory, and a small archive can have millions. */
 const leastWeight = 64 * 1024;
-/** fzstd holds up the event loop for some milliseconds for so many pieces of a large frame. */
+/** fzstd blocks the event loop for some milliseconds with this many pieces of a large frame. */
 const piecesPerTurn = 8;
 
-/** The tar in an archive: what zstd decompresses, or the archive itself where it is no zstd file. Throws an `ArchiveError` for damaged zstd. */
+/**
+ * The tar in an archive: decompressed, or the archive itself if it isn't a zstd file. Throws an `ArchiveError` for
+ * damaged zstd.
+ */
 export async function* tarIn(reader: ByteReader): AsyncGenerator<Uint8Array, void> {
   if (!isZstd(await reader.peek(4))) {
     for (let chunk = await reader.takeSome(); chunk !== undefined; chunk = await reader.takeSome()) yield chunk;
@@ -28,7 +31,7 @@ export async function* tarIn(reader: ByteReader): AsyncGenerator<Uint8Array, voi
     if (Buffer.isBuffer(piece)) {
       yield piece;
     } else if (piece.kind === 'part') {
-      if (piece.header) largeFrame = new LargeFrame(piece.header);
+      if (piece.header) largeFrame = await LargeFrame.of(piece.header);
       yield* piece.checksum ? largeFrame!.end(piece.checksum) : largeFrame!.add(piece.bytes);
       count += 1;
       if (count % piecesPerTurn === 0) await setImmediate();
@@ -37,9 +40,9 @@ export async function* tarIn(reader: ByteReader): AsyncGenerator<Uint8Array, voi
 }
 
 /**
- * A frame with a content up to this is decompressed as a whole, by zstd itself; a larger one block by block, by fzstd. fzstd moves its whole
- * window with each block: with 128 MiB that takes a minute for 300 MB. So memory is spent on what `zstd --long` or `--ultra` made,
- * unless it is suspiciously small.
+ * zstd decompresses a frame with up to this much content as a whole; fzstd decompresses a larger one block by block.
+ * fzstd moves its whole window with each block: with 128 MiB that takes a minute for 300 MB. So frames of `zstd --long`
+ * or `--ultra` may take more memory, unless they are suspiciously small.
  */
 function mostAtOnce({ windowBytes }: FrameHeader, taken: number): number {
   const most = windowBytes > 16 * mebibyte ? 512 * mebibyte : 32 * mebibyte;
@@ -64,6 +67,9 @@ async function decompressFrame(piece: FramePiece): Promise<Buffer | FramePiece> 
   try {
     return await decompress(piece.bytes);
   } catch (error) {
-    throw new ArchiveError('corrupt', `the archive is damaged: ${error instanceof Error ? error.message : String(error)}`);
+    throw new ArchiveError(
+      'corrupt',
+      `the archive is damaged: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 }

@@ -8,24 +8,32 @@ import { inOrder } from './in-order.ts';
 import { ProgressCount, type Progress } from './progress.ts';
 import { unlessVanished, walk, type WalkedEntry } from './walk.ts';
 
-export type TarOptions = { onProgress?: ((progress: Progress) => void) | undefined; withoutCaches?: boolean | undefined };
+export type TarOptions = {
+  onProgress?: ((progress: Progress) => void) | undefined;
+  withoutCaches?: boolean | undefined;
+};
 
 type EntryHeader = Partial<Header> & { name: string };
 
-/** What goes into the tar at once, and a larger file, which is read when its turn has come. */
+/** An entry with its content, or the name of a large file that is read in its turn. */
 type Loaded = { header: EntryHeader; content?: Buffer } | { large: string } | undefined;
 
 const smallFileBytes = 256 * 1024;
 const readBytes = 1024 * 1024;
 const entriesAtOnce = 16;
-/** The largest time that a tar header of tar-stream can hold, in seconds. */
+/** The largest time in a header of tar-stream, in seconds. */
 const latestTime = 2 ** 31 - 1;
 
-/** The bytes of the tar of a directory. */
-export async function* tarOf(directory: string, { onProgress, withoutCaches }: TarOptions): AsyncGenerator<Uint8Array, void> {
+/** Packs a directory into a tar. */
+export async function* tarOf(
+  directory: string,
+  { onProgress, withoutCaches }: TarOptions,
+): AsyncGenerator<Uint8Array, void> {
   const tar = tarPack();
   const progress = new ProgressCount(onProgress);
-  const filled = fill(tar, directory, (name) => isExcluded(name, withoutCaches), progress).catch((error: Error) => tar.destroy(error));
+  const filled = fill(tar, directory, (name) => isExcluded(name, withoutCaches), progress).catch((error: Error) =>
+    tar.destroy(error),
+  );
   try {
     for await (const chunk of tar) yield chunk as Uint8Array;
   } finally {
@@ -33,7 +41,12 @@ export async function* tarOf(directory: string, { onProgress, withoutCaches }: T
   }
 }
 
-async function fill(tar: Pack, directory: string, isExcluded: (name: string) => boolean, progress: ProgressCount): Promise<void> {
+async function fill(
+  tar: Pack,
+  directory: string,
+  isExcluded: (name: string) => boolean,
+  progress: ProgressCount,
+): Promise<void> {
   const entries = walk(directory, isExcluded);
   for await (const loaded of inOrder(entries, { limit: entriesAtOnce }, (entry) => load(directory, entry))) {
     if (loaded === undefined) continue;
@@ -55,7 +68,9 @@ async function load(directory: string, { name, kind }: WalkedEntry): Promise<Loa
   const status = await unlessVanished(lstat(file));
   if (status === undefined) return undefined;
   if (kind === 'directory')
-    return status.isDirectory() ? { header: { ...header(name, status), name: `${name}/`, type: 'directory' } } : undefined;
+    return status.isDirectory()
+      ? { header: { ...header(name, status), name: `${name}/`, type: 'directory' } }
+      : undefined;
   const linkname = await unlessVanished(readlink(file));
   return linkname === undefined ? undefined : { header: { ...header(name, status), type: 'symlink', linkname } };
 }
@@ -99,14 +114,14 @@ async function addEntry(
   const added = new Promise<void>((resolve, reject) => {
     const settle = (error?: Error | null) => (error ? reject(error) : resolve());
     const sink = Buffer.isBuffer(content) ? tar.entry(header, content, settle) : tar.entry(header, settle);
-    // What goes wrong here goes wrong for the tar, whose error is the one to see.
+    // The tar fails with the same error.
     sink.on('error', () => {});
     if (typeof content === 'function') writing = content(sink);
   });
   await Promise.all([added, writing]);
 }
 
-/** Opens no link and waits for no FIFO that somebody puts in the file's place meanwhile. */
+/** Follows no link and waits for no FIFO that replaced the file meanwhile. */
 async function withFile<T>(file: string, use: (handle: FileHandle) => Promise<T>): Promise<T | undefined> {
   const handle = await unlessVanished(open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK));
   if (handle === undefined) return undefined;
@@ -117,7 +132,7 @@ async function withFile<T>(file: string, use: (handle: FileHandle) => Promise<T>
   }
 }
 
-/** Reads until the buffer is full. A file that has become shorter leaves zeros at its end. */
+/** Reads until the buffer is full. If the file became shorter, zeros fill the rest. */
 async function fillFrom(handle: FileHandle, buffer: Buffer): Promise<void> {
   for (let filled = 0; filled < buffer.length;) {
     const { bytesRead } = await handle.read(buffer, filled);

@@ -2,11 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 
 const longestTurnMs = 5;
 
-/** Lets others use the event loop now and then while much is done synchronously. */
+/** Yields to the event loop from time to time during long synchronous work. */
 export class Turns {
   #since = performance.now();
 
-  /** `undefined` while the turn lasts; when it was long enough, resolves in the next one. */
+  /** Returns `undefined` within a turn. After a turn that was long enough, resolves in the next one. */
   next(): Promise<void> | undefined {
     return performance.now() - this.#since < longestTurnMs ? undefined : this.#wait();
   }

@@ -5,7 +5,7 @@ import { PassThrough, type Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
 
-/** A zip archive of a directory's files, as it is read: without links and without `.git`. It breaks off when a file can't be read. */
+/** Streams a zip archive of a directory's files, without links and `.git`. Breaks off if a file can't be read. */
 export function packApplication(directory: string): Readable {
   const zip = new ZipFile();
   const output = zip.outputStream.pipe(new PassThrough());
@@ -17,9 +17,11 @@ export function packApplication(directory: string): Readable {
   return output;
 }
 
-/** One after the other, so that one file is open at a time. */
+/** Keeps only one file open at a time. */
 async function addFiles(zip: ZipFile, directory: string, below: string, output: Readable): Promise<void> {
-  for (const entry of (await readdir(join(directory, below), { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+  for (const entry of (await readdir(join(directory, below), { withFileTypes: true })).toSorted((a, b) =>
+    a.name < b.name ? -1 : 1,
+  )) {
     if (output.destroyed) return;
     const name = below + entry.name;
     if (entry.isDirectory() && entry.name !== '.git') await addFiles(zip, directory, `${name}/`, output);

@@ -2,10 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { AuditLog, Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
-import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
-import { interruptible } from './interruption.ts';
+import { connectionOptions, type ConnectionOptions } from './connection.ts';
+import { wholeNumber } from './number-option.ts';
 import { withProgress } from './progress.ts';
-import { printJSON, printTable } from './table.ts';
+import { withClient } from './service-command.ts';
+import { printList } from './table.ts';
 
 type AuditOptions = ConnectionOptions & {
   since?: Date;
@@ -24,8 +25,20 @@ type AuditOptions = ConnectionOptions & {
 type Query = Parameters<Client['auditLogs']['list']>[0];
 type Receipt = { started_at: string; ended_at: string; user_agent: string };
 
+const columns = {
+  TIME: 'timestamp',
+  METHOD: 'method',
+  PATH: 'path',
+  STATUS: 'status',
+  MS: 'duration_ms',
+  USER: 'user_id',
+  IP: 'client_ip',
+  'USER AGENT': 'user_agent',
+};
+
+const parseLimit = wholeNumber(0, 999_999_999, 'It must be a number, or 0 for all.');
 const hourMs = 60 * 60 * 1000;
-/** The service's clock may differ from that of the run, and the last browsers are given back after its end. */
+/** The clocks may differ, and workers return the last browsers after the run. */
 const aroundRunMs = 2 * 60 * 1000;
 
 const help = `
@@ -35,33 +48,39 @@ Examples:
   $ playwright-pool audit --since 2026-05-01 --until 2026-05-02 --json
   $ playwright-pool audit --run test-results/browser-leases.json
 
-Times are ages (90s, 15m, 24h, 7d), days or ISO 8601 times. What lies between them may span 30 days at most.
-With --run the records are those of one test run: of the calls that its workers made to the service. Exit code 3: it made none.`;
+Times are ages (90s, 15m, 24h, 7d), days or ISO 8601 times, at most 30 days apart.
+--run shows the calls that the workers of one test run made to the service. Exit code 3: the run made no calls.`;
 
-/** The command that shows which requests a service has answered. */
 export function auditCommand(env: NodeJS.ProcessEnv): Command {
-  return connectionOptions(new Command('audit').description('Show the requests that the service has answered, newest first'))
-    .option('--since <time>', 'not older (default: 24h)', parseTime)
-    .option('--until <time>', 'older than this (default: now)', parseTime)
-    .addOption(new Option('--run <file>', "the records of a test run, by the reporter's browser-leases.json").conflicts(['since', 'until']))
-    .option('--method <method>', 'this HTTP method only')
+  return connectionOptions(
+    new Command('audit').description('Show the requests that the service answered, newest first'),
+  )
+    .option('--since <time>', 'only records since this time (default: 24h)', parseTime)
+    .option('--until <time>', 'only records before this time (default: now)', parseTime)
+    .addOption(
+      new Option(
+        '--run <file>',
+        "only records of a test run; the file is the reporter's browser-leases.json",
+      ).conflicts(['since', 'until']),
+    )
+    .option('--method <method>', 'only this HTTP method')
     .option('--exclude-method <methods...>', 'without these HTTP methods')
-    .option('--auth-strategy <name>', 'api_key, for instance')
-    .option('--service <name>', 'api, or pages for what people look at')
+    .option('--auth-strategy <name>', 'only this kind of authentication, for example api_key')
+    .option('--service <name>', 'only api, or only pages (the views for people)')
     .option('--search <words>', 'part of the path, user id, e-mail, client IP or status')
-    .option('--user-id <ids...>', 'the records of these users, beside those that --search finds')
-    .option('--limit <number>', 'how many at most; 0 is all', parseLimit, 100)
+    .option('--user-id <ids...>', 'records of these users, in addition to those that --search finds')
+    .option('--limit <number>', 'largest number of records; 0 is all', parseLimit, 100)
     .option('--json', 'print JSON')
     .addHelpText('after', help)
-    .action((options: AuditOptions) => interruptible((signal) => audit(options, env, signal)));
+    .action((options: AuditOptions) => audit(options, env));
 }
 
-async function audit(options: AuditOptions, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
+async function audit(options: AuditOptions, env: NodeJS.ProcessEnv): Promise<void> {
   const receipt = options.run === undefined ? undefined : await receiptIn(options.run);
   const query = queryOf(options, receipt);
   const records: AuditLog[] = [];
   let hasMore = false;
-  await connected(options, env, signal, (client) =>
+  await withClient(options, env, (client, signal) =>
     withProgress('Reading audit records', async (show) => {
       for await (const record of client.auditLogs.list(query, { signal })) {
         if (receipt && record.user_agent !== receipt.user_agent) continue;
@@ -72,20 +91,17 @@ async function audit(options: AuditOptions, env: NodeJS.ProcessEnv, signal: Abor
       }
     }),
   );
-  if (options.json) return printJSON(records);
-  if (records.length === 0) return console.log('There are no such records.');
-  printTable(['TIME', 'METHOD', 'PATH', 'STATUS', 'MS', 'USER', 'IP', 'USER AGENT'], records.map(rowOf));
-  if (hasMore) console.error(`There are more: these are the newest ${options.limit}. Narrow them down, or ask for more with --limit.`);
-}
-
-function rowOf({ timestamp, method, path, status, duration_ms, user_id, client_ip, user_agent }: AuditLog): string[] {
-  return [timestamp, method, path, String(status), String(duration_ms), user_id, client_ip, user_agent];
+  printList(records, columns, options, 'No records match.');
+  if (hasMore && !options.json)
+    console.error(`These are the newest ${options.limit} of more records. Filter them, or raise --limit.`);
 }
 
 function queryOf(options: AuditOptions, receipt: Receipt | undefined): Query {
   const { since, until, excludeMethod, userId, method, service, search } = options;
   const now = Date.now();
-  const start = receipt ? Date.parse(receipt.started_at) - aroundRunMs : (since?.getTime() ?? (until?.getTime() ?? now) - 24 * hourMs);
+  const start = receipt
+    ? Date.parse(receipt.started_at) - aroundRunMs
+    : (since?.getTime() ?? (until?.getTime() ?? now) - 24 * hourMs);
   const end = receipt ? Date.parse(receipt.ended_at) + aroundRunMs : (until?.getTime() ?? now);
   return {
     start: new Date(start).toISOString(),
@@ -99,20 +115,21 @@ function queryOf(options: AuditOptions, receipt: Receipt | undefined): Query {
   };
 }
 
-/** When a run was, and how its calls are known. */
 async function receiptIn(file: string): Promise<Receipt> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(`${file} cannot be read (${error.code}): name the reporter's browser-leases.json`, exitCodes.failed, {
-      cause: error,
-    });
+    const problem = `${file} cannot be read (${error.code})`;
+    throw new CommandError(`${problem}: name the reporter's browser-leases.json`, exitCodes.failed, { cause: error });
   });
   const run = reportedRun(text);
-  if (run === null) throw new CommandError(`the run of ${file} has made no calls to a service`, exitCodes.nothingThere);
-  if (run && [run.started_at, run.ended_at].every((time) => !Number.isNaN(Date.parse(time))) && typeof run.user_agent === 'string')
+  if (run === null) throw new CommandError(`the run of ${file} made no calls to a service`, exitCodes.nothingThere);
+  if (
+    run &&
+    [run.started_at, run.ended_at].every((time) => !Number.isNaN(Date.parse(time))) &&
+    typeof run.user_agent === 'string'
+  )
     return run;
-  throw new CommandError(
-    `${file} does not tell of a run: name the browser-leases.json that the reporter playwright-pool/reporter has written`,
-  );
+  const advice = 'name the browser-leases.json that playwright-pool/reporter wrote';
+  throw new CommandError(`${file} has no run: ${advice}`);
 }
 
 function reportedRun(text: string): Receipt | null | undefined {
@@ -125,13 +142,9 @@ function reportedRun(text: string): Receipt | null | undefined {
 
 function parseTime(text: string): Date {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  if (count !== undefined) return new Date(Date.now() - Number(count) * { s: 1000, m: 60_000, h: hourMs, d: 24 * hourMs }[unit as 's']);
+  if (count !== undefined)
+    return new Date(Date.now() - Number(count) * { s: 1000, m: 60_000, h: hourMs, d: 24 * hourMs }[unit as 's']);
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? new Date(text) : undefined;
   if (time && !Number.isNaN(time.getTime())) return time;
   throw new InvalidArgumentError('It must be an age such as 15m, 24h or 7d, a day, or an ISO 8601 time.');
-}
-
-function parseLimit(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('It must be a number, or 0 for all.');
-  return Number(text);
 }

@@ -12,24 +12,28 @@ const help = `${examples(
   'call browserPools.list',
 )}
 
-"name=text" is text, "name:=json" any other value, "name=@file" a file of a form. Names are those of the path, the query and the body.
-Answers are printed as JSON, the items of a list and events one a line, and bytes as they are.`;
+"name=text" gives a text, "name:=json" any other value, "name=@file" a file of a form. Names come from the path, the query and the body.
+The command prints answers as JSON, list items and events one per line, and bytes unchanged.`;
 
-/** The command that calls any operation of the service. */
 export function callCommand(env: NodeJS.ProcessEnv): Command {
-  return connectionOptions(new Command('call').description('Call an operation of the service; without one, list them'))
-    .argument('[operation]', 'browserPools.acquire, for instance')
+  return connectionOptions(new Command('call').description('Call an operation of the service, or list all operations'))
+    .argument('[operation]', 'for example browserPools.acquire; without it, list all')
     .argument('[parameters...]', 'name=text or name:=json')
-    .option('--input <file>', 'the body: bytes, or JSON; "-" is stdin')
-    .option('--output <file>', 'where bytes are written; default: stdout')
-    .option('--describe', 'say what the operation takes instead of calling it')
+    .option('--input <file>', 'file with the body, bytes or JSON; "-" is stdin')
+    .option('--output <file>', 'file for an answer of bytes (default: stdout)')
+    .option('--describe', 'print the parameters of the operation instead of calling it')
     .addHelpText('after', help)
-    .action((name: string | undefined, parameters: string[], options: ConnectionOptions & CallOptions & { describe?: boolean }) =>
-      interruptible(async (signal) => {
-        const { call, describe, listOperations } = await import('./operation-call.ts');
-        if (name === undefined) return listOperations();
-        if (options.describe) return await describe(name);
-        await connected(options, env, signal, (client) => call(client, name, parameters, options, signal));
-      }),
+    .action(
+      (
+        name: string | undefined,
+        parameters: string[],
+        options: ConnectionOptions & CallOptions & { describe?: boolean },
+      ) =>
+        interruptible(async (signal) => {
+          const { call, describe, listOperations } = await import('./operation-call.ts');
+          if (name === undefined) return listOperations();
+          if (options.describe) return await describe(name);
+          await connected(options, env, signal, (client) => call(client, name, parameters, options, signal));
+        }),
     );
 }

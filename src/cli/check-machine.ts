@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { inBytes } from './progress.ts';
 import type { Examined, Finding } from './finding.ts';
 
-/** Below this a few profiles and replays fill the disk, in bytes. */
+/** In bytes: a few profiles and replays fill it. */
 const littleSpace = 1e9;
 
 const { engines, peerDependencies } = createRequire(import.meta.url)('playwright-pool/package.json') as {
@@ -12,7 +12,6 @@ const { engines, peerDependencies } = createRequire(import.meta.url)('playwright
   peerDependencies: { '@playwright/test': string };
 };
 
-/** Checks Node, Playwright and the disk. */
 export async function checkMachine(examined: Examined): Promise<Finding[]> {
   return [checkNode(), checkPlaywright(examined), await checkDisk(examined)];
 }
@@ -21,7 +20,7 @@ function checkNode(): Finding {
   const check = 'Node';
   const message = `${process.version}; ${engines.node} is needed`;
   if (isIn(engines.node, process.version)) return { check, level: 'ok', message };
-  return { check, level: 'failure', message, fix: 'install one of these: https://nodejs.org/en/download' };
+  return { check, level: 'failure', message, fix: 'install such a version: https://nodejs.org/en/download' };
 }
 
 function checkPlaywright({ directory }: Examined): Finding {
@@ -32,19 +31,26 @@ function checkPlaywright({ directory }: Examined): Finding {
     const manifest = required.resolve('@playwright/test/package.json');
     const { version } = required(manifest) as { version: string };
     const message = `@playwright/test ${version}; ${needed} is needed`;
-    if (!isIn(needed, version)) return { check, level: 'failure', message, fix: 'npm install --save-dev @playwright/test@latest' };
+    if (!isIn(needed, version))
+      return { check, level: 'failure', message, fix: 'npm install --save-dev @playwright/test@latest' };
     const other = loadedByPool(required);
     if (other === undefined || other === manifest) return { check, level: 'ok', message };
-    const copies = `tests load ${dirname(manifest)}, and playwright-pool loads ${dirname(other)}: Playwright refuses to be loaded twice`;
-    const fix = 'let all packages of the repository ask for one version; npm ls @playwright/test says which ask for which';
+    const copies = `tests load ${dirname(manifest)}, and playwright-pool loads ${dirname(other)}: Playwright can't be loaded twice`;
+    const fix =
+      'use one version of @playwright/test in all packages of the repository; npm ls @playwright/test lists the versions';
     return { check, level: 'failure', message: copies, fix };
   } catch {
     const message = `@playwright/test is not installed in ${directory}`;
-    return { check, level: 'failure', message, fix: 'run this in the directory of your tests, or npm init playwright@latest' };
+    return {
+      check,
+      level: 'failure',
+      message,
+      fix: 'run doctor in the directory of your tests, or create a project with npm init playwright@latest',
+    };
   }
 }
 
-/** Another copy than the tests' own where packages of one repository ask for several versions. */
+/** Differs from the tests' own copy if packages of one repository ask for several versions. */
 function loadedByPool(required: NodeJS.Require): string | undefined {
   try {
     return createRequire(required.resolve('playwright-pool/package.json')).resolve('@playwright/test/package.json');
@@ -54,16 +60,17 @@ function loadedByPool(required: NodeJS.Require): string | undefined {
 }
 
 async function checkDisk({ options, env, directory }: Examined): Promise<Finding> {
-  const { dataDirectoryFor } = await import('../service/data-directory.ts');
+  const { dataDirectoryFor } = await import('../service/process/data-directory.ts');
   const check = 'disk';
   const { bavail, bsize, place } = await spaceAt(options.dataDir ?? dataDirectoryFor(directory, env));
   const message = `${inBytes(bavail * bsize)} free at ${place}`;
   if (bavail * bsize >= littleSpace) return { check, level: 'ok', message };
-  const fix = 'free some, or set PLAYWRIGHT_POOL_DATA_DIR to a directory with more: profiles and replays are kept there';
+  const fix =
+    'free disk space, or set PLAYWRIGHT_POOL_DATA_DIR to a directory on another disk. The service keeps profiles and replays there';
   return { check, level: 'warning', message, fix };
 }
 
-/** Of the nearest directory above that is there. */
+/** The space at the nearest existing directory above. */
 async function spaceAt(place: string): Promise<{ bavail: number; bsize: number; place: string }> {
   try {
     const { bavail, bsize } = await statfs(place);
@@ -74,7 +81,7 @@ async function spaceAt(place: string): Promise<{ bavail: number; bsize: number; 
   }
 }
 
-/** Of a `range` as a package.json has it: `^20.19 || >=22.12`, `>=1.61 <2`. */
+/** `range` is one of a package.json: `^20.19 || >=22.12`, `>=1.61 <2`. */
 export function isIn(range: string, version: string): boolean {
   const [major = 0, minor = 0] = numbersIn(version);
   const fits = (part: string): boolean => {

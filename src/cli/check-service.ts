@@ -2,11 +2,11 @@ import type { Client } from '../client/index.ts';
 import { connected, hostedURL } from './connection.ts';
 import type { Examined, Finding } from './finding.ts';
 
-/** How far the service's clock may differ, in milliseconds: signatures and expiry of keys are judged by it. */
+/** In milliseconds. Signatures and the expiry of keys depend on the service's clock. */
 const clockTolerance = 5000;
 const answerTimeout = 10_000;
 
-/** Checks that the service answers, takes the key and, where it is the embedded one, starts browsers. */
+/** Checks that the service answers and accepts the key, and that an embedded one starts browsers. */
 export async function checkService(examined: Examined): Promise<Finding[]> {
   const { options, env, signal } = examined;
   const url = hostedURL(options, env);
@@ -14,36 +14,59 @@ export async function checkService(examined: Examined): Promise<Finding[]> {
   const check = 'service';
   try {
     return await connected(options, env, signal, async (client) => {
-      await client.browserPools.list({ limit: 1 }, { signal, timeout: answerTimeout }).pages()[Symbol.asyncIterator]().next();
-      const message = isEmbedded ? 'the embedded one starts and answers' : `${url} answers, and takes the API key`;
-      return [{ check, level: 'ok', message }, ...(await (isEmbedded ? checkChromium(client, signal) : checkClock(examined)))];
+      const pools = client.browserPools.list({ limit: 1 }, { signal, timeout: answerTimeout }).pages();
+      await pools[Symbol.asyncIterator]().next();
+      const message = isEmbedded ? 'the embedded service starts and answers' : `${url} answers and accepts the API key`;
+      return [
+        { check, level: 'ok', message },
+        ...(await (isEmbedded ? checkChromium(client, examined) : checkClock(examined))),
+      ];
     });
   } catch (error) {
     const fix = isEmbedded
       ? 'see service.log in its data directory'
-      : 'check PLAYWRIGHT_POOL_BASE_URL and PLAYWRIGHT_POOL_API_KEY, or poolService in the config, and whether a firewall or proxy is in the way';
+      : 'check PLAYWRIGHT_POOL_BASE_URL and PLAYWRIGHT_POOL_API_KEY, or poolService in the config. A firewall or proxy may block the service';
     return [{ check, level: 'failure', message: messageOf(error), fix }];
   }
 }
 
-async function checkChromium(client: Client, signal: AbortSignal): Promise<Finding[]> {
+async function checkChromium(client: Client, { env, signal }: Examined): Promise<Finding[]> {
   const check = 'Chromium';
   try {
     const started = performance.now();
     const { session_id } = await client.browsers.create({ headless: true }, { signal });
     const message = `a headless browser starts in ${Math.round(performance.now() - started)} ms`;
     await client.browsers.deleteByID(session_id, { signal });
-    return [{ check, level: 'ok', message }, ...checkSandbox()];
+    return [{ check, level: 'ok', message }, ...(await checkBuild(env)), ...checkIsolation(env)];
   } catch (error) {
-    const fix = 'npx playwright install --with-deps chromium-headless-shell, or set PLAYWRIGHT_POOL_CHROMIUM to one';
+    const fix =
+      'npx playwright install --with-deps chromium-headless-shell, or set PLAYWRIGHT_POOL_CHROMIUM to the path of a Chromium';
     return [{ check, level: 'failure', message: messageOf(error), fix }];
   }
 }
 
-function checkSandbox(): Finding[] {
-  if (process.getuid?.() !== 0) return [{ check: 'sandbox', level: 'ok', message: 'Chromium runs in its sandbox' }];
-  const fix = 'run the tests of pages that you do not trust as another user';
-  return [{ check: 'sandbox', level: 'warning', message: 'Chromium refuses its sandbox to root, and runs without it', fix }];
+/** Warns if Playwright expects another build than the one that the service starts. */
+async function checkBuild(env: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const { findChromium } = await import('../service/profiles/local-chromium.ts');
+  const findings: Finding[] = [];
+  const fix = 'npx playwright install --with-deps chromium-headless-shell';
+  await findChromium(true, env['PLAYWRIGHT_POOL_CHROMIUM']?.trim() || undefined, env, (message) => {
+    findings.push({ check: 'Chromium', level: 'warning', message, fix });
+  });
+  return findings;
+}
+
+function checkIsolation(env: NodeJS.ProcessEnv): Finding[] {
+  const check = 'isolation';
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot && (process.platform !== 'linux' || env['PLAYWRIGHT_POOL_SESSION_UIDS']?.trim() === 'off')) {
+    const fix = 'unset PLAYWRIGHT_POOL_SESSION_UIDS, or run the tests as another user';
+    return [{ check, level: 'warning', message: 'browsers run as root, without a sandbox', fix }];
+  }
+  const message = isRoot
+    ? 'each session has a user id of its own'
+    : 'all sessions run as your user, in the sandbox: everybody who may use the service can read your files';
+  return [{ check, level: 'ok', message }];
 }
 
 async function checkClock({ options, env, signal }: Examined): Promise<Finding[]> {
@@ -57,9 +80,10 @@ async function checkClock({ options, env, signal }: Examined): Promise<Finding[]
   if (Number.isNaN(date)) return [];
   // The header has whole seconds.
   const difference = Math.max(Math.abs(Date.now() - date) - 1000, 0);
-  if (difference <= clockTolerance) return [{ check, level: 'ok', message: "that of the service and this machine's agree" }];
-  const message = `that of the service and this machine's differ by ${Math.round(difference / 1000)} s`;
-  return [{ check, level: 'warning', message, fix: "set this machine's clock, by NTP for instance" }];
+  if (difference <= clockTolerance)
+    return [{ check, level: 'ok', message: "this machine's clock agrees with the service's clock" }];
+  const message = `this machine's clock differs from the service's clock by ${Math.round(difference / 1000)} s`;
+  return [{ check, level: 'warning', message, fix: "set this machine's clock, for example with NTP" }];
 }
 
 function messageOf(error: unknown): string {

@@ -2,8 +2,100 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 
-/** A GitHub workflow that runs a suite on the pool, in two shards, and merges their reports. */
-export const workflow = `name: Playwright
+/** A workflow, or the reason why there is none. Empty if a workflow of the repository runs Playwright. */
+export type NewWorkflow = { file: string; text: string; reason?: never } | { file?: never; reason?: string };
+
+type PackageManager = {
+  cache: string;
+  /** A step before Node's, for a package manager that doesn't come with it. */
+  first?: string;
+  install: string;
+  run: string;
+};
+
+export const npm: PackageManager = { cache: 'npm', install: 'npm ci', run: 'npx' };
+
+/** Returns a file that doesn't exist yet. Its command names a chosen config. */
+export async function newWorkflow(config: string, isChosen: boolean): Promise<NewWorkflow> {
+  const here = process.cwd();
+  const root = nearest('.git', here) ?? here;
+  const directory = join(root, '.github/workflows');
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.isFile() && /\.ya?ml$/.test(entry.name));
+  const texts = await Promise.all(files.map(({ name }) => readFile(join(directory, name), 'utf8')));
+  if (texts.some((text) => /\bplaywright test\b/.test(text))) return {};
+  if (root !== here)
+    return {
+      reason: `GitHub reads only those in ${root}. Run the suite of ${relative(root, here)} in a workflow there.`,
+    };
+  const manager = nearest('package.json', dirname(config)) === here ? await packageManager() : undefined;
+  if (manager === undefined) {
+    return {
+      reason:
+        'init writes one only for a package with the lockfile of npm, pnpm or yarn here. Run npx playwright test in your workflow.',
+    };
+  }
+  const file = ['playwright.yml', 'playwright-pool.yml']
+    .map((name) => join(directory, name))
+    .find((path) => !existsSync(path));
+  if (file === undefined) {
+    return {
+      reason:
+        'playwright.yml and playwright-pool.yml exist and do something else. Run npx playwright test in one of them.',
+    };
+  }
+  const chosen = isChosen ? ` --config ${relative(here, config).replaceAll(sep, '/')}` : '';
+  // Configs for several browsers need all of them.
+  const needsAll = /firefox|webkit|safari/i.test(await readFile(config, 'utf8'));
+  return { file, text: workflow(manager, needsAll ? '' : undefined, chosen) };
+}
+
+/**
+ * The package manager of the current directory's package: the one of its `packageManager` field, otherwise the one
+ * whose lockfile exists.
+ */
+async function packageManager(): Promise<PackageManager | undefined> {
+  const { packageManager: field = '' } = JSON.parse(await readFile('package.json', 'utf8')) as {
+    packageManager?: string;
+  };
+  const locked = Object.entries({ pnpm: 'pnpm-lock.yaml', yarn: 'yarn.lock', npm: 'package-lock.json' })
+    .filter(([, lockfile]) => existsSync(lockfile))
+    .map(([name]) => name);
+  const name = locked.find((manager) => field.startsWith(`${manager}@`)) ?? (field === '' ? locked[0] : undefined);
+  if (name === 'npm') return npm;
+  if (name === 'pnpm') {
+    const version = field === '' ? '\n        with:\n          version: latest' : '';
+    return {
+      cache: 'pnpm',
+      first: `uses: pnpm/action-setup@v4${version}`,
+      install: 'pnpm install --frozen-lockfile',
+      run: 'pnpm exec',
+    };
+  }
+  if (name === undefined) return undefined;
+  const isClassic = !(await readFile('yarn.lock', 'utf8')).includes('__metadata:');
+  return {
+    cache: 'yarn',
+    // GitHub's machines have yarn 1, which reads neither the field nor the other lockfile.
+    ...(field !== '' && { first: 'run: npm install --global corepack && corepack enable' }),
+    install: isClassic ? 'yarn install --frozen-lockfile' : 'yarn install --immutable',
+    run: 'yarn',
+  };
+}
+
+/** A GitHub workflow that runs a suite on the pool in two shards, and merges their reports. */
+export function workflow(
+  { cache, first, install, run }: PackageManager,
+  browsers = ' chromium-headless-shell',
+  chosen = '',
+): string {
+  const setUp = `      - uses: actions/checkout@v5
+${first === undefined ? '' : `      - ${first}\n`}      - uses: actions/setup-node@v5
+        with:
+          node-version: lts/*
+          cache: ${cache}
+      - run: ${install}`;
+  return `name: Playwright
 on:
   push:
     branches: [main]
@@ -22,14 +114,9 @@ jobs:
     #   PLAYWRIGHT_POOL_BASE_URL: \${{ vars.PLAYWRIGHT_POOL_BASE_URL }}
     #   PLAYWRIGHT_POOL_API_KEY: \${{ secrets.PLAYWRIGHT_POOL_API_KEY }}
     steps:
-      - uses: actions/checkout@v5
-      - uses: actions/setup-node@v5
-        with:
-          node-version: lts/*
-          cache: npm
-      - run: npm ci
-      - run: npx playwright install --with-deps chromium-headless-shell
-      - run: npx playwright test --shard \${{ matrix.shard }}/2 --reporter blob,playwright-pool/reporter
+${setUp}
+      - run: ${run} playwright install --with-deps${browsers}
+      - run: ${run} playwright test${chosen} --shard \${{ matrix.shard }}/2 --reporter blob,playwright-pool/reporter
       - uses: actions/upload-artifact@v4
         if: \${{ !cancelled() }}
         with:
@@ -42,54 +129,22 @@ jobs:
     if: \${{ !cancelled() }}
     runs-on: ubuntu-latest
     steps:
-      - uses: actions/checkout@v5
-      - uses: actions/setup-node@v5
-        with:
-          node-version: lts/*
-          cache: npm
-      - run: npm ci
+${setUp}
       - uses: actions/download-artifact@v5
         with:
           path: blob-reports
           pattern: blob-report-*
           merge-multiple: true
-      - run: npx playwright merge-reports --reporter html,playwright-pool/reporter blob-reports
+      - run: ${run} playwright merge-reports --reporter html,playwright-pool/reporter blob-reports
       - uses: actions/upload-artifact@v4
         with:
           name: playwright-report
           path: playwright-report
 `;
-
-/** A workflow to be written, or the reason why there is none; neither where one runs Playwright already. */
-export type NewWorkflow = { file: string; text: string; reason?: never } | { file?: never; reason?: string };
-
-/** The workflow that a suite lacks. Its file is not there yet. A config that was chosen is named in its command. */
-export async function newWorkflow(config: string, isChosen: boolean): Promise<NewWorkflow> {
-  const here = process.cwd();
-  const root = nearest('.git', here) ?? here;
-  const directory = join(root, '.github/workflows');
-  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
-  const files = entries.filter((entry) => entry.isFile() && /\.ya?ml$/.test(entry.name));
-  const texts = await Promise.all(files.map(({ name }) => readFile(join(directory, name), 'utf8')));
-  if (texts.some((text) => text.includes('playwright test'))) return {};
-  if (root !== here) return { reason: `GitHub reads those in ${root} only. Run the suite of ${relative(root, here)} in one there.` };
-  if (!existsSync('package-lock.json') || nearest('package.json', dirname(config)) !== here) {
-    return { reason: 'init knows those of one npm package with a package-lock.json here. Run npx playwright test in yours.' };
-  }
-  const file = ['playwright.yml', 'playwright-pool.yml'].map((name) => join(directory, name)).find((path) => !existsSync(path));
-  if (file === undefined)
-    return { reason: 'playwright.yml and playwright-pool.yml are something else. Run npx playwright test in one of them.' };
-  const chosen = isChosen ? ` --config ${relative(here, config).replaceAll(sep, '/')}` : '';
-  return { file, text: workflowFor(await readFile(config, 'utf8')).replace(/playwright test\b/, (command) => command + chosen) };
 }
 
-/** The directory itself or the nearest one above it in which there is an entry of this name. */
+/** The directory, or the nearest one above it, that has an entry of this name. */
 function nearest(name: string, directory: string): string | undefined {
   if (existsSync(join(directory, name))) return directory;
   return dirname(directory) === directory ? undefined : nearest(name, dirname(directory));
-}
-
-/** Where a config speaks of other browsers than Chromium, they are installed too. */
-function workflowFor(config: string): string {
-  return /firefox|webkit|safari/i.test(config) ? workflow.replace(' chromium-headless-shell', '') : workflow;
 }

@@ -1,16 +1,14 @@
 /** The exit codes of all commands; 0 is success. */
 export const exitCodes = {
-  /** The command failed. */
   failed: 1,
-  /** The command was called wrongly. */
   usage: 2,
-  /** What was asked for is empty so far. */
+  /** The resource is still empty. */
   nothingThere: 3,
-  /** Ended by Ctrl+C or a signal. */
+  /** Ctrl+C or a signal. */
   interrupted: 130,
 } as const;
 
-/** A failure with an exit code of its own. */
+/** An error with an exit code. */
 export class CommandError extends Error {
   override name = 'CommandError';
   readonly exitCode: number;

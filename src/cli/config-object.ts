@@ -1,22 +1,25 @@
-// Finds the object that a config exports, and what is in it, without a parser: TypeScript's is larger than this package. What is written in
-// another way than people write configs is not found.
+// Finds the object that a config exports, if it has a usual form. Needs no parser: TypeScript's is larger than this
+// package.
 
-/** Where a value is in a source. `bracket` is the one that all of it is in. */
+/** The place of a value in a source. `bracket` encloses the whole value. */
 type Value = { start: number; end: number; bracket: string | undefined };
 
-/** `start` is where its brace is, and `types` the code around it that may give it a type. Without `isWhole` it may have more properties. */
+/**
+ * `start` is the place of its brace, `types` the code around it that may contain types. Unless `isWhole`, it may have
+ * more properties.
+ */
 export type ConfigObject = { start: number; types: string; properties: Map<string, Value>; isWhole: boolean };
 
-/** Comments, texts and regular expressions. */
+/** Comments, strings and regular expressions. */
 const notCode =
   /\/\/.*|\/\*[^]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[^]|[^`\\])*`|(?<=[=(:,[!&|?]\s*)\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//g;
 
-/** The source with spaces in place of comments, and of what would pass for structure in texts. Everything stays where it is. */
+/** Replaces comments, and punctuation in strings, by spaces. All code keeps its place. */
 export function codeOf(text: string): string {
   return text.replaceAll(notCode, (found) => found.replaceAll(/^\/[/*]/.test(found) ? /\S/g : /[()[\]{},:;]/g, ' '));
 }
 
-/** The object that a config exports, if it is the only one there. */
+/** The object that a config exports; `undefined` if there are several. */
 export function configObject(text: string): ConfigObject | undefined {
   const code = codeOf(text);
   if ([...code.matchAll(/\bdefineConfig\s*[<(]/g)].length > 1) return undefined;
@@ -33,10 +36,11 @@ export function configObject(text: string): ConfigObject | undefined {
   return { start, types: found[0] + after, ...propertiesOf(code, start, end) };
 }
 
-/** The directories of tests that a config names; undefined in place of one that is not a plain text. */
+/** Each `testDir` of a config; `undefined` for one that isn't a string literal. */
 export function testDirectories(text: string): (string | undefined)[] {
-  return [...codeOf(text).matchAll(/(?<=\btestDir\s*:\s*)(?:(['"]).*?\1|[^'"\s])/g)].map(({ index, 0: { length }, 1: quote }) =>
-    quote === undefined ? undefined : text.slice(index + 1, index + length - 1),
+  return [...codeOf(text).matchAll(/(?<=\btestDir\s*:\s*)(?:(['"]).*?\1|[^'"\s])/g)].map(
+    ({ index, 0: { length }, 1: quote }) =>
+      quote === undefined ? undefined : text.slice(index + 1, index + length - 1),
   );
 }
 
@@ -48,7 +52,8 @@ function propertiesOf(code: string, start: number, end: number): Pick<ConfigObje
     if (at < end && code[at] !== ',') continue;
     const property = code.slice(from, at);
     const [head, , name] = /^\s*(['"]?)([\w$]+)\1\s*:?\s*/.exec(property) ?? [];
-    if (head !== undefined && name !== undefined) properties.set(name, valueOf(code, from + head.length, from + property.trimEnd().length));
+    if (head !== undefined && name !== undefined)
+      properties.set(name, valueOf(code, from + head.length, from + property.trimEnd().length));
     else if (property.trim() !== '') isWhole = false;
     from = at + 1;
   }
@@ -63,8 +68,8 @@ function isOpening(code: string, at: number): boolean {
   return '([{'.includes(code.charAt(at));
 }
 
-/** Where the bracket that opens at `start` is closed; -1 where it is not. */
-function closing(code: string, start: number): number {
+/** The end of the bracket that opens at `start`; -1 if it has none. */
+export function closing(code: string, start: number): number {
   let depth = 0;
   for (let at = start; at < code.length; at++) {
     if (isOpening(code, at)) depth++;

@@ -3,23 +3,24 @@ import { type Command, Option } from 'commander';
 import type { Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 
-/** Which service a command talks to. */
 export type ConnectionOptions = { baseUrl?: string; apiKey?: string; dataDir?: string };
 
-/** Adds the options that say which service a command talks to. */
 export function connectionOptions(command: Command): Command {
   return command
-    .option('--base-url <url>', 'the service to talk to (default: PLAYWRIGHT_POOL_BASE_URL, else the embedded one of this project)')
-    .option('--api-key <key>', 'its API key (default: PLAYWRIGHT_POOL_API_KEY)')
+    .option(
+      '--base-url <url>',
+      'URL of the service (default: PLAYWRIGHT_POOL_BASE_URL, otherwise the embedded service of this project)',
+    )
+    .option('--api-key <key>', 'API key of the service (default: PLAYWRIGHT_POOL_API_KEY)')
     .addOption(
-      new Option('--data-dir <directory>', 'the embedded service with its data in this directory, which is started if need be').conflicts([
-        'baseUrl',
-        'apiKey',
-      ]),
+      new Option(
+        '--data-dir <directory>',
+        'use the embedded service of this data directory, and start it if necessary',
+      ).conflicts(['baseUrl', 'apiKey']),
     );
 }
 
-/** Lets `use` talk to the service, and know whether that was started for it: it ends with the command then. */
+/** Runs `use` with a client of the service. A service that was `startedHere` ends with the command. */
 export async function connected<T>(
   options: ConnectionOptions,
   env: NodeJS.ProcessEnv,
@@ -39,24 +40,25 @@ export async function connected<T>(
   }
 }
 
-/** Where the service is, unless it is the embedded one. */
+/** The service's URL; `undefined` for an embedded one. */
 export function hostedURL({ baseUrl, dataDir }: ConnectionOptions, env: NodeJS.ProcessEnv): string | undefined {
   return baseUrl ?? (dataDir === undefined ? env['PLAYWRIGHT_POOL_BASE_URL']?.trim() || undefined : undefined);
 }
 
-async function serviceOf(
-  options: ConnectionOptions,
-  env: NodeJS.ProcessEnv,
-  signal: AbortSignal,
-): Promise<{ baseURL: string; apiKey: string; startedHere: boolean }> {
+type Service = { baseURL: string; apiKey: string; startedHere: boolean };
+
+async function serviceOf(options: ConnectionOptions, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Service> {
   const baseURL = hostedURL(options, env);
   if (baseURL !== undefined) {
     const apiKey = options.apiKey ?? env['PLAYWRIGHT_POOL_API_KEY']?.trim();
     if (apiKey) return { baseURL, apiKey, startedHere: false };
-    throw new CommandError(`the service at ${baseURL} needs an API key: set PLAYWRIGHT_POOL_API_KEY, or give --api-key`, exitCodes.usage);
+    throw new CommandError(
+      `the service at ${baseURL} needs an API key: set PLAYWRIGHT_POOL_API_KEY, or give --api-key`,
+      exitCodes.usage,
+    );
   }
-  const { dataDirectoryFor, readServiceRecord } = await import('../service/data-directory.ts');
-  const { joinService } = await import('../service/join-service.ts');
+  const { dataDirectoryFor, readServiceRecord } = await import('../service/process/data-directory.ts');
+  const { joinService } = await import('../service/process/join-service.ts');
   const dataDirectory = options.dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(options.dataDir);
   const before = readServiceRecord(dataDirectory);
   const { url, apiKey, pid } = await joinService({ dataDirectory, userPid: process.pid, signal });

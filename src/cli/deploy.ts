@@ -17,7 +17,7 @@ type DeployOptions = ConnectionOptions & {
 };
 
 const usualEntrypoints = ['index.js', 'index.mjs', 'index.cjs'];
-/** How long the service may take to read the archive, in ms, after the last part was sent. */
+/** The longest wait for the answer after the upload. */
 const uploadTimeoutMs = 10 * 60_000;
 
 const examples = `
@@ -26,25 +26,42 @@ Examples:
   $ playwright-pool deploy ./greeter --entrypoint dist/main.js --app-version 1.2.0
   $ playwright-pool deploy ./greeter --force --env REGION=eu --env TOKEN
 
-The entrypoint is a module whose default export is { name, actions: { [action]: (payload, context) => result } }. The directory is
-sent as it is, with its node_modules, and without links and .git. What the application prints while it starts goes to stderr.`;
+The entrypoint is a module whose default export is { name, actions: { [action]: (payload, context) => result } }. The command
+uploads the directory with its node_modules, but without links and .git. It prints the application's output during the start on stderr.`;
 
 export function deployCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('deploy'))
-    .description('Deploy an application, and wait until its actions can be invoked')
+    .description('Deploy an application and wait until its actions can be invoked')
     .argument('<directory>', 'the directory of the application')
-    .option('--entrypoint <file>', `its module, by a path in the directory (default: the first of ${usualEntrypoints.join(', ')})`)
-    .option('--app-version <version>', 'the version that it is to be', 'latest')
-    .option('--force', 'take the place of a running deployment of that version')
-    .option('-e, --env <name=value>', 'a variable for it; NAME alone takes the value from this environment', variable(env))
+    .option(
+      '--entrypoint <file>',
+      `path of its module in the directory (default: the first of ${usualEntrypoints.join(', ')})`,
+    )
+    .option('--app-version <version>', 'the version to deploy', 'latest')
+    .option('--force', 'replace a running deployment of that version')
+    .option(
+      '-e, --env <name=value>',
+      'an environment variable; NAME alone takes the value from this environment',
+      variable(env),
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', examples)
-    .action((directory: string, options: DeployOptions) => interruptible((signal) => deploy(resolve(directory), options, env, signal)));
+    .action((directory: string, options: DeployOptions) =>
+      interruptible((signal) => deploy(resolve(directory), options, env, signal)),
+    );
 }
 
-async function deploy(directory: string, options: DeployOptions, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
+async function deploy(
+  directory: string,
+  options: DeployOptions,
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<void> {
   if (!(await stat(directory).catch(() => undefined))?.isDirectory()) {
-    throw new CommandError(`there is no directory ${directory}: name that of the application`, exitCodes.usage);
+    throw new CommandError(
+      `there is no directory ${directory}: name the directory of the application`,
+      exitCodes.usage,
+    );
   }
   const entrypoint = options.entrypoint ?? (await usualEntrypoint(directory));
   const { packApplication } = await import('./application-archive.ts');
@@ -67,7 +84,9 @@ async function deploy(directory: string, options: DeployOptions, env: NodeJS.Pro
     }
   });
   if (deployment.status !== 'running') {
-    throw new CommandError(`the deployment ${deployment.id} has ${deployment.status}: ${deployment.status_reason ?? 'it gave no reason'}`);
+    throw new CommandError(
+      `the deployment ${deployment.id} has ${deployment.status}: ${deployment.status_reason ?? 'the service gave no reason'}`,
+    );
   }
   if (options.json) printJSON(deployment);
 }
@@ -79,7 +98,12 @@ async function untilStarted(client: Client, id: string, signal: AbortSignal): Pr
     if (event.event === 'app_version_summary') {
       app = `${event.app_name} ${event.version}, with the actions ${event.actions.map(({ name }) => name).join(', ')}`;
     }
-    if (event.event !== 'deployment_state' || event.deployment.status === 'queued' || event.deployment.status === 'in_progress') continue;
+    if (
+      event.event !== 'deployment_state' ||
+      event.deployment.status === 'queued' ||
+      event.deployment.status === 'in_progress'
+    )
+      continue;
     if (app !== '') console.error(printable(`Deployed ${app} (${id}).`));
     return event.deployment;
   }
@@ -91,7 +115,10 @@ async function usualEntrypoint(directory: string): Promise<string> {
     const found = await stat(join(directory, name)).catch(() => undefined);
     if (found?.isFile()) return name;
   }
-  throw new CommandError(`${directory} has none of ${usualEntrypoints.join(', ')}: name its module with --entrypoint`, exitCodes.usage);
+  throw new CommandError(
+    `${directory} has none of ${usualEntrypoints.join(', ')}: name its module with --entrypoint`,
+    exitCodes.usage,
+  );
 }
 
 function variable(env: NodeJS.ProcessEnv): (text: string, before?: Record<string, string>) => Record<string, string> {

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { CommandError, exitCodes } from './command-error.ts';
 import { checkMachine } from './check-machine.ts';
 import { checkService } from './check-service.ts';
-import { checkProjects, checkSuite } from './check-suite.ts';
+import { checkProjects, checkSources, checkSuite } from './check-suite.ts';
 import type { Examined, Finding } from './finding.ts';
 import { interruptible } from './interruption.ts';
 import { withProgress } from './progress.ts';
@@ -11,22 +11,28 @@ import type { PlaywrightProject, Suite } from './suite-reporter.ts';
 import { printJSON } from './table.ts';
 import { printable, styled } from './terminal.ts';
 
+const help = `${examples('doctor', 'doctor --config e2e/playwright.config.ts', 'doctor --json')}\n\nExit code 1: something failed.`;
 const marks = { ok: ['green', 'ok     '], warning: ['yellow', 'warning'], failure: ['red', 'FAILURE'] } as const;
 
-/** The command that looks for what would keep a suite from running on the pool. */
 export function doctorCommand(env: NodeJS.ProcessEnv): Command {
-  return serviceCommand('doctor', 'Check this machine, the service and the Playwright config, and say how to mend what is wrong')
+  return serviceCommand(
+    'doctor',
+    'Check this machine, the service and the Playwright suite, and say how to fix each problem',
+  )
     .option('-c, --config <file>', "the suite's config (default: Playwright's own choice)")
-    .addHelpText(
-      'after',
-      `${examples('doctor', 'doctor --config e2e/playwright.config.ts', 'doctor --json')}\n\nExit code 1: something failed.`,
-    )
+    .addHelpText('after', help)
     .action((options: ServiceOptions & { config?: string }) =>
       interruptible(async (signal) => {
         const { config } = options;
-        const examined: Examined = { options, env, directory: process.cwd(), signal, ...(config !== undefined && { config }) };
+        const examined: Examined = {
+          options,
+          env,
+          directory: process.cwd(),
+          signal,
+          ...(config !== undefined && { config }),
+        };
         const findings = await withProgress('Checking', (show) => examine(examined, show));
-        // What it had no time for would be told as a failure.
+        // Without this check, skipped steps would be reported as failures.
         signal.throwIfAborted();
         if (options.json) printJSON(findings);
         else for (const finding of findings) print(finding);
@@ -50,10 +56,13 @@ async function examine(examined: Examined, show: (what: string) => void): Promis
     services.push(...service);
     projects.push(...(await checkProjects(part.suite, part.examined, service[0]?.level === 'ok')));
   }
-  return [...machine, ...services, finding, ...projects];
+  return [...machine, ...services, finding, ...(await checkSources(suite)), ...projects];
 }
 
-/** The parts of a suite that use the same service, each examined as if the environment named it. What the command names is used by all. */
+/**
+ * Groups projects by service, and puts the service into the environment of each part. The command's options apply to
+ * all parts.
+ */
 function partsByService(suite: Suite, examined: Examined): { suite: Suite; examined: Examined }[] {
   const { baseUrl, dataDir } = examined.options;
   const isNamed = baseUrl !== undefined || dataDir !== undefined;

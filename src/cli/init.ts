@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { Command } from 'commander';
 import { CommandError, exitCodes } from './command-error.ts';
+import { counted } from './counted.ts';
 import { interruptible } from './interruption.ts';
 import { newWorkflow } from './ci-workflow.ts';
 import { testDirectories } from './config-object.ts';
@@ -9,27 +10,27 @@ import { editedConfig, editedImports, isMoved, leftInConfig } from './suite-edit
 import { testSources } from './test-sources.ts';
 import { confirm, examples } from './service-command.ts';
 import { styled } from './terminal.ts';
+import { findUnpooled } from './unpooled.ts';
 
 type InitOptions = { config?: string; tests?: string; ci: boolean; yes?: boolean; dryRun?: boolean };
-/** What a file is to contain; `before` is empty for one that is not there yet. */
+/** The text of a file; `before` is empty for a new file. */
 type Edit = { file: string; before: string; after: string };
 
 const configNames = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'].map((extension) => `playwright.config.${extension}`);
 
 const help = `${examples('init', 'init --dry-run', 'init --tests e2e --no-ci --yes')}
 
-In the tests the import changes from "@playwright/test" to "playwright-pool"; the config gets the reporter and replays of failed tests;
-and .github/workflows gets a workflow, unless one of those there runs Playwright already. Nothing is written before you have seen it.`;
+init changes imports of "@playwright/test" to "playwright-pool", and adds the reporter and replays of failed tests to the config. It adds a
+workflow to .github/workflows, unless a workflow there runs Playwright. It shows the changes before it makes them.`;
 
-/** The command that moves an existing Playwright project to the pool. */
 export function initCommand(): Command {
   return new Command('init')
-    .description('Move the Playwright project in this directory to the pool, showing the changes first')
+    .description('Move the Playwright project in this directory to the pool; show the changes first')
     .option('-c, --config <file>', "the suite's config (default: playwright.config.* here)")
-    .option('--tests <directory>', 'where the tests are (default: the directory of the config, and its testDir)')
-    .option('--no-ci', 'without a CI workflow')
-    .option('-y, --yes', 'do not ask; needed where there is no terminal to ask on')
-    .option('--dry-run', 'show the changes and make none')
+    .option('--tests <directory>', 'directory of the tests (default: the directory of the config, and its testDir)')
+    .option('--no-ci', 'add no CI workflow')
+    .option('-y, --yes', 'do not ask; needed without a terminal')
+    .option('--dry-run', 'show the changes, but make none')
     .addHelpText('after', help)
     .action((options: InitOptions) => interruptible((signal) => init(options, signal)));
 }
@@ -45,27 +46,35 @@ async function init(options: InitOptions, signal: AbortSignal): Promise<void> {
   const left = [
     ...leftInConfig(configEdit.after, relative(process.cwd(), config)),
     ...leftInTests(tests, options.tests === undefined ? configEdit.before : ''),
+    ...(await findUnpooled(config, files)).map(
+      ({ places, message, fix }) => `${places.join(', ')}: ${message}. ${fix}`,
+    ),
   ];
   await printPatches(edits);
   if (workflow.reason !== undefined) console.log(`No workflow: ${workflow.reason}`);
   for (const line of left) console.log(`By hand: ${line}`);
   if (edits.length === 0) {
-    return console.log(left.length > 0 ? 'There is nothing else to change.' : 'There is nothing to change: this project is on the pool.');
+    return console.log(
+      left.length > 0 ? 'There is nothing else to change.' : 'There is nothing to change: this project is on the pool.',
+    );
   }
   if (options.dryRun) return;
-  if (!options.yes) await confirm(`Make these changes to ${edits.length} files?`, signal);
+  if (!options.yes) await confirm(`Make these changes to ${counted(edits.length, 'file')}?`, signal);
   for (const { file, after } of edits) {
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, after);
   }
-  console.log(`Changed ${edits.length} files. Run the suite: npx playwright test`);
+  console.log(`Changed ${counted(edits.length, 'file')}. Run the suite: npx playwright test`);
 }
 
-/** `config` is the text that says where the tests are. */
+/** `config` is the text with the `testDir`s. */
 function leftInTests(tests: Edit[], config: string): string[] {
-  if (testDirectories(config).includes(undefined)) return ['name the directory of the tests with --tests: testDir is not a plain text.'];
+  if (testDirectories(config).includes(undefined))
+    return ['name the directory of the tests with --tests: testDir is not a string literal.'];
   if (tests.some(({ after }) => isMoved(after))) return [];
-  return ['change the import of the tests to playwright-pool, or name their directory with --tests: none found imports it.'];
+  return [
+    'change the import of the tests to playwright-pool, or name their directory with --tests: no source imports playwright-pool.',
+  ];
 }
 
 async function configFile(chosen: string | undefined): Promise<string> {
@@ -90,7 +99,9 @@ async function printPatches(edits: Edit[]): Promise<void> {
   const { createTwoFilesPatch } = await import('diff');
   for (const { file, before, after } of edits) {
     const name = relative(process.cwd(), file);
-    const patch = createTwoFilesPatch(before === '' ? '/dev/null' : name, name, before, after, undefined, undefined, { context: 2 });
+    const patch = createTwoFilesPatch(before === '' ? '/dev/null' : name, name, before, after, undefined, undefined, {
+      context: 2,
+    });
     for (const line of patch.split('\n').slice(1)) {
       const style = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : undefined;
       console.log(style === undefined ? line : styled(process.stdout, style, line));

@@ -2,10 +2,7 @@ import { CommandError, exitCodes } from './command-error.ts';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/**
- * Runs a command, and aborts its signal on Ctrl+C, so that it leaves nothing behind. Who asks twice doesn't want to wait for that. It is
- * aborted, too, when nobody reads its output any more.
- */
+/** Aborts a command's signal on Ctrl+C, or when nobody reads its output. A second Ctrl+C exits at once. */
 export async function interruptible(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const controller = new AbortController();
   const interrupt = () => {
@@ -23,7 +20,7 @@ export async function interruptible(run: (signal: AbortSignal) => Promise<void>)
     await run(controller.signal);
   } catch (error) {
     if (isOutputLost) return;
-    // Whatever an abort made fail on its way: the reason is what happened.
+    // After an abort the error is only its consequence.
     throw controller.signal.aborted ? controller.signal.reason : error;
   } finally {
     for (const signal of signals) process.off(signal, interrupt);

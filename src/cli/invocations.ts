@@ -1,8 +1,9 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import type { Invocation } from '../client/index.ts';
-import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
-import { interruptible } from './interruption.ts';
-import { printJSON, printTable } from './table.ts';
+import { connectionOptions, type ConnectionOptions } from './connection.ts';
+import { wholeNumber } from './number-option.ts';
+import { withClient } from './service-command.ts';
+import { printList } from './table.ts';
 
 type InvocationsOptions = ConnectionOptions & {
   app?: string;
@@ -16,6 +17,18 @@ type InvocationsOptions = ConnectionOptions & {
   json?: boolean;
 };
 
+const columns = {
+  ID: 'id',
+  APP: 'app_name',
+  VERSION: 'version',
+  ACTION: 'action_name',
+  STATUS: 'status',
+  STARTED: 'started_at',
+  REASON: 'status_reason',
+};
+
+const pageSize = wholeNumber(1, 100, 'It must be a whole number from 1 to 100.');
+
 const examples = `
 Examples:
   $ playwright-pool invocations
@@ -25,42 +38,27 @@ Examples:
 export function invocationsCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('invocations'))
     .description('List invocations, newest first')
-    .option('--app <name>', 'those of an application')
-    .option('--app-version <version>', 'those of a version')
-    .option('--action <name>', 'those of an action')
-    .option('--deployment <id>', 'those of a deployment')
-    .addOption(new Option('--status <status>', 'those in a state').choices(['queued', 'running', 'succeeded', 'failed']))
-    .option('--since <time>', 'those that have started since a time, or so long ago: 5m, 1h30m')
-    .option('--query <text>', 'those with this in their id, application or action')
-    .option('--limit <number>', 'how many at most, 1 to 100', pageSize, 20)
+    .option('--app <name>', 'only invocations of this application')
+    .option('--app-version <version>', 'only of this version')
+    .option('--action <name>', 'only of this action')
+    .option('--deployment <id>', 'only of this deployment')
+    .addOption(
+      new Option('--status <status>', 'only in this state').choices(['queued', 'running', 'succeeded', 'failed']),
+    )
+    .option('--since <time>', 'only started since this time, or within this time: 5m, 1h30m')
+    .option('--query <text>', 'only with this text in the id, application or action')
+    .option('--limit <number>', 'largest number of invocations, 1 to 100', pageSize, 20)
     .option('--json', 'print JSON')
     .addHelpText('after', examples)
-    .action((options: InvocationsOptions) => interruptible((signal) => list(options, env, signal)));
+    .action((options: InvocationsOptions) => list(options, env));
 }
 
-async function list(options: InvocationsOptions, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
-  const { app, appVersion, action, deployment, status, since, query, limit, json } = options;
-  const filter = { app_name: app, version: appVersion, action_name: action, deployment_id: deployment, status, since, query, limit };
-  const invocations = await connected(options, env, signal, async (client) => {
-    for await (const { items } of client.invocations.list(filter, { signal }).pages()) return items;
-    return [];
+async function list(options: InvocationsOptions, env: NodeJS.ProcessEnv): Promise<void> {
+  const { app, appVersion, action, deployment, status, since, query, limit } = options;
+  const names = { app_name: app, version: appVersion, action_name: action, deployment_id: deployment };
+  const filter = { ...names, status, since, query, limit };
+  await withClient(options, env, async (client, signal) => {
+    for await (const { items } of client.invocations.list(filter, { signal }).pages())
+      return printList(items, columns, options, 'No invocations match.');
   });
-  if (json) return printJSON(invocations);
-  if (invocations.length === 0) return console.log('There are no such invocations.');
-  const rows = invocations.map((one) => [
-    one.id,
-    one.app_name,
-    one.version,
-    one.action_name,
-    one.status,
-    one.started_at,
-    one.status_reason ?? '',
-  ]);
-  printTable(['ID', 'APP', 'VERSION', 'ACTION', 'STATUS', 'STARTED', 'REASON'], rows);
-}
-
-function pageSize(text: string): number {
-  const number = Number(text);
-  if (Number.isInteger(number) && number >= 1 && number <= 100) return number;
-  throw new InvalidArgumentError('It must be a whole number from 1 to 100.');
 }

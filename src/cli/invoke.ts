@@ -3,10 +3,19 @@ import type { Client, Invocation } from '../client/index.ts';
 import { CommandError } from './command-error.ts';
 import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
 import { interruptible } from './interruption.ts';
+import { wholeNumber } from './number-option.ts';
 import { printJSON } from './table.ts';
 import { printable } from './terminal.ts';
 
-type InvokeOptions = ConnectionOptions & { payload?: string; appVersion: string; timeout: number; async?: boolean; json?: boolean };
+type InvokeOptions = ConnectionOptions & {
+  payload?: string;
+  appVersion: string;
+  timeout: number;
+  async?: boolean;
+  json?: boolean;
+};
+
+const seconds = wholeNumber(10, 3600, 'It must be a whole number from 10 to 3600.');
 
 const examples = `
 Examples:
@@ -14,26 +23,34 @@ Examples:
   $ playwright-pool invoke greeter crawl --timeout 3600 --async
   $ playwright-pool invoke greeter greet --app-version 1.2.0 --json
 
-The result goes to stdout, what the action prints to stderr. Ctrl+C ends the invocation. With --async the command prints its id and
-ends; that needs a service which stays: playwright-pool serve.`;
+The command prints the result on stdout and the action's output on stderr. Ctrl+C ends the invocation. With --async it prints only the id of
+the invocation. The service must then go on running: playwright-pool serve.`;
 
 export function invokeCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('invoke'))
-    .description('Run an action of an application, and print its result')
+    .description('Run an action of an application and print its result')
     .argument('<app>', 'name of the application')
     .argument('<action>', 'name of the action')
-    .option('--payload <json>', 'what it is given', jsonText)
+    .option('--payload <json>', 'argument of the action', jsonText)
     .option('--app-version <version>', 'the version of the application', 'latest')
-    .option('--timeout <seconds>', 'how long it may take, 10 to 3600', seconds, 900)
+    .option('--timeout <seconds>', 'longest duration, 10 to 3600', seconds, 900)
     .option('--async', 'do not wait for the result')
     .option('--json', 'print the whole invocation as JSON')
     .addHelpText('after', examples)
     .action((app: string, action: string, options: InvokeOptions) =>
-      interruptible((signal) => connected(options, env, signal, (client) => invoke(client, app, action, options, signal))),
+      interruptible((signal) =>
+        connected(options, env, signal, (client) => invoke(client, app, action, options, signal)),
+      ),
     );
 }
 
-async function invoke(client: Client, app: string, action: string, options: InvokeOptions, signal: AbortSignal): Promise<void> {
+async function invoke(
+  client: Client,
+  app: string,
+  action: string,
+  options: InvokeOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const { id } = await client.invocations.create(
     {
       app_name: app,
@@ -45,7 +62,8 @@ async function invoke(client: Client, app: string, action: string, options: Invo
     },
     { signal },
   );
-  if (options.async) return options.json ? printJSON(await client.invocations.retrieve(id, { signal })) : console.log(id);
+  if (options.async)
+    return options.json ? printJSON(await client.invocations.retrieve(id, { signal })) : console.log(id);
   try {
     print(await untilEnded(client, id, signal), options.json);
   } catch (error) {
@@ -65,7 +83,8 @@ function print(invocation: Invocation, json: boolean | undefined): void {
   const { id, status, status_reason, output } = invocation;
   if (json) printJSON(invocation);
   else if (status === 'succeeded' && output !== undefined) printJSON(JSON.parse(output));
-  if (status !== 'succeeded') throw new CommandError(`the invocation ${id} has ${status}: ${status_reason ?? 'it gave no reason'}`);
+  if (status !== 'succeeded')
+    throw new CommandError(`the invocation ${id} has ${status}: ${status_reason ?? 'the service gave no reason'}`);
 }
 
 function jsonText(text: string): string {
@@ -75,10 +94,4 @@ function jsonText(text: string): string {
   } catch {
     throw new InvalidArgumentError('It must be JSON; quote it for the shell.');
   }
-}
-
-function seconds(text: string): number {
-  const number = Number(text);
-  if (Number.isInteger(number) && number >= 10 && number <= 3600) return number;
-  throw new InvalidArgumentError('It must be a whole number from 10 to 3600.');
 }

@@ -6,6 +6,7 @@ import { connected, connectionOptions, type ConnectionOptions } from './connecti
 import { interruptible } from './interruption.ts';
 import { printable, styled } from './terminal.ts';
 
+type Events = AsyncIterable<DeploymentEvent | InvocationEvent>;
 type LogsOptions = ConnectionOptions & { follow?: boolean; since?: string; json?: boolean };
 
 const examples = `
@@ -14,43 +15,45 @@ Examples:
   $ playwright-pool logs tz4a998xxat96iyz9tcbq2lx --follow --since 5m
   $ playwright-pool logs tz4a998xxat96iyz9tcbq2lx --since 2026-01-31T08:00:00Z --json
 
-A deployment's log has those of its invocations in it. --follow ends when the deployment or invocation has ended, or with Ctrl+C.`;
+The log of a deployment contains the logs of its invocations. --follow ends when the deployment or invocation ends, or with Ctrl+C.`;
 
 export function logsCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('logs'))
-    .description('Print what a deployment or an invocation has written')
+    .description('Print the log of a deployment or an invocation')
     .argument('<id>', 'id of a deployment or an invocation')
-    .option('-f, --follow', 'wait for more')
-    .option('--since <time>', 'a time, or how long ago: 30s, 5m, 1h30m (default: all that is kept)')
-    .option('--json', 'print one JSON object per line, states too')
+    .option('-f, --follow', 'wait for more lines')
+    .option('--since <time>', 'a time, or an age: 30s, 5m, 1h30m (default: the whole log)')
+    .option('--json', 'print one JSON object per line, states included')
     .addHelpText('after', examples)
     .action((id: string, options: LogsOptions) =>
       interruptible((signal) => connected(options, env, signal, (client) => printLogs(client, id, options, signal))),
     );
 }
 
-async function printLogs(client: Client, id: string, { follow, since, json }: LogsOptions, signal: AbortSignal): Promise<void> {
+async function printLogs(
+  client: Client,
+  id: string,
+  { follow, since, json }: LogsOptions,
+  signal: AbortSignal,
+): Promise<void> {
   for await (const event of await eventsOf(client, id, since, signal)) {
     const isState = event.event === 'deployment_state' || event.event === 'invocation_state';
     if (json) console.log(JSON.stringify(event));
-    else if (event.event === 'log') console.log(`${styled(process.stdout, 'dim', event.timestamp)} ${printable(event.message)}`);
+    else if (event.event === 'log')
+      console.log(`${styled(process.stdout, 'dim', event.timestamp)} ${printable(event.message)}`);
     else if (isState && event.message !== undefined) console.error(printable(event.message));
-    // The state comes after all that is stored.
+    // The service sends the state after the stored lines.
     if (isState && !follow) return;
   }
 }
 
-/** The id says nothing of what it is of. */
-async function eventsOf(
-  client: Client,
-  id: string,
-  since: string | undefined,
-  signal: AbortSignal,
-): Promise<AsyncIterable<DeploymentEvent | InvocationEvent>> {
+async function eventsOf(client: Client, id: string, since: string | undefined, signal: AbortSignal): Promise<Events> {
   const query = since === undefined ? {} : { since };
-  if (await isThere(client.deployments.retrieve(id, { signal }))) return client.deployments.follow(id, query, { signal });
-  if (await isThere(client.invocations.retrieve(id, { signal }))) return client.invocations.follow(id, query, { signal });
-  throw new CommandError(`there is neither a deployment nor an invocation ${id}`);
+  if (await isThere(client.deployments.retrieve(id, { signal })))
+    return client.deployments.follow(id, query, { signal });
+  if (await isThere(client.invocations.retrieve(id, { signal })))
+    return client.invocations.follow(id, query, { signal });
+  throw new CommandError(`no deployment and no invocation has the id ${id}`);
 }
 
 async function isThere(found: Promise<unknown>): Promise<boolean> {

@@ -7,34 +7,47 @@ import { contract } from '../contract/contract.ts';
 import { type Operation, operationsOf, pathParameterNames } from '../contract/operation.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { saveBytes } from './save-bytes.ts';
-import { printJSON, printTable } from './table.ts';
+import { type Columns, printJSON, printList } from './table.ts';
 
-/** Where the body of a call comes from, and where the bytes of its answer go. */
+/** Files: `input` has the body, `output` gets the answer's bytes. */
 export type CallOptions = { input?: string; output?: string };
 
-/** Where the parameters of a call go. */
 type Arguments = { path: string[]; query: Record<string, unknown>; body: Record<string, unknown> };
 
-/** Prints which operations there are. */
 export function listOperations(): void {
-  const rows = callable().map(([name, { method, path, summary }]) => [name, `${method} ${path}`, summary]);
-  printTable(['OPERATION', 'REQUEST', 'WHAT IT DOES'], rows);
+  const columns: Columns<[name: string, operation: Operation]> = {
+    OPERATION: ([name]) => name,
+    REQUEST: ([, { method, path }]) => `${method} ${path}`,
+    'WHAT IT DOES': ([, { summary }]) => summary,
+  };
+  printList(callable(), columns, {});
 }
 
-/** Prints what an operation takes. Throws where there is none of the name. */
+/** Prints the parameters of an operation. Throws if there is no such operation. */
 export async function describe(name: string): Promise<void> {
   const [, operation] = operationNamed(name);
   const { openapi } = await import('../contract/openapi.ts');
   const { paths } = openapi({ operation }, { title: '', version: '' });
   const { summary, parameters, requestBody } = paths[operation.path]![operation.method.toLowerCase()]!;
-  printJSON({ request: `${operation.method} ${operation.path}`, summary, parameters, ...(requestBody && { body: requestBody.content }) });
+  printJSON({
+    request: `${operation.method} ${operation.path}`,
+    summary,
+    parameters,
+    ...(requestBody && { body: requestBody.content }),
+  });
 }
 
-/** Calls an operation, and prints its answer. Throws for parameters that it does not have. */
-export async function call(client: Client, name: string, parameters: string[], options: CallOptions, signal: AbortSignal): Promise<void> {
+/** Calls an operation and prints its answer. Throws for unknown parameters. */
+export async function call(
+  client: Client,
+  name: string,
+  parameters: string[],
+  options: CallOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const [exactName, operation] = operationNamed(name);
   if (options.output !== undefined && !Object.values(operation.responses).some(({ kind }) => kind === 'octets'))
-    throw new CommandError(`${exactName} answers with no bytes: leave out --output`, exitCodes.usage);
+    throw new CommandError(`${exactName} doesn't answer with bytes: leave out --output`, exitCodes.usage);
   const args = await argumentsOf(operation, parameters, options, signal);
   const answer = await functionOf(client, exactName)(...args);
   if (answer === undefined && Object.values(operation.responses).some(({ kind }) => kind !== 'empty'))
@@ -42,7 +55,6 @@ export async function call(client: Client, name: string, parameters: string[], o
   await printAnswer(answer, options, signal);
 }
 
-/** The operations that the client offers. */
 function callable(): [name: string, operation: Operation][] {
   return [...operationsOf(contract)].filter(([, operation]) => !('deprecated' in operation));
 }
@@ -50,16 +62,28 @@ function callable(): [name: string, operation: Operation][] {
 function operationNamed(name: string): [name: string, operation: Operation] {
   const found = callable().find(([candidate]) => candidate.toLowerCase() === name.toLowerCase());
   if (found) return found;
-  const near = callable().filter(([candidate]) => candidate.toLowerCase().includes(name.toLowerCase().split('.').at(-1)!));
-  const hint = near.length > 0 ? `did you mean ${near.map(([candidate]) => candidate).join(', ')}?` : 'playwright-pool call lists them all';
+  const near = callable().filter(([candidate]) =>
+    candidate.toLowerCase().includes(name.toLowerCase().split('.').at(-1)!),
+  );
+  const hint =
+    near.length > 0
+      ? `did you mean ${near.map(([candidate]) => candidate).join(', ')}?`
+      : 'run playwright-pool call to list all operations';
   throw new CommandError(`there is no operation ${name}: ${hint}`, exitCodes.usage);
 }
 
 function functionOf(client: Client, name: string): (...args: unknown[]) => unknown {
-  return name.split('.').reduce<unknown>((node, key) => (node as Record<string, unknown>)[key], client) as (...args: unknown[]) => unknown;
+  return name.split('.').reduce<unknown>((node, key) => (node as Record<string, unknown>)[key], client) as (
+    ...args: unknown[]
+  ) => unknown;
 }
 
-async function argumentsOf(operation: Operation, parameters: string[], { input }: CallOptions, signal: AbortSignal): Promise<unknown[]> {
+async function argumentsOf(
+  operation: Operation,
+  parameters: string[],
+  { input }: CallOptions,
+  signal: AbortSignal,
+): Promise<unknown[]> {
   const { path, query, body } = sorted(operation, parameters.map(parse));
   const hasFields = Object.keys(body).length > 0;
   return [
@@ -82,11 +106,11 @@ async function bodyOf(
     throw new CommandError('this operation takes bytes: give them with --input', exitCodes.usage);
   }
   if (!stream) return fields;
-  if (fields) throw new CommandError('give the body by parameters or by --input, not both', exitCodes.usage);
+  if (fields) throw new CommandError('give the body as parameters or with --input, not both', exitCodes.usage);
   return JSON.parse(await text(addAbortSignal(signal, stream))) as unknown;
 }
 
-/** Of a call that is not made, nobody reads it: that there is no such file must not end the process then. */
+/** If the call fails early, nobody reads the stream. A missing file must not end the process then. */
 function fileStream(file: string): Readable {
   return createReadStream(file).on('error', () => {});
 }
@@ -94,7 +118,10 @@ function fileStream(file: string): Readable {
 function parse(parameter: string): [name: string, value: unknown] {
   const [, name, kind, value] = /^([\w-]+)(:=|=@|=)(.*)$/s.exec(parameter) ?? [];
   if (name === undefined)
-    throw new CommandError(`${JSON.stringify(parameter)} is no parameter: write name=text or name:=json`, exitCodes.usage);
+    throw new CommandError(
+      `${JSON.stringify(parameter)} is not a parameter: write name=text or name:=json`,
+      exitCodes.usage,
+    );
   if (kind === '=') return [name, value];
   if (kind === '=@') return [name, fileStream(value!)];
   try {
@@ -104,18 +131,25 @@ function parse(parameter: string): [name: string, value: unknown] {
   }
 }
 
-/** Gives each parameter its place. What is neither in the path nor in the query is the body's, which the service checks. */
+/** Sorts parameters into path, query and body. The body gets all unknown ones, and the service checks it. */
 function sorted(operation: Operation, parameters: [name: string, value: unknown][]): Arguments {
   const names = pathParameterNames(operation.path);
   const values = new Map(parameters);
   const missing = names.filter((name) => !values.has(name));
   if (missing.length > 0)
-    throw new CommandError(`${operation.path} needs ${missing.map((name) => `${name}=...`).join(' ')}`, exitCodes.usage);
+    throw new CommandError(
+      `${operation.path} needs ${missing.map((name) => `${name}=...`).join(' ')}`,
+      exitCodes.usage,
+    );
   const path = names.map((name) => String(values.get(name)));
   const rest = parameters.filter(([name]) => !names.includes(name));
   const isQuery = ([name]: [string, unknown]) => operation.query !== undefined && name in operation.query.shape;
   const unknown = operation.body ? undefined : rest.find((parameter) => !isQuery(parameter));
-  if (unknown) throw new CommandError(`${unknown[0]} is no parameter of ${operation.method} ${operation.path}`, exitCodes.usage);
+  if (unknown)
+    throw new CommandError(
+      `${unknown[0]} is not a parameter of ${operation.method} ${operation.path}`,
+      exitCodes.usage,
+    );
   return {
     path,
     query: Object.fromEntries(rest.filter(isQuery)),

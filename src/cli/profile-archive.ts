@@ -5,15 +5,22 @@ import { ArchiveError, extract } from '../archive/index.ts';
 import type { Bytes, Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connected, type ConnectionOptions } from './connection.ts';
+import { counted } from './counted.ts';
 import { inBytes, withProgress } from './progress.ts';
 import { fileAt, saveBytes } from './save-bytes.ts';
 import { printJSON } from './table.ts';
 
 export type DownloadOptions = ConnectionOptions & { output: string; format: 'tar.zst' | 'tar'; json?: boolean };
+type Extracted = { bytes: number; entries: number };
 export type UnpackOptions = { output: string; force?: boolean; json?: boolean };
 
-/** Downloads a profile into a file, which is there as a whole or not at all. */
-export async function download(name: string, options: DownloadOptions, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
+/** Downloads a profile into a file, which appears when it is complete. */
+export async function download(
+  name: string,
+  options: DownloadOptions,
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<void> {
   const { output, format, json } = options;
   const file = await fileAt(output, `${name}.${format}`);
   const bytes = await connected(options, env, signal, async (client) => {
@@ -24,8 +31,13 @@ export async function download(name: string, options: DownloadOptions, env: Node
   else console.log(`Wrote ${file} (${inBytes(bytes)}).`);
 }
 
-/** The archive of a profile. Throws with an exit code of its own where nothing was saved yet. */
-export async function downloaded(client: Client, name: string, format: 'tar.zst' | 'tar', signal: AbortSignal): Promise<Bytes> {
+/** The archive of a profile. Throws with the exit code `nothingThere` if nothing was saved yet. */
+export async function downloaded(
+  client: Client,
+  name: string,
+  format: 'tar.zst' | 'tar',
+  signal: AbortSignal,
+): Promise<Bytes> {
   const archive = await client.profiles.download(name, { format }, { signal });
   if (archive) return archive;
   throw new CommandError(
@@ -34,20 +46,23 @@ export async function downloaded(client: Client, name: string, format: 'tar.zst'
   );
 }
 
-/** Makes a user-data directory of an archive, which is there as a whole or not at all. */
-export async function unpack(file: string, { output, force = false, json }: UnpackOptions, signal: AbortSignal): Promise<void> {
+/** Extracts an archive into a user-data directory, which appears when it is complete. */
+export async function unpack(
+  file: string,
+  { output, force = false, json }: UnpackOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const directory = resolve(output);
   // A mistyped directory must not be replaced.
   if (force && !(await mayHoldUserData(directory))) {
-    throw new CommandError(
-      `${directory} is not replaced, since it holds something else than a user-data directory: name another directory`,
-    );
+    const problem = 'has other files than a user-data directory, so --force does not replace it';
+    throw new CommandError(`${directory} ${problem}. Name another directory`);
   }
   await mkdir(dirname(directory), { recursive: true });
   try {
     const { bytes, entries } = await extractFile(file, directory, signal, force);
     if (json) printJSON({ directory, bytes, entries });
-    else console.log(`Unpacked ${entries} entries (${inBytes(bytes)}) to ${directory}.`);
+    else console.log(`Unpacked ${inEntries({ bytes, entries })} to ${directory}.`);
   } catch (error) {
     if (!(error instanceof ArchiveError && error.code === 'target_in_use')) throw error;
     const advice = 'name another directory, or replace what is in it with --force';
@@ -55,29 +70,29 @@ export async function unpack(file: string, { output, force = false, json }: Unpa
   }
 }
 
-/** Extracts an archive file, shows how far that is, and returns what it was. */
+/** Extracts an archive file and shows the progress. */
 export async function extractFile(
   file: string,
   directory: string,
   signal: AbortSignal,
   replace = false,
-): Promise<{ bytes: number; entries: number }> {
+): Promise<Extracted> {
   const { size } = await archiveAt(file);
-  let extracted = { bytes: 0, entries: 0 };
+  let extracted: Extracted = { bytes: 0, entries: 0 };
   await withProgress(`Unpacking ${basename(file)}`, async (show) => {
     let read = 0;
-    async function* counted() {
+    async function* readFile() {
       for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
         read += chunk.length;
         yield chunk;
       }
     }
-    const onProgress = (now: typeof extracted) => {
+    const onProgress = (now: Extracted) => {
       extracted = now;
-      show(`${now.entries} entries, ${inBytes(now.bytes)}`, Math.min(1, read / size));
+      show(inEntries(now), Math.min(1, read / size));
     };
     try {
-      await extract(counted(), directory, { signal, replace, onProgress });
+      await extract(readFile(), directory, { signal, replace, onProgress });
     } catch (error) {
       if (!(error instanceof ArchiveError) || error.code === 'target_in_use') throw error;
       throw new CommandError(`${file} cannot be unpacked: ${error.message}`, exitCodes.failed, { cause: error });
@@ -86,7 +101,12 @@ export async function extractFile(
   return extracted;
 }
 
-/** Whether a directory is one that Chromium has used, or is empty or missing. */
+/** `2 entries, 1.5 MB`. */
+export function inEntries({ bytes, entries }: Extracted): string {
+  return `${counted(entries, 'entry', 'entries')}, ${inBytes(bytes)}`;
+}
+
+/** True for a directory that Chromium has used, or that is empty or missing. */
 export async function mayHoldUserData(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch((): string[] => []);
   return names.length === 0 || names.includes('Default') || names.includes('Local State');
@@ -94,7 +114,9 @@ export async function mayHoldUserData(directory: string): Promise<boolean> {
 
 async function archiveAt(file: string): Promise<{ size: number }> {
   const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
-    throw new CommandError(`${file} cannot be read (${error.code}): check its path`, exitCodes.failed, { cause: error });
+    throw new CommandError(`${file} cannot be read (${error.code}): check its path`, exitCodes.failed, {
+      cause: error,
+    });
   });
   if (found.isFile()) return found;
   throw new CommandError(`${file} is not a file: name an archive`);

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { extract, pack } from '../archive/index.ts';
 import { NotFoundError } from '../client/errors.ts';
-import { errorCode, isDiskFull } from '../service/system-error.ts';
+import { errorCode, isDiskFull } from '../service/process/system-error.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connected, type ConnectionOptions } from './connection.ts';
-import { downloaded, extractFile, mayHoldUserData } from './profile-archive.ts';
-import { inBytes, withProgress } from './progress.ts';
+import { downloaded, extractFile, inEntries, mayHoldUserData } from './profile-archive.ts';
+import { withProgress } from './progress.ts';
 
 /**
- * Lets `use` work on a temporary copy of a profile's user-data directory; it is removed afterwards.
+ * Runs `use` on a temporary copy of a profile's user-data directory.
  * `source` is a path if it has a separator or ends like an archive, else the name or id of a profile of the service.
  */
 export async function withCopy<T>(
@@ -32,9 +32,11 @@ export async function withCopy<T>(
   } catch (error) {
     if (!isDiskFull(error)) throw error;
     const problem = `there is no room for a copy of ${source} in ${tmpdir()} (${errorCode(error)})`;
-    throw new CommandError(`${problem}: make room there, or set TMPDIR to another directory`, exitCodes.failed, { cause: error });
+    throw new CommandError(`${problem}: make room there, or set TMPDIR to another directory`, exitCodes.failed, {
+      cause: error,
+    });
   } finally {
-    // Chromium's last processes may still write.
+    // Chromium's last processes may still write files.
     if (temporary !== undefined) await rm(temporary, { recursive: true, force: true, maxRetries: 10 });
   }
 }
@@ -51,7 +53,10 @@ async function copyOfProfile(
       const { stream } = await downloaded(client, name, 'tar.zst', signal);
       try {
         await withProgress(`Downloading ${name}`, (show) =>
-          extract(stream, copy, { signal, onProgress: ({ bytes, entries }) => show(`${entries} entries, ${inBytes(bytes)}`) }),
+          extract(stream, copy, {
+            signal,
+            onProgress: (extracted) => show(inEntries(extracted)),
+          }),
         );
       } finally {
         stream.destroy();
@@ -59,22 +64,26 @@ async function copyOfProfile(
     });
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
-    throw new CommandError(`${error.message}. For a file or directory of that name, write ./${name}`, exitCodes.failed, { cause: error });
+    throw new CommandError(
+      `${error.message}. For a file or directory of that name, write ./${name}`,
+      exitCodes.failed,
+      { cause: error },
+    );
   }
 }
 
-/** Locks stay behind, so that Chromium does not take the copy for being in use. */
+/** Leaves out locks: Chromium would refuse a directory in use. */
 async function copyOfDirectory(directory: string, copy: string, signal: AbortSignal): Promise<void> {
-  // Before it is copied: it may be large.
+  // A wrong directory may be large, so check before copying.
   if (!(await mayHoldUserData(directory))) throw notUserData(directory);
   await withProgress(`Copying ${directory}`, (show) =>
     extract(pack(directory, { signal, withoutCaches: true, compression: 'none' }), copy, {
       signal,
-      onProgress: ({ bytes, entries }) => show(`${entries} entries, ${inBytes(bytes)}`),
+      onProgress: (extracted) => show(inEntries(extracted)),
     }),
   );
 }
 
 function notUserData(source: string): CommandError {
-  return new CommandError(`${source} is no user-data directory: it has neither "Default" nor "Local State" in it`);
+  return new CommandError(`${source} is not a user-data directory: it has neither "Default" nor "Local State"`);
 }

@@ -1,19 +1,25 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { CommandError } from './command-error.ts';
 import type { ConnectionOptions } from './connection.ts';
+import { counted } from './counted.ts';
 import { withCopy } from './profile-copy.ts';
 import { withProgress } from './progress.ts';
 import { printJSON } from './table.ts';
 import { printable, styled } from './terminal.ts';
 import { readUserData, type Item, type Items, type UserData } from './user-data.ts';
 
-export type DiffOptions = ConnectionOptions & { chromium?: string; sandbox: boolean; showValues?: boolean; json?: boolean };
+export type DiffOptions = ConnectionOptions & {
+  chromium?: string;
+  sandbox: boolean;
+  showValues?: boolean;
+  json?: boolean;
+};
 
-// As those of diff(1).
+// The exit codes of diff(1).
 const different = 1;
 const failed = 2;
 
-/** A value that is not shown: its length in characters, and a mark that equal values of one output share and that tells nothing else. */
+/** A value, or its length in characters and a mark that equal values of one output share. */
 type Shown = { length: number; mark: string } | { value: string };
 type Side = Shown & { attributes?: string };
 type Differences = {
@@ -23,30 +29,37 @@ type Differences = {
 };
 
 /** Compares two profiles and prints how the second differs from the first. Sets the exit code. */
-export async function diff(a: string, b: string, options: DiffOptions, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<void> {
+export async function diff(
+  a: string,
+  b: string,
+  options: DiffOptions,
+  env: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<void> {
+  const settings = {
+    executable: options.chromium,
+    ...(!options.sandbox && { sandbox: false }),
+    environment: env,
+    signal,
+  };
   const read = (source: string) =>
     withCopy(source, options, env, signal, (directory) =>
-      withProgress(`Reading ${source}`, (show) =>
-        readUserData(directory, show, {
-          executable: options.chromium,
-          ...(!options.sandbox && { sandbox: false }),
-          environment: env,
-          signal,
-        }),
-      ),
+      withProgress(`Reading ${source}`, (show) => readUserData(directory, show, settings)),
     );
   try {
     const [before, after] = [await read(a), await read(b)];
-    const shown = options.showValues ? ({ value }: Item) => ({ value }) : masked();
+    const shown = options.showValues ? plainValue : masked();
     const sections = Object.keys(before) as (keyof UserData)[];
     const differences = Object.fromEntries(
       // Names and versions of extensions are no secrets.
       sections.map((section) => [
         section,
-        compared(before[section], after[section], section === 'extensions' ? ({ value }) => ({ value }) : shown),
+        compared(before[section], after[section], section === 'extensions' ? plainValue : shown),
       ]),
     ) as Record<keyof UserData, Differences>;
-    const equal = Object.values(differences).every(({ added, removed, changed }) => added.length + removed.length + changed.length === 0);
+    const equal = Object.values(differences).every(
+      ({ added, removed, changed }) => added.length + removed.length + changed.length === 0,
+    );
     if (options.json) printJSON({ equal, ...differences });
     else if (equal) console.log('Nothing differs.');
     else for (const section of sections) print(section, differences[section]);
@@ -57,7 +70,10 @@ export async function diff(a: string, b: string, options: DiffOptions, env: Node
 }
 
 function compared(before: Items, after: Items, shown: (item: Item) => Shown): Differences {
-  const side = (item: Item): Side => ({ ...shown(item), ...(item.attributes !== undefined && { attributes: item.attributes }) });
+  const side = (item: Item): Side => ({
+    ...shown(item),
+    ...(item.attributes !== undefined && { attributes: item.attributes }),
+  });
   const onlyIn = (items: Items, others: Items) =>
     sorted(items)
       .filter(([key]) => !others.has(key))
@@ -74,10 +90,17 @@ function sorted(items: Items): [string, Item][] {
   return [...items].toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** The key of the marks is new each time: short values could be found by trying otherwise. */
+function plainValue({ value }: Item): Shown {
+  return { value };
+}
+
+/** Uses a new key each time: otherwise short values could be guessed from their marks. */
 function masked(): (item: Item) => Shown {
   const key = randomBytes(32);
-  return ({ value }) => ({ length: value.length, mark: createHmac('sha256', key).update(value).digest('hex').slice(0, 8) });
+  return ({ value }) => ({
+    length: value.length,
+    mark: createHmac('sha256', key).update(value).digest('hex').slice(0, 8),
+  });
 }
 
 function print(section: keyof UserData, { added, removed, changed }: Differences): void {
@@ -92,6 +115,6 @@ function print(section: keyof UserData, { added, removed, changed }: Differences
 }
 
 function text(side: Side): string {
-  const value = 'value' in side ? printable(side.value) : `${side.length} characters #${side.mark}`;
+  const value = 'value' in side ? printable(side.value) : `${counted(side.length, 'character')} #${side.mark}`;
   return side.attributes ? `${value} (${side.attributes})` : value;
 }

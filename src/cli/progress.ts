@@ -1,17 +1,17 @@
 import { printable } from './terminal.ts';
 
-/** Says how far something has come: `part` of the whole, 0 to 1, where it is known. */
+/** `part` of the whole is 0 to 1, if it is known. */
 export type ShowProgress = (text: string, part?: number) => void;
 
 const drawIntervalMs = 100;
-/** When lines are printed where no bar can be drawn: not for what is short, and seldom. */
+/** The delay of the first line without a terminal, in ms. */
 const firstLineMs = 2000;
 const lineIntervalMs = 10_000;
 const barWidth = 24;
 
 /**
- * Shows on stderr how far `run` has come: on a terminal a line that changes, with a bar, and is gone in the end; elsewhere a line after
- * two seconds and then one every ten.
+ * Shows the progress of `run` on stderr: on a terminal a bar that disappears in the end, elsewhere a line every ten
+ * seconds.
  */
 export async function withProgress<T>(title: string, run: (show: ShowProgress) => Promise<T>): Promise<T> {
   const { stderr } = process;
@@ -30,7 +30,7 @@ export async function withProgress<T>(title: string, run: (show: ShowProgress) =
     line = printable([title, part !== undefined && amount(part, stderr.isTTY), text].filter(Boolean).join(' '));
     const wait = nextAt - performance.now();
     if (wait <= 0) draw();
-    // What is shown last may be what takes long.
+    // The last step may take long.
     else due ??= setTimeout(draw, wait);
   };
   try {
@@ -41,7 +41,6 @@ export async function withProgress<T>(title: string, run: (show: ShowProgress) =
   }
 }
 
-/** A count of bytes for people. */
 export function inBytes(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB'];
   let unit = 0;

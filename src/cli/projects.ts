@@ -1,55 +1,45 @@
 import { Command } from 'commander';
-import { connected } from './connection.ts';
-import { interruptible } from './interruption.ts';
-import { all, confirm, examples, serviceCommand, type ServiceOptions } from './service-command.ts';
-import { printJSON, printTable } from './table.ts';
+import {
+  deleteCommand,
+  examples,
+  listCommand,
+  printResult,
+  serviceCommand,
+  type ServiceOptions,
+  withClient,
+} from './service-command.ts';
 
-/** The commands for the service's projects. `env` is where the service is looked up. */
+const columns = { NAME: 'name', ID: 'id', STATUS: 'status', CREATED: 'created_at' };
+
 export function projectsCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('projects')
-    .description("List, create and delete the service's projects, each with sessions, pools and profiles of its own")
-    .addCommand(listCommand(env))
+    .description("List, create and delete the service's projects. Each has its own sessions, pools and profiles")
+    .addCommand(
+      listCommand(env, 'List the projects', columns, (client, signal) =>
+        client.projects.list({}, { signal }),
+      ).addHelpText('after', examples('projects list', 'projects list --json')),
+    )
     .addCommand(createCommand(env))
-    .addCommand(deleteCommand(env));
-}
-
-function listCommand(env: NodeJS.ProcessEnv): Command {
-  return serviceCommand('list', 'List the projects')
-    .addHelpText('after', examples('projects list', 'projects list --json'))
-    .action((options: ServiceOptions) =>
-      interruptible(async (signal) => {
-        const projects = await connected(options, env, signal, (client) => all(client.projects.list({}, { signal })));
-        if (options.json) return printJSON(projects);
-        const rows = projects.map(({ name, id, status, created_at }) => [name, id, status, created_at]);
-        printTable(['NAME', 'ID', 'STATUS', 'CREATED'], rows);
-      }),
+    .addCommand(
+      deleteCommand(env, 'Delete an empty project', 'project', (client, id, _options, signal) =>
+        client.projects.delete(id, { signal }),
+      )
+        .argument('<id>', 'id of the project')
+        .addHelpText('after', examples('projects delete plxm5suomjezzo2dzshrgn3s --yes')),
     );
 }
 
 function createCommand(env: NodeJS.ProcessEnv): Command {
   return serviceCommand('create', 'Create a project')
-    .argument('<name>', 'its name, unique in the organization')
-    .addHelpText('after', `${examples('projects create checkout')}\n\nSet PLAYWRIGHT_POOL_PROJECT to its id to work in it.`)
+    .argument('<name>', 'a name that no other project of the organization has')
+    .addHelpText(
+      'after',
+      `${examples('projects create checkout')}\n\nSet PLAYWRIGHT_POOL_PROJECT to its id to work in it.`,
+    )
     .action((name: string, options: ServiceOptions) =>
-      interruptible(async (signal) => {
-        const project = await connected(options, env, signal, (client) => client.projects.create({ name }, { signal }));
-        if (options.json) printJSON(project);
-        else console.log(`Created the project ${name} (${project.id}).`);
-      }),
-    );
-}
-
-function deleteCommand(env: NodeJS.ProcessEnv): Command {
-  return serviceCommand('delete', 'Delete a project that has nothing in it any more')
-    .argument('<id>', 'id of the project')
-    .option('-y, --yes', 'do not ask; needed where there is no terminal to ask on')
-    .addHelpText('after', examples('projects delete plxm5suomjezzo2dzshrgn3s --yes'))
-    .action((id: string, options: ServiceOptions & { yes?: boolean }) =>
-      interruptible(async (signal) => {
-        if (!options.yes) await confirm(`Delete the project ${id}?`, signal);
-        await connected(options, env, signal, (client) => client.projects.delete(id, { signal }));
-        if (options.json) printJSON({ deleted: id });
-        else console.log(`Deleted the project ${id}.`);
+      withClient(options, env, async (client, signal) => {
+        const project = await client.projects.create({ name }, { signal });
+        printResult(options, project, `Created the project ${name} (${project.id}).`);
       }),
     );
 }

@@ -1,6 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
+import { NotFoundError } from '../client/errors.ts';
 import type { Client } from '../client/index.ts';
+import type { Replay } from '../contract/replays.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connected } from './connection.ts';
 import { interruptible } from './interruption.ts';
@@ -8,50 +10,56 @@ import { openInBrowser } from './open-in-browser.ts';
 import { inBytes } from './progress.ts';
 import { fileAt, saveBytes } from './save-bytes.ts';
 import { examples, serviceCommand, type ServiceOptions, without } from './service-command.ts';
-import { printJSON, printTable } from './table.ts';
+import { type Columns, printJSON, printList } from './table.ts';
 
-/** How long a video is waited for that is still being written, in milliseconds. */
+/** The longest wait for an incomplete video, in milliseconds. */
 const readyTimeout = 60_000;
 
-/** The commands for replays. `env` is where the service is looked up. */
 export function replaysCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('replays')
-    .description('List, download and watch the recordings of a session')
+    .description('List, download and watch recordings of sessions')
     .addCommand(listCommand(env))
     .addCommand(downloadCommand(env))
     .addCommand(openCommand(env));
 }
 
 function listCommand(env: NodeJS.ProcessEnv): Command {
-  return sessionCommand('list', "List a session's recordings, oldest first")
+  return serviceCommand('list', "List a session's recordings, oldest first")
+    .argument('<session>', 'id of the session; ended ones keep their recordings')
     .addHelpText('after', examples('replays list wtgh7mh63piihgdskog7h2lm'))
     .action((session: string, options: ServiceOptions) =>
       interruptible(async (signal) => {
-        const replays = await connected(options, env, signal, (client) => client.browsers.replays.list(session, { signal }));
-        if (options.json) return printJSON(replays.map((replay) => without(replay, ['replay_view_url'])));
-        if (replays.length === 0) return console.log('There are no recordings of this session.');
-        const rows = replays.map(({ replay_id, started_at, finished_at, error_message }) => [
-          replay_id,
-          started_at ?? '',
-          finished_at ?? 'recording',
-          error_message ?? '',
-        ]);
-        printTable(['ID', 'STARTED', 'FINISHED', 'ERROR'], rows);
+        const replays = await connected(options, env, signal, (client) =>
+          client.browsers.replays.list(session, { signal }),
+        );
+        const columns: Columns<(typeof replays)[number]> = {
+          ID: 'replay_id',
+          STARTED: 'started_at',
+          FINISHED: ({ finished_at }) => finished_at ?? 'recording',
+          ERROR: 'error_message',
+        };
+        const listed = replays.map((replay) => without(replay, ['replay_view_url'])) as typeof replays;
+        printList(listed, columns, options, 'There are no recordings of this session.');
       }),
     );
 }
 
 function downloadCommand(env: NodeJS.ProcessEnv): Command {
-  return sessionCommand('download', 'Download the video of a recording')
-    .argument('<replay>', 'id of the recording')
-    .option('-o, --output <path>', 'the file to write, or the directory for it if one is there or the path ends in "/"', '.')
+  return replayCommand('download', 'Download the video of a recording')
+    .option(
+      '-o, --output <path>',
+      'the file to write, or the directory for it if one is there or the path ends in "/"',
+      '.',
+    )
     .addHelpText(
       'after',
-      `${examples('replays download wtgh7mh63piihgdskog7h2lm p2f0 -o failure.mp4')}\n\nExit code 3: it is still being recorded.`,
+      `${examples('replays download p2f0 -o failure.mp4')}\n\nExit code 3: it is still being recorded.`,
     )
-    .action((session: string, replay: string, options: ServiceOptions & { output: string }) =>
+    .action((id: string, replay: string | undefined, options: ServiceOptions & { output: string }) =>
       interruptible(async (signal) => {
-        const { file, bytes } = await connected(options, env, signal, (client) => save(client, session, replay, options.output, signal));
+        const { file, bytes } = await connected(options, env, signal, async (client) =>
+          save(client, await findReplay(client, id, replay, signal), options.output, signal),
+        );
         if (options.json) printJSON({ file, bytes });
         else console.log(`Wrote ${file} (${inBytes(bytes)}).`);
       }),
@@ -59,55 +67,81 @@ function downloadCommand(env: NodeJS.ProcessEnv): Command {
 }
 
 function openCommand(env: NodeJS.ProcessEnv): Command {
-  return sessionCommand('open', "Show a recording in the service's player")
-    .argument('[replay]', 'id of the recording (default: the newest)')
-    .option('--print', 'print the link instead of opening it; it opens for whoever has it')
+  return replayCommand('open', "Show a recording in the service's player")
+    .option('--print', 'print the link instead of opening it; everybody who has the link can watch')
     .addHelpText(
       'after',
-      `${examples('replays open wtgh7mh63piihgdskog7h2lm', 'replays open wtgh7mh63piihgdskog7h2lm p2f0 --print')}
+      `${examples('replays open p2f0', 'replays open wtgh7mh63piihgdskog7h2lm --print')}
 
-A service that has to be started for it stays until Ctrl+C, since the link ends with it.`,
+If no service runs, the command starts one and keeps it until Ctrl+C, because the link ends with the service.`,
     )
-    .action((session: string, replay: string | undefined, options: ServiceOptions & { print?: boolean }) =>
+    .action((id: string, replay: string | undefined, options: ServiceOptions & { print?: boolean }) =>
       interruptible((signal) =>
         connected(options, env, signal, async (client, startedHere) => {
-          const replays = await client.browsers.replays.list(session, { signal });
-          const chosen = replays.findLast(({ replay_id }) => replay === undefined || replay_id === replay);
-          const url = chosen?.replay_view_url;
+          const { replay_id, replay_view_url: url } = await findReplay(client, id, replay, signal);
           if (url === undefined)
-            throw new CommandError(`the session ${session} has no ${replay === undefined ? 'recordings' : `recording ${replay}`}`);
+            throw new CommandError(`this service has no player for the recording ${replay_id}: download its video`);
           if (options.json) printJSON({ url });
           else if (options.print) console.log(url);
           else await openInBrowser(url, env);
           if (!startedHere) return;
           console.error('The service was started for this link. Ctrl+C ends both.');
-          // Only a timer keeps the process, and none is longer.
+          // Only a timer keeps the process running; this is the longest one.
           await setTimeout(2 ** 31 - 1, undefined, { signal }).catch(() => {});
         }),
       ),
     );
 }
 
-function sessionCommand(name: string, description: string): Command {
-  return serviceCommand(name, description).argument('<session>', 'id of the session; ended ones keep their recordings');
+function replayCommand(name: string, description: string): Command {
+  return serviceCommand(name, description)
+    .argument('<id>', 'id of the recording, or of a session for its newest one; ended sessions keep their recordings')
+    .argument('[recording]', 'id of the recording, if the first id is the session: only the hosted service needs both');
 }
+
+type FoundReplay = Replay & { session_id: string };
+
+async function findReplay(
+  client: Client,
+  id: string,
+  replayId: string | undefined,
+  signal: AbortSignal,
+): Promise<FoundReplay> {
+  const alone = replayId === undefined ? client.browsers.replays.retrieve(id, { signal }) : undefined;
+  const replay = await alone?.catch(unlessMissing);
+  if (replay?.session_id !== undefined) return { ...replay, session_id: replay.session_id };
+  const replays = await client.browsers.replays.list(id, { signal }).catch(unlessMissing);
+  if (!replays) throw new CommandError(`there is no session ${replayId === undefined ? 'or recording ' : ''}${id}`);
+  const found = replays.findLast(({ replay_id }) => replayId === undefined || replay_id === replayId);
+  if (found) return { ...found, session_id: id };
+  const missing = replayId === undefined ? 'recordings' : `recording ${replayId}`;
+  throw new CommandError(`the session ${id} has no ${missing}`);
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!(error instanceof NotFoundError)) throw error;
+}
+
+type SavedFile = { file: string; bytes: number };
 
 /** Saves a video once it is complete. */
 async function save(
   client: Client,
-  session: string,
-  replay: string,
+  { session_id, replay_id }: FoundReplay,
   output: string,
   signal: AbortSignal,
-): Promise<{ file: string; bytes: number }> {
+): Promise<SavedFile> {
   const deadline = Date.now() + readyTimeout;
-  let video = await client.browsers.replays.download(session, replay, { signal });
+  let video = await client.browsers.replays.download(session_id, replay_id, { signal });
   while (!video && Date.now() < deadline) {
     await setTimeout(1000, undefined, { signal });
-    video = await client.browsers.replays.download(session, replay, { signal });
+    video = await client.browsers.replays.download(session_id, replay_id, { signal });
   }
   if (!video)
-    throw new CommandError(`the video of ${replay} is not complete yet: stop the recording, or end its session`, exitCodes.nothingThere);
-  const file = await fileAt(output, `${replay}.${video.contentType === 'video/mp4' ? 'mp4' : 'webm'}`);
-  return { file, bytes: await saveBytes(video, file, `Downloading ${replay}`, signal) };
+    throw new CommandError(
+      `the video of ${replay_id} is not complete yet: stop the recording, or end its session`,
+      exitCodes.nothingThere,
+    );
+  const file = await fileAt(output, `${replay_id}.${video.contentType === 'video/mp4' ? 'mp4' : 'webm'}`);
+  return { file, bytes: await saveBytes(video, file, `Downloading ${replay_id}`, signal) };
 }

@@ -6,17 +6,22 @@ import type { Bytes } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { inBytes, withProgress } from './progress.ts';
 
-/** The file that `output` means: itself, or the one named `name` in it, if a directory is there or it ends in "/". */
+/** The path of `output`, or of `name` in it if it is a directory or ends in "/". */
 export async function fileAt(output: string, name: string): Promise<string> {
   const isDirectory = /[/\\]$/.test(output) || (await stat(output).catch(() => undefined))?.isDirectory();
   return resolve(isDirectory ? join(output, name) : output);
 }
 
 /**
- * Writes an answer into a file that nobody else may read, which is there as a whole or not at all, and shows how far that is. A pipe or
- * device is written to instead. Returns how many bytes.
+ * Writes an answer into a file, which appears when it is complete and only its owner can read; or into a pipe or
+ * device. Returns its size.
  */
-export async function saveBytes({ stream, size }: Bytes, file: string, title: string, signal: AbortSignal): Promise<number> {
+export async function saveBytes(
+  { stream, size }: Bytes,
+  file: string,
+  title: string,
+  signal: AbortSignal,
+): Promise<number> {
   let temporary: string | undefined;
   try {
     const there = await stat(file).catch(() => undefined);

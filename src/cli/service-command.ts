@@ -1,19 +1,64 @@
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
+import type { Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
-import { connectionOptions, type ConnectionOptions } from './connection.ts';
+import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
+import { interruptible } from './interruption.ts';
+import { type Columns, printJSON, printList } from './table.ts';
 
-/** The options of every command that talks to a service. */
 export type ServiceOptions = ConnectionOptions & { json?: boolean };
 
-/** A command that talks to a service, and can print for programs. */
 export function serviceCommand(name: string, description: string): Command {
   return connectionOptions(new Command(name).description(description).option('--json', 'print JSON'));
 }
 
-/** Text for the help: calls of a command, each without the program's name. */
+/** Prints all items of a list. */
+export function listCommand<T>(
+  env: NodeJS.ProcessEnv,
+  description: string,
+  columns: Columns<T>,
+  items: (client: Client, signal: AbortSignal) => AsyncIterable<T>,
+  none?: string,
+): Command {
+  return serviceCommand('list', description).action((options: ServiceOptions) =>
+    withClient(options, env, async (client, signal) => {
+      printList(await all(items(client, signal)), columns, options, none);
+    }),
+  );
+}
+
+type DeleteOptions = ServiceOptions & { yes?: boolean; keepChildren?: boolean; force?: boolean };
+
+/** Deletes the `resource` that the first argument names, after a question. */
+export function deleteCommand(
+  env: NodeJS.ProcessEnv,
+  description: string,
+  resource: string,
+  remove: (client: Client, name: string, options: DeleteOptions, signal: AbortSignal) => Promise<void>,
+): Command {
+  return serviceCommand('delete', description)
+    .option('-y, --yes', 'do not ask; needed without a terminal')
+    .action((name: string, options: DeleteOptions) =>
+      interruptible(async (signal) => {
+        if (!options.yes) await confirm(`Delete the ${resource} ${name}?`, signal);
+        await connected(options, env, signal, (client) => remove(client, name, options, signal));
+        printResult(options, { deleted: name }, `Deleted the ${resource} ${name}.`);
+      }),
+    );
+}
+
+/** Help text. The calls leave out the program's name. */
 export function examples(...calls: string[]): string {
   return `\nExamples:\n${calls.map((call) => `  $ playwright-pool ${call}`).join('\n')}`;
+}
+
+/** Runs `use` with a client of the service. Ctrl+C aborts the signal. */
+export async function withClient(
+  options: ConnectionOptions,
+  env: NodeJS.ProcessEnv,
+  use: (client: Client, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  await interruptible((signal) => connected(options, env, signal, (client) => use(client, signal)));
 }
 
 /** All items of a list; Node 20 has no Array.fromAsync. */
@@ -23,15 +68,24 @@ export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return list;
 }
 
-/** An answer without the fields that must not end up in a log. */
+/** Prints the result of a command: JSON for programs, text for people. */
+export function printResult({ json }: ServiceOptions, value: unknown, text: string): void {
+  if (json) printJSON(value);
+  else console.log(text);
+}
+
+/** Removes fields that must not end up in a log. */
 export function without<T extends object, K extends keyof T>(value: T, fields: readonly K[]): Omit<T, K> {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !fields.includes(name as K))) as Omit<T, K>;
 }
 
-/** Asks before something is lost. Throws where the answer is no, or where nobody can be asked. */
+/** Throws if the answer is no, or if there is no terminal. */
 export async function confirm(question: string, signal: AbortSignal): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new CommandError('there is no terminal to ask on: confirm with --yes', exitCodes.usage);
+    throw new CommandError(
+      'the command asks for a confirmation, and there is no terminal: pass --yes',
+      exitCodes.usage,
+    );
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   // A terminal in raw mode sends no signal.

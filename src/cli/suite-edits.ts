@@ -1,8 +1,7 @@
-// Changes to the sources of a suite, as whoever edits them by hand would make them. What has another form than the ones that people
-// write is left alone.
+// Edits the suite's sources the way a person would. Leaves code of an unusual form alone.
 import { codeOf, configObject } from './config-object.ts';
 
-/** The text of a test with its import from Playwright Test changed to one from this package, which exports all of it. */
+/** Imports from this package, which exports all of Playwright Test. */
 export function editedImports(text: string): string {
   return text.replaceAll(
     /^((?:import\b[^;'"]*\bfrom\s*|(?:const|let|var)\b[^;'"]*=\s*require\(\s*|\}\s*from\s*|export\b[^;'"]*\bfrom\s*))(['"])@playwright\/test\2/gm,
@@ -10,12 +9,12 @@ export function editedImports(text: string): string {
   );
 }
 
-/** The text of a config with the reporter of this package and replays of failed tests, as far as it does not have them. */
+/** Adds this package's reporter and replays of failed tests, unless the config has them. */
 export function editedConfig(text: string, file: string): string {
   return withReplay(withReporter(text), file);
 }
 
-/** What a config still lacks after that, as something to do by hand. */
+/** The steps that a person must do in an edited config. */
 export function leftInConfig(text: string, file: string): string[] {
   const types = isTypeScript(file) ? ', and the types: defineConfig<PoolTestOptions, PoolWorkerOptions>' : '';
   return [
@@ -44,12 +43,13 @@ function isTypeScript(file: string): boolean {
   return /\.[cm]?ts$/.test(file);
 }
 
-/** Before the others: some copy the attachments as they are when they come. */
+/** The reporter must come first: some others copy the attachments at once. */
 function withReporter(text: string): string {
   const config = configObject(text);
   if (config === undefined || hasReporter(text)) return text;
   const value = config.properties.get('reporter');
-  if (value === undefined) return config.isWhole ? inserted(text, config.start, `reporter: [${reporter}, ['html']]`) : text;
+  if (value === undefined)
+    return config.isWhole ? inserted(text, config.start, `reporter: [${reporter}, ['html']]`) : text;
   if (value.bracket === '[') return inserted(text, value.start, reporter);
   const written = text.slice(value.start, value.end);
   if (!/^(['"])[^'"]+\1$/.test(written)) return text;
@@ -66,7 +66,7 @@ function withReplay(text: string, file: string): string {
   return use.bracket === '{' ? inserted(typed, use.start, replay) : text;
 }
 
-/** With the types by which TypeScript knows the options of this package; undefined where the config has a type that cannot take them. */
+/** Adds the types of this package's options; returns `undefined` if the config has a type that can't take them. */
 function withTypes(text: string): string | undefined {
   const types = configObject(text)?.types ?? '';
   if (types.includes('PoolTestOptions') || !/[:<]|\b(?:defineConfig|satisfies|as)\b/.test(types)) return text;
@@ -82,13 +82,14 @@ function withTypes(text: string): string | undefined {
   return spliced(typed, imported.index + imported[0].length, line);
 }
 
-/** With an item more at the beginning of the object or list that opens at `start`, on a line of its own where the next one is. */
+/**
+ * Adds an item at the beginning of the object or list that opens at `start`, on its own line if the next item has one.
+ */
 function inserted(text: string, start: number, item: string): string {
   const [space = ''] = /^\s*/.exec(text.slice(start + 1)) ?? [];
   return spliced(text, start + 1 + space.length, `${item},${space || ' '}`);
 }
 
-/** With `added` in place of what is between two places. */
 function spliced(text: string, start: number, added: string, end = start): string {
   return text.slice(0, start) + added + text.slice(end);
 }

@@ -1,17 +1,16 @@
 import { writeFileSync } from 'node:fs';
 import type { FullConfig, Reporter, Suite as PlaywrightSuite } from '@playwright/test/reporter';
 
-/** What of a suite its health depends on. */
-export type Suite = { workers: number; tests: number; projects: PlaywrightProject[] };
+export type Suite = { config: string | undefined; workers: number; tests: number; projects: PlaywrightProject[] };
 
-/** Times are in milliseconds, but for the pool's. */
+/** `timeout` is in milliseconds. */
 export type PlaywrightProject = {
   name: string;
   timeout: number;
   pool: string | { name: string; size: number; timeout_seconds?: number; headless?: boolean } | undefined;
   replay: string;
   video: string;
-  /** What the option `poolService` says, by the names that it has in the environment. It has the API key, which is not to be printed. */
+  /** The option `poolService` as environment variables. Don't print it: it contains the API key. */
   environment: NodeJS.ProcessEnv;
 };
 
@@ -21,11 +20,14 @@ type Uses = {
   replay?: string | { mode: string };
 };
 
-/** A reporter that writes what a config says, for Playwright alone knows how to read it, into the file that PLAYWRIGHT_POOL_SUITE_FILE names. */
+/**
+ * Writes the suite into the file PLAYWRIGHT_POOL_SUITE_FILE. It is a reporter because only Playwright can read the
+ * config.
+ */
 export default class SuiteReporter implements Reporter {
   onBegin(config: FullConfig, suite: PlaywrightSuite): void {
     const projects = config.projects.map(({ name, timeout, use }): PlaywrightProject => {
-      const { pool, replay, poolService } = use as Uses;
+      const { pool = process.env['PLAYWRIGHT_POOL_NAME'], replay, poolService } = use as Uses;
       const environment = {
         PLAYWRIGHT_POOL_BASE_URL: poolService?.baseURL,
         PLAYWRIGHT_POOL_API_KEY: poolService?.apiKey,
@@ -33,7 +35,8 @@ export default class SuiteReporter implements Reporter {
       };
       return { name, timeout, pool, replay: modeOf(replay), video: modeOf(use.video), environment };
     });
-    const found: Suite = { workers: config.workers, tests: suite.allTests().length, projects };
+    const { configFile, workers } = config;
+    const found: Suite = { config: configFile, workers, tests: suite.allTests().length, projects };
     writeFileSync(process.env['PLAYWRIGHT_POOL_SUITE_FILE']!, JSON.stringify(found));
   }
 

@@ -1,20 +1,27 @@
 import stringWidth from 'string-width';
 import { printable, styled } from './terminal.ts';
 
-/** Prints rows in columns under a head. */
-export function printTable(head: string[], rows: string[][]): void {
-  const lines = [head, ...rows].map((cells) => cells.map(printable));
-  const widths = head.map((_, column) => lines.reduce((width, cells) => Math.max(width, stringWidth(cells[column]!)), 0));
+/** The columns of a table by their heads. A cell is a field of the item, or computed from it. */
+export type Columns<T> = Record<string, string | ((item: T) => string | number | null | undefined)>;
+
+/** Prints items as JSON, or as a table for people. `none` is printed instead of an empty table. */
+export function printList<T>(items: T[], columns: Columns<T>, { json }: { json?: boolean }, none?: string): void {
+  if (json) return printJSON(items);
+  if (items.length === 0 && none !== undefined) return console.log(none);
+  const cellOf = (item: T, cell: Columns<T>[string]) => (typeof cell === 'string' ? item[cell as keyof T] : cell(item));
+  const rows = items.map((item) => Object.values(columns).map((cell) => printable(String(cellOf(item, cell) ?? ''))));
+  const lines = [Object.keys(columns), ...rows];
+  // A call with one argument per row would overflow the stack.
+  const widths = Object.keys(columns).map((_, column) =>
+    lines.reduce((widest, cells) => Math.max(widest, stringWidth(cells[column]!)), 0),
+  );
   for (const [index, cells] of lines.entries()) {
-    const line = cells
-      .map((cell, column) => cell + ' '.repeat(widths[column]! - stringWidth(cell)))
-      .join('  ')
-      .trimEnd();
+    const padded = cells.map((cell, column) => cell + ' '.repeat(widths[column]! - stringWidth(cell)));
+    const line = padded.join('  ').trimEnd();
     console.log(index === 0 ? styled(process.stdout, 'bold', line) : line);
   }
 }
 
-/** Prints a value for programs. */
 export function printJSON(value: unknown): void {
   console.log(JSON.stringify(value, undefined, 2));
 }

@@ -3,13 +3,13 @@ import { styleText } from 'node:util';
 type Stream = Pick<NodeJS.WriteStream, 'isTTY' | 'hasColors'>;
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
 
-/** The text in a colour, on a terminal that has colours and is not told by `NO_COLOR` to do without. */
+/** Styles the text if the terminal has colours and `NO_COLOR` is not set. */
 export function styled(stream: Stream, style: Style, text: string): string {
   // Node 20.19's own check of the stream does not know `NO_COLOR`.
   return stream.isTTY && stream.hasColors() ? styleText(style, text) : text;
 }
 
-/** The text with its control characters escaped: what comes from sites and services must not command a terminal. */
+/** Escapes control characters: text of sites and services must not control the terminal. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) =>
     JSON.stringify(character)

@@ -6,11 +6,14 @@ import { testDirectories } from './config-object.ts';
 const source = /\.[cm]?[jt]sx?$/;
 const ignored = new Set(['node_modules', 'dist', 'test-results', 'playwright-report', 'blob-report']);
 
-/** The sources but for the config, tests and what they import: those below its directory and others that its text names, or below the chosen one. */
+/** All sources except the config: those below its directory and its `testDir`s, or below the chosen directory. */
 export async function testSources(config: string, text: string, chosen: string | undefined): Promise<string[]> {
   const here = dirname(config);
   const named = testDirectories(text).map((directory) => resolve(here, directory ?? ''));
-  const directories = chosen === undefined ? [here, ...named.filter((directory) => relative(here, directory).startsWith('..'))] : [chosen];
+  const directories =
+    chosen === undefined
+      ? [here, ...named.filter((directory) => relative(here, directory).startsWith('..'))]
+      : [chosen];
   const found = await Promise.all(directories.map((directory) => sourcesBelow(resolve(directory))));
   return [...new Set(found.flat())].filter((file) => file !== config);
 }
@@ -23,7 +26,8 @@ async function sourcesBelow(directory: string): Promise<string[]> {
   const found: string[] = [];
   for (const entry of entries) {
     const file = join(directory, entry.name);
-    if (entry.isDirectory() && !entry.name.startsWith('.') && !ignored.has(entry.name)) found.push(...(await sourcesBelow(file)));
+    if (entry.isDirectory() && !entry.name.startsWith('.') && !ignored.has(entry.name))
+      found.push(...(await sourcesBelow(file)));
     if (entry.isFile() && source.test(entry.name)) found.push(file);
   }
   return found;

@@ -1,27 +1,30 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startLocalChromium, type LocalChromium } from '../service/local-chromium.ts';
+import { storageOrigins } from '../archive/index.ts';
+import { startLocalChromium, type LocalChromium } from '../service/profiles/local-chromium.ts';
 import { CommandError } from './command-error.ts';
-import { localStorageOrigins } from './local-storage-origins.ts';
 import type { ShowProgress } from './progress.ts';
 
-/** `attributes` is what else can differ and is no secret. */
+/** `attributes` can differ too, and hold no secret. */
 export type Item = { value: string; attributes?: string };
 export type Items = Map<string, Item>;
 
-/** What is compared of a user-data directory, by unique keys for people. */
+/** The compared parts of a user-data directory, by unique and readable keys. */
 export type UserData = { cookies: Items; local_storage: Items; preferences: Items; extensions: Items };
 
 type Settings = Omit<Parameters<typeof startLocalChromium>[0], 'userDataDirectory' | 'headless'>;
 type Json = { [name: string]: unknown };
 
-/** Reads a user-data directory, which Chromium changes meanwhile: it must be a copy. */
+/** Reads a user-data directory. It must be a copy, because Chromium changes it. */
 export async function readUserData(directory: string, show: ShowProgress, settings: Settings): Promise<UserData> {
   const profile = join(directory, 'Default');
-  // Before Chromium starts, which rewrites them.
-  const preferences = [await readJSON(join(profile, 'Preferences')), await readJSON(join(profile, 'Secure Preferences'))];
+  // Chromium rewrites these files when it starts.
+  const preferences = [
+    await readJSON(join(profile, 'Preferences')),
+    await readJSON(join(profile, 'Secure Preferences')),
+  ];
   const extensions = await readExtensions(profile, preferences);
-  const origins = await localStorageOrigins(join(profile, 'Local Storage', 'leveldb'));
+  const origins = await storageOrigins(directory);
   show('starting Chromium');
   const chromium = await startLocalChromium({ ...settings, userDataDirectory: directory, headless: true });
   try {
@@ -64,17 +67,28 @@ async function readCookies(chromium: LocalChromium): Promise<Items> {
   );
 }
 
-/** Lets a page be of each origin in turn. It gets an empty answer to whatever it asks for, so no site hears of it. */
-async function readLocalStorage(chromium: LocalChromium, origins: string[], show: ShowProgress, signal: AbortSignal): Promise<Items> {
+/** Opens each origin in a page, and answers its requests with an empty document, so that no site gets a request. */
+async function readLocalStorage(
+  chromium: LocalChromium,
+  origins: string[],
+  show: ShowProgress,
+  signal: AbortSignal,
+): Promise<Items> {
   const items: Items = new Map();
   if (origins.length === 0) return items;
   const { targetId } = await chromium.send('Target.createTarget', { url: 'about:blank' });
-  const { sessionId } = (await chromium.send('Target.attachToTarget', { targetId, flatten: true })) as { sessionId: string };
+  const { sessionId } = (await chromium.send('Target.attachToTarget', { targetId, flatten: true })) as {
+    sessionId: string;
+  };
   const send = (method: string, params?: object) => chromium.send(method, params, sessionId);
   chromium.onEvent(({ method, params }) => {
     if (method !== 'Fetch.requestPaused') return;
-    const answer = { requestId: params['requestId'], responseCode: 200, responseHeaders: [{ name: 'Content-Type', value: 'text/html' }] };
-    // A request that was given up meanwhile can't be answered.
+    const answer = {
+      requestId: params['requestId'],
+      responseCode: 200,
+      responseHeaders: [{ name: 'Content-Type', value: 'text/html' }],
+    };
+    // The page may have cancelled the request.
     send('Fetch.fulfillRequest', answer).catch(() => {});
   });
   await send('Network.enable');
@@ -89,25 +103,29 @@ async function readLocalStorage(chromium: LocalChromium, origins: string[], show
       expression: '[location.origin, Object.entries(localStorage)]',
       returnByValue: true,
     })) as { result: { value: [string, [string, string][]] } };
-    // An http origin that only https may be of has what was stored before.
+    // Chromium may have upgraded an http origin to https.
     const [shownOrigin, entries] = result.value;
     if (shownOrigin === origin) for (const [name, value] of entries) items.set(`${origin} ${name}`, { value });
   }
   return items;
 }
 
-/** Each leaf by its path. Extensions are compared by themselves, and signatures follow what they sign. */
+/**
+ * Each leaf by its path, without extensions, which are compared apart, and signatures, which follow the signed values.
+ */
 function flattened(value: unknown, path = ''): [string, Item][] {
   if (path === 'extensions.settings' || path === 'protection') return [];
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [[path, { value: JSON.stringify(value) }]];
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return [[path, { value: JSON.stringify(value) }]];
   return Object.entries(value).flatMap(([name, inner]) => flattened(inner, path === '' ? name : `${path}.${name}`));
 }
 
-/** Installed ones have a directory for each version; unpacked ones are in the preferences only. */
+/** Installed extensions have a directory for each version; unpacked ones are only in the preferences. */
 async function readExtensions(profile: string, preferences: Json[]): Promise<Items> {
   const items: Items = new Map();
   for (const { extensions } of preferences) {
-    const settings = (extensions as { settings?: Record<string, { location?: number; path?: string }> } | undefined)?.settings ?? {};
+    const settings =
+      (extensions as { settings?: Record<string, { location?: number; path?: string }> } | undefined)?.settings ?? {};
     for (const [id, { location, path }] of Object.entries(settings)) {
       if (location === unpacked && path !== undefined) items.set(id, { value: `unpacked at ${path}` });
     }
@@ -124,14 +142,14 @@ async function readExtensions(profile: string, preferences: Json[]): Promise<Ite
   return items;
 }
 
-/** Chromium's number for extensions that are loaded from where they are developed. */
+/** Chromium's number for the location of unpacked extensions. */
 const unpacked = 4;
 
 async function namesIn(directory: string): Promise<string[]> {
   return await readdir(directory).catch((): string[] => []);
 }
 
-/** An empty object where there is no file. */
+/** Returns an empty object if there is no file. */
 async function readJSON(file: string): Promise<Json> {
   let text: string;
   try {

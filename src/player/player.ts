@@ -1,34 +1,31 @@
-import { readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
+import { viewFile } from '../views/view-file.ts';
 
-/** A place in the video that the player lists by its title. */
 export type Chapter = {
   title: string;
   /** Milliseconds from the start of the video. */
   atMs: number;
-  /** How deep it lies below the chapters before it; 0, the default, is the outermost. */
+  /** Depth in the list; the default 0 is the outermost. */
   level?: number;
-  /** Marks what went wrong. */
+  /** The player starts at the first chapter that failed. */
   failed?: boolean;
 };
 
 export type PlayerOptions = {
   title: string;
-  /** `src` is a URL, which may be a `data:` URL; `type` its media type. */
+  /** `src` may be a `data:` URL; `type` is the media type. */
   video: { src: string; type: string };
-  /** In the order in which they are listed. */
   chapters: Chapter[];
-  /** What else there is to say of the video, a sentence each. */
+  /** Further sentences above the video. */
   notes?: string[];
-  /** An error message, shown as it is, but for its terminal colours. */
+  /** The player removes terminal colours. */
   error?: string;
-  /** The nonce by which the page's Content-Security-Policy knows the script and the style. */
+  /** The nonce of the script and the style in the page's Content-Security-Policy. */
   nonce?: string;
 };
 
-/** A page that plays a video: one HTML document that loads nothing but the video. All texts are escaped. */
+/** One HTML document, which loads only the video. */
 export function playerPage({ title, video, chapters, notes = [], error, nonce }: PlayerOptions): string {
-  assets ??= { script: readAsset('page.js'), style: readAsset('page.css') };
   const allowed = nonce === undefined ? '' : ` nonce="${text(nonce)}"`;
   return `<!doctype html>
 <html lang="en">
@@ -37,7 +34,7 @@ export function playerPage({ title, video, chapters, notes = [], error, nonce }:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${text(title)}</title>
 <link rel="icon" href="data:,">
-<style${allowed}>${assets.style}</style>
+<style${allowed}>${viewFile('views/base.css')}${viewFile('player/player.css')}</style>
 </head>
 <body>
 <header>
@@ -46,17 +43,17 @@ ${notes.map((note) => `<p>${text(note)}</p>`).join('\n')}
 </header>
 <main>
 <div class="player">
-<video controls playsinline preload="metadata" aria-label="Recording"><source src="${text(video.src)}" type="${text(video.type)}"></video>
+<video controls playsinline preload="metadata" aria-label="Recording" data-start="${seconds(startOf(chapters) ?? 0)}"><source src="${text(video.src)}" type="${text(video.type)}"></video>
 <p role="alert" hidden>The video cannot be played: it could not be loaded, or this browser does not know its format (${text(video.type)}).</p>
 <div class="bar">
 <label>Speed <select>${speeds.map((speed) => `<option value="${speed}"${speed === 1 ? ' selected' : ''}>${speed}×</option>`).join('')}</select></label>
 <p>Keys: <kbd>Space</kbd> play or pause, <kbd>←</kbd> <kbd>→</kbd> 5 seconds, <kbd>&lt;</kbd> <kbd>&gt;</kbd> speed, <kbd>f</kbd> full screen</p>
 </div>
 </div>
-${chapters.length === 0 ? '' : `<nav aria-labelledby="chapters">\n<h2 id="chapters">Chapters</h2>\n${outline(chapters)}\n</nav>`}
+${chapters.length === 0 ? '' : `<nav aria-labelledby="chapters">\n<h2 id="chapters">Chapters</h2>\n${outline(chapters, areClose(chapters))}\n</nav>`}
 ${error === undefined ? '' : `<section aria-labelledby="error">\n<h2 id="error">Error</h2>\n<pre tabindex="0" aria-labelledby="error">${text(error)}</pre>\n</section>`}
 </main>
-<script type="module"${allowed}>${assets.script}</script>
+<script type="module"${allowed}>${viewFile('player/player.browser.js')}</script>
 </body>
 </html>
 `;
@@ -64,47 +61,54 @@ ${error === undefined ? '' : `<section aria-labelledby="error">\n<h2 id="error">
 
 const speeds = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 3, 4];
 
-let assets: { script: string; style: string } | undefined;
-
-function readAsset(name: string): string {
-  return readFileSync(new URL(name, import.meta.url), 'utf8');
-}
-
-/** The chapters as a list, in which those of a deeper level belong to the one before them. */
-function outline(chapters: Chapter[]): string {
+/** Nests chapters of a deeper level below the one before them. */
+function outline(chapters: Chapter[], withTenths: boolean): string {
   let items = '';
   for (let start = 0, end = 0; start < chapters.length; start = end) {
-    const chapter = chapters[start] as Chapter;
-    end = start + 1;
-    while (levelOf(chapters[end]) > levelOf(chapter)) end++;
-    items += `<li>${button(chapter)}${outline(chapters.slice(start + 1, end))}</li>\n`;
+    end = endOf(chapters, start);
+    items += `<li>${button(chapters[start]!, withTenths)}${outline(chapters.slice(start + 1, end), withTenths)}</li>\n`;
   }
   return items && `<ol>\n${items}</ol>`;
 }
 
-function levelOf(chapter: Chapter | undefined): number {
-  return chapter ? (chapter.level ?? 0) : -Infinity;
+/** The index after the chapter and all chapters below it. */
+function endOf(chapters: Chapter[], start: number): number {
+  const { level: outer = 0 } = chapters[start]!;
+  const next = chapters.findIndex(({ level = 0 }, index) => index > start && level <= outer);
+  return next === -1 ? chapters.length : next;
 }
 
-function button({ title, atMs, failed }: Chapter): string {
-  const seconds = Math.max(0, atMs) / 1000;
+/** The time of the innermost chapter that failed first. */
+function startOf(chapters: Chapter[]): number | undefined {
+  const first = chapters.findIndex(({ failed }) => failed);
+  if (first === -1) return undefined;
+  return startOf(chapters.slice(first + 1, endOf(chapters, first))) ?? chapters[first]!.atMs;
+}
+
+/** Whether two chapters begin within the same second. */
+function areClose(chapters: Chapter[]): boolean {
+  const times = chapters.map(({ atMs }) => Math.max(0, atMs)).toSorted((a, b) => a - b);
+  return times.some((time, index) => index > 0 && time > times[index - 1]! && time < times[index - 1]! + 1000);
+}
+
+function button({ title, atMs, failed }: Chapter, withTenths: boolean): string {
   const mark = failed ? ' <strong>failed</strong>' : '';
-  return `<button type="button" data-at="${seconds}"><span>${clockTime(seconds)}</span> <bdi>${text(title)}</bdi>${mark}</button>`;
+  return `<button type="button" data-at="${seconds(atMs)}"><span>${clockTime(atMs, withTenths)}</span> <bdi>${text(title)}</bdi>${mark}</button>`;
 }
 
-/** 3:07, or 1:00:00. */
-function clockTime(seconds: number): string {
-  const whole = Math.floor(seconds);
-  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
-  const parts = hours > 0 ? [hours, pad(minutes), pad(whole % 60)] : [minutes, pad(whole % 60)];
-  return parts.join(':');
+function seconds(ms: number): number {
+  return Math.max(0, ms) / 1000;
 }
 
-function pad(part: number): string {
-  return String(part).padStart(2, '0');
+/** `3:07`, `3:07.4` or `1:00:00`. */
+function clockTime(ms: number, withTenths: boolean): string {
+  const shown = Math.max(0, ms);
+  const hours = Math.floor(shown / 3_600_000);
+  const time = new Date(shown).toISOString().slice('1970-01-01T00:'.length, withTenths ? -3 : -5);
+  return hours > 0 ? `${hours}:${time}` : time.replace(/^0/, '');
 }
 
-/** Text as it may stand in HTML, in attributes too. */
+/** Escapes text for HTML and its attributes. */
 function text(value: string): string {
   return stripVTControlCharacters(value).replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,35 +1,13 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-
-/**
- * The origins that may have local storage, of a directory that no Chromium has open. Chromium tells what an origin stored, but not which
- * ones did: their names are the keys of its LevelDB. Origins whose storage was deleted may be among them.
- */
-export async function localStorageOrigins(directory: string): Promise<string[]> {
-  const names = await readdir(directory).catch((): string[] => []);
-  const origins = new Set<string>();
-  for (const name of names.filter((name) => /\.(log|ldb)$/.test(name))) {
-    const bytes = await readFile(join(directory, name));
-    // Keys stand in a log as they are, and in tables in compressed blocks.
-    for (const text of name.endsWith('.log') ? [bytes.toString('latin1')] : tableKeys(bytes)) {
-      for (const [, origin] of text.matchAll(/(?:META(?:ACCESS)?:|_)(https?:\/\/[^\s\0-\x20/^"\x7F-\xFF]+)/g)) {
-        if (origin !== undefined && URL.canParse(origin) && new URL(origin).origin === origin) origins.add(origin);
-      }
-    }
-  }
-  return [...origins].toSorted();
-}
-
 const footerSize = 48;
-/** No block of local storage is as large, in bytes: it holds 10 MB for an origin at most. */
+/** In bytes. Local storage holds at most 10 MB for an origin, so its blocks are smaller. */
 const largestBlock = 64 * 1024 * 1024;
 
-/** The keys of a LevelDB table, up to where it is damaged: Chromium may not use the table any more, or will not either. */
-function* tableKeys(table: Buffer): Generator<string> {
+/** The keys of a LevelDB table, up to the first damage: Chromium can't read on from there either. */
+export function* tableKeys(table: Buffer): Generator<string> {
   try {
     yield* wholeTableKeys(table);
   } catch (error) {
-    // A number led out of the table.
+    // A number points outside of the table: it is damaged.
     if (!(error instanceof RangeError)) throw error;
   }
 }
@@ -45,13 +23,15 @@ function* wholeTableKeys(table: Buffer): Generator<string> {
   }
 }
 
-/** A block is followed by a byte that says how it is compressed. */
+/** The byte after a block tells the compression. */
 function blockAt(table: Buffer, start: number, size: number): Buffer {
   const block = table.subarray(start, start + size);
   return table[start + size] === 1 ? unsnapped(block) : block;
 }
 
-/** Each key shares its beginning with the one before. At the end stand the places of keys that don't, and their number. */
+/**
+ * Each key shares its beginning with the previous one. The end has the places of the keys that don't, and their number.
+ */
 function* entries(block: Buffer): Generator<[key: Buffer, value: Buffer]> {
   const end = block.length - 4 - 4 * block.readUInt32LE(block.length - 4);
   const reader = new Reader(block);
@@ -63,11 +43,12 @@ function* entries(block: Buffer): Generator<[key: Buffer, value: Buffer]> {
   }
 }
 
-/** Undoes Snappy: literals, and copies of what came before. */
+/** Decompresses Snappy: literals, and copies of earlier output. */
 function unsnapped(compressed: Buffer): Buffer {
   const reader = new Reader(compressed);
   const size = reader.varint();
-  if (size > largestBlock) throw new RangeError(`a block of ${size} bytes`);
+  if (size > largestBlock)
+    throw new RangeError(`a LevelDB block of ${size} bytes is larger than any that Chromium writes`);
   const whole = Buffer.alloc(size);
   let filled = 0;
   while (reader.position < compressed.length) {
@@ -81,7 +62,7 @@ function unsnapped(compressed: Buffer): Buffer {
     }
     const length = kind === 1 ? ((tag >> 2) & 7) + 4 : (tag >> 2) + 1;
     const distance = kind === 1 ? ((tag >> 5) << 8) + reader.number(1) : reader.number(kind === 2 ? 2 : 4);
-    // A copy may reach into what it makes.
+    // A copy may overlap its own output.
     for (let count = 0; count < length; count += 1, filled += 1) whole[filled] = whole[filled - distance]!;
   }
   return whole;

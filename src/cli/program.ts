@@ -1,0 +1,84 @@
+import { createRequire } from 'node:module';
+import { inspect } from 'node:util';
+import { Command, CommanderError } from 'commander';
+import { auditCommand } from './audit.ts';
+import { callCommand } from './call.ts';
+import { CommandError, exitCodes } from './command-error.ts';
+import { deployCommand } from './deploy.ts';
+import { deploymentsCommand } from './deployments.ts';
+import { doctorCommand } from './doctor.ts';
+import { initCommand } from './init.ts';
+import { invocationsCommand } from './invocations.ts';
+import { invokeCommand } from './invoke.ts';
+import { keysCommand } from './keys.ts';
+import { logsCommand } from './logs.ts';
+import { poolsCommand } from './pools.ts';
+import { profileCommand } from './profile.ts';
+import { projectsCommand } from './projects.ts';
+import { replaysCommand } from './replays.ts';
+import { serveCommand } from './serve.ts';
+import { sessionsCommand } from './sessions.ts';
+import { printable } from './terminal.ts';
+import { tunnelCommand } from './tunnel.ts';
+
+const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
+
+const exitCodesText = `
+Exit codes: 0 done, 1 failed, 2 called wrongly, 3 there is no result yet, 130 interrupted. The help of a command names its other exit codes.`;
+
+/** Runs a command, prints its error, and returns the exit code. `serve` goes on running after that. */
+export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  try {
+    await programOf(env).parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    // Commander has printed the help, the version or the mistake.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
+    report(error, env);
+    return error instanceof CommandError ? error.exitCode : exitCodes.failed;
+  }
+}
+
+/** Prints an error for people. */
+export function report(error: unknown, env: NodeJS.ProcessEnv): void {
+  const message = error instanceof Error ? error.message : String(error);
+  if (env['PLAYWRIGHT_POOL_DEBUG']) console.error(inspect(error));
+  else console.error(`playwright-pool: ${message.split('\n').map(printable).join('\n')}`);
+}
+
+function programOf(env: NodeJS.ProcessEnv): Command {
+  const program = new Command('playwright-pool')
+    .description('Pooled remote browsers for Playwright Test.')
+    .version(version)
+    .addCommand(serveCommand(env))
+    .addCommand(doctorCommand(env))
+    .addCommand(initCommand())
+    .addCommand(poolsCommand(env))
+    .addCommand(sessionsCommand(env))
+    .addCommand(tunnelCommand(env))
+    .addCommand(profileCommand(env))
+    .addCommand(replaysCommand(env))
+    .addCommand(callCommand(env))
+    .addCommand(deployCommand(env))
+    .addCommand(deploymentsCommand(env))
+    .addCommand(logsCommand(env))
+    .addCommand(invokeCommand(env))
+    .addCommand(invocationsCommand(env))
+    .addCommand(auditCommand(env))
+    .addCommand(keysCommand(env))
+    .addCommand(projectsCommand(env))
+    .addHelpText('after', exitCodesText);
+  setUp(program);
+  return program;
+}
+
+/** Commander's settings of each subcommand: it inherits none. */
+function setUp(command: Command): void {
+  command.showHelpAfterError(`(see ${commandPath(command)} --help)`);
+  command.exitOverride();
+  for (const subcommand of command.commands) setUp(subcommand);
+}
+
+function commandPath(command: Command): string {
+  return command.parent ? `${commandPath(command.parent)} ${command.name()}` : command.name();
+}

@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises';
+import { relative } from 'node:path';
+import { closing, codeOf } from './config-object.ts';
+
+/** Code that launches its own browser, or an option without effect on leased browsers. `places` are `file:line`. */
+export type Unpooled = { message: string; fix: string; places: string[] };
+
+const kinds = [
+  {
+    pattern: /(?:\bchromium|[bB]rowserType(?:\(\))?)\s*\.\s*launch(?:PersistentContext|Server)?\s*\(/g,
+    isOption: false,
+    message: 'launches a browser on this machine instead of leasing one',
+    fix: 'Use the fixtures page, context and browser. Turn a global setup into a setup project: its tests have these fixtures.',
+  },
+  {
+    pattern: /\bchannel\s*:/g,
+    isOption: true,
+    message: 'channel has no effect on leased browsers',
+    fix: 'Remove it. PLAYWRIGHT_POOL_CHROMIUM chooses the Chromium of the embedded service.',
+  },
+  {
+    // `slowMo` alone works.
+    pattern: /\blaunchOptions\s*:(?!\s*\{\s*slowMo\s*:[^,}]*,?\s*\})/g,
+    isOption: true,
+    message: 'launchOptions has no effect on leased browsers, except slowMo',
+    fix: 'Give the switches to the pool: pool: { args: [...] }.',
+  },
+];
+
+/** Finds browsers and options in a suite's sources that the pool ignores. */
+export async function findUnpooled(config: string, tests: string[]): Promise<Unpooled[]> {
+  const sources = await Promise.all(
+    [config, ...tests].map(async (file) => ({ file, text: await readFile(file, 'utf8').catch(() => '') })),
+  );
+  const suite = sources.filter(
+    ({ file, text }) => file === config || /(['"])(?:@playwright\/test|playwright|playwright-pool)\1/.test(text),
+  );
+  return kinds
+    .map(({ pattern, isOption, message, fix }) => {
+      const places = suite.flatMap(({ file, text }) => {
+        const code = codeOf(text);
+        const found = isOption
+          ? optionsIn(code).flatMap((part) => indicesOf(pattern, part))
+          : indicesOf(pattern, { code });
+        return found.map((index) => `${relative(process.cwd(), file)}:${text.slice(0, index).split('\n').length}`);
+      });
+      return { message, fix, places: places.toSorted() };
+    })
+    .filter(({ places }) => places.length > 0);
+}
+
+type Part = { code: string; start?: number };
+
+/** The objects of `use: { … }` and `test.use({ … })`. */
+function optionsIn(code: string): Part[] {
+  return Array.from(code.matchAll(/\buse\s*[:(]\s*\{/g), ({ index, 0: found }) => {
+    const start = index + found.length - 1;
+    return { code: code.slice(start, closing(code, start)), start };
+  });
+}
+
+function indicesOf(pattern: RegExp, { code, start = 0 }: Part): number[] {
+  return Array.from(code.matchAll(pattern), ({ index }) => start + index);
+}
