@@ -1,6 +1,10 @@
 import { defineConfig } from '@playwright/test';
+import { ownEnvironment } from './test/support/own-environment.ts';
 
 const rooms = ['contract', 'client', 'archive', 'service', 'fixtures', 'cli', 'player', 'faults', 'abuse', 'package'];
+
+const forbidOnly = !!process.env['CI'];
+ownEnvironment();
 
 export default defineConfig({
   testDir: 'test',
@@ -8,8 +12,10 @@ export default defineConfig({
   workers: 2,
   fullyParallel: true,
   timeout: 60_000,
+  // A process may take long to start while others use the processors.
+  expect: { timeout: 15_000 },
   retries: 0,
-  forbidOnly: !!process.env['CI'],
+  forbidOnly,
   reporter: 'list',
   projects: rooms.map((room) => ({ name: room, testDir: `test/${room}` })),
 });

@@ -1,8 +1,9 @@
-// Writes docs/api.md from the declarations in dist: npm run docs. With --check it fails where the file is not what it would write.
+// Writes docs/api.md from the declarations in dist: npm run docs. With --check it fails if the file is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { format } from 'oxfmt';
+import { z } from 'zod';
 import { contract } from '../build/src/contract/contract.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -20,16 +21,23 @@ const entryPoints = {
 const { code } = await format(target, page(), formatting);
 if (!process.argv.includes('--check')) writeFileSync(target, code);
 else if (readFileSync(target, 'utf8') !== code) {
-  console.error(`${relative(root, target)} is out of date: npm run docs`);
+  console.error(`${relative(root, target)} is out of date. Run npm run docs.`);
   process.exitCode = 1;
 }
 
 function page() {
+  const described = new Set();
   const sections = Object.entries(entryPoints).map(([entry, purpose]) => {
     const file = join(root, exports[entry].types);
-    const entries = exportedNames(file).flatMap((name) => describe(name, declarationOf(name, file)) ?? []);
-    const operations = entry === './client' ? ['### Operations', operationTable()] : [];
-    return [`## \`playwright-pool${entry.slice(1)}\``, purpose, ...entries, ...operations].join('\n\n');
+    const names = exportedNames(file);
+    const again = names.filter((name) => described.has(name)).map((name) => `\`${name}\``);
+    const entries = names
+      .filter((name) => !described.has(name))
+      .flatMap((name) => describe(name, declarationOf(name, file)) ?? []);
+    for (const name of names) described.add(name);
+    const also = again.length > 0 ? [`It also exports these, which are described above: ${again.join(', ')}.`] : [];
+    const ofClient = entry === './client' ? ['### Operations', ...operations(contract).map(describeOperation)] : [];
+    return [`## \`playwright-pool${entry.slice(1)}\``, purpose, ...also, ...entries, ...ofClient].join('\n\n');
   });
   const intro = 'Made from the types by `npm run docs`. Of classes those members are listed that are for you.';
   return ['# API', intro, ...sections].join('\n\n');
@@ -42,7 +50,7 @@ function exportedNames(file) {
     const list = /^export (?:type )?\{([^}]*)\}/.exec(text);
     if (declared) return [declared[1]];
     if (!list) return [];
-    // The last comma of a list over several lines is followed by no name.
+    // No name follows the last comma of a list over several lines.
     return list[1]
       .split(',')
       .map((name) => name.replace(/^.* as |type /, '').trim())
@@ -50,7 +58,7 @@ function exportedNames(file) {
   });
 }
 
-/** The statement that declares what a module knows by a name; none where another package does. */
+/** The statement that declares a name of a module; `undefined` for names of other packages. */
 function declarationOf(name, file) {
   const declaration = new RegExp(`^(export )?(default )?(declare )?(type|class|function|const) ${name}\\b`);
   const declared = statements(file).find(({ text }) => declaration.test(text));
@@ -63,20 +71,21 @@ function declarationOf(name, file) {
   return undefined;
 }
 
-/** What an operation takes and answers is told by the table of operations. */
+/** The declaration of a name. Operations have their own table instead. */
 function describe(name, declaration) {
   if (!declaration) throw new Error(`the declaration of ${name} was not found`);
   if (declaration.file.includes('/contract/')) return undefined;
-  return [`### ${name}`, declaration.comment, `\`\`\`ts\n${members(declaration.text)}\n\`\`\``].filter(Boolean).join('\n\n');
+  return [`### ${name}`, declaration.comment, `\`\`\`ts\n${members(declaration.text)}\n\`\`\``]
+    .filter(Boolean)
+    .join('\n\n');
 }
 
-/** A declaration without what only the package itself can call. */
+/** A declaration without the members that only the package itself can call. */
 function members(text) {
   return text
     .replace(/^export (default )?(declare )?/, '')
     .replace(/^ {4}#private;\n/gm, '')
     .replace(/^ {4}(\/\*\*(?:(?!\*\/)[^])*\*\/\n {4})?constructor\((?:.*\);|[^]*?\n {4}\}.*\);)\n/gm, '')
-    .replace(/^ {4}\/\*\*(?:(?!\*\/)[^])*; the fixture calls it\. \*\/\n.*\n/gm, '')
     .replaceAll('import("@playwright/test").', '')
     .replaceAll(/ & Internal(Worker)?Fixtures/g, '');
 }
@@ -95,10 +104,56 @@ function statements(file) {
   return found;
 }
 
-function operationTable() {
-  const rows = operations(contract).map(([name, { method, path, summary }]) => `| \`${name}\` | \`${method} ${path}\` | ${summary} |`);
-  const note = '`npx playwright-pool call <operation> --describe` says what an operation takes.';
-  return [note, ['| Function | Request | What it does |', '| --- | --- | --- |', ...rows].join('\n')].join('\n\n');
+/** The arguments in order, then the content of the returned promise, list or stream. */
+function describeOperation([name, { method, path, summary, body, query, responses }]) {
+  const parameters = Array.from(path.matchAll(/\{(\w+)\}/g), ([, parameter]) => parameter);
+  const takes = [...parameters, ...(body ? ['body'] : []), ...(query ? ['query'] : []), 'options'];
+  const types = [
+    ...parameters.map((parameter) => `${parameter}: string`),
+    ...(body ? [`body: ${bodyType(body)}`] : []),
+    ...(query ? [`query?: ${schemaType(query, 'input')}`] : []),
+    'options?: CallOptions',
+    `returns: ${[...new Set(Object.values(responses).map(answerType))].join(' | ')}`,
+  ];
+  const code = `\`\`\`ts\n${types.join('\n')}\n\`\`\``;
+  return [`#### \`${name}(${takes.join(', ')})\``, `${summary}. \`${method} ${path}\``, code].join('\n\n');
+}
+
+function bodyType(body) {
+  if (body.kind === 'octets') return 'Upload';
+  return schemaType(body.kind === 'multipart' ? body.schema : body, 'input');
+}
+
+function answerType({ kind, schema, item, event }) {
+  if (kind === 'empty') return 'undefined';
+  if (kind === 'octets') return 'Bytes';
+  if (kind === 'json') return schemaType(schema, 'output');
+  if (kind === 'events') return `AsyncIterable<${schemaType(event, 'output')}>`;
+  return `${kind === 'list' ? 'ItemList' : 'TokenItemList'}<${schemaType(item, 'output')}>`;
+}
+
+function schemaType(schema, io) {
+  return typeText(z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }), '');
+}
+
+/** A type in TypeScript's notation. A field's description becomes a comment behind the field. */
+function typeText(schema, indent) {
+  if (schema === true || schema === undefined) return 'unknown';
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices) return [...new Set(choices.map((choice) => typeText(choice, indent)))].join(' | ');
+  if (schema.allOf) return schema.allOf.map((part) => typeText(part, indent)).join(' & ');
+  if (schema.type === 'array') return `Array<${typeText(schema.items, indent)}>`;
+  if (schema.type === 'integer') return 'number';
+  if (schema.type !== 'object') return schema.type ?? 'unknown';
+  const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => {
+    const mark = schema.required?.includes(name) ? '' : '?';
+    const comment = field.description ? ` // ${field.description}` : '';
+    return `${indent}  ${name}${mark}: ${typeText(field, `${indent}  `)};${comment}`;
+  });
+  if (fields.length > 0) return `{\n${fields.join('\n')}\n${indent}}`;
+  return `Record<string, ${typeText(schema.additionalProperties || undefined, indent)}>`;
 }
 
 function operations(tree, prefix = '') {

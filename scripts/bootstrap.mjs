@@ -1,4 +1,5 @@
-// Brings what a fresh machine lacks: dependencies, a browser, a build. Node's own modules only, since there may be no others yet.
+// Installs missing dependencies and a missing Chromium, and builds. Uses only Node's own modules, because others may be
+// missing.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -7,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const windows = process.platform === 'win32';
-/** What a build writes last. */
+/** The file that a build writes last. */
 const built = join(root, 'dist/fixtures/index.js');
 const debianPackages = ['chromium-headless-shell', 'chromium'];
 
@@ -33,23 +34,31 @@ function checkNode() {
   throw new Error(`Node ${required} is needed, this is ${process.version}: see https://nodejs.org/en/download`);
 }
 
-/** Compares what npm wrote down after its last complete installation with what the lock file asks for. */
+/** Compares npm's record of its last complete installation with the lock file. */
 function dependenciesInstalled() {
   if (!existsSync(join(root, 'node_modules/.package-lock.json'))) return false;
   const installed = json('node_modules/.package-lock.json').packages;
   const { '': _project, ...wanted } = json('package-lock.json').packages;
   const isThere = ([path, { version, integrity, optional }]) =>
     installed[path] ? installed[path].version === version && installed[path].integrity === integrity : optional;
-  return Object.entries(wanted).every(isThere) && Object.keys(installed).every((path) => wanted[path] && existsSync(join(root, path)));
+  return (
+    Object.entries(wanted).every(isThere) &&
+    Object.keys(installed).every((path) => wanted[path] && existsSync(join(root, path)))
+  );
 }
 
 async function installDependencies() {
   say('installing dependencies (npm ci)');
-  const { ok, output } = await run(['npm', 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], { minutes: 10 });
+  const { ok, output } = await run(['npm', 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {
+    minutes: 10,
+  });
   if (!ok) throw new Error(`npm ci failed:\n${excerpt(output)}`);
 }
 
-/** Playwright looks for reporters in node_modules alone, so the examples' configs need the package there to say its name. */
+/**
+ * Links the package into node_modules: Playwright finds reporters only there, and the examples' configs name the
+ * package's reporter.
+ */
 function linkItself() {
   const link = join(root, 'node_modules', json('package.json').name);
   if (existsSync(link)) return;
@@ -57,7 +66,7 @@ function linkItself() {
   symlinkSync(windows ? root : '..', link, 'junction');
 }
 
-/** Whether there is a Chromium, looked for where the embedded service looks. */
+/** Whether the embedded service would find a Chromium. */
 function findBrowser() {
   const chosen = process.env.PLAYWRIGHT_POOL_CHROMIUM?.trim();
   if (chosen && !existsSync(chosen) && programPaths(chosen).length === 0) {
@@ -66,11 +75,23 @@ function findBrowser() {
   return Boolean(chosen) || installedByPlaywright() || installedInSystem();
 }
 
+/** Accepts any complete build, like the service. Warns if it isn't the build of the installed Playwright. */
 function installedByPlaywright() {
   const chosen = process.env.PLAYWRIGHT_BROWSERS_PATH;
   const directory = chosen && chosen !== '0' ? chosen : join(cacheDirectory(), 'ms-playwright');
-  const builds = existsSync(directory) ? readdirSync(directory) : [];
-  return builds.some((name) => /^chromium(_headless_shell)?-\d+$/.test(name) && existsSync(join(directory, name, 'INSTALLATION_COMPLETE')));
+  const builds = (existsSync(directory) ? readdirSync(directory) : []).filter(
+    (name) =>
+      /^chromium(_headless_shell)?-\d+$/.test(name) && existsSync(join(directory, name, 'INSTALLATION_COMPLETE')),
+  );
+  const { revision } = json('node_modules/playwright-core/browsers.json').browsers.find(
+    ({ name }) => name === 'chromium-headless-shell',
+  );
+  if (builds.length > 0 && !builds.some((name) => name.endsWith(`-${revision}`))) {
+    say(
+      `Playwright names Chromium's build ${revision}, and installed is ${builds.join(', ')}: run npx playwright install chromium-headless-shell`,
+    );
+  }
+  return builds.length > 0;
 }
 
 function cacheDirectory() {
@@ -81,11 +102,17 @@ function cacheDirectory() {
 
 function installedInSystem() {
   if (windows) {
-    const roots = [process.env.LOCALAPPDATA, process.env.PROGRAMFILES, process.env['PROGRAMFILES(X86)']].filter(Boolean);
+    const roots = [process.env.LOCALAPPDATA, process.env.PROGRAMFILES, process.env['PROGRAMFILES(X86)']].filter(
+      Boolean,
+    );
     const places = ['Chromium/Application/chrome.exe', 'Google/Chrome/Application/chrome.exe'];
     return roots.some((directory) => places.some((place) => existsSync(join(directory, place))));
   }
-  if (process.platform === 'darwin' && ['Chromium', 'Google Chrome'].some((name) => existsSync(`/Applications/${name}.app`))) return true;
+  if (
+    process.platform === 'darwin' &&
+    ['Chromium', 'Google Chrome'].some((name) => existsSync(`/Applications/${name}.app`))
+  )
+    return true;
   const names = [
     'chromium-headless-shell',
     'chrome-headless-shell',
@@ -132,25 +159,31 @@ function playwright(asRoot, ...args) {
   return run([...asRoot, process.execPath, join(root, 'node_modules/playwright/cli.js'), ...args], { minutes: 5, env });
 }
 
-/** A downloaded browser may still lack libraries of the system. */
+/** A downloaded browser may lack system libraries. */
 function startBrowser() {
-  const script = "import { chromium } from '@playwright/test'; await (await chromium.launch({ args: ['--no-sandbox'] })).close();";
+  const script =
+    "import { chromium } from '@playwright/test'; await (await chromium.launch({ args: ['--no-sandbox'] })).close();";
   return run([process.execPath, '--input-type=module', '--eval', script], { minutes: 1 });
 }
 
-/** What makes a command run as root without asking for a password; undefined where that is not possible. */
+/** The prefix that runs a command as root without a password; `undefined` if that isn't possible. */
 async function rootCommand() {
   if (windows) return undefined;
   if (process.getuid() === 0) return [];
-  return programPaths('sudo').length > 0 && (await run(['sudo', '-n', 'true'], { minutes: 1 })).ok ? ['sudo', '-n'] : undefined;
+  return programPaths('sudo').length > 0 && (await run(['sudo', '-n', 'true'], { minutes: 1 })).ok
+    ? ['sudo', '-n']
+    : undefined;
 }
 
 function upToDate() {
   const inputs = readdirSync(root).filter((name) => name === 'package.json' || /^tsconfig.*\.json$/.test(name));
-  inputs.push('scripts/bundle.mjs', 'package-lock.json');
+  inputs.push('scripts/browser-scripts.mjs', 'scripts/bundle.mjs', 'package-lock.json');
   for (const directory of ['src', 'fixtures']) {
-    // With its directories, whose times tell of files that were deleted or renamed.
-    inputs.push(directory, ...readdirSync(join(root, directory), { recursive: true }).map((name) => join(directory, name)));
+    // Includes directories: their times change when files are deleted or renamed.
+    inputs.push(
+      directory,
+      ...readdirSync(join(root, directory), { recursive: true }).map((name) => join(directory, name)),
+    );
   }
   const builtAt = statSync(built, { throwIfNoEntry: false })?.mtimeMs;
   return builtAt !== undefined && inputs.every((name) => statSync(join(root, name)).mtimeMs <= builtAt);
@@ -161,16 +194,22 @@ async function build() {
   const started = new Date();
   const { ok, output } = await run(['npm', 'run', 'build', '--silent'], { minutes: 5 });
   if (!ok) throw new Error(`the build failed:\n${excerpt(output)}`);
-  // What changed meanwhile is not in it.
+  // Changes during the build are not in it.
   utimesSync(built, started, started);
 }
 
-/** Runs a command to its end or its deadline and collects what it prints. Never throws. */
+/** Runs a command to its end or its deadline and collects its output. Never throws. */
 function run([command, ...args], { minutes, env = process.env }) {
   return new Promise((resolve) => {
     const shell = windows && command === 'npm';
-    // A group of its own, so that the deadline and Ctrl+C end what the command started too.
-    const child = spawn(command, args, { cwd: root, env, shell, detached: !windows, stdio: ['ignore', 'pipe', 'pipe'] });
+    // An own process group, so that the deadline and Ctrl+C also end the command's children.
+    const child = spawn(command, args, {
+      cwd: root,
+      env,
+      shell,
+      detached: !windows,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let output = '';
     child.stdout.on('data', (data) => (output += data));
     child.stderr.on('data', (data) => (output += data));
@@ -208,7 +247,7 @@ function excerpt(output) {
   return lines.length <= 20 ? output : [...lines.slice(0, 20), `… and ${lines.length - 20} more lines`].join('\n');
 }
 
-/** The line of a failed command's output that says why. */
+/** The line with the reason in a failed command's output. */
 function reason(output) {
   const lines = output.split('\n').filter((line) => line.trim() !== '');
   return (lines.find((line) => /^(E:|\w*Error:)/.test(line)) ?? lines.at(-1) ?? 'no reason given').trim();

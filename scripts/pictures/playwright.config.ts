@@ -9,10 +9,25 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
   outputDir: `${directory}/results`,
   workers: 1,
   reporter: [['playwright-pool/reporter'], ['html', { open: 'never', outputFolder: `${directory}/report` }], ['list']],
-  webServer: { command: 'node ../../examples/todo/server.mjs', wait: { stdout: /to-do application on (?<todo_url>\S+)/ } },
-  use: { ...todo.use, trace: 'off', viewport: { width: 960, height: 540 }, replay: 'retain-on-failure', replayLinks: 'full' },
+  webServer: {
+    command: 'node ../../examples/todo/server.mjs',
+    wait: { stdout: /to-do application on (?<todo_url>\S+)/ },
+  },
+  use: {
+    ...todo.use,
+    trace: 'off',
+    viewport: { width: 960, height: 540 },
+    replay: 'retain-on-failure',
+    replayLinks: 'full',
+  },
   projects: [
     { name: 'log in', testDir: '../../examples/todo/tests', testMatch: 'login.setup.ts', use: { replay: 'off' } },
-    { name: 'todo', testDir: '.', testMatch: 'shopping.spec.ts', dependencies: ['log in'], use: { storageState: savedLogin } },
+    {
+      name: 'todo',
+      testDir: '.',
+      testMatch: 'shopping.spec.ts',
+      dependencies: ['log in'],
+      use: { storageState: savedLogin },
+    },
   ],
 });
