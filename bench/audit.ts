@@ -16,12 +16,12 @@ const idsPerMs = 1024;
 
 type Query = Parameters<Client['auditLogs']['list']>[0];
 
-/** What searching many audit records takes, and what recording them costs the requests. */
+/** Measures searches in many audit records, and the cost of recording them for requests. */
 export async function run(runs: number): Promise<Comparison[]> {
   return [...(await withRecords(records, (client, now) => searching(client, now, runs))), await recording(runs)];
 }
 
-/** How searching grows with the records. */
+/** Measures how the cost of a search grows with the records. */
 export async function curves(): Promise<Curve[]> {
   const measure = 'first page of a search that all audit records match, by their number';
   const sizes = [10_000, 100_000, 1_000_000];
@@ -30,7 +30,8 @@ export async function curves(): Promise<Curve[]> {
 
 async function timeSearches(client: Client, now: number): Promise<number> {
   const times: number[] = [];
-  for (let run = 0; run < 5; run++) times.push(await timeFirstPage(client, { ...spanOf(now), search: 'browsers 127.0.0.1' }));
+  for (let run = 0; run < 5; run++)
+    times.push(await timeFirstPage(client, { ...spanOf(now), search: 'browsers 127.0.0.1' }));
   return median(times);
 }
 
@@ -38,7 +39,7 @@ async function withRecords<T>(count: number, use: (client: Client, now: number) 
   const now = Date.now();
   const directory = await mkdtemp(path.join(tmpdir(), 'playwright-pool-bench-'));
   try {
-    // Makes the database.
+    // The first start creates the database.
     await (await ServiceProcess.start(['--data-dir', directory]))[Symbol.asyncDispose]();
     fill(path.join(directory, 'service.db'), now - 20 * dayMs, count);
     await using service = await ServiceProcess.start(['--data-dir', directory]);
@@ -48,7 +49,7 @@ async function withRecords<T>(count: number, use: (client: Client, now: number) 
   }
 }
 
-/** The time of all records. */
+/** The time range of all records. */
 function spanOf(now: number): { start: string; end: string } {
   return { start: new Date(now - 20 * dayMs).toISOString(), end: new Date(now).toISOString() };
 }
@@ -76,7 +77,7 @@ async function searching(client: Client, now: number, runs: number): Promise<Com
 async function timeFirstPage(client: Client, query: Query): Promise<number> {
   const started = performance.now();
   for await (const { items } of client.auditLogs.list(query).pages()) {
-    if (items.length === 0) throw new Error('nothing was found');
+    if (items.length === 0) throw new Error('the search found no record');
     break;
   }
   return performance.now() - started;
@@ -110,7 +111,7 @@ async function latency({ client }: ServiceProcess): Promise<number> {
   return (performance.now() - started) / requests;
 }
 
-/** Writes records as the service does, over the 20 days from `start` on. */
+/** Writes records like the service does, over 20 days from `start` on. */
 function fill(file: string, start: number, count: number): void {
   const database = new Libsql(file);
   const step = Math.floor((20 * dayMs) / count) * idsPerMs;

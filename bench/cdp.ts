@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { interleaved, type Comparison } from './comparison.ts';
+import { DebuggingPort } from './debugging-port.ts';
 import { ServerProcess } from './server-process.ts';
 import { ServiceProcess } from './service.ts';
 
@@ -10,12 +11,13 @@ const evaluates = 2000;
 const largeResult = 20_000_000;
 const ofSmall = `${evaluates} small evaluates through the service, against Chromium's port`;
 
-/** CDP through the service, against the debugging port of the same Chromium. */
+/** Compares CDP through the service with the debugging port of another Chromium of the same build. */
 export async function run(runs: number): Promise<Comparison[]> {
   await using service = await ServiceProcess.start();
   const { cdp_ws_url } = await service.client.browsers.create({});
   using proxied = await CdpPage.open(cdp_ws_url);
-  using direct = await CdpPage.open((await service.debuggingPorts())[0]!);
+  await using port = await DebuggingPort.open();
+  using direct = await CdpPage.open(port.url);
   const small = await interleaved(runs, {
     ours: () => timeSmall(proxied),
     other: () => timeSmall(direct),
@@ -30,14 +32,12 @@ export async function run(runs: number): Promise<Comparison[]> {
   ];
 }
 
-/** Through a process that copies bytes. */
+/** Connects through a process that copies bytes. */
 export async function limits(): Promise<Comparison[]> {
-  await using service = await ServiceProcess.start();
-  await service.client.browsers.create({});
-  const endpoint = (await service.debuggingPorts())[0]!;
-  await using relay = await ServerProcess.start('relay.js', endpoint);
+  await using port = await DebuggingPort.open();
+  await using relay = await ServerProcess.start('relay.js', port.url);
   using relayed = await CdpPage.open(relay.url);
-  using direct = await CdpPage.open(endpoint);
+  using direct = await CdpPage.open(port.url);
   const small = await interleaved(runs, {
     ours: () => timeSmall(relayed),
     other: () => timeSmall(direct),
@@ -54,11 +54,11 @@ async function timeSmall(page: CdpPage): Promise<number> {
 async function timeLarge(page: CdpPage): Promise<number> {
   const started = performance.now();
   const length = await page.evaluate(`'x'.repeat(${largeResult})`);
-  if (length < largeResult) throw new Error('the result came cut off');
+  if (length < largeResult) throw new Error('the result is incomplete');
   return performance.now() - started;
 }
 
-/** A page of its own on a CDP connection. */
+/** A new page on its own CDP connection. */
 class CdpPage implements Disposable {
   readonly #socket: WebSocket;
   readonly #answers = new Map<number, (message: string) => void>();
@@ -85,7 +85,7 @@ class CdpPage implements Disposable {
     return page;
   }
 
-  /** Returns how long the answer was. */
+  /** Returns the length of the answer. */
   async evaluate(expression: string): Promise<number> {
     const answer = await this.#send('Runtime.evaluate', { expression, returnByValue: true });
     return answer.length;

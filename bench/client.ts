@@ -11,8 +11,8 @@ const calls = 3000;
 const atOnce = 16;
 
 /**
- * Small calls, several at once, by our client, by its HTTP library alone, and by the public client of the interface. The server does next to
- * nothing: all of them would wait for the service.
+ * Compares small parallel calls of our client, of its HTTP library alone, and of the public client of the interface.
+ * The server does almost nothing, because otherwise all of them would wait for the service.
  */
 export async function run(runs: number): Promise<Comparison[]> {
   await using server = await ServerProcess.start('json-server.js');
@@ -31,10 +31,18 @@ export async function run(runs: number): Promise<Comparison[]> {
           await body.json();
         }),
     });
-    const publicClient = await interleaved(runs, { ours, other: () => perSecond(() => kernel.profiles.retrieve('bench')) });
+    const publicClient = await interleaved(runs, {
+      ours,
+      other: () => perSecond(() => kernel.profiles.retrieve('bench')),
+    });
     return [
       { measure: `calls a second, ${atOnce} at once, against undici alone`, unit: '/s', higherIsBetter: true, ...bare },
-      { measure: `calls a second, ${atOnce} at once, against the public client`, unit: '/s', higherIsBetter: true, ...publicClient },
+      {
+        measure: `calls a second, ${atOnce} at once, against the public client`,
+        unit: '/s',
+        higherIsBetter: true,
+        ...publicClient,
+      },
     ];
   } finally {
     await pool.close();

@@ -1,24 +1,26 @@
-/** The figures of a measure, one a run. */
+/** The figures of a measure, one per run. */
 export type Comparison = {
-  /** What is measured: the key of its bar. */
+  /** The name of the measure, which is the key of its bar. */
   measure: string;
   unit: string;
   ours: number[];
-  /** Those of the other side, of interleaved runs: the bar is a ratio. Without them it is a bar for our own figure. */
+  /**
+   * The figures of the other side, from interleaved runs. The bar is then a ratio, otherwise it limits our own figure.
+   */
   other?: number[];
   higherIsBetter?: boolean;
 };
 
-/** What takes one figure of each side. */
+/** Measures one figure of each side. */
 export type Sides = { ours: () => Promise<number>; other: () => Promise<number> };
 
-/** As `interleavedCold`, and before it one pair of runs that only warms up where there are more. */
+/** Like `interleavedCold`. If there are several runs, another pair before them warms up. */
 export async function interleaved(runs: number, sides: Sides): Promise<{ ours: number[]; other: number[] }> {
   if (runs > 1) await interleavedCold(1, sides);
   return await interleavedCold(runs, sides);
 }
 
-/** Runs both sides in turn, so that what else the machine does meets both. */
+/** Runs both sides in turn, so that other load on the machine affects both. */
 export async function interleavedCold(runs: number, sides: Sides): Promise<{ ours: number[]; other: number[] }> {
   const ours: number[] = [];
   const other: number[] = [];
@@ -38,7 +40,7 @@ export function median(values: number[]): number {
   return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** From the smallest to the largest. */
+/** Sorted, smallest first. */
 export function spread(values: number[]): string {
   return `${Math.min(...values).toFixed(1)}..${Math.max(...values).toFixed(1)}`;
 }

@@ -1,7 +1,12 @@
 import { median } from './comparison.ts';
 
-/** How a cost grows with a size. */
-export type Curve = { measure: string; unit: string; points: { size: number; cost: number }[] };
+/** How a cost grows with a size. Of a linear cost, the interesting figure is the slope. */
+export type Curve = {
+  measure: string;
+  unit: string;
+  points: { size: number; cost: number }[];
+  isLinear?: boolean;
+};
 
 /** The median of `runs` costs at each size. */
 export async function measureCurve(
@@ -17,13 +22,24 @@ export async function measureCurve(
   return { measure, unit, points };
 }
 
-/** The power of the size that the cost grows with: 0 where it does not grow, 1 where twice the size costs twice as much. By least squares. */
+/**
+ * The power of the size with which the cost grows, by least squares: 0 if it doesn't grow, 1 if twice the size costs
+ * twice as much.
+ */
 export function exponent({ points }: Curve): number {
-  const logs = points.map(({ size, cost }) => ({ x: Math.log(size), y: Math.log(cost) }));
-  const x = mean(logs.map((point) => point.x));
-  const y = mean(logs.map((point) => point.y));
-  const covariance = mean(logs.map((point) => (point.x - x) * (point.y - y)));
-  return covariance / mean(logs.map((point) => (point.x - x) ** 2));
+  return slopeOf(points.map(({ size, cost }) => ({ x: Math.log(size), y: Math.log(cost) })));
+}
+
+/** The growth of the cost when the size grows by 1, by least squares. */
+export function slope({ points }: Curve): number {
+  return slopeOf(points.map(({ size, cost }) => ({ x: size, y: cost })));
+}
+
+function slopeOf(points: { x: number; y: number }[]): number {
+  const x = mean(points.map((point) => point.x));
+  const y = mean(points.map((point) => point.y));
+  const covariance = mean(points.map((point) => (point.x - x) * (point.y - y)));
+  return covariance / mean(points.map((point) => (point.x - x) ** 2));
 }
 
 function mean(values: number[]): number {

@@ -2,7 +2,7 @@ import { createClient } from 'playwright-pool/client';
 import { extract } from '../build/src/archive/index.js';
 import { memoryOf } from './memory.ts';
 
-// `node download-profile.js <base URL> <profile> <directory>` prints how long it took and the most memory it held, as JSON.
+// `node download-profile.js <base URL> <profile> <directory>` prints the duration and the peak memory as JSON.
 
 const [baseURL, name, directory] = process.argv.slice(2) as [string, string, string];
 await using client = createClient({ baseURL, apiKey: process.env['PLAYWRIGHT_POOL_API_KEY']! });

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 
-// `node file-server.js <file>` keeps the last file that was sent to it, and prints where it listens.
+// `node file-server.js <file>` keeps the last uploaded file, and prints its URL.
 
 const file = process.argv[2]!;
 const server = createServer((request, response) => void serve(request, response)).listen(0, '127.0.0.1', () => {

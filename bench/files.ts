@@ -14,7 +14,7 @@ const gigabyte = 1000;
 export const runs = 3;
 export const needs = ['curl'];
 
-/** Large files into and out of a session by curl, against a server of a few lines. */
+/** Compares uploads and downloads of large files with curl, between a session and a minimal server. */
 export async function run(runs: number): Promise<Comparison[]> {
   const directory = await mkdtemp(path.join(tmpdir(), 'playwright-pool-bench-'));
   const bareFile = path.join(directory, 'bare');
@@ -29,7 +29,7 @@ export async function run(runs: number): Promise<Comparison[]> {
     const read = () => curl('--output', target, `${fs}/read_file?path=/home/user/file`);
 
     await makeFile(source, gigabyte);
-    // Each writes a new file: the service keeps one that is there until it has the whole of the other.
+    // Each run writes a new file: the service would keep an old one until it has all of the new one.
     const writing = await interleavedCold(runs, {
       async ours() {
         await service.client.browsers.fs.deleteFile(id, { path: '/home/user/file' }).catch(() => {});
@@ -69,7 +69,7 @@ async function makeFile(file: string, megabytes: number): Promise<void> {
   for (let written = 0; written < megabytes; written++) await handle.write(block);
 }
 
-/** In MB a second. */
+/** In MB per second. */
 async function throughput(megabytes: number, act: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   await act();

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-// `node json-server.js` answers every request with the same small JSON, as fast as Node can, and prints where it listens.
+// `node json-server.js` answers every request with the same small JSON, as fast as Node can, and prints its URL.
 
 const answer = JSON.stringify({ id: 'kpn5v8ek0gfzbd1p2hqv2x3y', name: 'bench', created_at: new Date(0).toISOString() });
 const server = createServer((_request, response) => {

@@ -3,9 +3,9 @@ import { availableParallelism } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { median, spread, type Comparison } from './comparison.ts';
-import { exponent, type Curve } from './curve.ts';
+import { exponent, slope, type Curve } from './curve.ts';
 
-/** Each by the name under which it is run. Loaded on demand: one should not warm up for another. */
+/** The benches by name. Loaded on demand, so that no bench warms up code for another. */
 const benches: Record<string, () => Promise<Bench>> = {
   start: () => import('./start.ts'),
   pool: () => import('./pool.ts'),
@@ -17,26 +17,36 @@ const benches: Record<string, () => Promise<Bench>> = {
   profile: () => import('./profile.ts'),
   files: () => import('./files.ts'),
   typing: () => import('./typing.ts'),
+  far: () => import('./far.ts'),
 };
 
 const usage = `Usage: npm run bench [-- [name...] [--short | --curves | --limits]]
 
 Compares figures of this package with those of the other side, interleaved on this machine, and exits with 1 when one misses its bar
 in bench/bars.json, or could not be taken. With --short each runs once, to see that it works, and no bar counts. With --curves they print instead how costs
-grow with sizes, and the power of the size that they grow with. With --limits they print what some measures take at least: in place of ours, what no
+grow with sizes, and the power of the size that they grow with; of times that grow with the round trip, how many round trips they have. With --limits they print what some measures take at least: in place of ours, what no
 such service can do without.
 
 Names: ${Object.keys(benches).join(', ')}`;
 
-type Row = { measure: string; ours: string; other: string; ratio: string; bar: string; runs: number; spread: string; result: string };
+type Row = {
+  measure: string;
+  ours: string;
+  other: string;
+  ratio: string;
+  bar: string;
+  runs: number;
+  spread: string;
+  result: string;
+};
 
 type Bench = {
   run: (runs: number) => Promise<Comparison[]>;
   runs: number;
   curves?: () => Promise<Curve[]>;
-  /** The least that measures of `run` can be, in place of ours. */
+  /** Measures the lower limit of the figures of `run`, instead of our own. */
   limits?: () => Promise<Comparison[]>;
-  /** Programs that it runs. */
+  /** The programs that the bench needs. */
   needs?: string[];
 };
 
@@ -70,7 +80,7 @@ async function printComparisons(names: string[], isShort: boolean): Promise<void
     const { run, runs, needs = [] } = await benches[name]!();
     const missing = needs.filter((program) => !isInstalled(program));
     if (missing.length > 0) {
-      console.log(`${name}: left out, as this machine lacks ${missing.join(' and ')}`);
+      console.log(`${name}: skipped, because this machine lacks ${missing.join(' and ')}`);
       if (!isShort) process.exitCode = 1;
       continue;
     }
@@ -89,7 +99,8 @@ async function printCurves(names: string[]): Promise<void> {
     await attempt(name, async () => {
       for (const curve of await curves()) {
         const points = curve.points.map(({ size, cost }) => `${size}: ${cost.toFixed(1)} ${curve.unit}`);
-        console.log(`${curve.measure}\n  ${points.join(', ')}; exponent ${exponent(curve).toFixed(2)}`);
+        const growth = curve.isLinear ? `slope ${slope(curve).toFixed(2)}` : `exponent ${exponent(curve).toFixed(2)}`;
+        console.log(`${curve.measure}\n  ${points.join(', ')}; ${growth}`);
       }
     });
   }
@@ -111,13 +122,13 @@ async function printLimits(names: string[]): Promise<void> {
   console.table(rows);
 }
 
-/** One that breaks off takes nothing from the others. */
+/** A failed bench doesn't stop the others. */
 async function attempt(name: string, measure: () => Promise<void>): Promise<void> {
   const started = performance.now();
   try {
     await measure();
   } catch (error) {
-    console.error(`${name}: broke off`, error);
+    console.error(`${name}: failed`, error);
     process.exitCode = 1;
   }
   console.log(`${name}: ${Math.round((performance.now() - started) / 1000)} s`);
@@ -148,8 +159,12 @@ function toRow({ measure, unit, ours, other, higherIsBetter }: Comparison, bars:
 }
 
 function versions(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
-  const playwright = JSON.parse(readFileSync(new URL('../node_modules/@playwright/test/package.json', import.meta.url), 'utf8')) as {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  const playwright = JSON.parse(
+    readFileSync(new URL('../node_modules/@playwright/test/package.json', import.meta.url), 'utf8'),
+  ) as {
     version: string;
   };
   return `playwright-pool ${version}, Playwright ${playwright.version}, Node ${process.version}, ${process.platform} ${process.arch}, ${availableParallelism()} cores`;

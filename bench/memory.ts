@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * What a process holds now, or held at most, in MB. Linux only. Not `resourceUsage()`, whose most is at least what the process held that
- * started this one.
+ * The memory of a process in MB, now or at its peak. Linux only. `resourceUsage()` would include the peak of the parent
+ * process.
  */
 export async function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');

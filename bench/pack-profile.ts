@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { pack } from '../build/src/archive/index.js';
 import { memoryOf } from './memory.ts';
 
-// `node pack-profile.js <directory> <file>` prints the most memory in MB that packing a user-data directory held.
+// `node pack-profile.js <directory> <file>` prints the peak memory in MB of packing a user-data directory.
 
 const [directory, file] = process.argv.slice(2) as [string, string];
 await pipeline(pack(directory), createWriteStream(file));

@@ -13,7 +13,7 @@ const size = 4;
 const fillings = 5;
 const ofFilling = `a pool of ${size} filled, against ${size} launches in turn`;
 
-/** What it takes to have a browser: from a full pool, from one that is being filled, and from the hand of the holder before. */
+/** Measures how long a lease takes: from a full pool, from a filling pool, and from the previous holder. */
 export async function run(runs: number): Promise<Comparison[]> {
   await using service = await ServiceProcess.start();
   await using pages = await PageServer.start();
@@ -54,27 +54,35 @@ export async function run(runs: number): Promise<Comparison[]> {
   ];
 }
 
-/** All launched at once, by Playwright itself. */
+/** Playwright launches all browsers at once. */
 export async function limits(): Promise<Comparison[]> {
-  const launches = await interleaved(fillings, { ours: () => timeLaunches(launchAtOnce), other: () => timeLaunches(launchInTurn) });
+  const launches = await interleaved(fillings, {
+    ours: () => timeLaunches(launchAtOnce),
+    other: () => timeLaunches(launchInTurn),
+  });
   return [{ measure: ofFilling, unit: 'ms', ...launches }];
 }
 
-/** How filling grows with the pool, and handing its one browser on with those who wait for it. */
+/** Measures how filling grows with the pool's size, and how handing over the only browser grows with the waiters. */
 export async function curves(): Promise<Curve[]> {
   await using service = await ServiceProcess.start();
   const { client } = service;
   const filling = { measure: 'filling a pool, by its size', unit: 'ms', sizes: [1, 2, 4, 8], runs: 3 };
-  const waiting = { measure: 'serving all that wait, by their number', unit: 'ms', sizes: [1, 2, 4, 8, 16, 32, 64], runs: 3 };
+  const waiting = {
+    measure: 'serving all that wait, by their number',
+    unit: 'ms',
+    sizes: [1, 2, 4, 8, 16, 32, 64],
+    runs: 3,
+  };
   return [
     await measureCurve(filling, (size) => fill(client, size)),
     await fill(client, 1).then(() => measureCurve(waiting, (waiters) => serveAll(client, waiters))),
   ];
 }
 
-/** What the service itself says that answering took it, in whole milliseconds. */
+/** The duration of an answer in whole milliseconds, from the service's audit records. */
 async function timesInside(client: Client, search: string, start: string): Promise<number[]> {
-  // Its records are stored every 100 ms.
+  // The service stores records every 100 ms.
   await setTimeout(500);
   const times: number[] = [];
   const query = { start, end: new Date().toISOString(), method: 'POST', search };
@@ -87,7 +95,7 @@ async function openPage(browser: Browser, url: string): Promise<void> {
   await page.goto(url);
 }
 
-/** How long the pool takes to be full, in milliseconds, from nothing. */
+/** How long an empty pool takes to be full, in milliseconds. */
 async function fill(client: Client, size: number): Promise<number> {
   for await (const { id } of client.browserPools.list()) await client.browserPools.delete(id, { force: true });
   await quiet();
@@ -96,7 +104,9 @@ async function fill(client: Client, size: number): Promise<number> {
   const acquire = () => client.browserPools.acquire('bench', { acquire_timeout_seconds: 30 });
   const sessions = await Promise.all(Array.from({ length: size }, acquire));
   const took = performance.now() - started;
-  await Promise.all(sessions.map((session) => client.browserPools.release('bench', { session_id: session!.session_id, reuse: true })));
+  await Promise.all(
+    sessions.map((session) => client.browserPools.release('bench', { session_id: session!.session_id, reuse: true })),
+  );
   return took;
 }
 
@@ -124,26 +134,29 @@ async function timeLaunches(launch: () => Promise<Browser[]>): Promise<number> {
   return took;
 }
 
-/** Until the browsers of the run before are gone. */
+/** Waits until the browsers of the previous run are gone. */
 async function quiet(): Promise<void> {
   await setTimeout(300);
 }
 
-/** From the release of the last free browser to the waiter's answer. Throws where a later waiter is served before an earlier one. */
+/**
+ * The time from the release of the only browser to the waiter's answer. Throws if the service serves a later waiter
+ * first.
+ */
 async function handOffs(client: Client, runs: number): Promise<number[]> {
   const acquire = async () => (await client.browserPools.acquire('bench', { acquire_timeout_seconds: 30 }))!.session_id;
   const held = await Promise.all(Array.from({ length: size }, acquire));
   const took: number[] = [];
   let first = acquire();
   for (let run = 0; run < runs; run++) {
-    // The one request is on its way before the other.
+    // The first request must arrive before the second one.
     await setTimeout(20);
     const second = acquire();
     await setTimeout(20);
     const started = performance.now();
     await client.browserPools.release('bench', { session_id: held.shift()!, reuse: true });
     const served = await Promise.race([first.then(() => 'first'), second.then(() => 'second')]);
-    if (served !== 'first') throw new Error('a waiter was served before one that had come earlier');
+    if (served !== 'first') throw new Error('the service served a later waiter before an earlier one');
     took.push(performance.now() - started);
     held.push(await first);
     first = second;
@@ -153,13 +166,13 @@ async function handOffs(client: Client, runs: number): Promise<number[]> {
   return took;
 }
 
-/** Each gives the only browser back as soon as it has it. In milliseconds, from the first release. */
+/** Each waiter returns the only browser at once. In milliseconds, from the first release. */
 async function serveAll(client: Client, waiters: number): Promise<number> {
   const acquire = async () => (await client.browserPools.acquire('bench', { acquire_timeout_seconds: 60 }))!.session_id;
   const release = (id: string) => client.browserPools.release('bench', { session_id: id, reuse: true });
   const held = await acquire();
   const served = Array.from({ length: waiters }, async () => release(await acquire()));
-  // All of them are waiting by then.
+  // By now all of them wait.
   await setTimeout(200);
   const started = performance.now();
   await release(held);

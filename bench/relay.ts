@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo } from 'node:net';
 
-// `node relay.js ws://host:port/path` carries bytes there and back, looks at nothing, and prints the URL that leads through it.
+// `node relay.js ws://host:port/path` copies bytes in both directions without reading them, and prints its own URL.
 
 const endpoint = new URL(process.argv[2]!);
 const server = createServer({ noDelay: true }, (client) => {
@@ -8,5 +8,7 @@ const server = createServer({ noDelay: true }, (client) => {
   client.pipe(upstream).pipe(client);
   client.on('error', () => upstream.destroy());
   upstream.on('error', () => client.destroy());
-}).listen(0, '127.0.0.1', () => console.log(`ws://127.0.0.1:${(server.address() as AddressInfo).port}${endpoint.pathname}`));
+}).listen(0, '127.0.0.1', () =>
+  console.log(`ws://127.0.0.1:${(server.address() as AddressInfo).port}${endpoint.pathname}`),
+);
 process.stdin.resume().once('end', () => process.exit());

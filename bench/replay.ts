@@ -9,7 +9,7 @@ export const runs = 2;
 
 const config = 'bench/todo-replay.config.ts';
 
-/** What recording every test of a suite costs it. */
+/** Measures how much longer a suite takes if each test is recorded. */
 export async function run(runs: number): Promise<Comparison[]> {
   const figures = await interleavedCold(runs, {
     ours: () => timeSuite({ config, environment: { BENCH_REPLAY: 'on' } }),
@@ -18,13 +18,16 @@ export async function run(runs: number): Promise<Comparison[]> {
   return [{ measure: 'examples/todo with replay at 10 frames per second, against replay off', unit: 'ms', ...figures }];
 }
 
-/** How the work of recording grows with the browsers that are recorded at once. */
+/** Measures how the work of recording grows with the number of recorded browsers. */
 export async function curves(): Promise<Curve[]> {
   const measure = 'processor time of a second of recordings, by their number';
   return [await measureCurve({ measure, unit: 'ms', sizes: [1, 2, 4, 8], runs: 1 }, workOfRecordings)];
 }
 
-/** Of service, encoder and browsers, above what the same pages take unrecorded, in milliseconds a second. */
+/**
+ * The processor time of service, encoder and browsers per second, in milliseconds, minus the time for the same pages
+ * without recording.
+ */
 async function workOfRecordings(count: number): Promise<number> {
   await using service = await ServiceProcess.start();
   const { client } = service;
@@ -47,5 +50,5 @@ async function workOfRecordings(count: number): Promise<number> {
 
 const seconds = 5;
 
-/** It changes as often as it is recorded. */
+/** A page that changes at the frame rate of the recording. */
 const movingPage = `<p>0</p><script>setInterval(() => document.querySelector('p').textContent++, 100)</script>`;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** A server of a few lines in a process of its own, for the other side. */
+/** A minimal server in its own process, for the other side. */
 export class ServerProcess implements AsyncDisposable {
   readonly url: string;
   readonly #stop: () => Promise<void>;
@@ -13,11 +13,16 @@ export class ServerProcess implements AsyncDisposable {
     this.#stop = stop;
   }
 
-  /** `name` is that of a file beside this one; the server prints its URL first, and ends with its stdin, so that none is left by a killed bench. */
+  /**
+   * `name` is a file beside this one. The server prints its URL first. It ends with its stdin, so a killed bench leaves
+   * no server.
+   */
   static async start(name: string, ...args: string[]): Promise<ServerProcess> {
     const file = fileURLToPath(new URL(name, import.meta.url));
     const child = spawn(process.execPath, [file, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
-    const [url] = (await once(createInterface(child.stdout), 'line', { signal: AbortSignal.timeout(30_000) })) as [string];
+    const [url] = (await once(createInterface(child.stdout), 'line', { signal: AbortSignal.timeout(30_000) })) as [
+      string,
+    ];
     return new ServerProcess(url, async () => {
       child.kill();
       await once(child, 'close');

@@ -10,10 +10,10 @@ import { memoryOf } from './memory.ts';
 
 const main = fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url));
 
-/** The key of the services that are measured. */
+/** The API key of the measured services. */
 export const apiKey = 'key-of-a-bench';
 
-/** A service in a process and a data directory of its own, which are gone at the end. */
+/** A service in its own process with its own data directory. Disposing it removes both. */
 export class ServiceProcess implements AsyncDisposable {
   readonly directory: string;
   readonly url: string;
@@ -33,23 +33,13 @@ export class ServiceProcess implements AsyncDisposable {
       env: { ...process.env, PLAYWRIGHT_POOL_API_KEY: apiKey },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    const [line] = (await once(createInterface(child.stdout), 'line', { signal: AbortSignal.timeout(30_000) })) as [string];
+    const [line] = (await once(createInterface(child.stdout), 'line', { signal: AbortSignal.timeout(30_000) })) as [
+      string,
+    ];
     return new ServiceProcess(child, directory, line.replace('listening on ', ''));
   }
 
-  /** Where its browsers themselves listen for CDP: Chromium writes it into its user-data directory. */
-  async debuggingPorts(): Promise<string[]> {
-    const sessions = path.join(this.directory, 'sessions');
-    const files = (await readdir(sessions, { recursive: true })).filter((name) => path.basename(name) === 'DevToolsActivePort');
-    return await Promise.all(
-      files.map(async (file) => {
-        const [port, endpoint] = (await readFile(path.join(sessions, file), 'utf8')).split('\n');
-        return `ws://127.0.0.1:${port}${endpoint}`;
-      }),
-    );
-  }
-
-  /** The most memory in MB that the process held while `act` ran, above what it held before. Linux only. */
+  /** How far the memory of the process rises while `act` runs, in MB. Linux only. */
   async growthDuring(act: () => Promise<void>): Promise<number> {
     // Resets the high-water mark.
     await writeFile(`/proc/${this.#child.pid}/clear_refs`, '5');
@@ -58,21 +48,23 @@ export class ServiceProcess implements AsyncDisposable {
     return (await this.memory('VmHWM')) - before;
   }
 
-  /** What the process holds now, or held at most, in MB. Linux only. */
+  /** The memory of the process in MB, now or at its peak. Linux only. */
   async memory(field: 'VmRSS' | 'VmHWM'): Promise<number> {
     return await memoryOf(this.#child.pid!, field);
   }
 
-  /** That the process and all below it have had so far, in milliseconds. Linux only. */
+  /** The processor time of the process and its descendants so far, in milliseconds. Linux only. */
   async processorTime(): Promise<number> {
     const processes = new Map<number, { parent: number; ticks: number }>();
     for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
       const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-      // The fields after the name, which may hold anything.
+      // The fields after the name. The name may contain any character.
       const fields = status?.slice(status.lastIndexOf(')') + 2).split(' ');
-      if (fields) processes.set(Number(pid), { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) });
+      if (fields)
+        processes.set(Number(pid), { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) });
     }
-    const isBelow = (pid: number): boolean => pid === this.#child.pid || (processes.has(pid) && isBelow(processes.get(pid)!.parent));
+    const isBelow = (pid: number): boolean =>
+      pid === this.#child.pid || (processes.has(pid) && isBelow(processes.get(pid)!.parent));
     return [...processes].reduce((sum, [pid, { ticks }]) => (isBelow(pid) ? sum + ticks * 10 : sum), 0);
   }
 

@@ -6,7 +6,7 @@ import { root } from './suite.ts';
 
 export const runs = 9;
 
-/** What starting costs: the service, and the import of the fixtures. */
+/** Measures the start of the service and the import of the fixtures. */
 export async function run(runs: number): Promise<Comparison[]> {
   const starts: number[] = [];
   const memory: number[] = [];
@@ -15,7 +15,7 @@ export async function run(runs: number): Promise<Comparison[]> {
     const started = performance.now();
     await using service = await ServiceProcess.start();
     starts.push(performance.now() - started);
-    // What it loads after it listens is there by then.
+    // By now the service has loaded everything that it loads after it listens.
     await setTimeout(500);
     memory.push(await service.memory('VmRSS'));
     const stock = importTime(`import('@playwright/test')`);
@@ -28,9 +28,12 @@ export async function run(runs: number): Promise<Comparison[]> {
   ];
 }
 
-/** Of a module, in milliseconds, in a new process. */
+/** The import time of a module in a new process, in milliseconds. */
 function importTime(expression: string): number {
   const code = `const started = performance.now(); await ${expression}; process.stdout.write(String(performance.now() - started))`;
-  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: root, encoding: 'utf8' });
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], {
+    cwd: root,
+    encoding: 'utf8',
+  });
   return Number(stdout);
 }

@@ -1,10 +1,10 @@
 import { chromium, type Browser } from '@playwright/test';
-import { findChromium } from '../build/src/service/browsers/find-chromium.js';
+import { findChromium } from '../build/src/service/chromium/find-chromium.js';
 
-/** The Chromium that the service runs, for the other side: as `executablePath`. */
+/** The service's Chromium as `executablePath`, for the other side. */
 export const executable = await findChromium(true, process.env['PLAYWRIGHT_POOL_CHROMIUM'], process.env);
 
-/** A browser as Playwright itself launches it. */
+/** Launches a browser with Playwright alone. */
 export async function launchStock(): Promise<Browser> {
   return await chromium.launch({ executablePath: executable });
 }

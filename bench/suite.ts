@@ -2,13 +2,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Of the repository. */
+/** The root of the repository. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** A Playwright suite: its config, which of its files and on how many workers, and what its processes find in their environment. */
+/** A Playwright suite: its config, files, workers and environment. */
 export type Suite = { config: string; files?: string; workers?: number; environment?: Record<string, string> };
 
-/** Runs a suite as a process of its own and returns its wall time in milliseconds. Throws when it ends with another exit code. */
+/**
+ * Runs a suite in its own process and returns its wall time in milliseconds. Throws if it ends with another exit code.
+ */
 export async function timeSuite({ config, files, workers, environment }: Suite, exitCode = 0): Promise<number> {
   const started = performance.now();
   const options = [...(files ? [files] : []), '--config', config, ...(workers ? ['--workers', String(workers)] : [])];

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { interleavedCold, median, type Comparison } from './comparison.ts';
 import { PageServer } from './pages.ts';
+import { DebuggingPort } from './debugging-port.ts';
 import { ServerProcess } from './server-process.ts';
-import { ServiceProcess } from './service.ts';
 import { executable } from './stock.ts';
 import { root, timeSuite, type Suite } from './suite.ts';
 
@@ -12,7 +12,7 @@ export const runs = 5;
 
 const unusedTests = 500;
 
-/** Within the repository, whose packages it finds. */
+/** Inside the repository, because Node must find its packages. */
 const project = path.join(root, 'test-results-bench', 'project');
 
 const measures = {
@@ -21,9 +21,9 @@ const measures = {
   restart: "a failed test to the next one's first page, against stock Playwright",
 };
 
-type SuiteOf = (files: keyof typeof measures, side: 'ours' | 'stock' | 'least', workers: number) => Suite;
+export type SuiteOf = (files: string, side: 'ours' | 'stock' | 'least', workers: number) => Suite;
 
-/** Whole suites that differ by their import alone. The embedded service starts and ends with each run of ours. */
+/** Compares whole suites that differ only in their import. Each run of ours starts and ends an embedded service. */
 export async function run(runs: number): Promise<Comparison[]> {
   return await withSuites({}, async (suite) => {
     const short = await interleavedCold(runs, {
@@ -40,19 +40,22 @@ export async function run(runs: number): Promise<Comparison[]> {
     });
     return [
       { measure: measures.short, unit: 'ms', ...short },
-      { measure: measures.unused, unit: 'ms', ours: unused.ours.map((took, run) => (took - unused.other[run]!) / unusedTests) },
+      {
+        measure: measures.unused,
+        unit: 'ms',
+        ours: unused.ours.map((took, run) => (took - unused.other[run]!) / unusedTests),
+      },
       { measure: measures.restart, unit: 'ms', ...restarted },
     ];
   });
 }
 
-/** On browsers that run already, and without anything of this package: Playwright connects to them through processes that copy bytes. */
+/** Without this package: Playwright connects to running browsers through processes that copy bytes. */
 export async function limits(): Promise<Comparison[]> {
-  await using service = await ServiceProcess.start();
-  for (let started = 0; started < 2; started++) await service.client.browsers.create({ timeout_seconds: 3600 });
-  const [first, second] = await service.debuggingPorts();
-  await using firstRelay = await ServerProcess.start('relay.js', first!);
-  await using secondRelay = await ServerProcess.start('relay.js', second!);
+  await using first = await DebuggingPort.open();
+  await using second = await DebuggingPort.open();
+  await using firstRelay = await ServerProcess.start('relay.js', first.url);
+  await using secondRelay = await ServerProcess.start('relay.js', second.url);
   return await withSuites({ BENCH_ENDPOINTS: `${firstRelay.url} ${secondRelay.url}` }, async (suite) => {
     const short = await interleavedCold(runs, {
       ours: () => timeSuite(suite('short', 'least', 2)),
@@ -69,7 +72,10 @@ export async function limits(): Promise<Comparison[]> {
   });
 }
 
-async function withSuites<T>(environment: Record<string, string>, use: (suite: SuiteOf) => Promise<T>): Promise<T> {
+export async function withSuites<T>(
+  environment: Record<string, string>,
+  use: (suite: SuiteOf) => Promise<T>,
+): Promise<T> {
   await using pages = await PageServer.start();
   await installProject();
   const directory = await mkdtemp(path.join(tmpdir(), 'playwright-pool-bench-'));
@@ -88,12 +94,15 @@ async function withSuites<T>(environment: Record<string, string>, use: (suite: S
       },
     }));
   } finally {
-    // The embedded service of the last run may be removing its own files yet.
+    // The embedded service of the last run may still remove its files.
     await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
 
-/** The suites in a project that has the package installed. Where it is no part of a `node_modules`, Playwright compiles it like tests. */
+/**
+ * The suites in a project with the package installed. Outside of `node_modules` Playwright would compile the package
+ * like tests.
+ */
 async function installProject(): Promise<void> {
   const installed = path.join(project, 'node_modules', 'playwright-pool');
   await rm(project, { recursive: true, force: true });
@@ -104,13 +113,15 @@ async function installProject(): Promise<void> {
   await writeFile(path.join(project, 'package.json'), JSON.stringify({ type: 'module' }));
 }
 
-/** From a failed test to the first page of the next one, in the worker that is started for it: the median, in milliseconds. */
+/** The median time from a failed test to the first page of the next test in its new worker, in milliseconds. */
 async function timeRestarts(suite: Suite): Promise<number> {
   const file = suite.environment!['BENCH_TIMES']!;
   await writeFile(file, '');
   await timeSuite(suite, 1);
   const times = (await readFile(file, 'utf8')).trimEnd().split('\n');
-  const took = times.flatMap((line, index) => (line.startsWith('page') ? [timeOf(line) - timeOf(times[index - 1]!)] : []));
+  const took = times.flatMap((line, index) =>
+    line.startsWith('page') ? [timeOf(line) - timeOf(times[index - 1]!)] : [],
+  );
   return median(took);
 }
 

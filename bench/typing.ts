@@ -15,11 +15,11 @@ const ofLetters = '10,000 characters without keys, against keyboard.insertText';
 
 type Field = { id: string; client: Client; page: Page };
 
-/** Text typed by the session's machine, against Playwright's keyboard in the same page of the same browser. */
+/** Compares typing by the session's machine with Playwright's keyboard, in the same page of the same browser. */
 export async function run(runs: number): Promise<Comparison[]> {
   return await withField(async (field) => {
     const { page } = field;
-    // Half a minute, which needs no warming up and hardly varies.
+    // One run is enough: it takes half a minute and hardly varies.
     const typed = await interleavedCold(
       1,
       sides(field, { text: keys }, () => page.keyboard.type(keys)),
@@ -40,7 +40,7 @@ export async function run(runs: number): Promise<Comparison[]> {
   });
 }
 
-/** The same insertion after an HTTP call that does nothing. */
+/** Measures the lower limit of our figure: an HTTP call that does nothing, then `insertText`. */
 export async function limits(): Promise<Comparison[]> {
   await using server = await ServerProcess.start('json-server.js');
   const pool = new Pool(server.url);
@@ -84,7 +84,7 @@ function sides(field: Field, body: { text: string; delay?: number }, byPlaywrigh
   };
 }
 
-/** In milliseconds. Throws when the field does not have the text then. */
+/** Returns the milliseconds until `type` has ended. Throws if the field doesn't have the text then. */
 async function timeToType({ page }: Field, text: string, type: () => Promise<unknown>): Promise<number> {
   const textarea = page.locator('textarea');
   await textarea.fill('');
@@ -92,6 +92,6 @@ async function timeToType({ page }: Field, text: string, type: () => Promise<unk
   const started = performance.now();
   await type();
   const took = performance.now() - started;
-  if ((await textarea.inputValue()) !== text) throw new Error('the field does not have the text that was typed');
+  if ((await textarea.inputValue()) !== text) throw new Error("the field doesn't have the typed text");
   return took;
 }

@@ -4,14 +4,16 @@ import { chromium, test as stock, type ConnectOverCDPTransport } from '@playwrig
 
 export { expect } from '@playwright/test';
 
-// To import it would take 20 ms longer.
+// An import would take 20 ms longer.
 const { WebSocket } = createRequire(import.meta.url)('ws') as typeof import('ws');
 
-/** Playwright's own test in a Chromium that runs already, behind a process that copies bytes: a lease that costs nothing. */
+/** Playwright's own test in a running Chromium behind a process that copies bytes: a lease without cost. */
 export const test: typeof stock = stock.extend({
   browser: [
     async ({}, use, { parallelIndex }) => {
-      const browser = await chromium.connectOverCDP(await connect(process.env['BENCH_ENDPOINTS']!.split(' ')[parallelIndex]!));
+      const browser = await chromium.connectOverCDP(
+        await connect(process.env['BENCH_ENDPOINTS']!.split(' ')[parallelIndex]!),
+      );
       await use(browser);
       await browser.close();
     },
@@ -19,7 +21,9 @@ export const test: typeof stock = stock.extend({
   ],
 });
 
-/** Over Playwright's own WebSocket a worker takes half as much processor time again as over its pipe, over this one 4 % more. */
+/**
+ * Over Playwright's own WebSocket a worker needs 50 % more processor time than over its pipe, over this one 4 % more.
+ */
 async function connect(url: string): Promise<ConnectOverCDPTransport> {
   const socket = new WebSocket(url, {
     perMessageDeflate: false,

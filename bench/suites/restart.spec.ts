@@ -1,9 +1,14 @@
 import { appendFileSync } from 'node:fs';
 
-// After each failed test Playwright starts a new worker. Prints when a test failed, and when the next one had its first page.
+// After each failed test Playwright starts a new worker. Prints the time of each failure and of the next test's first
+// page.
 const { BENCH_SIDE: side } = process.env;
 const { test } =
-  side === 'stock' ? await import('@playwright/test') : side === 'least' ? await import('./least.ts') : await import('playwright-pool');
+  side === 'stock'
+    ? await import('@playwright/test')
+    : side === 'least'
+      ? await import('./least.ts')
+      : await import('playwright-pool');
 
 for (let number = 1; number <= 5; number++) {
   test(`fails ${number}`, async ({ page }) => {

@@ -1,7 +1,11 @@
-// The same tests for each side: the import is all that differs.
+// Both sides run these tests. Only the import differs.
 const { BENCH_SIDE: side } = process.env;
 const { test, expect } =
-  side === 'stock' ? await import('@playwright/test') : side === 'least' ? await import('./least.ts') : await import('playwright-pool');
+  side === 'stock'
+    ? await import('@playwright/test')
+    : side === 'least'
+      ? await import('./least.ts')
+      : await import('playwright-pool');
 
 for (let number = 1; number <= 200; number++) {
   test(`page ${number}`, async ({ page }) => {

@@ -1,5 +1,6 @@
-// Tests that use nothing of a browser.
-const { test, expect } = process.env['BENCH_SIDE'] === 'stock' ? await import('@playwright/test') : await import('playwright-pool');
+// Tests without a browser.
+const { test, expect } =
+  process.env['BENCH_SIDE'] === 'stock' ? await import('@playwright/test') : await import('playwright-pool');
 
 for (let number = 1; number <= 500; number++) {
   test(`sum ${number}`, () => {

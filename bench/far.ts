@@ -1,0 +1,119 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { interleavedCold, median, type Comparison } from './comparison.ts';
+import type { Curve } from './curve.ts';
+import { ServerProcess } from './server-process.ts';
+import { apiKey, ServiceProcess } from './service.ts';
+import { timeSuite } from './suite.ts';
+import { withSuites } from './suites.ts';
+
+export const runs = 2;
+
+/** The ways from the fixtures to a browser: values of their option `transport`. bars.json also has bars for `playwright`. */
+const transports = ['cdp'];
+
+/** Round trips to the service, in milliseconds. */
+const roundTrips = [0, 20, 50, 100];
+const near = 0;
+const far = 100;
+
+type Action = 'lease' | 'click' | 'fill' | 'page';
+const names: Record<Action, string> = {
+  lease: 'lease to first page',
+  click: 'a click',
+  fill: 'a fill',
+  page: 'a new page',
+};
+const actions = Object.keys(names) as Action[];
+const actionRuns = 5;
+
+/** Over CDP, Playwright waits for 2 to 11 answers during these, so they have no bar. */
+const manyAnswers: ReadonlySet<Action> = new Set(['click', 'fill', 'page'] as const);
+
+type Place = { transport: string; roundTrip: number };
+
+/** Compares a far service with a near one. A proxy delays the bytes to the service and back. */
+export async function run(runs: number): Promise<Comparison[]> {
+  const isShort = runs === 1;
+  const files = isShort ? 'login.spec' : undefined;
+  const comparisons: Comparison[] = [];
+  for (const transport of transports) {
+    const suite = await interleavedCold(runs, {
+      ours: () => timeTodo({ transport, roundTrip: far }, files),
+      other: () => timeTodo({ transport, roundTrip: near }, files),
+    });
+    comparisons.push({
+      measure: `examples/todo over ${transport} at ${far} ms, against ${near} ms`,
+      unit: 'ms',
+      ...suite,
+    });
+    const times = await timeActions({ transport, roundTrip: far }, isShort ? 1 : actionRuns);
+    for (const action of actions) {
+      if (transport === 'cdp' && manyAnswers.has(action)) continue;
+      comparisons.push({ measure: `${names[action]} over ${transport} at ${far} ms`, unit: 'ms', ours: times[action] });
+    }
+  }
+  return comparisons;
+}
+
+/** Measures how times grow with the round trip. */
+export async function curves(): Promise<Curve[]> {
+  const curves: Curve[] = [];
+  for (const transport of transports) {
+    const curve = (name: string): Curve => ({
+      measure: `${name} over ${transport}, by the round trip`,
+      unit: 'ms',
+      points: [],
+      isLinear: true,
+    });
+    const suite = curve('examples/todo');
+    const ofActions = actions.map((action) => ({ action, curve: curve(names[action]) }));
+    for (const roundTrip of roundTrips) {
+      const place = { transport, roundTrip };
+      suite.points.push({ size: roundTrip, cost: await timeTodo(place) });
+      const times = await timeActions(place, actionRuns);
+      for (const { action, curve } of ofActions) curve.points.push({ size: roundTrip, cost: median(times[action]) });
+    }
+    curves.push(suite, ...ofActions.map(({ curve }) => curve));
+  }
+  return curves;
+}
+
+/** The wall time of the suite, in milliseconds. Its application is beside the browsers. */
+async function timeTodo(place: Place, files?: string): Promise<number> {
+  return await atDistance(place, (environment) =>
+    timeSuite({ config: 'bench/far-todo.config.ts', ...(files && { files }), environment }),
+  );
+}
+
+/** Each action's times in milliseconds. */
+async function timeActions(place: Place, runs: number): Promise<Record<Action, number[]>> {
+  return await atDistance(place, (environment) =>
+    withSuites({ ...environment, BENCH_RUNS: String(runs) }, async (suite) => {
+      const far = suite('far.spec', 'ours', 1);
+      const file = far.environment!['BENCH_TIMES']!;
+      await writeFile(file, '');
+      await timeSuite(far);
+      const lines = (await readFile(file, 'utf8'))
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.split(' '));
+      const timesOf = (action: Action) => lines.flatMap(([name, time]) => (name === action ? [Number(time)] : []));
+      return { lease: timesOf('lease'), click: timesOf('click'), fill: timesOf('fill'), page: timesOf('page') };
+    }),
+  );
+}
+
+/** Runs `act` with the environment of suites whose service is at this distance. */
+async function atDistance<T>(
+  { transport, roundTrip }: Place,
+  act: (environment: Record<string, string>) => Promise<T>,
+): Promise<T> {
+  await using service = await ServiceProcess.start();
+  await using proxy = await ServerProcess.start('delaying-proxy.js', service.url, String(roundTrip / 2));
+  const pool = { name: 'far', size: 2 };
+  return await act({
+    PLAYWRIGHT_POOL_BASE_URL: proxy.url,
+    PLAYWRIGHT_POOL_API_KEY: apiKey,
+    BENCH_LEASE: JSON.stringify({ pool, transport }),
+  });
+}
