@@ -9,9 +9,9 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
   forbidOnly: !!process.env['CI'],
   reporter: [['playwright-pool/reporter'], ['list']],
   use: {
-    // The service is that of PLAYWRIGHT_POOL_BASE_URL and PLAYWRIGHT_POOL_API_KEY.
+    // PLAYWRIGHT_POOL_BASE_URL and PLAYWRIGHT_POOL_API_KEY name the service.
     pool: 'ci',
-    // While that service does not answer, the tests of a developer run on the own machine; those of CI fail.
+    // If the service doesn't answer, tests run on the developer's machine, but fail in CI.
     onUnavailable: process.env['CI'] ? 'fail' : 'local',
   },
 });

@@ -6,7 +6,7 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
   outputDir: 'test-results',
   workers: 1,
   forbidOnly: !!process.env['CI'],
-  // Before the others, which copy what is attached to a test when it ends.
+  // Comes first, because other reporters copy attachments when a test ends.
   reporter: [['playwright-pool/reporter'], ['list'], ['html', { open: 'never' }]],
   use: { replay: 'retain-on-failure' },
 });

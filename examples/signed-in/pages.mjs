@@ -1,4 +1,4 @@
-/** A whole page. What comes from people is never part of one, but for names that the site knows. */
+/** An HTML page. It contains no user input except names that the site knows. */
 export function page(title, content) {
   return `<!doctype html>
 <html lang="en">
@@ -24,7 +24,7 @@ export function field(name, label, attributes) {
   return `<label class="field">${label} <input name="${name}" required ${attributes}></label>`;
 }
 
-/** What went wrong; nothing where nothing did. */
+/** The HTML of a message; empty without a message. */
 export function alert(problem) {
   return problem === undefined ? '' : `<p role="alert">${problem}</p>`;
 }

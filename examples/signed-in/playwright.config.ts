@@ -1,19 +1,34 @@
 import { defineConfig } from '@playwright/test';
 import type { AuthConnectionUse, PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
 
-// Known once the server runs, which is before the workers read this file.
+// Set by the web server, which starts before the workers read this file.
 const site = process.env['SITE_URL'] ?? 'http://127.0.0.1';
 
-/** How a person of the site logs in. */
+/** The auth connection of a user of the site. */
 function login(profile: string, path: string, others: Partial<AuthConnectionUse> = {}) {
-  const authConnection: AuthConnectionUse = { profile, domain: new URL(site).host, login_url: `${site}${path}`, ...others };
+  const authConnection: AuthConnectionUse = {
+    profile,
+    domain: new URL(site).host,
+    login_url: `${site}${path}`,
+    ...others,
+  };
   return { authConnection };
 }
 
-// In a suite of yours they come from the environment.
+// In your suite, take them from the environment.
 const alice = { name: 'alice', values: { username: 'alice', password: 'wonderland' } };
-const carol = { name: 'carol', values: { username: 'carol', password: 'looking glass' }, totp_secret: 'JBSWY3DPEHPK3PXP' };
-const dave = { name: 'dave', values: { username: 'dave', password: 'griffin' }, sso_provider: 'keyring' };
+const carol = {
+  name: 'carol',
+  values: { username: 'carol', password: 'looking glass' },
+  totp_secret: 'JBSWY3DPEHPK3PXP',
+};
+// His password belongs to the identity provider, not to the site.
+const dave = {
+  name: 'dave',
+  domain: 'localhost',
+  values: { username: 'dave', password: 'griffin' },
+  sso_provider: 'keyring',
+};
 const bob = login('bob', '/login');
 
 export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
@@ -37,7 +52,7 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
     { name: 'two steps', use: login('alice-in-steps', '/two-step', { credential: alice }) },
     { name: 'authenticator app', use: login('carol', '/login', { credential: carol }) },
     { name: 'single sign-on', use: login('dave', '/login', { credential: dave, allowed_domains: ['localhost'] }) },
-    // The code comes by text message: the suite reads it and answers.
+    // The code comes by text message. The setup test reads and enters it.
     { name: 'log in with a text message', testMatch: 'text-message.setup.ts', use: bob },
     { name: 'text message', dependencies: ['log in with a text message'], use: bob },
   ],

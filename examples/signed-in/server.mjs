@@ -1,8 +1,10 @@
-// A small site with every kind of login, and an identity provider on an origin of its own: node examples/signed-in/server.mjs
-//   /login      alice (wonderland); bob (builder), who gets a code by text message or mail; carol (looking glass), who has an authenticator app
-//   /two-step   the same people, asked for their name first
-//   /sso        dave (griffin), whom only the identity provider knows
-//   /inbox      the codes that were sent
+// A small site with several kinds of login, and an identity provider on another origin: node
+// examples/signed-in/server.mjs
+// /login      alice (wonderland); bob (builder), with a code by text message or mail; carol (looking glass), with an
+// authenticator app
+//   /two-step   the same users; asks for the name first
+//   /sso        dave (griffin), known to the identity provider only
+//   /inbox      the sent codes
 //   POST /drop  ends all sessions
 import { randomInt, randomUUID } from 'node:crypto';
 import { fstatSync } from 'node:fs';
@@ -20,19 +22,19 @@ const wrong = 'The user name or the password is wrong.';
 
 const sessions = new Map(); // value of the session cookie -> user
 const pending = new Map(); // value of the cookie of a login -> { user, step, code }
-const tickets = new Map(); // what the provider sends back -> user
+const tickets = new Map(); // ticket of the provider -> user
 const inbox = [];
 
 const site = createServer((request, response) => void handle(request, response, siteRoutes, home));
 const provider = createServer((request, response) => void handle(request, response, providerRoutes, notFound));
 const [siteUrl, providerUrl] = await Promise.all([
   listen(site, process.env.PORT, '127.0.0.1'),
-  // Another host, so that it is another site to browsers too.
+  // Another host name, so that browsers treat it as another site.
   listen(provider, process.env.PROVIDER_PORT, 'localhost'),
 ]);
 process.stdout.write(`site on ${siteUrl}, identity provider on ${providerUrl}\n`);
 
-// A pipe as stdin comes from the test runner; it ends when the runner does, however that happens.
+// The test runner gives a pipe as stdin. It ends with the runner, even if the runner is killed.
 const stdin = fstatSync(0, { throwIfNoEntry: false });
 if (stdin?.isFIFO() || stdin?.isSocket()) process.stdin.resume().on('end', () => process.exit());
 
@@ -66,12 +68,14 @@ const siteRoutes = {
     const { code = '' } = await fields(request);
     if (!login) return redirect(response, '/login');
     const typed = code.replaceAll(/\s/g, '');
-    const isRight = login.step === 'totp' ? isTotp(people[login.user].totpSecret, typed) : typed !== '' && typed === login.code;
+    const isRight =
+      login.step === 'totp' ? isTotp(people[login.user].totpSecret, typed) : typed !== '' && typed === login.code;
     if (!isRight) return verify(request, response, 'This code is wrong or has expired.');
     pending.delete(cookieOf(request, 'login'));
     return signIn(response, login.user);
   },
-  'GET /sso': (_, response) => redirect(response, `${providerUrl}/authorize?return=${encodeURIComponent(`${siteUrl}/sso/done`)}`),
+  'GET /sso': (_, response) =>
+    redirect(response, `${providerUrl}/authorize?return=${encodeURIComponent(`${siteUrl}/sso/done`)}`),
   'GET /sso/done': (request, response) => {
     const ticket = new URL(request.url, siteUrl).searchParams.get('ticket');
     const user = tickets.get(ticket);
@@ -103,13 +107,14 @@ const providerRoutes = {
     const { user = '', password } = await fields(request);
     const back = returnOf(request);
     if (!back) return notFound(request, response);
-    if (!Object.hasOwn(ownPeople, user) || ownPeople[user] !== password) return send(response, providerPage(back, wrong));
+    if (!Object.hasOwn(ownPeople, user) || ownPeople[user] !== password)
+      return send(response, providerPage(back, wrong));
     setSession(response, 'provider', user);
     return redirect(response, withTicket(back, user));
   },
 };
 
-/** The front page, and what people see there who are signed in. */
+/** The front page and the pages behind the login. */
 function home(request, response) {
   if (new URL(request.url, siteUrl).pathname !== '/') return notFound(request, response);
   const user = sessions.get(cookieOf(request, 'session'));
@@ -121,11 +126,17 @@ function loginPage(problem) {
   const inputs =
     field('user', 'User name', 'autocomplete="username"') +
     field('password', 'Password', 'type="password" autocomplete="current-password"');
-  return page('Log in', alert(problem) + form('/login', inputs, 'Log in') + '<p>or</p><a href="/sso">Sign in with Keyring</a>');
+  return page(
+    'Log in',
+    alert(problem) + form('/login', inputs, 'Log in') + '<p>or</p><a href="/sso">Sign in with Keyring</a>',
+  );
 }
 
 function namePage(problem) {
-  return page('Log in', alert(problem) + form('/two-step', field('user', 'User name', 'autocomplete="username"'), 'Next'));
+  return page(
+    'Log in',
+    alert(problem) + form('/two-step', field('user', 'User name', 'autocomplete="username"'), 'Next'),
+  );
 }
 
 function passwordPage(user, problem) {
@@ -134,8 +145,12 @@ function passwordPage(user, problem) {
 }
 
 function providerPage(back, problem) {
-  const inputs = field('user', 'Keyring name', 'autocomplete="username"') + field('password', 'Keyring password', 'type="password"');
-  return page('Keyring: sign in', alert(problem) + form(`/authorize?return=${encodeURIComponent(back)}`, inputs, 'Sign in'));
+  const inputs =
+    field('user', 'Keyring name', 'autocomplete="username"') + field('password', 'Keyring password', 'type="password"');
+  return page(
+    'Keyring: sign in',
+    alert(problem) + form(`/authorize?return=${encodeURIComponent(back)}`, inputs, 'Sign in'),
+  );
 }
 
 function logIn(response, { user = '', password }, again) {
@@ -163,7 +178,8 @@ function verify(request, response, problem) {
 
 function choicePage({ phone, mail }) {
   const choices =
-    choice('sms', `Text message to •••• ${phone.slice(-2)}`) + choice('email', `Email to ${mail[0]}•••${mail.slice(mail.indexOf('@'))}`);
+    choice('sms', `Text message to •••• ${phone.slice(-2)}`) +
+    choice('email', `Email to ${mail[0]}•••${mail.slice(mail.indexOf('@'))}`);
   return page('How do you want to get your code?', form('/verify/method', choices, 'Send code'));
 }
 
@@ -182,7 +198,7 @@ function setSession(response, name, user) {
   response.setHeader('set-cookie', `${name}=${id}; Path=/; HttpOnly; SameSite=Lax; Max-Age=86400`);
 }
 
-/** Where the provider sends people back to: this site only. */
+/** The URL to which the provider returns. Only this site is allowed. */
 function returnOf(request) {
   const back = new URL(request.url, providerUrl).searchParams.get('return');
   return back === `${siteUrl}/sso/done` ? back : undefined;

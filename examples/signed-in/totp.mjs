@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const periodSeconds = 30;
 
-/** Whether a code is that of an authenticator app with this secret (base32), now or one period ago or ahead. */
+/** Whether an authenticator app with this secret (base32) shows the code now, one period ago or one period ahead. */
 export function isTotp(secret, code) {
   const period = Math.floor(Date.now() / 1000 / periodSeconds);
   return [period - 1, period, period + 1].some((one) => {
@@ -20,6 +20,8 @@ function codeOf(secret, period) {
 }
 
 function fromBase32(text) {
-  const bits = Array.from(text, (letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0')).join('');
+  const bits = Array.from(text, (letter) =>
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
+  ).join('');
   return Buffer.from(bits.match(/.{8}/g).map((byte) => Number.parseInt(byte, 2)));
 }

@@ -1,11 +1,18 @@
 import { createHash, randomUUID } from 'node:crypto';
 
-/** To-do lists that several people share. Everything is in memory. */
+/** To-do lists that several users share, in memory. */
 export class Lists {
   #lists = new Map();
 
   create(owner) {
-    const list = { id: randomUUID(), invite: randomUUID(), members: new Set([owner]), todos: [], contents: new Map(), watchers: new Set() };
+    const list = {
+      id: randomUUID(),
+      invite: randomUUID(),
+      members: new Set([owner]),
+      todos: [],
+      contents: new Map(),
+      watchers: new Set(),
+    };
     this.#lists.set(list.id, list);
     return list;
   }
@@ -14,7 +21,7 @@ export class Lists {
     return [...this.#lists.values()].filter((list) => list.members.has(user));
   }
 
-  /** The list, provided that the user is a member of it or comes with its invite. */
+  /** The list, if the user is a member or has its invite. */
   open(id, user, invite) {
     const list = this.#lists.get(id);
     if (list && invite === list.invite) list.members.add(user);
@@ -40,19 +47,28 @@ export function deleteTodo(list, todo) {
 }
 
 export function attach(list, todo, name, content) {
-  const attachment = { id: randomUUID(), name, size: content.length, sha256: createHash('sha256').update(content).digest('hex') };
+  const attachment = {
+    id: randomUUID(),
+    name,
+    size: content.length,
+    sha256: createHash('sha256').update(content).digest('hex'),
+  };
   todo.attachments.push(attachment);
   list.contents.set(attachment.id, content);
   changed(list);
 }
 
-/** What the page shows of a list: everything but the content of its attachments. */
+/** A list for the page, without the content of its attachments. */
 export function summary(list) {
   return { invite: list.invite, todos: list.todos };
 }
 
 export function toCsv(list) {
-  const rows = list.todos.map((todo) => [todo.title, todo.done ? 'yes' : 'no', todo.attachments.map(({ name }) => name).join(' ')]);
+  const rows = list.todos.map((todo) => [
+    todo.title,
+    todo.done ? 'yes' : 'no',
+    todo.attachments.map(({ name }) => name).join(' '),
+  ]);
   return [['title', 'done', 'attachments'], ...rows].map((row) => row.map(quoted).join(',') + '\r\n').join('');
 }
 

@@ -15,7 +15,7 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
     wait: { stdout: /to-do application on (?<todo_url>\S+)/ },
   },
   use: {
-    // Known once the server runs, which is before the workers read this file.
+    // Set by the web server, which starts before the workers read this file.
     baseURL: process.env['TODO_URL'],
     pool: { name: 'todo', size: 2 },
     lease: 'worker',
@@ -25,8 +25,19 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
   },
   projects: [
     { name: 'log in', testMatch: 'login.setup.ts' },
-    { name: 'todo', testMatch: '*.spec.ts', testIgnore: 'profile.spec.ts', dependencies: ['log in'], use: { storageState: savedLogin } },
+    {
+      name: 'todo',
+      testMatch: '*.spec.ts',
+      testIgnore: 'profile.spec.ts',
+      dependencies: ['log in'],
+      use: { storageState: savedLogin },
+    },
     { name: 'log in under a profile', testMatch: 'profile.setup.ts', use: { profile: { name: 'carol', save: true } } },
-    { name: 'profile', testMatch: 'profile.spec.ts', dependencies: ['log in under a profile'], use: { profile: 'carol' } },
+    {
+      name: 'profile',
+      testMatch: 'profile.spec.ts',
+      dependencies: ['log in under a profile'],
+      use: { profile: 'carol' },
+    },
   ],
 });

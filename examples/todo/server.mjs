@@ -1,4 +1,5 @@
-// The to-do application: node examples/todo/server.mjs, then log in as alice (wonderland), bob (builder) or carol (looking glass).
+// The to-do application: node examples/todo/server.mjs, then log in as alice (wonderland), bob (builder) or carol
+// (looking glass).
 import { randomUUID } from 'node:crypto';
 import { fstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -22,7 +23,7 @@ server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
   process.stdout.write(`to-do application on http://127.0.0.1:${server.address().port}\n`);
 });
 
-// A pipe as stdin comes from the test runner; it ends when the runner does, however that happens.
+// The test runner gives a pipe as stdin. It ends with the runner, even if the runner is killed.
 const stdin = fstatSync(0, { throwIfNoEntry: false });
 if (stdin?.isFIFO() || stdin?.isSocket()) process.stdin.resume().on('end', () => process.exit());
 
@@ -73,7 +74,8 @@ function read(list, path, response) {
   if (what === undefined) return file(response, '/list.html', 'text/html');
   if (what === 'events') return follow(list, response);
   if (what === 'export.csv') return download(response, 'todos.csv', 'text/csv', toCsv(list));
-  if (what === 'export.json') return download(response, 'todos.json', 'application/json', JSON.stringify(summary(list).todos, null, 2));
+  if (what === 'export.json')
+    return download(response, 'todos.json', 'application/json', JSON.stringify(summary(list).todos, null, 2));
   if (what === 'todos' && todoId === undefined) return json(response, summary(list));
   const attachment = what === 'todos' && find(list.todos, todoId).attachments.find(({ id }) => id === attachmentId);
   if (!attachment) throw notFound();
@@ -86,11 +88,12 @@ async function write(list, [what, todoId, attachments], request, url) {
   const todo = find(list.todos, todoId);
   if (request.method === 'DELETE') return deleteTodo(list, todo);
   if (request.method === 'PATCH') return completeTodo(list, todo, (await parsed(request)).done === true);
-  if (request.method === 'POST' && attachments) return attach(list, todo, url.searchParams.get('name') ?? 'file', await body(request));
+  if (request.method === 'POST' && attachments)
+    return attach(list, todo, url.searchParams.get('name') ?? 'file', await body(request));
   throw notFound();
 }
 
-/** Server-sent events: the list now and after every change of it, until the page is left. */
+/** Server-sent events with the list now and after every change, until the page closes. */
 function follow(list, response) {
   const watcher = () => response.write(`data: ${JSON.stringify(summary(list))}\n\n`);
   list.watchers.add(watcher);

@@ -1,12 +1,12 @@
 import { expect, test } from './test.ts';
 
-test('notes are kept in the order in which they were written', async ({ notes }) => {
+test('notes keep their order', async ({ notes }) => {
   await notes.add('milk');
   await notes.add('bread');
   await expect(notes.entries).toHaveText([/milk/, /bread/]);
 });
 
-test('the page is that of a German phone, and of who has logged in', async ({ notes, page, isMobile }) => {
+test("the page has a German phone's settings and the saved login", async ({ notes, page, isMobile }) => {
   await expect(notes.heading).toHaveText('Notes of Ann');
   await notes.add('milk');
   await expect(notes.entries).toHaveText('März: milk');

@@ -5,7 +5,7 @@ import { expect, test } from 'playwright-pool';
 const orders = join(import.meta.dirname, '../orders');
 const all = 'number,total\n1001,99.00\n1002,7.25\n1003,12.50';
 
-test('orders that lie on the machine of the browser are imported, and exported there', async ({ page, files }) => {
+test("imports orders from the browser's machine, and exports them there", async ({ page, files }) => {
   await files.push(`${orders}/*.csv`, '/home/user/orders/');
   await page.goto('/');
   await files.attach(page.getByLabel('Orders'), '/home/user/orders/march.csv', '/home/user/orders/april.csv');

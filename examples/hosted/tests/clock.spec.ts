@@ -1,6 +1,6 @@
 import { expect, test } from 'playwright-pool';
 
-// An application that the browser's machine can reach; this one needs no server.
+// A data: URL needs no server. examples/far tests an app on this machine.
 const clock = `data:text/html,<h1></h1><script>document.querySelector('h1').textContent = new Date().getFullYear()</script>`;
 
 for (const name of ['one worker', 'another worker']) {

@@ -1,4 +1,4 @@
-/** A shop in one page. */
+/** A shop on one page. */
 export const shop = `
   <h1>Basket</h1>
   <ul></ul>

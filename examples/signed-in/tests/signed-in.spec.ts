@@ -1,6 +1,6 @@
 import { expect, test } from 'playwright-pool';
 
-test('the page greets who is signed in', async ({ page, connection }) => {
+test('the page greets the signed-in user', async ({ page, connection }) => {
   const [name] = connection.profile.split('-');
   await page.goto('/');
   await expect(page.getByText(`Signed in as ${name}`)).toBeVisible();

@@ -1,4 +1,4 @@
-// What was typed and not added yet, by the address of the list.
+// Typed text that was not added yet, by the address of the list.
 const opening = new Promise((resolve, reject) => {
   const request = indexedDB.open('todo');
   request.addEventListener('upgradeneeded', () => request.result.createObjectStore('drafts'));

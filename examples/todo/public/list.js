@@ -18,12 +18,13 @@ byId('add').addEventListener('input', () => void keepDraft());
 byId('share').addEventListener('click', () => void share());
 byId('progress').addEventListener('mousemove', showTooltip);
 byId('progress').addEventListener('mouseleave', () => (byId('tooltip').hidden = true));
-for (const choice of document.querySelectorAll('[name=show]')) choice.checked = choice.value === (localStorage.getItem('show') ?? 'all');
+for (const choice of document.querySelectorAll('[name=show]'))
+  choice.checked = choice.value === (localStorage.getItem('show') ?? 'all');
 const draft = await readDraft(address);
-// Somebody may have begun to type meanwhile.
+// The user may have begun to type meanwhile.
 byId('add').elements.title.value ||= draft;
 
-/** Hidden until now: before its listeners are there the form would be sent to the server. */
+/** The form was hidden until now: without listeners the browser would send it to the server. */
 function letIn() {
   document.querySelector('main').hidden = false;
   byId('add').elements.title.focus();
@@ -39,7 +40,7 @@ async function add(event) {
   await writeDraft(address, input.value);
 }
 
-/** What was typed is there again when the list is opened the next time. */
+/** Restores the typed text when the list opens again. */
 async function keepDraft() {
   await writeDraft(address, byId('add').elements.title.value);
   byId('message').textContent = 'Draft kept';
@@ -119,7 +120,10 @@ function addRow(todo) {
   row.querySelector('button').addEventListener('click', () => change(`/todos/${todo.id}`, { method: 'DELETE' }));
   file.addEventListener('change', async () => {
     for (const chosen of file.files)
-      await change(`/todos/${todo.id}/attachments?name=${encodeURIComponent(chosen.name)}`, { method: 'POST', body: chosen });
+      await change(`/todos/${todo.id}/attachments?name=${encodeURIComponent(chosen.name)}`, {
+        method: 'POST',
+        body: chosen,
+      });
     file.value = '';
   });
   rows.set(todo.id, row);
@@ -129,7 +133,10 @@ function addRow(todo) {
 
 function attachmentItem(todo, { id, name, size, sha256 }) {
   const item = document.createElement('li');
-  const link = Object.assign(document.createElement('a'), { href: `${address}/todos/${todo.id}/attachments/${id}`, download: name });
+  const link = Object.assign(document.createElement('a'), {
+    href: `${address}/todos/${todo.id}/attachments/${id}`,
+    download: name,
+  });
   link.textContent = name;
   item.append(link, ` ${size} bytes, `, Object.assign(document.createElement('code'), { textContent: sha256 }));
   return item;

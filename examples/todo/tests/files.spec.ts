@@ -14,7 +14,7 @@ test('a file of the session is attached', async ({ list, files }) => {
   await expect(list.attachments('Call the plumber')).toContainText(sha256(report));
 });
 
-test('several files are attached the way Playwright does it', async ({ list }) => {
+test('setInputFiles attaches several files', async ({ list }) => {
   await list.add('Call the plumber');
   const photo = Buffer.alloc(200_000, 'photo');
   for (const [name, buffer] of Object.entries({ 'report.txt': report, 'photo.bin': photo })) {
@@ -25,9 +25,11 @@ test('several files are attached the way Playwright does it', async ({ list }) =
   await expect(list.attachments('Call the plumber')).toContainText(sha256(photo));
 });
 
-test('an attachment comes back as it was', async ({ list, page }) => {
+test('a downloaded attachment is unchanged', async ({ list, page }) => {
   await list.add('Call the plumber');
-  await list.fileInput('Call the plumber').setInputFiles({ name: 'report.txt', mimeType: 'text/plain', buffer: report });
+  await list
+    .fileInput('Call the plumber')
+    .setInputFiles({ name: 'report.txt', mimeType: 'text/plain', buffer: report });
 
   const downloading = page.waitForEvent('download');
   await page.getByRole('link', { name: 'report.txt' }).click();
@@ -49,8 +51,13 @@ test('the list is exported', async ({ list, page }, testInfo) => {
     await download.saveAs(path);
     return readFile(path, 'utf8');
   };
-  expect(await exported('Export as CSV')).toBe('title,done,attachments\r\nBuy milk,yes,\r\n"Call the plumber, ""today""",no,\r\n');
-  expect(JSON.parse(await exported('Export as JSON'))).toMatchObject([{ title: 'Buy milk', done: true }, { done: false }]);
+  expect(await exported('Export as CSV')).toBe(
+    'title,done,attachments\r\nBuy milk,yes,\r\n"Call the plumber, ""today""",no,\r\n',
+  );
+  expect(JSON.parse(await exported('Export as JSON'))).toMatchObject([
+    { title: 'Buy milk', done: true },
+    { done: false },
+  ]);
 });
 
 function sha256(content: Buffer): string {

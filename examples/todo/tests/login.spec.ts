@@ -21,7 +21,7 @@ test.describe('without a login', () => {
     await expect(page.getByRole('alert')).toHaveText('That name and password do not fit.');
   });
 
-  test('a request without a login is sent to the login too, which takes no browser', async ({ request }) => {
+  test('a request without a login leads to the login page, without a browser', async ({ request }) => {
     const response = await request.get('/lists', { maxRedirects: 0 });
     expect(response.status()).toBe(303);
     expect(response.headers()['location']).toBe('/login?next=%2Flists');

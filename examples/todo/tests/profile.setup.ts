@@ -1,6 +1,6 @@
 import { expect, test } from 'playwright-pool';
 
-// A profile is saved from the browser's default context, which has no base URL of its own.
+// The service saves the browser's default context, which has no base URL.
 test('carol logs in under a profile', async ({ page, baseURL }) => {
   await page.goto(baseURL!);
   await page.getByLabel('Name').fill('carol');

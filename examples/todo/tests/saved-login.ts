@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** Where the storage state of alice, logged in, is kept. */
+/** The file with the storage state of alice after her login. */
 export const savedLogin = fileURLToPath(new URL('../.auth/alice.json', import.meta.url));

@@ -33,7 +33,7 @@ test('a list without an invite stays closed', async ({ list, page, browser, base
   await expect(list.input).toBeVisible();
 });
 
-/** Opens the link as bob, who has to log in first, in a context of his own. */
+/** Logs in as bob in another context and opens the link. */
 async function open(browser: Browser, link: string, baseURL: string | undefined): Promise<TodoList> {
   const context = await browser.newContext({ baseURL, storageState: undefined });
   const page = await context.newPage();

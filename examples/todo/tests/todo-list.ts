@@ -1,7 +1,7 @@
 import type { Locator, Page } from '@playwright/test';
 import { test as base, expect } from 'playwright-pool';
 
-/** A to-do list as its user sees it. */
+/** The page object of a to-do list. */
 export class TodoList {
   readonly page: Page;
   readonly input: Locator;
@@ -34,7 +34,7 @@ export class TodoList {
   }
 }
 
-/** Every test gets a list of its own, so that they can run side by side. */
+/** Gives every test its own list, so that tests can run in parallel. */
 export const test = base.extend<{ list: TodoList }>({
   list: async ({ page }, use) => {
     await page.goto('/');

@@ -29,7 +29,7 @@ test('the filter shows active or done to-dos', async ({ list, page }) => {
   await expect(list.checkbox('Call the plumber')).toBeHidden();
 });
 
-test('the keyboard is enough', async ({ list, page }) => {
+test('the list works with the keyboard alone', async ({ list, page }) => {
   await list.add('First', 'Second', 'Third');
   await list.checkbox('First').focus();
   await page.keyboard.press('ArrowDown');
@@ -40,7 +40,7 @@ test('the keyboard is enough', async ({ list, page }) => {
   await expect(list.checkbox('Third')).toHaveCount(0);
 });
 
-test('text is typed by the computer that the browser runs on', async ({ list, page, computer }) => {
+test("the browser's machine types text", async ({ list, page, computer }) => {
   await list.input.click();
   await computer.type('Water the plants: Übung macht den Meister 🌱');
   await page.keyboard.press('Enter');
