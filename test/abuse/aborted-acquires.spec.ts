@@ -9,7 +9,7 @@ import { test } from '../support/service.ts';
 const acquires = 1000;
 const atOnce = 20;
 
-test('of 1,000 acquires that are aborted at any moment none keeps a browser, and nothing grows', async ({ service }) => {
+test('aborts 1,000 acquires at any moment without leaking a browser or memory @long', async ({ service }) => {
   const { url, apiKey, call } = service;
   const warnings: string[] = [];
   const noteWarning = (warning: Error) => warnings.push(String(warning));
@@ -28,7 +28,7 @@ test('of 1,000 acquires that are aborted at any moment none keeps a browser, and
         const answer = await fetch(path, { method: 'POST', headers: { authorization: `Bearer ${apiKey}` }, signal });
         const { session_id } = (await answer.json()) as { session_id: string };
         outcomes.granted += 1;
-        // Who has it gives it back, so that others are granted one in the middle of their abort.
+        // A holder returns its browser, so that others get a grant in the middle of their abort.
         await sleep(random(3));
         expect((await call('POST', '/browser_pools/ci/release', { session_id, reuse: true })).status).toBe(204);
       } catch (error) {
@@ -49,7 +49,7 @@ test('of 1,000 acquires that are aborted at any moment none keeps a browser, and
   expect(warnings).toEqual([]);
 });
 
-test('a grant that was sent and not read is taken back, and one that was read is not', async ({ service }) => {
+test('takes back a grant that the caller did not read, and keeps one that it read', async ({ service }) => {
   const { url, apiKey, call } = service;
   await call('POST', '/browser_pools', { size: 2, name: 'ci' });
   const counts = async () => (await call('GET', '/browser_pools/ci')).body;
@@ -73,18 +73,20 @@ test('a grant that was sent and not read is taken back, and one that was read is
   await expect.poll(counts).toMatchObject({ acquired_count: 1, available_count: 1 });
 });
 
-test('who has given a browser back, and whose connection breaks then, takes it from nobody', async ({ service }) => {
+test("a connection that breaks after a release doesn't take the browser from its next holder", async ({ service }) => {
   const { url, apiKey, call } = service;
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { port, host } = new URL(url);
   const socket = connect({ port: Number(port), host: '127.0.0.1' });
-  socket.write(`POST /browser_pools/ci/acquire HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: 0\r\n\r\n`);
+  socket.write(
+    `POST /browser_pools/ci/acquire HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: 0\r\n\r\n`,
+  );
   const [, session_id] = /"session_id":"(\w+)"/.exec(String((await once(socket, 'data'))[0]))!;
   await call('POST', '/browser_pools/ci/release', { session_id, reuse: true });
   expect((await call('POST', '/browser_pools/ci/acquire', {})).body).toMatchObject({ session_id });
   socket.resetAndDestroy();
   await once(socket, 'close');
-  // The service has read from its sockets since, once it has answered.
+  // An answer proves that the service has read from its sockets.
   await call('GET', '/browser_pools');
   expect((await call('GET', '/browser_pools/ci')).body).toMatchObject({ acquired_count: 1 });
   expect((await call('GET', `/browsers/${session_id}`)).status).toBe(200);

@@ -11,7 +11,10 @@ const test = base.extend<{ clock: TestClock }>({
   serviceOptions: async ({ clock }, use) => use({ clock }),
 });
 
-test('a clock that is set back keeps no idle session alive, and shows no negative time', async ({ service: { call }, clock }) => {
+test("setting the clock back doesn't prolong idle sessions, and shows no negative times", async ({
+  service: { call },
+  clock,
+}) => {
   const { body: session } = await call('POST', '/browsers', { timeout_seconds: 60 });
   clock.jump(-day);
   const { body: shown } = await call('GET', `/browsers/${session.session_id}`);
@@ -22,19 +25,22 @@ test('a clock that is set back keeps no idle session alive, and shows no negativ
   expect((await call('GET', `/browsers/${session.session_id}`)).status).toBe(404);
 });
 
-test('a clock that is put forward ends idle sessions soon, and none that somebody uses', async ({ service: { call }, clock }) => {
+test('setting the clock forward ends idle sessions soon, but no sessions in use', async ({
+  service: { call },
+  clock,
+}) => {
   const { body: idle } = await call('POST', '/browsers', { timeout_seconds: 60 });
   const { body: used } = await call('POST', '/browsers', { timeout_seconds: 60 });
   const client = new WebSocket(used.cdp_ws_url);
   await once(client, 'open');
   clock.jump(day);
-  // What was due in a minute is due, and finds that a day has gone by.
+  // The callback was due in a minute. It runs now and finds that a day has passed.
   clock.advance(60_000);
   for (const { session_id } of [idle, used]) expect((await call('GET', `/browsers/${session_id}`)).status).toBe(200);
   const pinged = once(client, 'ping');
   clock.advance(4000);
   await pinged;
-  // The answer to the ping comes over the network, and no clock tells when.
+  // The answer to the ping comes over the network, so no clock tells when.
   await expect
     .poll(async () => {
       client.pong();
@@ -51,7 +57,7 @@ for (const [direction, ms] of [
   ['back', -day],
   ['forward', day],
 ] as const) {
-  test(`a clock that jumps ${direction} neither shortens nor prolongs the wait of an acquire, and the pool fills as before`, async ({
+  test(`a clock that jumps ${direction} doesn't change the wait of an acquire, and the pool fills as before`, async ({
     service: { call },
     clock,
   }) => {
@@ -59,7 +65,9 @@ for (const [direction, ms] of [
     const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
     const timeouts = clock.pending().length;
     let ended = false;
-    const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 10 }).finally(() => (ended = true));
+    const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 10 }).finally(
+      () => (ended = true),
+    );
     await expect.poll(() => clock.pending().length).toBe(timeouts + 1);
     clock.jump(ms);
     clock.advance(9000);

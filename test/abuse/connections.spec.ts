@@ -14,7 +14,7 @@ const patienceMs = 500;
 
 type Noticed = { begun: number; closedStreams: number; bodies: string[]; finish: () => void };
 
-/** A server that waits for half a second where the service waits for a minute. */
+/** A server that waits half a second, where the service waits a minute, and takes slower bodies. */
 const test = base.extend<{ noticed: Noticed; server: HttpServer; open: (text: string) => Socket }>({
   noticed: async ({}, use) => use({ begun: 0, closedStreams: 0, bodies: [], finish: () => {} }),
   server: async ({ noticed }, use) => {
@@ -36,7 +36,13 @@ const test = base.extend<{ noticed: Noticed; server: HttpServer; open: (text: st
       return sendStored(context, stored).catch(() => RESPONSE_ALREADY_SENT);
     });
     app.onError((_error, context) => context.text('failed', 400));
-    const server = await listen({ fetch: app.fetch, port: 0, patienceMs, upgrade: (_request, socket) => socket.destroy() });
+    const server = await listen({
+      fetch: app.fetch,
+      port: 0,
+      patienceMs,
+      leastRate: 50,
+      upgrade: (_request, socket) => socket.destroy(),
+    });
     await use(server);
     server.stop();
     await server.drain();
@@ -59,7 +65,7 @@ function* chunks(): Generator<Buffer> {
 
 const post = 'POST /body HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n';
 
-test('who connects and says nothing, or never ends its headers, is dropped', async ({ open }) => {
+test('closes connections that send no complete request in time', async ({ open }) => {
   const sockets = ['', 'GET / HT', 'GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\nX: '].map((text) => open(text).resume());
   const trickling = sockets[2]!;
   const trickle = setInterval(() => trickling.write('x'), 100);
@@ -67,7 +73,7 @@ test('who connects and says nothing, or never ends its headers, is dropped', asy
   clearInterval(trickle);
 });
 
-test('who stops in the middle of its body is dropped, and who is slow is served', async ({ open, noticed }) => {
+test('closes a connection whose body stops, and serves one whose body comes slowly', async ({ open, noticed }) => {
   const stopped = dropped(open(`${post}{`).resume());
   const slow = open(post);
   const answered = once(slow, 'data');
@@ -80,10 +86,14 @@ test('who stops in the middle of its body is dropped, and who is slow is served'
   expect(noticed).toMatchObject({ begun: 2, bodies: ['0123456789'.repeat(10)] });
 });
 
-test('who is refused before its body has come sends the rest and asks again, however slowly, but not for ever', async ({
-  open,
-  noticed,
-}) => {
+test('closes a connection whose body comes too slowly, although it never stops', async ({ open }) => {
+  const socket = open(post).resume();
+  const trickle = setInterval(() => socket.write('x'), patienceMs / 10);
+  await dropped(socket);
+  clearInterval(trickle);
+});
+
+test('reads the rest of a refused body for a limited time, then serves the next request', async ({ open, noticed }) => {
   const refused = 'POST /refused HTTP/1.1\r\nHost: 127.0.0.1\r\n';
   const slow = open(`${refused}Content-Length: 80\r\n\r\n`);
   const received = answersOn(slow);
@@ -101,13 +111,16 @@ test('who is refused before its body has come sends the rest and asks again, how
   clearInterval(sending);
 });
 
-test('who takes nothing of its answer is dropped, and what it would have read is given up', async ({ open, noticed }) => {
+test("closes a connection whose client doesn't read the answer, and closes the answer's stream", async ({
+  open,
+  noticed,
+}) => {
   const socket = open('GET /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n').pause();
   await expect.poll(() => noticed.closedStreams).toBe(1);
   expect(socket.bytesRead).toBeLessThan(64 * 1024 * 1024);
 });
 
-test('who waits for the service is not dropped, however long that takes', async ({ open, noticed }) => {
+test('keeps a connection that waits for the service, however long that takes', async ({ open, noticed }) => {
   const socket = open('GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
   await sleep(patienceMs * 4);
   expect(noticed.begun).toBe(1);
@@ -115,8 +128,9 @@ test('who waits for the service is not dropped, however long that takes', async 
   expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-test('who offers to go on in HTTP/2 is answered in HTTP/1.1, and asks again on the same connection', async ({ open, noticed }) => {
-  const offer = 'Host: 127.0.0.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n';
+test('answers in HTTP/1.1 when the client offers HTTP/2, and keeps the connection', async ({ open, noticed }) => {
+  const offer =
+    'Host: 127.0.0.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n';
   const socket = open(`GET /wait HTTP/1.1\r\n${offer}\r\n`);
   const received = answersOn(socket);
   await expect.poll(() => noticed.begun).toBe(1);
@@ -127,12 +141,12 @@ test('who offers to go on in HTTP/2 is answered in HTTP/1.1, and asks again on t
   expect(noticed.bodies).toEqual(['sent']);
 });
 
-/** Resolves when a socket is closed, also by a reset: that is what one gets whose bytes cross the end of the connection. */
+/** Resolves when a socket is closed, also by a reset: bytes that cross the end of the connection cause one. */
 function dropped(socket: Socket): Promise<void> {
   return new Promise((resolve) => void socket.once('close', () => resolve()));
 }
 
-/** The statuses of the answers that have come so far. */
+/** Returns a function that reads the statuses of the answers so far. */
 function answersOn(socket: Socket): () => number[] {
   let received = '';
   socket.on('data', (data) => (received += data.toString('latin1')));

@@ -42,21 +42,32 @@ const foreignOrigins = [
   '',
 ];
 
-/** The answer to a GET with these headers, in which `PORT` is the service's. */
-async function get({ url, apiKey }: TestService, path: string, headers: Record<string, string>): Promise<{ status: number; text: string }> {
+/** The answer to a GET with these headers. `PORT` stands for the service's port. */
+async function get(
+  { url, apiKey }: TestService,
+  path: string,
+  headers: Record<string, string>,
+): Promise<{ status: number; text: string }> {
   const { port } = new URL(url);
-  const filled = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.replace('PORT', port)]));
-  const sent = request(`${url}${path}`, { headers: { authorization: `Bearer ${apiKey}`, ...filled }, agent: false }).end();
+  const filled = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, value.replace('PORT', port)]),
+  );
+  const sent = request(`${url}${path}`, {
+    headers: { authorization: `Bearer ${apiKey}`, ...filled },
+    agent: false,
+  }).end();
   const [message] = (await once(sent, 'response')) as [IncomingMessage];
   let text = '';
   for await (const chunk of message) text += String(chunk);
   return { status: message.statusCode!, text };
 }
 
-/** The status with which a WebSocket is refused; 101 when it opens. */
+/** The status that refuses a WebSocket, or 101 if it opens. */
 async function upgradeStatus({ url }: TestService, address: string, headers: Record<string, string>): Promise<number> {
   const { port } = new URL(url);
-  const filled = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.replace('PORT', port)]));
+  const filled = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, value.replace('PORT', port)]),
+  );
   const socket = new WebSocket(address, { headers: filled }).on('error', () => {});
   const status = await Promise.race([
     once(socket, 'open').then(() => 101),
@@ -72,13 +83,18 @@ function liveSocket(browser_live_view_url: string): string {
   return `ws://${url.host}/browser/live/socket${url.search}`;
 }
 
-test('under the name of another site nothing is offered: no operation, no document, no page, no WebSocket', async ({ service }) => {
+test('offers no operation, document, view or WebSocket under a foreign host name', async ({ service }) => {
   const { body: session } = await service.call('POST', '/browsers', {});
   const { pathname, search } = new URL(session.browser_live_view_url);
   for (const host of foreignHosts) {
     for (const path of ['/browsers', '/openapi.json', `${pathname}${search}`, '/nowhere']) {
       const { status, text } = await get(service, path, { host });
-      expect([host, path, status, JSON.parse(text)]).toEqual([host, path, 400, { code: 'bad_request', message: expect.any(String) }]);
+      expect([host, path, status, JSON.parse(text)]).toEqual([
+        host,
+        path,
+        400,
+        { code: 'bad_request', message: expect.any(String) },
+      ]);
     }
     for (const address of [session.cdp_ws_url, liveSocket(session.browser_live_view_url)]) {
       const status = await upgradeStatus(service, address, { host });
@@ -91,14 +107,15 @@ test('under the name of another site nothing is offered: no operation, no docume
   }
 });
 
-test('pages of other sites reach nothing, and the own ones all', async ({ service }) => {
+test("refuses requests from pages of other sites, and serves the service's own views", async ({ service }) => {
   const { body: session } = await service.call('POST', '/browsers', {});
   const sockets = [session.cdp_ws_url, liveSocket(session.browser_live_view_url)];
   for (const origin of foreignOrigins) {
     const { status, text } = await get(service, '/browsers', { origin });
     expect([origin, status]).toEqual([origin, 400]);
     expect(text).toContain('Origin');
-    for (const address of sockets) expect(await upgradeStatus(service, address, { origin }), `${origin} ${address}`).toBe(403);
+    for (const address of sockets)
+      expect(await upgradeStatus(service, address, { origin }), `${origin} ${address}`).toBe(403);
   }
   for (const own of ['127.0.0.1:PORT', 'localhost:PORT']) {
     const headers = { host: own, origin: `http://${own}` };
@@ -107,12 +124,14 @@ test('pages of other sites reach nothing, and the own ones all', async ({ servic
   }
 });
 
-test('a site that makes its name point at this machine gets nothing through a real browser, even with the key and the token', async ({
+test('in a real browser, a site whose name resolves to this machine gets no answer, even with key and token', async ({
   service,
 }) => {
   const { port } = new URL(service.url);
   const { body: session } = await service.call('POST', '/browsers', {});
-  const site = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<title>Site</title>'));
+  const site = createServer((_request, response) =>
+    response.setHeader('content-type', 'text/html').end('<title>Site</title>'),
+  );
   await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
   const browser = await chromium.launch({
     executablePath: await systemChromium(),

@@ -11,7 +11,7 @@ const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.n
 
 const path = hostilePath('/etc');
 
-/** What the service looks into on its way to the browser. */
+/** Messages that the service inspects on their way to the browser. */
 const command = fc.record(
   {
     id: fc.oneof({ weight: 9, arbitrary: fc.nat() }, { weight: 1, arbitrary: hostileValue }),
@@ -58,7 +58,7 @@ const command = fc.record(
   { requiredKeys: ['method'] },
 );
 
-/** What the page of a live view sends, and much that it does not. */
+/** Messages of a live view, and others that it never sends. */
 const liveInput = fc.record(
   {
     type: fc.oneof(fc.constantFrom('mouse', 'wheel', 'key', 'text'), hostileValue),
@@ -74,7 +74,7 @@ const liveInput = fc.record(
   { requiredKeys: ['type'] },
 );
 
-/** Sends frames, over a new connection where the service closes one. */
+/** Sends frames, over a new connection if the service closes one. */
 async function sendAll(address: string, messages: (string | Buffer)[]): Promise<void> {
   let socket: WebSocket | undefined;
   for (const message of messages) {
@@ -91,7 +91,7 @@ async function sendAll(address: string, messages: (string | Buffer)[]): Promise<
   socket!.terminate();
 }
 
-test('no frame, however hostile, makes the service fail or closes the session to others', async ({ service }) => {
+test("hostile WebSocket frames don't crash the service or disconnect other clients", async ({ service }) => {
   test.setTimeout(isLong ? 600_000 : 60_000);
   console.log(`${frames} frames with the seed ${seed}`);
   const { body: session } = await service.call('POST', '/browsers', { timeout_seconds: 3600 });
@@ -100,7 +100,9 @@ test('no frame, however hostile, makes the service fail or closes the session to
     [session.cdp_ws_url, command],
     [`ws://${host}/browser/live/socket${search}`, liveInput],
   ] as const) {
-    const texts = fc.oneof(fc.constant(shape), fc.constant(hostileValue)).chain((values: fc.Arbitrary<unknown>) => values);
+    const texts = fc
+      .oneof(fc.constant(shape), fc.constant(hostileValue))
+      .chain((values: fc.Arbitrary<unknown>) => values);
     const text = texts.map((value) => JSON.stringify(value) ?? '');
     const message = fc.oneof(
       { weight: 8, arbitrary: text },

@@ -9,7 +9,7 @@ import { TestClock } from '../support/clock.ts';
 import { processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 
-/** A data directory on a disk of its own of 64 MiB. */
+/** A data directory on its own disk of 64 MiB. */
 const test = base.extend<{ disk: string }>({
   disk: async ({}, use, testInfo) => {
     const directory = dataDirectory(testInfo);
@@ -29,14 +29,16 @@ function fill(directory: string): string {
     try {
       for (;;) writeSync(file, Buffer.alloc(size, 1));
     } catch {
-      // That much does not fit any more.
+      // A block of this size no longer fits.
     }
   }
   closeSync(file);
   return filler;
 }
 
-test('on a full disk every operation that writes says so, reading goes on, and all works again once there is room', async ({ disk }) => {
+test('every writing operation reports a full disk, and works again when there is space; reading always works', async ({
+  disk,
+}) => {
   await using service = await startService({ dataDirectory: disk });
   const call = callerOf(service);
   const { body: session } = await call('POST', '/browsers', {});
@@ -61,9 +63,12 @@ test('on a full disk every operation that writes says so, reading goes on, and a
     await call('POST', `/browsers/${session.session_id}/replays`, {}),
     await call('DELETE', `/auth/connections/${connection.id}`),
   ]) {
-    expect(answer).toMatchObject({ status: 507, body: { code: 'insufficient_storage', message: expect.stringMatching(/full|no space/) } });
+    expect(answer).toMatchObject({
+      status: 507,
+      body: { code: 'insufficient_storage', message: expect.stringMatching(/full|no space/) },
+    });
   }
-  // What is recorded cannot be stored, and neither can its end.
+  // Neither the recording nor its end can be stored.
   expect((await call('DELETE', `/browsers/${recorded.session_id}`)).status).toBe(204);
   expect((await call('GET', '/profiles')).body).toMatchObject([{ name: 'kept' }]);
   expect((await call('GET', '/browser_pools')).body).toEqual([]);
@@ -77,9 +82,7 @@ test('on a full disk every operation that writes says so, reading goes on, and a
   expect((await call('DELETE', `/auth/connections/${connection.id}`)).status).toBe(204);
 });
 
-test('what ends while the disk is full takes nothing else with it, its caller is told, and no process outlives the service', async ({
-  disk,
-}) => {
+test("on a full disk, an invocation that can't store its end reports that, and leaves no process", async ({ disk }) => {
   const clock = new TestClock();
   await using service = await startService({ dataDirectory: disk, clock, auditRetentionDays: 0 });
   await using client = createClient({ ...service, baseURL: service.url, maxRetries: 0 });
@@ -103,7 +106,9 @@ test('what ends while the disk is full takes nothing else with it, its caller is
     clock.advance(100_000);
     await expect(call).rejects.toThrow(/507 insufficient_storage/);
     for (const what of [`invocation ${brief.id}`, `deployment ${looping.id}`]) {
-      await expect.poll(() => logged, { timeout: 10_000 }).toContainEqual(expect.stringContaining(`of the ${what} could not be stored`));
+      await expect
+        .poll(() => logged, { timeout: 10_000 })
+        .toContainEqual(expect.stringContaining(`of the ${what} could not be stored`));
     }
     expect(await client.invocations.retrieve(long.id)).toMatchObject({ status: 'running' });
     await service.close();
@@ -113,7 +118,7 @@ test('what ends while the disk is full takes nothing else with it, its caller is
   expect(processesWith(disk)).toEqual([]);
 });
 
-test('what could not be deleted at its time for a full disk is deleted once there is room', async ({ disk }) => {
+test('deletes expired files later if the disk was full when they expired', async ({ disk }) => {
   const clock = new TestClock();
   await using service = await startService({ dataDirectory: disk, clock, auditRetentionDays: 0 });
   await using client = createClient({ ...service, baseURL: service.url });

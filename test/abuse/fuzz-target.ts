@@ -6,22 +6,22 @@ import { CliProcess } from '../support/service-process.ts';
 import { known, type FuzzedRequest } from './fuzzed-requests.ts';
 
 /**
- * The answer to a fuzzed request, and what the contract has against it; `undefined` status when the service was still at work, or
- * answering, when its time was over.
+ * The answer to a fuzzed request, and the contract's objections to it. `status` is undefined if the service was still
+ * working or answering when the time was over.
  */
 export type FuzzedAnswer = { path: string; status: number | undefined; text: string; violations: string[] };
 
-/** How long, in ms, an answer is waited for: some requests ask for long waits. */
+/** How long to wait for an answer, in ms: some requests ask for long waits. */
 const patienceMs = 700;
 
-/** A service as a process of its own, with something of each kind in it, that requests are sent to. */
+/** A service process with something of each kind in it, as a target of requests. */
 export class FuzzTarget implements AsyncDisposable {
   readonly call: Call;
   readonly cli: CliProcess;
   readonly #url: string;
   readonly #apiKey: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 16 });
-  /** The ids of what there is, the newest first, by the name of the collection in paths: `browsers` for instance. */
+  /** The ids of existing things, newest first, by the name of their collection in paths, for example `browsers`. */
   readonly #ids = new Map<string, string[]>();
 
   private constructor(cli: CliProcess, url: string, apiKey: string) {
@@ -50,7 +50,7 @@ export class FuzzTarget implements AsyncDisposable {
     return { memory: Math.round(kilobytes / 1024), files: readdirSync(`${directory}/fd`).length };
   }
 
-  /** Has something of a collection named in requests. */
+  /** Lets requests name something of a collection. */
   keep(collection: string, id: string): void {
     const ids = this.#ids.get(collection) ?? [];
     this.#ids.set(collection, [id, ...ids.filter((other) => other !== id)].slice(0, 3));
@@ -73,11 +73,19 @@ export class FuzzTarget implements AsyncDisposable {
     const { method } = fuzzed;
     const status = message.statusCode!;
     const headers = new Headers(message.headers as Record<string, string>);
-    return { path, status, text, violations: method === 'HEAD' ? [] : violations({ method, path, status, headers, text }) };
+    return {
+      path,
+      status,
+      text,
+      violations: method === 'HEAD' ? [] : violations({ method, path, status, headers, text }),
+    };
   }
 
-  /** Rejects when the service breaks off the connection. */
-  async #answerTo({ method, headers, body }: FuzzedRequest, path: string): Promise<{ message: IncomingMessage; text: string } | undefined> {
+  /** Rejects if the service closes the connection. */
+  async #answerTo(
+    { method, headers, body }: FuzzedRequest,
+    path: string,
+  ): Promise<{ message: IncomingMessage; text: string } | undefined> {
     const { hostname, port } = new URL(this.#url);
     return await new Promise((resolve, reject) => {
       const sent = request({
@@ -98,7 +106,7 @@ export class FuzzTarget implements AsyncDisposable {
       }, patienceMs);
       const fail = (error: Error & { code?: string }) => {
         clearTimeout(timer);
-        // A HEAD request with headers so large that the service could not see what it is.
+        // A HEAD request whose headers are so large that the service could not parse it.
         if (method === 'HEAD' && error.code === 'HPE_CLOSED_CONNECTION') resolve(undefined);
         else reject(error);
       };
@@ -118,6 +126,8 @@ export class FuzzTarget implements AsyncDisposable {
 
   #withKnownIds(path: string): string {
     const segments = path.split('/');
-    return segments.map((segment, at) => segment.replace(known, () => this.#ids.get(segments[at - 1] ?? '')?.[0] ?? 'nowhere')).join('/');
+    return segments
+      .map((segment, at) => segment.replace(known, () => this.#ids.get(segments[at - 1] ?? '')?.[0] ?? 'nowhere'))
+      .join('/');
   }
 }

@@ -15,14 +15,14 @@ const requests = isLong ? 60_000 : 2000;
 const atOnce = 8;
 const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.now() % 2 ** 31 : 1));
 
-/** Of what starts or waits for browsers, and would be done, so many are left out for one that is sent. */
+/** Of valid requests that start or wait for browsers, one of this many is sent. */
 const costly =
   /^(browsers\.(create|update|deleteByID)|browserPools\.(create|update|delete|acquire|flush)|invocations\.create|deployments\.create)$/;
 const leftOut = isLong ? 20 : 40;
 
 const operations = [...operationsOf(contract)];
 
-test('no request, however hostile, makes the service fail, answer what the contract does not say, grow, or leave the files of a session', async ({}, testInfo) => {
+test("hostile requests cause no 500, no answer outside the contract, no leak and no access outside a session's files @long", async ({}, testInfo) => {
   test.setTimeout(isLong ? 3_600_000 : 120_000);
   console.log(`${requests} requests with the seed ${seed}: PLAYWRIGHT_POOL_TEST_SEED=${seed} sends the same ones`);
   const canary = testInfo.outputPath('canary');
@@ -72,15 +72,16 @@ async function sendOne(target: FuzzTarget, request: FuzzedRequest, tally: Map<st
   });
   const { path, status, text, violations } = answer;
   tally.set(String(status), (tally.get(String(status)) ?? 0) + 1);
-  // Not by `expect`, which would take longer than the request.
+  // `expect` would take longer than the request.
   if (status === 500) violations.push('the service failed');
   if (text.includes('the canary sings')) violations.push('it comes from outside of the session');
-  if (violations.length > 0) throw new Error(`${sent}\nanswered ${status} ${text.slice(0, 1000)}: ${violations.join('; ')}`);
+  if (violations.length > 0)
+    throw new Error(`${sent}\nanswered ${status} ${text.slice(0, 1000)}: ${violations.join('; ')}`);
   if (status === undefined || status >= 300) return;
   await undo(target, request, path, text);
 }
 
-/** Keeps what was made to be named in later requests, and ends what costs a browser. */
+/** Keeps created ids for later requests, and ends things that cost a browser. */
 async function undo(target: FuzzTarget, { method, name }: FuzzedRequest, path: string, text: string): Promise<void> {
   const collection = path.split(/[/?]/).findLast((segment) => segment !== '')!;
   const made = method === 'POST' && text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : {};
@@ -97,7 +98,7 @@ async function undo(target: FuzzTarget, { method, name }: FuzzedRequest, path: s
   }
 }
 
-/** Has a session, a pool and so on there, in place of what a request has ended. */
+/** Replaces things that a request has ended, such as the session and the pool. */
 async function provide(target: FuzzTarget, directory: string, canary: string): Promise<void> {
   await target.call('PATCH', '/org/limits', { default_project_max_concurrent_sessions: 0 });
   const { body: sessions } = await target.call('GET', '/browsers');
@@ -119,7 +120,7 @@ async function provide(target: FuzzTarget, directory: string, canary: string): P
   if (!target.has('profiles')) target.keep('profiles', (await target.call('POST', '/profiles', {})).body.id);
 }
 
-/** Memory after a warm-up is not to be compared with that before. */
+/** Compare memory only after a warm-up. */
 async function expectNoGrowth(target: FuzzTarget, measured: { memory: number; files: number }[]): Promise<void> {
   const warm = measured.slice(0, Math.ceil(measured.length / 2));
   const most = (what: 'memory' | 'files') => Math.max(...warm.map((usage) => usage[what]));

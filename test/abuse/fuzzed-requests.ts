@@ -4,24 +4,24 @@ import type { Multipart, Operation } from '../../src/contract/operation.ts';
 import { encoded, type Part } from '../support/uploads.ts';
 import { damaged, hostilePath, hostileText, hostileValue } from './hostile-values.ts';
 
-/** A request as it is sent. `known` of a path stands for the id of something that there is. */
+/** A request to send. `known` in a path stands for the id of an existing thing. */
 export type FuzzedRequest = {
-  /** The dotted name of the operation from which it is made. */
+  /** The dotted name of its operation. */
   name: string;
   method: string;
   path: string;
   headers: Record<string, string | string[]>;
   body: Uint8Array | undefined;
-  /** Whether the body is what the contract asks for. */
+  /** Whether the body has the contract's shape. */
   isValid: boolean;
 };
 
-/** What a path has in place of an id that is there; the collection of which it is one stands before it. */
+/** Stands for an existing id in a path. The collection's name comes before it. */
 export const known = '{known}';
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
-/** Requests for an operation: of its own shape, with values of which some are hostile, and damaged ones. */
+/** Requests for an operation: valid ones, some with hostile values, and damaged ones. */
 export function requestsFor(name: string, operation: Operation, canary: string): fc.Arbitrary<FuzzedRequest> {
   const values = new Values(canary);
   return fc
@@ -29,7 +29,10 @@ export function requestsFor(name: string, operation: Operation, canary: string):
       path: pathOf(operation),
       query: queryOf(operation, values),
       sent: bodyOf(operation, values),
-      method: mostly(operation.method, fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'BREW')),
+      method: mostly(
+        operation.method,
+        fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'BREW'),
+      ),
       headers: oddHeaders,
     })
     .map(({ path, query, sent, method, headers }) => ({
@@ -44,7 +47,7 @@ export function requestsFor(name: string, operation: Operation, canary: string):
 
 type Sent = { headers: Record<string, string>; body: Uint8Array | undefined; isValid: boolean };
 
-/** Values that fit a schema, of which each part is a hostile one now and then. */
+/** Values that fit a schema. Some of their parts are hostile. */
 class Values {
   readonly #path: fc.Arbitrary<string>;
 
@@ -76,19 +79,28 @@ class Values {
 
   #text({ pattern, minLength = 0, maxLength = 1000 }: Schema): fc.Arbitrary<string> {
     if (pattern?.startsWith('^\\/')) return this.#path;
-    const fitting = pattern === undefined ? fc.string({ minLength, maxLength: Math.min(maxLength, minLength + 20) }) : matching(pattern);
+    const fitting =
+      pattern === undefined
+        ? fc.string({ minLength, maxLength: Math.min(maxLength, minLength + 20) })
+        : matching(pattern);
     return fc.oneof({ weight: 3, arbitrary: fitting }, { weight: 1, arbitrary: hostileText });
   }
 
   #list({ items, prefixItems, minItems = 0, maxItems = 1000 }: Schema): fc.Arbitrary<unknown> {
     if (prefixItems) return fc.tuple(...(prefixItems as Schema[]).map((item) => this.#of(item)));
-    return fc.array(this.#of((items ?? {}) as Schema), { minLength: minItems, maxLength: Math.min(maxItems, minItems + 4) });
+    return fc.array(this.#of((items ?? {}) as Schema), {
+      minLength: minItems,
+      maxLength: Math.min(maxItems, minItems + 4),
+    });
   }
 
   #object({ properties = {}, required = [], additionalProperties }: Schema): fc.Arbitrary<unknown> {
-    const fields = Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, this.#of(value as Schema)]));
+    const fields = Object.fromEntries(
+      Object.entries(properties).map(([key, value]) => [key, this.#of(value as Schema)]),
+    );
     const own = fc.record(fields, { requiredKeys: required, noNullPrototype: true });
-    if (typeof additionalProperties !== 'object') return mostly(own, fc.tuple(own, hostileText, hostileValue).map(withField));
+    if (typeof additionalProperties !== 'object')
+      return mostly(own, fc.tuple(own, hostileText, hostileValue).map(withField));
     return fc.dictionary(hostileText, this.#of(additionalProperties), { maxKeys: 4, noNullPrototype: true });
   }
 }
@@ -97,18 +109,22 @@ function withField([value, key, field]: [object, string, unknown]): object {
   return { ...value, [key]: field };
 }
 
-/** The limits and what is near the lower one: long waits would only hold up the others. */
+/** Values at and near the limits. Near upper limits would only cause long waits. */
 function numbers({ type, minimum = -1000, maximum = 1_000_000 }: Schema): fc.Arbitrary<number> {
   const [min, max] = [Math.max(minimum, -(2 ** 31)), Math.min(maximum, 2 ** 31)];
-  const near = type === 'integer' ? fc.integer({ min, max: Math.min(max, min + 50) }) : fc.double({ min, max, noNaN: true });
-  return fc.oneof({ weight: 20, arbitrary: near }, { weight: 1, arbitrary: fc.constantFrom(min, max, min - 1, max + 1) });
+  const near =
+    type === 'integer' ? fc.integer({ min, max: Math.min(max, min + 50) }) : fc.double({ min, max, noNaN: true });
+  return fc.oneof(
+    { weight: 20, arbitrary: near },
+    { weight: 1, arbitrary: fc.constantFrom(min, max, min - 1, max + 1) },
+  );
 }
 
 function matching(pattern: string): fc.Arbitrary<string> {
   try {
     return fc.stringMatching(new RegExp(pattern), { maxLength: 300 });
   } catch {
-    // fast-check does not know each kind of pattern.
+    // fast-check doesn't know every pattern.
     return fc.string();
   }
 }
@@ -121,7 +137,14 @@ function mostly<T>(usual: T | fc.Arbitrary<T>, odd: fc.Arbitrary<T>): fc.Arbitra
 /** Spellings of a text in a URL. */
 function spelled(text: string): fc.Arbitrary<string> {
   const usual = encodeURIComponent(Buffer.from(text).toString());
-  return fc.constantFrom(usual, usual, usual, usual.replaceAll('%', '%25'), usual.replaceAll('.', '%2e'), usual.toLowerCase());
+  return fc.constantFrom(
+    usual,
+    usual,
+    usual,
+    usual.replaceAll('%', '%25'),
+    usual.replaceAll('.', '%2e'),
+    usual.toLowerCase(),
+  );
 }
 
 function pathOf({ path }: Operation): fc.Arbitrary<string> {
@@ -131,7 +154,9 @@ function pathOf({ path }: Operation): fc.Arbitrary<string> {
   );
   const segments = path.slice(1).split('/');
   const parts = segments.map((segment) =>
-    segment.startsWith('{') ? fc.oneof({ weight: 19, arbitrary: fc.constant(known) }, { weight: 1, arbitrary: odd }) : mostly(segment, odd),
+    segment.startsWith('{')
+      ? fc.oneof({ weight: 19, arbitrary: fc.constant(known) }, { weight: 1, arbitrary: odd })
+      : mostly(segment, odd),
   );
   const ending = mostly('', fc.constantFrom('/', '//', '/..', '/.', '%20', '#a', '/x'));
   return fc.tuple(fc.tuple(...parts), ending).map(([chosen, end]) => `/${chosen.join('/')}${end}`);
@@ -152,14 +177,15 @@ function queryOf({ query }: Operation, values: Values): fc.Arbitrary<string> {
     '[=]',
     '?',
   );
-  const usual = query === undefined ? fc.constant('') : values.of(query).chain((value) => fc.tuple(...pairsOf(value).map(pair)));
+  const usual =
+    query === undefined ? fc.constant('') : values.of(query).chain((value) => fc.tuple(...pairsOf(value).map(pair)));
   return mostly(
     usual.map((pairs) => (typeof pairs === 'string' ? pairs : pairs.join('&'))),
     odd,
   );
 }
 
-/** The names and values of a query: lists comma-joined, objects bracketed. */
+/** Names and values of a query: lists joined by commas, objects in brackets. */
 function pairsOf(value: unknown): [string, string][] {
   if (!isObject(value)) return [['value', String(value)]];
   return Object.entries(value).flatMap(([key, field]): [string, string][] => {
@@ -181,14 +207,19 @@ function isObject(value: unknown): value is object {
 }
 
 function bodyOf({ body }: Operation, values: Values): fc.Arbitrary<Sent> {
-  if (body === undefined) return mostly<Sent>({ headers: {}, body: undefined, isValid: true }, fc.constant(json('{"a":1}', false)));
+  if (body === undefined)
+    return mostly<Sent>({ headers: {}, body: undefined, isValid: true }, fc.constant(json('{"a":1}', false)));
   if (!('kind' in body)) return jsonOf(body, values);
   if (body.kind === 'multipart') return partsOf(body, values);
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 1000 }),
     fc.nat({ max: 300_000 }).map((size) => new Uint8Array(size)),
   );
-  return bytes.map((content) => ({ headers: { 'content-type': 'application/octet-stream' }, body: content, isValid: true }));
+  return bytes.map((content) => ({
+    headers: { 'content-type': 'application/octet-stream' },
+    body: content,
+    isValid: true,
+  }));
 }
 
 function json(text: string | Uint8Array, isValid: boolean, type = 'application/json'): Sent {
@@ -215,8 +246,12 @@ function jsonOf(schema: z.ZodType, values: Values): fc.Arbitrary<Sent> {
     .chain((value) => damaged(JSON.stringify(value) ?? ''))
     .map((bytes) => json(bytes, false));
   const typed = fc.tuple(fitting, otherTypes).map(([{ body, isValid }, type]) => json(body!, isValid, type));
-  const large = fc.constantFrom(9, 5).map((megabytes) => json(`{"name":"${'x'.repeat(megabytes * 1024 * 1024)}"}`, false));
-  const many = fc.nat({ max: 100_000 }).map((fields) => json(`{${Array.from({ length: fields }, (_, at) => `"f${at}":0`).join()}}`, false));
+  const large = fc
+    .constantFrom(9, 5)
+    .map((megabytes) => json(`{"name":"${'x'.repeat(megabytes * 1024 * 1024)}"}`, false));
+  const many = fc
+    .nat({ max: 100_000 })
+    .map((fields) => json(`{${Array.from({ length: fields }, (_, at) => `"f${at}":0`).join()}}`, false));
   return fc.oneof(
     { weight: 100, arbitrary: fitting },
     { weight: 20, arbitrary: broken },
@@ -227,9 +262,15 @@ function jsonOf(schema: z.ZodType, values: Values): fc.Arbitrary<Sent> {
   );
 }
 
-/** Parts under the names of the body's fields in all their spellings, and under others. */
+/** Parts with the names of the body's fields in all spellings, and with other names. */
 function partsOf({ schema }: Multipart, values: Values): fc.Arbitrary<Sent> {
-  const names = Object.keys(schema.shape).flatMap((key) => [key, `${key}[0][dest_path]`, `${key}[0][file]`, `${key}.0.file`, `${key}[]`]);
+  const names = Object.keys(schema.shape).flatMap((key) => [
+    key,
+    `${key}[0][dest_path]`,
+    `${key}[0][file]`,
+    `${key}.0.file`,
+    `${key}[]`,
+  ]);
   const name = mostly(fc.constantFrom('dest_path', 'file', ...names), hostileText);
   const content = fc.oneof(
     values.of(z.string().regex(/^\//)).map(toText),

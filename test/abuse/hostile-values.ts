@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 
-/** Texts that a careless program takes for something else. */
+/** Texts that a careless program misinterprets. */
 export const hostileText = fc.oneof(
   fc.constantFrom(
     '',
@@ -54,7 +54,10 @@ export const hostileText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 20 }),
 );
 
-/** Paths of which some would lead out of a session's file system; `canary` is a host directory that they must not reach. */
+/**
+ * Paths, some of which would lead out of a session's file system. `canary` is a host directory that they must not
+ * reach.
+ */
 export function hostilePath(canary: string): fc.Arbitrary<string> {
   const segment = fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom('tmp', 'home', 'user', 'a', 'b', 'c.txt') },
@@ -82,7 +85,16 @@ export function hostilePath(canary: string): fc.Arbitrary<string> {
     { weight: 2, arbitrary: climbed },
     {
       weight: 1,
-      arbitrary: fc.constantFrom(`${canary}/secret`, '/link/secret', '/climb/secret', '/proc/self/environ', '//', '/.', '~', ''),
+      arbitrary: fc.constantFrom(
+        `${canary}/secret`,
+        '/link/secret',
+        '/climb/secret',
+        '/proc/self/environ',
+        '//',
+        '/.',
+        '~',
+        '',
+      ),
     },
     { weight: 1, arbitrary: fc.integer({ min: 1, max: 3000 }).map((depth) => '/a'.repeat(depth)) },
   );
@@ -104,7 +116,7 @@ export const hostileNumber = fc.constantFrom(
   Number.MIN_SAFE_INTEGER,
 );
 
-/** JSON values of any kind in a place where another kind belongs. */
+/** JSON values in a place for another type. */
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   hostileText,
   hostileNumber,
@@ -113,7 +125,7 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
 );
 
-/** What a JSON body may be damaged to. */
+/** Damaged forms of a JSON body. */
 export function damaged(text: string): fc.Arbitrary<Buffer> {
   const bytes = Buffer.from(text);
   return fc.oneof(

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-/** Sends bytes to a service as they are, and returns what comes until the service closes the connection or is silent for `quietMs`. */
+/**
+ * Sends bytes unchanged. Returns the received bytes when the service closes the connection or is silent for `quietMs`.
+ */
 export async function sendRaw(url: string, bytes: string | Buffer, quietMs = 300): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
-  // One that is reset has nothing more to say.
+  // A reset ends the answer.
   const closed = once(
     socket.on('error', () => {}),
     'close',
@@ -17,7 +19,7 @@ export async function sendRaw(url: string, bytes: string | Buffer, quietMs = 300
   return received;
 }
 
-/** The statuses of the answers in what was received. */
+/** The statuses of the received answers. */
 export function statusesIn(received: string): number[] {
   return Array.from(received.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => Number(status));
 }

@@ -3,11 +3,14 @@ import { chromium, expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { test } from '../support/service.ts';
 
-type Result = { sessionId: string; targetInfos: { type: string; targetId: string }[] };
+type Result = { browserContextId: string; targetId: string; sessionId: string };
 
 const megabyte = 1024 * 1024;
 
-test('a client of a browser that stops reading holds up nobody, and what waits for it is bounded', async ({ service }) => {
+test('disconnects a CDP client that stops reading, with a reason, and keeps serving the others @long', async ({
+  service,
+}) => {
+  test.setTimeout(180_000);
   const { body: session } = await service.call('POST', '/browsers', {});
   const browser = await chromium.connectOverCDP(session.cdp_ws_url);
   const page = await browser.newPage();
@@ -17,6 +20,7 @@ test('a client of a browser that stops reading holds up nobody, and what waits f
     const { id, result } = JSON.parse(String(message)) as { id: number; result: Result };
     answers.set(id, result);
   });
+  const closed = once(client, 'close') as Promise<[code: number, reason: Buffer]>;
   await once(client, 'open');
   const send = (id: number, method: string, params: object, sessionId?: string) =>
     client.send(JSON.stringify({ id, method, params, sessionId }));
@@ -24,24 +28,32 @@ test('a client of a browser that stops reading holds up nobody, and what waits f
     await expect.poll(() => answers.has(id)).toBe(true);
     return answers.get(id)!;
   };
-  send(1, 'Target.getTargets', {});
-  const { targetId } = (await answerTo(1)).targetInfos.find(({ type }) => type === 'page')!;
-  send(2, 'Target.attachToTarget', { targetId, flatten: true });
-  const { sessionId } = await answerTo(2);
+  send(1, 'Target.createBrowserContext', { disposeOnDetach: true });
+  const { browserContextId } = await answerTo(1);
+  send(2, 'Target.createTarget', { url: 'about:blank', browserContextId });
+  const { targetId } = await answerTo(2);
+  send(3, 'Target.attachToTarget', { targetId, flatten: true });
+  const { sessionId } = await answerTo(3);
 
   const before = process.memoryUsage().rss;
   client.pause();
-  for (let count = 0; count < 25; count += 1) {
-    send(10 + count, 'Runtime.evaluate', { expression: `'x'.repeat(${4 * megabyte})`, returnByValue: true }, sessionId);
-  }
-  for (let count = 0; count < 3; count += 1) {
+  const params = { expression: `'x'.repeat(${4 * megabyte})`, returnByValue: true };
+  for (let id = 10; id < 35; id++) send(id, 'Runtime.evaluate', params, sessionId);
+  // Chromium disposes of the client's context once the client is disconnected.
+  const control = await browser.newBrowserCDPSession();
+  const isConnected = async () =>
+    (await control.send('Target.getBrowserContexts')).browserContextIds.includes(browserContextId);
+  let rounds = 0;
+  for (; await isConnected(); rounds++) {
     expect(await page.evaluate((text) => text.length, 'x'.repeat(1000))).toBe(1000);
     expect((await service.call('GET', `/browsers/${session.session_id}`)).status).toBe(200);
   }
-  expect(process.memoryUsage().rss - before).toBeLessThan(60 * megabyte);
+  expect(rounds).toBeGreaterThan(1);
+  expect(process.memoryUsage().rss - before).toBeLessThan(120 * megabyte);
 
   client.resume();
-  await expect.poll(() => answers.size, { timeout: 30_000 }).toBeGreaterThanOrEqual(27);
-  client.close();
+  const [code, reason] = await closed;
+  expect([code, String(reason)]).toEqual([1008, 'more than 64 MiB wait for this client to read them']);
+  expect(await page.evaluate(() => 6 * 7)).toBe(42);
   await browser.close();
 });

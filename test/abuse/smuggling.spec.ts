@@ -2,12 +2,14 @@ import { expect } from '@playwright/test';
 import { test } from '../support/service.ts';
 import { sendRaw, statusesIn } from './raw-http.ts';
 
-/** Ways to write a request so that two readers disagree where it ends. What `smuggled` holds is a request for one of them. */
+/** Requests that two readers would end at different places. `smuggled` is a whole request for one of these readers. */
 const disagreements: Record<string, (head: string, smuggled: string) => string> = {
   'a length and chunks': (head, smuggled) =>
     `${head}Content-Length: ${5 + smuggled.length}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`,
-  'chunks and a length': (head, smuggled) => `${head}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n${smuggled}`,
-  'two lengths': (head, smuggled) => `${head}Content-Length: 0\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
+  'chunks and a length': (head, smuggled) =>
+    `${head}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n${smuggled}`,
+  'two lengths': (head, smuggled) =>
+    `${head}Content-Length: 0\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
   'a list of lengths': (head, smuggled) => `${head}Content-Length: 0, ${smuggled.length}\r\n\r\n${smuggled}`,
   'a signed length': (head, smuggled) => `${head}Content-Length: +0\r\n\r\n${smuggled}`,
   'a negative length': (head, smuggled) => `${head}Content-Length: -1\r\n\r\n${smuggled}`,
@@ -23,7 +25,8 @@ const disagreements: Record<string, (head: string, smuggled: string) => string> 
     `${head}X: y\r\n\tTransfer-Encoding: chunked\r\nContent-Length: ${5 + smuggled.length}\r\n\r\n0\r\n\r\n${smuggled}`,
   'a bare line feed between headers': (head, smuggled) =>
     `${head}X: y\nTransfer-Encoding: chunked\r\nContent-Length: ${5 + smuggled.length}\r\n\r\n0\r\n\r\n${smuggled}`,
-  'a bare line feed at the end of the headers': (head, smuggled) => `${head}Content-Length: ${smuggled.length}\r\n\n${smuggled}`,
+  'a bare line feed at the end of the headers': (head, smuggled) =>
+    `${head}Content-Length: ${smuggled.length}\r\n\n${smuggled}`,
   'a bare carriage return': (head, smuggled) =>
     `${head}X: y\rTransfer-Encoding: chunked\r\nContent-Length: ${5 + smuggled.length}\r\n\r\n0\r\n\r\n${smuggled}`,
   'a NUL in a header': (head, smuggled) =>
@@ -32,16 +35,19 @@ const disagreements: Record<string, (head: string, smuggled: string) => string> 
     `${head}Transfer-Encoding chunked\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
   'a chunk size with a sign': (head, smuggled) => `${head}Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n${smuggled}`,
   'a chunk size with 0x': (head, smuggled) => `${head}Transfer-Encoding: chunked\r\n\r\n0x0\r\n\r\n${smuggled}`,
-  'a chunk size beyond all numbers': (head, smuggled) => `${head}Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n${smuggled}`,
+  'a chunk size beyond all numbers': (head, smuggled) =>
+    `${head}Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n${smuggled}`,
   'a chunk extension with a line feed': (head, smuggled) =>
     `${head}Transfer-Encoding: chunked\r\n\r\n${smuggled.length.toString(16)};a\n${smuggled}\r\n0\r\n\r\n`,
-  'a chunk that is longer than it says': (head, smuggled) => `${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}${smuggled}0\r\n\r\n`,
+  'a chunk that is longer than it says': (head, smuggled) =>
+    `${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}${smuggled}0\r\n\r\n`,
   'a version that is not there': (head, smuggled) =>
     `${head.replace('HTTP/1.1', 'HTTP/9.9')}Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
-  'a method that is not there': (head, smuggled) => `${head.replace('POST', 'PO ST')}Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
+  'a method that is not there': (head, smuggled) =>
+    `${head.replace('POST', 'PO ST')}Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
 };
 
-test('what hides in a request that two readers understand differently is never done', async ({ service }) => {
+test('never runs a request that is hidden inside an ambiguous one', async ({ service }) => {
   const { apiKey, url, call } = service;
   const victim = async () => (await call('GET', '/profiles/victim')).status;
   await call('POST', '/profiles', { name: 'victim' });
@@ -56,12 +62,14 @@ test('what hides in a request that two readers understand differently is never d
     expect(received.toLowerCase().split('x-request-id').length - 1, `${name}: ${received}`).toBe(statuses.length);
     expect(await victim(), `${name}: ${received}`).toBe(200);
   }
-  // The same, said rightly, is done: it is not the victim that is hard to delete.
+  // The same request in clear form works, so the target isn't hard to delete.
   await sendRaw(url, smuggled);
   expect(await victim()).toBe(404);
 });
 
-test('odd targets and methods are refused with an error object, and requests in a row are answered one by one', async ({ service }) => {
+test('refuses odd targets and methods with an error object, and answers pipelined requests one by one', async ({
+  service,
+}) => {
   const { apiKey, url, call } = service;
   const headers = `Host: 127.0.0.1\r\nAuthorization: Bearer ${apiKey}\r\n`;
   for (const [line, expected] of [
@@ -84,13 +92,16 @@ test('odd targets and methods are refused with an error object, and requests in 
     expect([line, statusesIn(received)]).toEqual([line, expected]);
     expect(received, line).toContain('"code":"');
   }
-  // A tunnel is not even refused.
+  // The service closes the connection of a CONNECT without an answer.
   expect(statusesIn(await sendRaw(url, `CONNECT evil.example:443 HTTP/1.1\r\n${headers}\r\n`))).toEqual([]);
   const twice = `GET /profiles HTTP/1.1\r\n${headers}\r\n`.repeat(2);
   expect(statusesIn(await sendRaw(url, twice))).toEqual([200, 200]);
   const old = await sendRaw(url, `GET /profiles HTTP/1.0\r\n${headers}\r\n`);
   expect(statusesIn(old)).toEqual([200]);
-  const twoHosts = await sendRaw(url, `GET /profiles HTTP/1.1\r\n${headers}Host: evil.example\r\nConnection: close\r\n\r\n`);
+  const twoHosts = await sendRaw(
+    url,
+    `GET /profiles HTTP/1.1\r\n${headers}Host: evil.example\r\nConnection: close\r\n\r\n`,
+  );
   expect(statusesIn(twoHosts)).toEqual([400]);
   const large = await sendRaw(url, `GET /profiles HTTP/1.1\r\n${headers}X: ${'x'.repeat(100_000)}\r\n\r\n`);
   expect(statusesIn(large)).toEqual([400]);

@@ -4,7 +4,7 @@ import { expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { test, type TestService } from '../support/service.ts';
 
-/** Whether a WebSocket opens, else the status of its refusal. */
+/** True if the WebSocket opens, otherwise the status of its refusal. */
 async function open(address: string): Promise<number | 'open'> {
   const socket = new WebSocket(address).on('error', () => {});
   const opened = once(socket, 'open').then(() => 'open' as const);
@@ -18,7 +18,7 @@ const tokenOf = (url: string) => new URL(url).searchParams.get('jwt')!;
 
 const cdp = ({ url }: TestService, query: string) => `${url.replace('http', 'ws')}/browser/cdp${query}`;
 
-/** What a token may be replaced by that looks like it. */
+/** Altered tokens that look like the token. */
 function forgeries(token: string, other: string, apiKey: string): string[] {
   const [id, secret] = token.split('.') as [string, string];
   const [otherId] = other.split('.') as [string];
@@ -45,19 +45,26 @@ function forgeries(token: string, other: string, apiKey: string): string[] {
   ];
 }
 
-test('a token opens its own session alone, whole and unchanged', async ({ service }) => {
+test('a token opens its own session only, and only if it is complete and unchanged', async ({ service }) => {
   const { apiKey, call } = service;
   const [{ body: a }, { body: b }] = [await call('POST', '/browsers', {}), await call('POST', '/browsers', {})];
   for (const token of forgeries(tokenOf(a.cdp_ws_url), tokenOf(b.cdp_ws_url), apiKey)) {
     expect(await open(cdp(service, `?jwt=${encodeURIComponent(token)}`)), token).toBe(401);
   }
-  for (const query of ['', '?', '?jwt', '?token=x', `?jwt=x&jwt=${tokenOf(a.cdp_ws_url)}`, `?JWT=${tokenOf(a.cdp_ws_url)}`]) {
+  for (const query of [
+    '',
+    '?',
+    '?jwt',
+    '?token=x',
+    `?jwt=x&jwt=${tokenOf(a.cdp_ws_url)}`,
+    `?JWT=${tokenOf(a.cdp_ws_url)}`,
+  ]) {
     expect(await open(cdp(service, query)), query).toBe(401);
   }
   expect(await open(a.cdp_ws_url)).toBe('open');
 });
 
-test('a token for one thing opens no other thing', async ({ service }) => {
+test("a token for CDP, live view or replay doesn't open the other two", async ({ service }) => {
   const { url, call } = service;
   const { body: session } = await call('POST', '/browsers', {});
   const live = tokenOf(session.browser_live_view_url);
@@ -70,10 +77,13 @@ test('a token for one thing opens no other thing', async ({ service }) => {
   expect(await open(liveSocket + live)).toBe('open');
   for (const token of [control, live, video]) {
     expect((await call('GET', '/browsers', undefined, { authorization: `Bearer ${token}` })).status).toBe(401);
-    expect((await call('DELETE', `/browsers/${session.session_id}`, undefined, { authorization: `Bearer ${token}` })).status).toBe(401);
+    expect(
+      (await call('DELETE', `/browsers/${session.session_id}`, undefined, { authorization: `Bearer ${token}` })).status,
+    ).toBe(401);
   }
   const pageStatus = async (path: string) => (await fetch(url + path)).status;
-  for (const token of [control, video, service.apiKey]) expect(await pageStatus(`/browser/live?jwt=${token}`)).toBe(404);
+  for (const token of [control, video, service.apiKey])
+    expect(await pageStatus(`/browser/live?jwt=${token}`)).toBe(404);
   for (const token of [control, live, service.apiKey]) {
     for (const path of ['replays', 'replays/video']) {
       expect(await pageStatus(`/browser/${path}?jwt=${token}&replay_id=${replay.replay_id}`)).toBe(404);
@@ -84,7 +94,7 @@ test('a token for one thing opens no other thing', async ({ service }) => {
   expect(await pageStatus(`/browser/replays?jwt=${video}&replay_id=${replay.replay_id}`)).toBe(200);
 });
 
-test('after its lease or session a token opens nothing any more, also where the browser lives on', async ({ service }) => {
+test('a token ends with its lease or session, even if the browser keeps running', async ({ service }) => {
   const { call, url } = service;
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: first } = await call('POST', '/browser_pools/ci/acquire', {});

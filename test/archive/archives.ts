@@ -11,7 +11,8 @@ import { extract, type ExtractOptions } from '../../src/archive/index.ts';
 import { randomOf } from '../support/random.ts';
 
 /** Why tests with the command line's zstd are skipped, where it is missing. */
-export const noZstd = spawnSync('zstd', ['--version']).error !== undefined && 'there is no zstd command here: apt-get install zstd';
+export const noZstd =
+  spawnSync('zstd', ['--version']).error !== undefined && 'there is no zstd command here: apt-get install zstd';
 
 export type TestEntry = Partial<Header> & { name: string; content?: string | Buffer };
 
@@ -47,7 +48,10 @@ export function sampleBytes(length: number, seed = 1): Buffer {
   return bytes;
 }
 
-/** A little user-data directory with what is special: an empty file and directory, a link, a name that is not ASCII, a long one. */
+/**
+ * A small user-data directory with special entries: an empty file and directory, a link, a name outside of ASCII, a
+ * long name.
+ */
 export async function sampleDirectory(directory: string): Promise<string> {
   const deep = path.join(directory, 'Default', 'Local Storage', 'a'.repeat(120), 'b'.repeat(120));
   await mkdir(deep, { recursive: true });
@@ -65,13 +69,20 @@ export async function sampleDirectory(directory: string): Promise<string> {
   return directory;
 }
 
-/** What is in a directory: for each name what it is, with mode, time in seconds, and content, of which a digest is enough when it is long. */
+/**
+ * The entries of a directory: for each name the kind, mode, time in seconds, and content, or the digest of a long
+ * content.
+ */
 export async function contentOf(directory: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const name of (await readdir(directory, { recursive: true })).sort()) {
     const file = path.join(directory, name);
     const status = await lstat(file);
-    const what = status.isSymbolicLink() ? `-> ${await readlink(file)}` : status.isFile() ? fingerprint(await readFile(file)) : '/';
+    const what = status.isSymbolicLink()
+      ? `-> ${await readlink(file)}`
+      : status.isFile()
+        ? fingerprint(await readFile(file))
+        : '/';
     found[name] = `${(status.mode & 0o777).toString(8)} ${Math.floor(status.mtimeMs / 1000)} ${what}`;
   }
   return found;

@@ -67,7 +67,7 @@ async function visit(userDataDirectory: string, url: string, expression: string)
 }
 
 for (const withoutCaches of [false, true]) {
-  test(`what sites stored in Chromium is there after packing and extracting${withoutCaches ? ' without caches' : ''}`, async ({
+  test(`keeps the data that sites stored in Chromium after packing and extracting${withoutCaches ? ' without caches' : ' @long'}`, async ({
     site,
   }, testInfo) => {
     const original = testInfo.outputPath('original');

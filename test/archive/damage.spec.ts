@@ -24,8 +24,12 @@ test.describe('an archive of ours', () => {
       ...borders.flatMap((border) => [border - 1, border, border + 1, border + 5]),
       ...Array.from({ length: 60 }, () => random(archive.length)),
     ]);
-    for (const length of lengths) if (length >= 0) await expectRefused(testInfo, archive.subarray(0, length), anyRefusal);
-    await expectRefused(testInfo, archive.subarray(0, borders.at(-1)), { code: 'truncated', message: expect.stringContaining('seal') });
+    for (const length of lengths)
+      if (length >= 0) await expectRefused(testInfo, archive.subarray(0, length), anyRefusal);
+    await expectRefused(testInfo, archive.subarray(0, borders.at(-1)), {
+      code: 'truncated',
+      message: expect.stringContaining('seal'),
+    });
     await expectRefused(testInfo, archive.subarray(0, -1), { code: 'truncated' });
     await extractHere(testInfo, archive);
   });
@@ -35,7 +39,7 @@ test.describe('an archive of ours', () => {
     const start = bordersOf(archive)[2]! + 20;
     const random = randomOf(2);
     const inFrames = new Set(Array.from({ length: 100 }, () => random(archive.length)));
-    // All bytes of what is around the data, and some of the data.
+    // All bytes around the data, and some bytes of the data.
     for (const at of [...archive.keys()].filter((at) => at < start || at > archive.length - 80 || inFrames.has(at))) {
       const changed = Buffer.from(archive);
       changed[at]! ^= 1 << random(8);
@@ -46,7 +50,9 @@ test.describe('an archive of ours', () => {
   test('is refused when a frame is left out, moved, or put in twice', async ({}, testInfo) => {
     const archive = await buffer(pack(await sampleDirectory(testInfo.outputPath('original'))));
     const borders = [...bordersOf(archive), archive.length];
-    const [empty, mark, content, seal] = borders.slice(0, -1).map((border, index) => archive.subarray(border, borders[index + 1]));
+    const [empty, mark, content, seal] = borders
+      .slice(0, -1)
+      .map((border, index) => archive.subarray(border, borders[index + 1]));
     for (const frames of [
       [mark, content, seal],
       [empty, content, seal],
@@ -76,7 +82,9 @@ test.describe('a foreign archive', () => {
     const tar = await tarOf(entries);
     for (let length = 0; length < tar.length; length += 128) {
       await expectRefused(testInfo, tar.subarray(0, length), { code: length < 512 ? 'not_an_archive' : 'truncated' });
-      await expectRefused(testInfo, await compress(tar.subarray(0, length)), { code: length < 512 ? 'not_an_archive' : 'truncated' });
+      await expectRefused(testInfo, await compress(tar.subarray(0, length)), {
+        code: length < 512 ? 'not_an_archive' : 'truncated',
+      });
     }
     await extractHere(testInfo, tar);
   });
@@ -87,11 +95,13 @@ test.describe('a foreign archive', () => {
       await expectRefused(testInfo, archive.subarray(0, length), { code: length < 4 ? 'not_an_archive' : 'truncated' });
   });
 
-  test('is refused when something follows', async ({}, testInfo) => {
+  test('is refused when other bytes follow', async ({}, testInfo) => {
     const [tar, archive] = [await tarOf(entries), await zstdOf(entries)];
     for (const more of ['x', 'x'.repeat(600), '\0\0x']) {
       await expectRefused(testInfo, Buffer.concat([tar, Buffer.from(more)]), { code: 'trailing_bytes' });
-      await expectRefused(testInfo, await compress(Buffer.concat([tar, Buffer.from(more)])), { code: 'trailing_bytes' });
+      await expectRefused(testInfo, await compress(Buffer.concat([tar, Buffer.from(more)])), {
+        code: 'trailing_bytes',
+      });
       await expectRefused(testInfo, Buffer.concat([archive, Buffer.from(more)]), {
         code: more.length < 4 ? 'truncated' : 'trailing_bytes',
       });
@@ -110,7 +120,7 @@ test.describe('a foreign archive', () => {
     await expectRefused(testInfo, tar, { code: 'not_an_archive' });
   });
 
-  test('that is none is refused', async ({}, testInfo) => {
+  test('is refused when it is not an archive at all', async ({}, testInfo) => {
     for (const bytes of ['', 'x', 'PK\u0003\u0004', '<html>'.repeat(1000), '\u001f\u008b'.repeat(600)]) {
       await expectRefused(testInfo, Buffer.from(bytes, 'latin1'), { code: 'not_an_archive' });
       await expectRefused(testInfo, await compress(Buffer.from(bytes, 'latin1')), { code: 'not_an_archive' });
@@ -118,7 +128,7 @@ test.describe('a foreign archive', () => {
   });
 });
 
-test('a directory that was there keeps what it had when the archive turns out to be damaged', async ({}, testInfo) => {
+test('a damaged archive leaves an existing target directory unchanged', async ({}, testInfo) => {
   const target = testInfo.outputPath('target');
   const archive = await zstdOf([{ name: 'new', content: 'new' }]);
   await extractHere(testInfo, await zstdOf([{ name: 'old', content: 'old' }]));
@@ -132,7 +142,7 @@ test('a directory that was there keeps what it had when the archive turns out to
   expect(await readFile(`${target}/new`, 'utf8')).toBe('new');
 });
 
-test('a size that is no number is refused, and its content not waited for', async ({}, testInfo) => {
+test('refuses a size that is not a number, without waiting for the content', async ({}, testInfo) => {
   const tar = await tarOf([{ name: 'file', content: 'content' }]);
   // The first byte says that a number in base 256 follows, but not of which sign.
   tar[124] = 0xc0;
@@ -140,7 +150,7 @@ test('a size that is no number is refused, and its content not waited for', asyn
   await expectRefused(testInfo, tar, { code: 'corrupt', message: expect.stringContaining('size') });
 });
 
-test('frames of any size are read, and a damaged one is refused while those before it are read', async ({}, testInfo) => {
+test('reads frames of any size, and refuses a damaged frame after reading those before it', async ({}, testInfo) => {
   const random = randomOf(3);
   const noise = Buffer.from(Array.from({ length: 140_000 }, () => random(256)));
   const tar = await tarOf([

@@ -104,13 +104,14 @@ function* inChunks(bytes: Buffer, random: Random): Generator<Buffer> {
   }
 }
 
-/** What makes a directory unsafe: links out of it, files of other kinds, modes that give rights to whoever starts a program. */
+/** Unsafe entries: links out of the directory, files of other kinds, set-user-id modes. */
 async function unsafeIn(root: string): Promise<string[]> {
   const found: string[] = [];
   for (const name of await readdir(root, { recursive: true })) {
     const file = path.join(root, name);
     const status = await lstat(file);
-    if ((status.mode & 0o6000) !== 0 && !status.isSymbolicLink()) found.push(`${name} has mode ${status.mode.toString(8)}`);
+    if ((status.mode & 0o6000) !== 0 && !status.isSymbolicLink())
+      found.push(`${name} has mode ${status.mode.toString(8)}`);
     if (status.isFile() || status.isDirectory()) continue;
     if (!status.isSymbolicLink()) found.push(`${name} is no file`);
     else if (!path.resolve(path.dirname(file), await readlink(file)).startsWith(root)) found.push(`${name} leads out`);
@@ -118,7 +119,7 @@ async function unsafeIn(root: string): Promise<string[]> {
   return found;
 }
 
-test(`${mutations} damaged archives do no harm: each is refused, or becomes a directory in its place`, async ({}, testInfo) => {
+test(`${mutations} damaged archives are refused, or extracted into their target only`, async ({}, testInfo) => {
   const output = testInfo.outputPath('output');
   const original = await sampleDirectory(testInfo.outputPath('original'));
   await mkdir(output);
@@ -149,9 +150,9 @@ test(`${mutations} damaged archives do no harm: each is refused, or becomes a di
       archive = mutateBytes(archives[random(archives.length)]!, archives[random(archives.length)]!, random);
     }
     const target = path.join(output, 'target');
-    const outcome = await extract(Readable.from(inChunks(archive, random)), target, { limits: { bytes: 10_000_000 } }).catch(
-      (error: unknown) => error,
-    );
+    const outcome = await extract(Readable.from(inChunks(archive, random)), target, {
+      limits: { bytes: 10_000_000 },
+    }).catch((error: unknown) => error);
     const label = `mutation ${seed}: ${String(outcome)}`;
     if (outcome === undefined) {
       assert.deepEqual(await unsafeIn(target), [], label);
@@ -168,7 +169,7 @@ test(`${mutations} damaged archives do no harm: each is refused, or becomes a di
   expect(extracted).toBeGreaterThan(mutations / 50);
 });
 
-test(`${mutations} damaged large frames are refused, or give what fits their headers, in reasonable time`, async ({}, testInfo) => {
+test(`${mutations} damaged large frames are refused, or give content that fits their headers, in limited time`, async ({}, testInfo) => {
   const content = sampleBytes(140_000);
   const frames = [await compress(content), await compress(Buffer.alloc(140_000, 'text that repeats itself; '))];
   if (noZstd === false) frames.push(await shell('zstd -q -19', path.dirname(testInfo.outputDir), content));
@@ -184,8 +185,9 @@ test(`${mutations} damaged large frames are refused, or give what fits their hea
       for await (const piece of framePieces(new ByteReader(Readable.from([frame]), undefined), () => 0)) {
         if (piece.kind !== 'part') continue;
         blocks += 1;
-        if (piece.header) large = new LargeFrame(piece.header);
-        for (const chunk of piece.checksum ? large!.end(piece.checksum) : large!.add(piece.bytes)) length += chunk.length;
+        if (piece.header) large = await LargeFrame.of(piece.header);
+        for (const chunk of piece.checksum ? large!.end(piece.checksum) : large!.add(piece.bytes))
+          length += chunk.length;
       }
     } catch (error) {
       assert.ok(error instanceof ArchiveError, `mutation ${seed}: ${String(error)}`);

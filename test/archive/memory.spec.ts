@@ -14,13 +14,16 @@ const run = promisify(execFile);
 const built = pathToFileURL(path.resolve('build/src/archive/index.js')).href;
 const megabytes = 200;
 
-/** Runs a module in a process of its own that has the archive's functions, and returns the most memory that it took, in MB. */
+/**
+ * Runs a module in a process of its own that has the archive's functions, and returns the most memory that it took, in
+ * MB.
+ */
 async function memoryOf(code: string): Promise<number> {
   const imports = `
     import { createReadStream, createWriteStream, readFileSync } from 'node:fs';
     import { pipeline } from 'node:stream/promises';
     import { pack, extract } from '${built}';`;
-  // Not `resourceUsage()`, whose most is at least what this process here holds.
+  // Not `resourceUsage()`: its maximum includes the memory of this process.
   const report = `process.stdout.write(/VmHWM:\\s+(\\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8'))[1])`;
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', `${imports}${code};${report}`]);
   return Number(stdout) / 1000;
@@ -29,7 +32,11 @@ async function memoryOf(code: string): Promise<number> {
 test(`packing and extracting ${megabytes} MB takes less than 200 MB of memory`, async ({}, testInfo) => {
   // `npm run bench -- profile` has the bars: beside other work garbage is collected late.
   test.skip(!isLong, longOnly);
-  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => testInfo.outputPath(name)) as [string, string, string];
+  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => testInfo.outputPath(name)) as [
+    string,
+    string,
+    string,
+  ];
   await mkdir(original, { recursive: true });
   const sample = sampleBytes(5_000_000);
   for (let index = 0; index < 1000; index += 1)
@@ -46,7 +53,7 @@ test(`packing and extracting ${megabytes} MB takes less than 200 MB of memory`, 
 
 const empty = '28b52ffd2000010000';
 for (const [kind, frame] of Object.entries({ empty, skippable: '502a4d1800000000' })) {
-  test(`of an archive of ${kind} frames few are taken at a time`, async () => {
+  test(`reads only a few ${kind} frames of an archive ahead`, async () => {
     const archive = Buffer.from(empty + frame.repeat(10_000), 'hex');
     const reader = new ByteReader(Readable.from([archive]), undefined);
     const tar = tarIn(reader);
@@ -57,10 +64,14 @@ for (const [kind, frame] of Object.entries({ empty, skippable: '502a4d1800000000
   });
 }
 
-test('one frame of 300 MB, which tar and zstd made, is read with less than 200 MB of memory', async ({}, testInfo) => {
+test('reads one frame of 300 MB, made by tar and zstd, with less than 200 MB of memory', async ({}, testInfo) => {
   test.skip(noZstd !== false, String(noZstd));
   test.skip(!isLong, longOnly);
-  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => testInfo.outputPath(name)) as [string, string, string];
+  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => testInfo.outputPath(name)) as [
+    string,
+    string,
+    string,
+  ];
   await mkdir(original, { recursive: true });
   const sample = sampleBytes(5_000_000);
   for (let index = 0; index < 30; index += 1) {

@@ -35,36 +35,38 @@ async function fill(directory: string, names: string[]): Promise<string> {
 }
 
 for (const compression of ['zstd', 'none'] as const) {
-  test(`contents, modes, times, links and odd names survive (compression ${compression})`, async ({}, testInfo) => {
+  test(`keeps contents, modes, times, links and odd names (compression ${compression})`, async ({}, testInfo) => {
     const original = await sampleDirectory(testInfo.outputPath('original'));
     const copy = await extractHere(testInfo, pack(original, { compression }));
     expect(await contentOf(copy)).toEqual(await contentOf(original));
   });
 }
 
-test('times that no tar can hold become the nearest that one can', async ({}, testInfo) => {
+test("replaces times that tar can't store by the nearest possible ones", async ({}, testInfo) => {
   const original = await fill(testInfo.outputPath('original'), ['before', 'after']);
   await utimes(path.join(original, 'before'), new Date('1960-01-01'), new Date('1960-01-01'));
   await utimes(path.join(original, 'after'), new Date('2060-01-01'), new Date('2060-01-01'));
   const copy = await extractHere(testInfo, pack(original));
-  const times = await Promise.all(['before', 'after'].map(async (name) => (await stat(path.join(copy, name))).mtimeMs / 1000));
+  const times = await Promise.all(
+    ['before', 'after'].map(async (name) => (await stat(path.join(copy, name))).mtimeMs / 1000),
+  );
   expect(times).toEqual([0, 2 ** 31 - 1]);
 });
 
-test('the same directory gives the same bytes, and so does its copy', async ({}, testInfo) => {
+test('packs a directory and its copy to the same bytes', async ({}, testInfo) => {
   const original = await sampleDirectory(testInfo.outputPath('original'));
   const archive = await buffer(pack(original));
   expect(await buffer(pack(original))).toEqual(archive);
   expect(await buffer(pack(await extractHere(testInfo, archive)))).toEqual(archive);
 });
 
-test('an empty directory makes an archive', async ({}, testInfo) => {
+test('packs an empty directory', async ({}, testInfo) => {
   const original = await fill(testInfo.outputPath('original'), ['file']);
   await unlink(path.join(original, 'file'));
   expect(await namesIn(testInfo, pack(original))).toEqual([]);
 });
 
-test('files around the sizes at which they are handled otherwise survive', async ({}, testInfo) => {
+test('keeps files with sizes around each block and buffer size', async ({}, testInfo) => {
   const original = testInfo.outputPath('original');
   await mkdir(original);
   for (const size of [1, 511, 512, 513, 256 * 1024, 256 * 1024 + 1, 1024 * 1024, 2 * 1024 * 1024 + 1, 9_000_000]) {
@@ -73,9 +75,16 @@ test('files around the sizes at which they are handled otherwise survive', async
   expect(await contentOf(await extractHere(testInfo, pack(original)))).toEqual(await contentOf(original));
 });
 
-test.describe('left out', () => {
-  test('are locks and what crashes left, by their place', async ({}, testInfo) => {
-    const kept = ['Crash Reports.txt', 'Default/Crashpad', 'Default/LOCK', 'Default/SingletonLock', 'Default/lockfile', 'Local State'];
+test.describe('exclusions', () => {
+  test('skips locks and crash reports, but only at their usual paths', async ({}, testInfo) => {
+    const kept = [
+      'Crash Reports.txt',
+      'Default/Crashpad',
+      'Default/LOCK',
+      'Default/SingletonLock',
+      'Default/lockfile',
+      'Local State',
+    ];
     const leftOut = [
       'lockfile',
       'DevToolsActivePort',
@@ -85,11 +94,12 @@ test.describe('left out', () => {
       'Default/1.dmp',
     ];
     const original = await fill(testInfo.outputPath('original'), [...kept, ...leftOut]);
-    for (const name of ['SingletonLock', 'SingletonSocket', 'SingletonCookie']) await symlink('/nowhere/else', path.join(original, name));
+    for (const name of ['SingletonLock', 'SingletonSocket', 'SingletonCookie'])
+      await symlink('/nowhere/else', path.join(original, name));
     expect(await namesIn(testInfo, pack(original))).toEqual(['Default', ...kept].sort());
   });
 
-  test('are sockets and FIFOs', async ({}, testInfo) => {
+  test('skips sockets and FIFOs', async ({}, testInfo) => {
     const original = await fill(testInfo.outputPath('original'), ['file']);
     execFileSync('mkfifo', ['fifo'], { cwd: original });
     // A socket's path must be short.
@@ -107,7 +117,7 @@ test.describe('left out', () => {
     server.close();
   });
 
-  test('are caches when they are not wanted, but nothing that sites stored', async ({}, testInfo) => {
+  test('skips caches on demand, but keeps the data of sites', async ({}, testInfo) => {
     const kept = [
       'Default/Cache.db',
       'Default/Extensions/id/1.0/Cache/file',
@@ -146,7 +156,7 @@ test.describe('left out', () => {
 
 test.describe('a directory in use', () => {
   for (const compression of ['zstd', 'none'] as const) {
-    test(`files that vanish are left out (compression ${compression})`, async ({}, testInfo) => {
+    test(`skips files that vanish (compression ${compression})`, async ({}, testInfo) => {
       const copy = await changedWhilePacking(testInfo, compression, (directory) =>
         rm(path.join(directory, 'z-directory'), { recursive: true }),
       );
@@ -156,7 +166,7 @@ test.describe('a directory in use', () => {
     });
   }
 
-  test('what is something else by now is left out: no link is followed, and no FIFO waited for', async ({}, testInfo) => {
+  test('skips entries that changed type: follows no link, waits for no FIFO', async ({}, testInfo) => {
     const secret = testInfo.outputPath('secret');
     const copy = await changedWhilePacking(testInfo, 'none', async (directory) => {
       await writeFile(secret, 'secret');
@@ -178,7 +188,7 @@ test.describe('a directory in use', () => {
     expect(names).toHaveLength(38);
   });
 
-  test('a file that grows is cut, one that shrinks is filled with zeros, and the rest stays whole', async ({}, testInfo) => {
+  test('cuts a file that grows, fills a file that shrinks with zeros, and keeps the others complete', async ({}, testInfo) => {
     const original = testInfo.outputPath('original');
     await mkdir(original);
     const large = sampleBytes(20_000_000);
@@ -186,7 +196,10 @@ test.describe('a directory in use', () => {
     await writeFile(path.join(original, 'b'), 'after');
     for (const [change, expected] of [
       [(file: string) => appendFile(file, 'more'), large],
-      [(file: string) => truncate(file, 100), Buffer.concat([large.subarray(0, 100), Buffer.alloc(large.length - 100)])],
+      [
+        (file: string) => truncate(file, 100),
+        Buffer.concat([large.subarray(0, 100), Buffer.alloc(large.length - 100)]),
+      ],
     ] as const) {
       await rm(testInfo.outputPath('target'), { recursive: true, force: true });
       await writeFile(path.join(original, 'a'), large);
@@ -201,14 +214,14 @@ test.describe('a directory in use', () => {
       expect(Object.keys(content)).toEqual(['a', 'b']);
       expect(content['b']).toContain('"after"');
       expect(tar.length).toBe(512 + Math.ceil(large.length / 512) * 512 + 1024 + 1024);
-      // What had been read before the change stays.
+      // The part read before the change stays.
       const packed = tar.subarray(512, 512 + large.length);
       expect(packed.subarray(0, 100)).toEqual(large.subarray(0, 100));
       expect(packed.subarray(-100)).toEqual(expected.subarray(-100));
     }
   });
 
-  test('a file that writes itself all the time is in the archive, and so is all after it', async ({}, testInfo) => {
+  test('archives a file that changes all the time, and all files after it', async ({}, testInfo) => {
     const original = testInfo.outputPath('original');
     await mkdir(original);
     await writeFile(path.join(original, 'a'), sampleBytes(3_000_000));
@@ -231,7 +244,7 @@ test.describe('a directory in use', () => {
   });
 });
 
-test('a directory that is not there, or something in it that cannot be read, is an error', async ({}, testInfo) => {
+test('a missing directory or an unreadable entry is an error', async ({}, testInfo) => {
   await expect(buffer(pack(testInfo.outputPath('nowhere')))).rejects.toMatchObject({ code: 'ENOENT' });
   const original = await fill(testInfo.outputPath('original'), ['file', 'closed/file']);
   await expect(buffer(pack(path.join(original, 'file')))).rejects.toMatchObject({ code: 'ENOTDIR' });
@@ -241,7 +254,7 @@ test('a directory that is not there, or something in it that cannot be read, is 
   await chmod(path.join(original, 'closed'), 0o700);
 });
 
-test('progress counts entries and bytes, comes not too often, and ends with the totals', async ({}, testInfo) => {
+test('progress counts entries and bytes, is reported at intervals, and ends with the totals', async ({}, testInfo) => {
   const original = testInfo.outputPath('original');
   await mkdir(original);
   for (let index = 0; index < 300; index += 1) await writeFile(path.join(original, String(index)), 'x'.repeat(1000));
@@ -272,7 +285,7 @@ test.describe('stopping', () => {
     await expect(buffer(pack(original, { signal: AbortSignal.abort() }))).rejects.toMatchObject({ name: 'AbortError' });
   });
 
-  test('a reader that stops in the middle leaves no file open', async ({}, testInfo) => {
+  test('closes all files if the reader stops in the middle', async ({}, testInfo) => {
     const original = testInfo.outputPath('original');
     await mkdir(original);
     await writeFile(path.join(original, 'large'), sampleBytes(30_000_000));
@@ -283,12 +296,21 @@ test.describe('stopping', () => {
 
 /** The files that this process has open within a directory. Linux only. */
 async function openIn(directory: string): Promise<string[]> {
-  const links = await Promise.all((await readdir('/proc/self/fd')).map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')));
+  const links = await Promise.all(
+    (await readdir('/proc/self/fd')).map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')),
+  );
   return links.filter((file) => file.startsWith(directory));
 }
 
-/** Changes a directory while it is packed: the first file, which is large, is being read, and the others have not been looked at. */
-async function changedWhilePacking(testInfo: TestInfo, compression: 'zstd' | 'none', change: (directory: string) => Promise<void>) {
+/**
+ * Changes a directory while it is packed: the first file, which is large, is being read, and the others have not been
+ * looked at.
+ */
+async function changedWhilePacking(
+  testInfo: TestInfo,
+  compression: 'zstd' | 'none',
+  change: (directory: string) => Promise<void>,
+) {
   const original = testInfo.outputPath('original');
   await mkdir(path.join(original, 'z-directory'), { recursive: true });
   await writeFile(path.join(original, 'a-first'), sampleBytes(12_000_000));

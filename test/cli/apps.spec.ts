@@ -14,9 +14,9 @@ type Fixtures = {
   serve: () => Promise<{ process: CliProcess; client: Client }>;
   /** Starts `playwright-pool` against the service that was started last. */
   start: (...args: string[]) => CliProcess;
-  /** Runs it to its end. */
+  /** Runs a command to its end. */
   run: (...args: string[]) => Promise<Ended>;
-  /** Makes a directory with an application. */
+  /** Creates a directory with an application. */
   application: (module: string) => Promise<string>;
 };
 
@@ -26,7 +26,9 @@ const test = base.extend<Fixtures>({
   serve: async ({}, use, testInfo) => {
     const started: AsyncDisposable[] = [];
     await use(async () => {
-      const process = new CliProcess(['serve', '--data-dir', dataDirectory(testInfo)], { env: { PLAYWRIGHT_POOL_API_KEY: apiKey } });
+      const process = new CliProcess(['serve', '--data-dir', dataDirectory(testInfo)], {
+        env: { PLAYWRIGHT_POOL_API_KEY: apiKey },
+      });
       started.push(process);
       const url = (await process.firstLine()).replace('listening on ', '');
       testInfo.annotations.push({ type: 'service', description: url });
@@ -84,7 +86,12 @@ const source = appOf(
   "import { existsSync } from 'node:fs'; import greeting from 'greeting'; console.log('loaded');",
 );
 
-test('the commands deploy a directory, invoke its actions, and print logs and invocations', async ({ serve, run, start, application }) => {
+test('deploy, invoke, logs and invocations work on the application of a directory', async ({
+  serve,
+  run,
+  start,
+  application,
+}) => {
   const { client } = await serve();
   const directory = await application(source);
   expect(await run('deploy', directory, '--app-version', '1.0')).toMatchObject({
@@ -98,15 +105,39 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
     stdout: '',
     stderr: expect.stringMatching(/has failed: the version 1\.0 .* deploy with force/),
   });
-  const deployed = await run('deploy', directory, '--app-version', '1.0', '--force', '--env', 'TOKEN', '--env', 'PLACE=a=b', '--json');
+  const deployed = await run(
+    'deploy',
+    directory,
+    '--app-version',
+    '1.0',
+    '--force',
+    '--env',
+    'TOKEN',
+    '--env',
+    'PLACE=a=b',
+    '--json',
+  );
   const { id } = JSON.parse(deployed.stdout) as Deployment;
 
   const greeted = await run('invoke', 'app', 'greet', '--app-version', '1.0', '--payload', '{"name":"Ann"}');
   expect(greeted).toMatchObject({ code: 0, stderr: 'loaded\ngreeting \\u001b[31mAnn\n' });
-  expect(JSON.parse(greeted.stdout)).toEqual({ text: 'Hello Ann', token: 'from the environment', place: 'a=b', git: false });
-  expect(await run('invoke', 'app', 'nothing', '--app-version', '1.0')).toEqual({ code: 0, stdout: '', stderr: 'loaded\n' });
+  expect(JSON.parse(greeted.stdout)).toEqual({
+    text: 'Hello Ann',
+    token: 'from the environment',
+    place: 'a=b',
+    git: false,
+  });
+  expect(await run('invoke', 'app', 'nothing', '--app-version', '1.0')).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'loaded\n',
+  });
   const failed = await run('invoke', 'app', 'fail', '--app-version', '1.0');
-  expect(failed).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/has failed: Error: not today\n$/) });
+  expect(failed).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/has failed: Error: not today\n$/),
+  });
   const begun = await run('invoke', 'app', 'wait', '--app-version', '1.0', '--async');
   const waiting = begun.stdout.trim();
 
@@ -116,13 +147,9 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
   expect((await interrupted.exited).code).toBe(130);
 
   const listed = await run('invocations', '--app', 'app', '--since', '10m', '--json');
-  expect((JSON.parse(listed.stdout) as Invocation[]).map(({ status, status_reason }) => status_reason ?? status)).toEqual([
-    'it was cancelled',
-    'running',
-    'Error: not today',
-    'succeeded',
-    'succeeded',
-  ]);
+  expect(
+    (JSON.parse(listed.stdout) as Invocation[]).map(({ status, status_reason }) => status_reason ?? status),
+  ).toEqual(['it was cancelled', 'running', 'Error: not today', 'succeeded', 'succeeded']);
   expect((await run('invocations', '--status', 'running')).stdout).toMatch(
     new RegExp(`^ID +APP .*\\n${waiting} +app +1\\.0 +wait +running .*\\n$`),
   );
@@ -132,7 +159,7 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
     ['action', 'greeted'],
     ['deployment', 'other'],
   ] as const) {
-    expect((await run('invocations', `--${filter}`, value)).stdout, filter).toBe('There are no such invocations.\n');
+    expect((await run('invocations', `--${filter}`, value)).stdout, filter).toBe('No invocations match.\n');
   }
   expect(JSON.parse((await run('invocations', '--limit', '1', '--json')).stdout)).toHaveLength(1);
 
@@ -155,9 +182,12 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
 
   expect(await run('logs', 'nowhere')).toMatchObject({
     code: 1,
-    stderr: 'playwright-pool: there is neither a deployment nor an invocation nowhere\n',
+    stderr: 'playwright-pool: no deployment and no invocation has the id nowhere\n',
   });
-  expect(await run('logs', id, '--api-key', 'wrong')).toMatchObject({ code: 1, stderr: expect.stringContaining('401') });
+  expect(await run('logs', id, '--api-key', 'wrong')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('401'),
+  });
   const elsewhere = ['deploy', join(directory, 'node_modules'), '--entrypoint', 'greeting/index.js'];
   expect(await run(...elsewhere)).toMatchObject({ code: 1, stderr: expect.stringContaining('has failed: ') });
   for (const [args, said] of [
@@ -177,7 +207,7 @@ test('the commands deploy a directory, invoke its actions, and print logs and in
   }
 });
 
-test('what a service was running ends with it, also when it is killed, and the next one says so', async ({
+test('the applications of a service end with it, even after kill -9, and the next service reports that @long', async ({
   serve,
   run,
   application,
@@ -204,12 +234,21 @@ test('what a service was running ends with it, also when it is killed, and the n
     });
   }
   const greeted = await run('invoke', 'app', 'greet', '--payload', '{"name":"Bob"}', '--json');
-  expect(JSON.parse(greeted.stdout)).toMatchObject({ status: 'succeeded', output: expect.stringContaining('Hello Bob') });
+  expect(JSON.parse(greeted.stdout)).toMatchObject({
+    status: 'succeeded',
+    output: expect.stringContaining('Hello Bob'),
+  });
 });
 
-test('an interrupted deployment is deleted, and who interrupts twice does not wait for that', async ({ serve, start, application }) => {
+test('deploy deletes an interrupted deployment, and a second Ctrl+C exits at once @long', async ({
+  serve,
+  start,
+  application,
+}) => {
   const { process, client } = await serve();
-  const directory = await application("console.log('loading'); await new Promise((done) => setTimeout(done, 600_000));");
+  const directory = await application(
+    "console.log('loading'); await new Promise((done) => setTimeout(done, 600_000));",
+  );
   const loading = async () => {
     const cli = start('deploy', directory);
     await expect.poll(() => cli.output, { timeout: 20_000 }).toContain('loading');

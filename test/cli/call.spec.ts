@@ -5,8 +5,10 @@ import { contract } from '../../src/contract/contract.ts';
 import { operationsOf } from '../../src/contract/operation.ts';
 import { expect, test } from './commands.ts';
 
-test('every operation of the contract is listed and described', async ({ cli }) => {
-  const names = [...operationsOf(contract)].filter(([, operation]) => !('deprecated' in operation)).map(([name]) => name);
+test('call lists and describes every operation of the contract', async ({ cli }) => {
+  const names = [...operationsOf(contract)]
+    .filter(([, operation]) => !('deprecated' in operation))
+    .map(([name]) => name);
   const { code, stdout } = await cli(['call']);
   expect(code).toBe(0);
   const listed = stdout
@@ -24,8 +26,14 @@ test('every operation of the contract is listed and described', async ({ cli }) 
   });
 });
 
-test('parameters go into the path, the query and the body, which can also come from a file', async ({ cli }, testInfo) => {
-  const created = await cli(['call', 'browsers.create', 'name=checkout', 'timeout_seconds:=120', 'tags:={"team":"shop"}']);
+test('call puts parameters into path, query and body, and reads a body from a file', async ({ cli }, testInfo) => {
+  const created = await cli([
+    'call',
+    'browsers.create',
+    'name=checkout',
+    'timeout_seconds:=120',
+    'tags:={"team":"shop"}',
+  ]);
   expect(created.code, created.stderr).toBe(0);
   expect(JSON.parse(created.stdout)).toMatchObject({ name: 'checkout', timeout_seconds: 120, tags: { team: 'shop' } });
   const listed = await cli(['call', 'browsers.list', 'status=active', 'tags:={"team":"shop"}']);
@@ -41,21 +49,26 @@ test('parameters go into the path, the query and the body, which can also come f
   expect(JSON.parse((await cli(['call', 'profiles.create', '--input', input])).stdout)).toMatchObject({ name: 'ann' });
   expect(await cli(['call', 'profiles.create', 'name=bob', '--input', input])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('by parameters or by --input, not both'),
+    stderr: expect.stringContaining('as parameters or with --input, not both'),
   });
 });
 
-test('bytes go in from a file and come out to a file or stdout', async ({ cli, service }, testInfo) => {
+test('call sends bytes of a file, and writes bytes to a file or stdout', async ({ cli, service }, testInfo) => {
   const { body } = await service.call('POST', '/browsers', {});
   const [input, output] = [testInfo.outputPath('in'), testInfo.outputPath('out')];
   const content = Buffer.from([0, 1, 2, 255]);
   await writeFile(input, content);
   const file = [`id=${body.session_id}`, 'path=/home/user/a'];
   expect(await cli(['call', 'browsers.fs.writeFile', ...file, '--input', input])).toMatchObject({ code: 0 });
-  expect(await cli(['call', 'browsers.fs.readFile', ...file, '--output', output])).toMatchObject({ code: 0, stdout: '' });
+  expect(await cli(['call', 'browsers.fs.readFile', ...file, '--output', output])).toMatchObject({
+    code: 0,
+    stdout: '',
+  });
   expect(await readFile(output)).toEqual(content);
   await writeFile(input, 'grüße\n');
-  expect(await cli(['call', 'browsers.fs.upload', `id=${body.session_id}`, 'dest_path=/home/user/b', `file=@${input}`])).toMatchObject({
+  expect(
+    await cli(['call', 'browsers.fs.upload', `id=${body.session_id}`, 'dest_path=/home/user/b', `file=@${input}`]),
+  ).toMatchObject({
     code: 0,
   });
   expect(await cli(['call', 'browsers.fs.readFile', `id=${body.session_id}`, 'path=/home/user/b'])).toMatchObject({
@@ -64,7 +77,7 @@ test('bytes go in from a file and come out to a file or stdout', async ({ cli, s
   });
 });
 
-test('an answer that is not there yet is no success', async ({ cli, service: { call } }, testInfo) => {
+test('call exits with 3 if there is no answer yet', async ({ cli, service: { call } }, testInfo) => {
   await call('POST', '/profiles', { name: 'ann' });
   await call('POST', '/browser_pools', { name: 'ci', size: 1 });
   expect((await call('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
@@ -73,21 +86,29 @@ test('an answer that is not there yet is no success', async ({ cli, service: { c
     ['profiles.download', 'id_or_name=ann', '--output', output],
     ['browserPools.acquire', 'id_or_name=ci', 'acquire_timeout_seconds:=0'],
   ]) {
-    expect(await cli(['call', ...args])).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('call it again later') });
+    expect(await cli(['call', ...args])).toMatchObject({
+      code: 3,
+      stdout: '',
+      stderr: expect.stringContaining('call it again later'),
+    });
   }
 });
 
-test('mistakes are explained', async ({ cli }) => {
+test('call explains wrong operations, parameters and files', async ({ cli }) => {
   const mistakes: [args: string[], code: number, message: string][] = [
     [['browsers.destroy'], 2, 'there is no operation browsers.destroy'],
     [['browsers.writeFile'], 2, 'did you mean browsers.fs.writeFile?'],
     [['browsers.retrieve'], 2, 'needs id_or_name=...'],
     [['browsers.create', 'name'], 2, 'write name=text or name:=json'],
     [['browsers.create', 'timeout_seconds:=soon'], 2, 'is not JSON'],
-    [['browsers.list', 'colour=red'], 2, 'colour is no parameter of GET /browsers'],
+    [['browsers.list', 'colour=red'], 2, 'colour is not a parameter of GET /browsers'],
     [['browsers.create', 'timeout_seconds:=1'], 1, 'timeout_seconds'],
     [['browsers.fs.writeFile', 'id=a', 'path=/b'], 2, 'give them with --input'],
-    [['profiles.create', 'name=ann', '--output', 'ann.json'], 2, 'profiles.create answers with no bytes: leave out --output'],
+    [
+      ['profiles.create', 'name=ann', '--output', 'ann.json'],
+      2,
+      "profiles.create doesn't answer with bytes: leave out --output",
+    ],
   ];
   for (const [args, code, message] of mistakes) {
     expect(await cli(['call', ...args])).toMatchObject({ code, stderr: expect.stringContaining(message) });
@@ -95,7 +116,7 @@ test('mistakes are explained', async ({ cli }) => {
   expect((await cli(['profile', 'list'])).stdout).toBe('There are no profiles.\n');
 });
 
-test('a call that is not made for want of a parameter does not miss the file of another one', async ({ cli }) => {
+test('call names a missing parameter before it reads the file of another one', async ({ cli }) => {
   const { code, stderr } = await cli(['call', 'browsers.fs.upload', 'file=@missing']);
   expect([code, stderr]).toEqual([2, 'playwright-pool: /browsers/{id}/fs/upload needs id=...\n']);
   expect(await cli(['call', 'browsers.fs.upload', 'id=a', 'dest_path=/a', 'file=@missing'])).toMatchObject({
@@ -106,9 +127,11 @@ test('a call that is not made for want of a parameter does not miss the file of 
 
 test('Ctrl+C ends a call that waits for its body', async ({ env }) => {
   const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
-  const child = spawn(process.execPath, [main, 'call', 'browsers.create', '--input', '-'], { env: { ...process.env, ...env } });
+  const child = spawn(process.execPath, [main, 'call', 'browsers.create', '--input', '-'], {
+    env: { ...process.env, ...env },
+  });
   const exited = once(child, 'exit');
-  // More than the pipe holds: when that is written, the command reads.
+  // More than the pipe holds: once it is written, the command has begun to read.
   await new Promise((resolve) => child.stdin.write(' '.repeat(2 ** 20), resolve));
   child.kill('SIGINT');
   expect(await exited).toEqual([130, null]);

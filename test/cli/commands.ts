@@ -4,19 +4,22 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { expect } from '@playwright/test';
 import { test as base } from '../support/profiles.ts';
+import { commandRunner, type Ended } from '../support/command.ts';
 import { CliProcess } from '../support/service-process.ts';
-
-export type Ended = { code: number | null; stdout: string; stderr: string };
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
+type RunCommand = (args: string[], options?: { env?: Record<string, string>; cwd?: string }) => Promise<Ended>;
+
 type Fixtures = {
-  /** What commands need to talk to the service, and where they keep temporary files. */
+  /** The environment with the service's address and key, and the temporary directory. */
   env: Record<string, string>;
   temporary: string;
-  /** Runs `playwright-pool` until it ends, in the test's output directory. */
-  cli: (args: string[], options?: { env?: Record<string, string>; cwd?: string }) => Promise<Ended>;
-  /** Starts a service that answers so, and returns the environment that names it. */
+  /** Runs a command until it ends, in this process and the test's output directory. */
+  cli: RunCommand;
+  /** Like `cli`, in an own process. */
+  cliProcess: RunCommand;
+  /** Starts a server with these answers, and returns an environment that names it. */
   answering: (answer: Answer) => Promise<Record<string, string>>;
 };
 
@@ -25,13 +28,25 @@ export const test = base.extend<Fixtures>({
     const temporary = testInfo.outputPath('tmp');
     await mkdir(temporary, { recursive: true });
     await use(temporary);
-    // Playwright keeps what it has compiled.
+    // Playwright keeps its compiled files.
     expect((await readdir(temporary)).filter((name) => !name.startsWith('playwright-transform-cache'))).toEqual([]);
   },
   env: async ({ service, temporary }, use) => {
     await use({ PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey, TMPDIR: temporary });
   },
   cli: async ({ env }, use, testInfo) => {
+    await mkdir(testInfo.outputPath(), { recursive: true });
+    const runCommand = commandRunner();
+    await use(async (args, options = {}) => {
+      const ended = await runCommand(args, {
+        cwd: options.cwd ?? testInfo.outputPath(),
+        env: { ...env, ...options.env },
+      });
+      expectNoControlCharacters(ended.stdout + ended.stderr);
+      return ended;
+    });
+  },
+  cliProcess: async ({ env }, use, testInfo) => {
     await use(async (args, options = {}) => {
       const cli = new CliProcess(args, { cwd: options.cwd ?? testInfo.outputPath(), env: { ...env, ...options.env } });
       const ended = { stdout: '', stderr: '' };
@@ -39,8 +54,7 @@ export const test = base.extend<Fixtures>({
         cli.child[stream]!.setEncoding('utf8').on('data', (text: string) => (ended[stream] += text));
       }
       const { code } = await cli.exited;
-      // oxlint-disable-next-line no-control-regex
-      expect(cli.output).not.toMatch(/[\0-\x09\x0B-\x1F\x7F-\x9F]/);
+      expectNoControlCharacters(cli.output);
       return { code, ...ended };
     });
   },
@@ -56,5 +70,10 @@ export const test = base.extend<Fixtures>({
     for (const server of servers) server.close().closeAllConnections();
   },
 });
+
+function expectNoControlCharacters(output: string): void {
+  // oxlint-disable-next-line no-control-regex
+  expect(output).not.toMatch(/[\0-\x09\x0B-\x1F\x7F-\x9F]/);
+}
 
 export { expect };

@@ -20,7 +20,7 @@ import { open } from './open.ts';
 test('is there', async ({ page }) => expect(await open(page)).toBe('@playwright/test'));
 `;
 
-/** What makes a directory the root of a repository with one npm package. */
+/** The files of a repository with one npm package. */
 const npmRepository = { 'package.json': '{}', 'package-lock.json': '{}', '.git/HEAD': '' };
 
 async function project(testInfo: TestInfo, files: Record<string, string>): Promise<string> {
@@ -32,7 +32,7 @@ async function project(testInfo: TestInfo, files: Record<string, string>): Promi
   return directory;
 }
 
-test('a project is moved to the pool: imports, config and workflow, once', async ({ cli }, testInfo) => {
+test('init moves imports and config to the pool and adds a workflow, once', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, {
     ...npmRepository,
     'playwright.config.ts': config,
@@ -46,11 +46,16 @@ test('a project is moved to the pool: imports, config and workflow, once', async
   expect(shown.stdout).toContain(
     `-import { expect, test, type Page } from '@playwright/test';\n+import { expect, test, type Page } from 'playwright-pool';`,
   );
-  expect(await cli(['init'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining('confirm with --yes') });
+  expect(await cli(['init'], { cwd })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('pass --yes'),
+  });
   expect(await read('playwright.config.ts')).toBe(config);
   expect(existsSync(path.join(cwd, '.github'))).toBe(false);
 
-  expect((await cli(['init', '--yes'], { cwd })).stdout).toMatch(/Changed 3 files\. Run the suite: npx playwright test\n$/);
+  expect((await cli(['init', '--yes'], { cwd })).stdout).toMatch(
+    /Changed 3 files\. Run the suite: npx playwright test\n$/,
+  );
   expect(await read('playwright.config.ts')).toBe(`import { defineConfig, devices } from '@playwright/test';
 import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
 
@@ -63,15 +68,20 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
   },
 });
 `);
-  // What only looks like an import stays.
+  // Other text with the name stays.
   expect(await read('tests/a.spec.ts')).toBe(spec.replace(`from '@playwright/test'`, `from 'playwright-pool'`));
   expect(await read('node_modules/x/a.js')).toBe(spec);
   expect(await read('.github/workflows/playwright.yml')).toContain('npx playwright test --shard');
-  expect(await read('.github/workflows/playwright.yml')).toContain('npx playwright install --with-deps chromium-headless-shell\n');
-  expect(await cli(['init', '--yes'], { cwd })).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing to change') });
+  expect(await read('.github/workflows/playwright.yml')).toContain(
+    'npx playwright install --with-deps chromium-headless-shell\n',
+  );
+  expect(await cli(['init', '--yes'], { cwd })).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('nothing to change'),
+  });
 });
 
-test('the workflow of a suite for several browsers installs them all', async ({ cli }, testInfo) => {
+test('the workflow of a suite for several browsers installs all of them', async ({ cli }, testInfo) => {
   const projects = `\n  projects: [{ name: 'firefox', use: { ...devices['Desktop Firefox'] } }],\n});`;
   const cwd = await project(testInfo, { ...npmRepository, 'playwright.config.ts': config.replace('\n});', projects) });
   expect((await cli(['init', '--yes'], { cwd })).code).toBe(0);
@@ -79,7 +89,62 @@ test('the workflow of a suite for several browsers installs them all', async ({ 
   expect(workflow).toContain('npx playwright install --with-deps\n');
 });
 
-test('configs of other forms keep what they have', async ({ cli }, testInfo) => {
+for (const [manager, files, parts] of [
+  [
+    'pnpm',
+    { 'package.json': '{}', 'pnpm-lock.yaml': '' },
+    [
+      '- uses: pnpm/action-setup@v4\n        with:\n          version: latest',
+      'pnpm install --frozen-lockfile',
+      'pnpm exec',
+    ],
+  ],
+  [
+    'pnpm of the packageManager field',
+    { 'package.json': '{ "packageManager": "pnpm@10.2.0" }', 'pnpm-lock.yaml': '', 'package-lock.json': '{}' },
+    ['- uses: pnpm/action-setup@v4\n      - uses', 'cache: pnpm', 'pnpm exec'],
+  ],
+  [
+    'yarn 1',
+    { 'package.json': '{}', 'yarn.lock': '# yarn lockfile v1' },
+    ['actions/checkout@v5\n      - uses: actions/setup-node', 'cache: yarn', 'yarn install --frozen-lockfile', 'yarn'],
+  ],
+  [
+    'yarn 4',
+    { 'package.json': '{ "packageManager": "yarn@4.9.0" }', 'yarn.lock': '__metadata:' },
+    ['npm install --global corepack && corepack enable', 'yarn install --immutable', 'yarn'],
+  ],
+] as const) {
+  test(`the workflow of a package of ${manager} uses it to install and to run`, async ({ cli }, testInfo) => {
+    const cwd = await project(testInfo, { '.git/HEAD': '', ...files, 'playwright.config.ts': config });
+    expect((await cli(['init', '--yes'], { cwd })).code).toBe(0);
+    const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
+    for (const part of parts) expect(workflow).toContain(part);
+    expect(workflow).toContain(`- run: ${parts.at(-1)} playwright test --shard`);
+    expect(workflow).not.toMatch(/npx|npm ci/);
+  });
+}
+
+test('init names the places that launch a browser or set options without effect', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, {
+    'playwright.config.ts': config.replace(
+      `trace: 'on-first-retry'`,
+      `channel: 'msedge',\n    launchOptions: { args: [] }`,
+    ),
+    'tests/a.spec.ts': spec,
+    'global-setup.ts': `import { chromium } from '@playwright/test';\nexport default () => chromium.launch();\n`,
+  });
+  const { stdout } = await cli(['init', '--dry-run', '--no-ci'], { cwd });
+  expect(stdout).toContain(
+    'By hand: global-setup.ts:2: launches a browser on this machine instead of leasing one. Use ',
+  );
+  expect(stdout).toContain('By hand: playwright.config.ts:7: channel has no effect on leased browsers. ');
+  expect(stdout).toContain(
+    'By hand: playwright.config.ts:8: launchOptions has no effect on leased browsers, except slowMo. ',
+  );
+});
+
+test('init keeps the options of configs in other forms', async ({ cli }, testInfo) => {
   const forms: [before: string, after: string[]][] = [
     [
       `module.exports = { reporter: [['list'], ['html']] };\n`,
@@ -100,19 +165,25 @@ test('configs of other forms keep what they have', async ({ cli }, testInfo) => 
   }
 });
 
-test('a workflow that runs Playwright is left alone', async ({ cli }, testInfo) => {
+test('init leaves a workflow that runs Playwright alone', async ({ cli }, testInfo) => {
   const workflow = { '.github/workflows/ci.yml': 'run: npx playwright test\n' };
   const cwd = await project(testInfo, { ...npmRepository, ...workflow, 'playwright.config.ts': config });
   const { stdout } = await cli(['init', '--yes'], { cwd });
-  expect(stdout).toContain('Changed 1 files');
+  expect(stdout).toContain('Changed 1 file.');
   expect(stdout).not.toContain('workflow');
 });
 
-test('a workflow has another name where there is one of its name, and no file is ever replaced', async ({ cli }, testInfo) => {
+test('init replaces no workflow: it chooses another file name', async ({ cli }, testInfo) => {
   const workflows = '.github/workflows';
-  const other = { [`${workflows}/playwright.yml`]: 'run: make e2e\n', [`${workflows}/old/ci.yml`]: 'run: npx playwright test\n' };
+  const other = {
+    [`${workflows}/playwright.yml`]: 'run: make e2e\n',
+    [`${workflows}/old/ci.yml`]: 'run: npx playwright test\n',
+  };
   const cwd = await project(testInfo, { ...npmRepository, ...other, 'playwright.config.ts': config });
-  expect(await cli(['init', '--yes'], { cwd })).toMatchObject({ code: 0, stdout: expect.stringContaining('playwright-pool.yml') });
+  expect(await cli(['init', '--yes'], { cwd })).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('playwright-pool.yml'),
+  });
   const read = (name: string) => readFile(path.join(cwd, workflows, name), 'utf8');
   expect(await read('playwright.yml')).toBe('run: make e2e\n');
   expect(await read('playwright-pool.yml')).toContain('npx playwright test --shard');
@@ -123,10 +194,9 @@ test('a workflow has another name where there is one of its name, and no file is
   expect((await readdir(path.join(cwd, workflows))).sort()).toEqual(['old', 'playwright-pool.yml', 'playwright.yml']);
 });
 
-test('no workflow is written where GitHub would not read it, or npm could not install', async ({ cli }, testInfo) => {
+test('init writes no workflow where GitHub would not read it, or without a lockfile', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, {
     '.git/HEAD': '',
-    'pnpm-lock.yaml': '',
     'playwright.config.ts': config,
     'packages/e2e/playwright.config.ts': config,
     'packages/e2e/package.json': '{}',
@@ -134,13 +204,16 @@ test('no workflow is written where GitHub would not read it, or npm could not in
   });
   const below = path.join(cwd, 'packages/e2e');
   for (const [directory, reason] of [
-    [below, `No workflow: GitHub reads those in ${cwd} only. Run the suite of packages/e2e in one there.`],
-    [cwd, 'No workflow: init knows those of one npm package with a package-lock.json here. Run npx playwright test in yours.'],
+    [below, `No workflow: GitHub reads only those in ${cwd}. Run the suite of packages/e2e in a workflow there.`],
+    [
+      cwd,
+      'No workflow: init writes one only for a package with the lockfile of npm, pnpm or yarn here. Run npx playwright test in your workflow.',
+    ],
   ] as const) {
     const { code, stdout } = await cli(['init', '--yes'], { cwd: directory });
     expect(code).toBe(0);
     expect(stdout).toContain(`${reason}\n`);
-    expect(stdout).toMatch(/Changed \d files/);
+    expect(stdout).toMatch(/Changed \d files?\./);
     expect(existsSync(path.join(directory, '.github'))).toBe(false);
   }
 
@@ -149,18 +222,18 @@ test('no workflow is written where GitHub would not read it, or npm could not in
   expect((await cli(['init', '--yes'], { cwd: below })).stdout).not.toContain('No workflow');
 });
 
-test('the workflow of a config with another place names it in its command', async ({ cli }, testInfo) => {
+test('the workflow names a config in another directory', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, { ...npmRepository, 'e2e/playwright.config.ts': config });
   expect((await cli(['init', '--yes', '--config', 'e2e/playwright.config.ts'], { cwd })).code).toBe(0);
   const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
   expect(workflow).toContain('npx playwright test --config e2e/playwright.config.ts --shard');
 });
 
-test('what init leaves is named, and a project is on the pool only when nothing is left', async ({ cli }, testInfo) => {
+test('init names the steps that it leaves, until none is left', async ({ cli }, testInfo) => {
   const left = [
     `By hand: add ['playwright-pool/reporter'] to the reporters of playwright.config.ts.`,
     `By hand: add replay: 'retain-on-failure' to the use of playwright.config.ts, and the types: defineConfig<PoolTestOptions, PoolWorkerOptions>.`,
-    `By hand: change the import of the tests to playwright-pool, or name their directory with --tests: none found imports it.`,
+    `By hand: change the import of the tests to playwright-pool, or name their directory with --tests: no source imports playwright-pool.`,
   ];
   const cwd = await project(testInfo, {
     'playwright.config.ts': `// reporter: 'playwright-pool/reporter', replay: 'on'\nexport default defineConfig(base, { reporter });\n`,
@@ -180,7 +253,7 @@ test('what init leaves is named, and a project is on the pool only when nothing 
   expect(await readFile(path.join(cwd, 'playwright.config.ts'), 'utf8')).toContain(reporter);
 });
 
-test('tests beside the directory of the config are found by its testDir', async ({ cli }, testInfo) => {
+test('init finds tests beside the directory of the config by testDir', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, {
     'e2e/playwright.config.ts': config.replace('./tests', '../specs (all)'),
     'specs (all)/a.spec.ts': spec,
@@ -191,19 +264,30 @@ test('tests beside the directory of the config are found by its testDir', async 
   expect(await readFile(path.join(cwd, 'specs (all)/a.spec.ts'), 'utf8')).toContain(`from 'playwright-pool'`);
 
   await writeFile(path.join(e2e, 'playwright.config.ts'), config.replace(`'./tests'`, `join(root, 'specs')`));
-  const unknown = 'By hand: name the directory of the tests with --tests: testDir is not a plain text.';
+  const unknown = 'By hand: name the directory of the tests with --tests: testDir is not a string literal.';
   expect((await cli(['init', '--yes', '--no-ci'], { cwd: e2e })).stdout).toContain(unknown);
-  expect((await cli(['init', '--yes', '--no-ci', '--tests', '../specs (all)'], { cwd: e2e })).stdout).toContain('is on the pool');
+  expect((await cli(['init', '--yes', '--no-ci', '--tests', '../specs (all)'], { cwd: e2e })).stdout).toContain(
+    'is on the pool',
+  );
 });
 
-test('a directory of tests that is not there is an error in the call', async ({ cli }, testInfo) => {
+test('init refuses a missing directory of tests', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, { 'playwright.config.ts': config });
   const message = `${path.join(cwd, 'nope')} cannot be read (ENOENT): name the directory of the tests with --tests`;
-  expect(await cli(['init', '--tests', 'nope'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+  expect(await cli(['init', '--tests', 'nope'], { cwd })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(message),
+  });
 });
 
-test('a directory without a config is told where to begin', async ({ cli }, testInfo) => {
+test('init explains where to begin in a directory without a config', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, { 'package.json': '{}' });
-  expect(await cli(['init'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining('npm init playwright@latest') });
-  expect(await cli(['init', '--config', 'none.ts'], { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining('ENOENT') });
+  expect(await cli(['init'], { cwd })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('npm init playwright@latest'),
+  });
+  expect(await cli(['init', '--config', 'none.ts'], { cwd })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('ENOENT'),
+  });
 });

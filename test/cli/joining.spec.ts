@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect, test as base } from '@playwright/test';
-import { dataDirectoryFor, readServiceRecord, writeServiceRecord } from '../../src/service/data-directory.ts';
-import { addUser, joinService } from '../../src/service/join-service.ts';
+import { dataDirectoryFor, readServiceRecord, writeServiceRecord } from '../../src/service/process/data-directory.ts';
+import { addUser, joinService } from '../../src/service/process/join-service.ts';
 import { startService } from '../../src/service/service.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';
@@ -17,7 +17,7 @@ import { Zombie } from '../support/zombie.ts';
 
 type Fixtures = {
   directory: string;
-  /** Starts a process that does nothing, as a user of a service. */
+  /** Starts an idle process as a user of a service. */
   startUser: () => ChildProcess & { pid: number };
 };
 
@@ -31,7 +31,7 @@ const test = base.extend<Fixtures>({
     });
     for (const user of users) user.kill('SIGKILL');
   },
-  // After the users: a service ends when they are gone.
+  // After the users, because services end after them.
   directory: async ({}, use, testInfo) => {
     const directory = testInfo.outputPath('data');
     await use(directory);
@@ -39,15 +39,12 @@ const test = base.extend<Fixtures>({
   },
 });
 
-/** What is tested is that nothing happens in this time. */
+/** The tests expect that nothing happens in this time. */
 async function longerThanWithoutUsers(): Promise<void> {
   await setTimeout(2500);
 }
 
-test('the first who joins starts the service, and it ends with its browsers when the last user is gone', async ({
-  directory,
-  startUser,
-}) => {
+test('the first user starts the service, which ends after its last user', async ({ directory, startUser }) => {
   const [first, second] = [startUser(), startUser()];
   const service = await joinService({ dataDirectory: directory, userPid: first.pid });
   expect(await joinService({ dataDirectory: directory, userPid: second.pid })).toEqual(service);
@@ -68,20 +65,22 @@ test('the first who joins starts the service, and it ends with its browsers when
   expect(existsSync(join(directory, 'sessions'))).toBe(false);
 });
 
-test('a user that has ended, and that nobody has asked how, is gone', async ({ directory }) => {
+test('a zombie process counts as a user that has ended', async ({ directory }) => {
   await using zombie = await Zombie.make();
   await joinService({ dataDirectory: directory, userPid: zombie.pid });
   await expectNoProcessWith(directory);
 });
 
-test('of many who join at once all join one service', async ({ directory, startUser }) => {
+test('users that join at the same time share one service', async ({ directory, startUser }) => {
   const user = startUser();
-  const services = await Promise.all(Array.from({ length: 6 }, () => joinService({ dataDirectory: directory, userPid: user.pid })));
+  const services = await Promise.all(
+    Array.from({ length: 6 }, () => joinService({ dataDirectory: directory, userPid: user.pid })),
+  );
   expect(new Set(services.map(({ url }) => url)).size).toBe(1);
   await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([services[0]!.pid]);
 });
 
-test('a service that is started for a pool makes it before anybody can ask for it', async ({ directory, startUser }) => {
+test('a service that starts for a pool creates the pool before its first answer', async ({ directory, startUser }) => {
   const user = startUser();
   const firstPool = { name: 'ci', size: 2, headless: true };
   const call = callerOf(await joinService({ dataDirectory: directory, userPid: user.pid, firstPool }));
@@ -94,7 +93,7 @@ for (const [what, firstPool] of [
   ['malformed', { name: 'ci', size: 0 }],
   ['refused', { name: 'ci', size: 1, profile: { name: 'nobody' } }],
 ] as const) {
-  test(`a service starts although the pool that it is started for is ${what}`, async ({ directory, startUser }) => {
+  test(`a service starts even if its pool is ${what}`, async ({ directory, startUser }) => {
     const user = startUser();
     const call = callerOf(await joinService({ dataDirectory: directory, userPid: user.pid, firstPool }));
     expect((await call('GET', '/browser_pools')).body).toEqual([]);
@@ -102,7 +101,7 @@ for (const [what, firstPool] of [
   });
 }
 
-test('while a process starts the service, no other does', async ({ directory, startUser }) => {
+test('only one process at a time starts the service', async ({ directory, startUser }) => {
   const [starting, joining] = [startUser(), startUser()];
   await mkdir(directory);
   await writeFile(join(directory, 'service.starting'), String(starting.pid));
@@ -115,10 +114,7 @@ test('while a process starts the service, no other does', async ({ directory, st
   expect(existsSync(join(directory, 'service.starting'))).toBe(false);
 });
 
-test('a service is started although another process has the id of who was killed while it started one', async ({
-  directory,
-  startUser,
-}) => {
+test('a service starts although another process has the pid of a killed starter', async ({ directory, startUser }) => {
   const user = startUser();
   await mkdir(directory);
   const file = join(directory, 'service.starting');
@@ -128,7 +124,7 @@ test('a service is started although another process has the id of who was killed
   await callerOf(await joinService({ dataDirectory: directory, userPid: user.pid }))('GET', '/browsers');
 });
 
-test('a service that was killed is replaced, whatever its record says', async ({ directory, startUser }) => {
+test('a new service replaces a killed one, and keeps its key and profiles', async ({ directory, startUser }) => {
   const user = startUser();
   const first = await joinService({ dataDirectory: directory, userPid: user.pid });
   await callerOf(first)('POST', '/profiles', { name: 'ann' });
@@ -139,7 +135,7 @@ test('a service that was killed is replaced, whatever its record says', async ({
   expect((await callerOf(second)('GET', '/profiles/ann')).status).toBe(200);
 });
 
-test('the key is not sent to who else listens on the port of a service that is gone', async ({ directory, startUser }) => {
+test('a user sends no key to another program on the port of a dead service', async ({ directory, startUser }) => {
   let requests = 0;
   const stranger = createServer((_request, response) => {
     requests += 1;
@@ -158,12 +154,15 @@ test('the key is not sent to who else listens on the port of a service that is g
   stranger.close();
 });
 
-test('a user who comes as the last one leaves finds a service that stays', async ({ directory, startUser }) => {
+test('a user that joins while the last one leaves keeps the service running @long', async ({
+  directory,
+  startUser,
+}) => {
   for (let turn = 0; turn < 3; turn += 1) {
     const leaving = startUser();
     const first = await joinService({ dataDirectory: directory, userPid: leaving.pid });
     leaving.kill('SIGKILL');
-    // From still there over about to end to gone.
+    // Tries the moments before, during and after the end of the service.
     await setTimeout(600 + turn * 500);
     const coming = startUser();
     const second = await joinService({ dataDirectory: directory, userPid: coming.pid });
@@ -174,25 +173,29 @@ test('a user who comes as the last one leaves finds a service that stays', async
   }
 });
 
-test('a service started by hand is joined, and does not end with its users', async ({ directory, startUser }) => {
+test('users join a service that runs by hand, and it goes on after them', async ({ directory, startUser }) => {
   await using cli = new CliProcess(['serve', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'my-key' } });
   const url = (await cli.firstLine()).replace('listening on ', '');
   const user = startUser();
-  expect(await joinService({ dataDirectory: directory, userPid: user.pid })).toEqual({ url, apiKey: 'my-key', pid: cli.child.pid });
+  expect(await joinService({ dataDirectory: directory, userPid: user.pid })).toEqual({
+    url,
+    apiKey: 'my-key',
+    pid: cli.child.pid,
+  });
   user.kill('SIGKILL');
   await once(user, 'exit');
   await longerThanWithoutUsers();
   expect((await callerOf({ url, apiKey: 'my-key' })('GET', '/profiles')).status).toBe(200);
 });
 
-test('a service that cannot start says why', async ({ directory, startUser }) => {
+test("joining reports why the service can't start", async ({ directory, startUser }) => {
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, 'service.db'), 'this is not a database, and it is long enough to be read as one');
   const joining = joinService({ dataDirectory: directory, userPid: startUser().pid });
   await expect(joining).rejects.toThrow(/did not start; see .*service\.log:\n[^]*not a database/);
 });
 
-test('a service that holds the directory and does not answer is named, without its key', async ({ directory, startUser }) => {
+test("joining names a service that doesn't answer, without its key @long", async ({ directory, startUser }) => {
   await using cli = new CliProcess(['serve', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'my-key' } });
   await cli.firstLine();
   const pid = cli.child.pid!;
@@ -203,7 +206,10 @@ test('a service that holds the directory and does not answer is named, without i
   expect(await readFile(join(directory, 'service.log'), 'utf8')).not.toContain('my-key');
 });
 
-test('a data directory that cannot be made is named, with what chooses another one', async ({ directory, startUser }) => {
+test("joining names a data directory that it can't create, and how to choose another one", async ({
+  directory,
+  startUser,
+}) => {
   await writeFile(directory, 'a file');
   for (const [dataDirectory, code] of [
     [directory, 'EEXIST'],
@@ -216,26 +222,33 @@ test('a data directory that cannot be made is named, with what chooses another o
   }
 });
 
-test('a data directory on a full disk is named, and nothing of the attempt stays there', async ({ directory, startUser }) => {
+test('joining names a data directory on a full disk, and leaves no file there', async ({ directory, startUser }) => {
   await mkdir(directory, { recursive: true });
   const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=700', 'none', directory]).status === 0;
   test.skip(!isMounted, 'file systems cannot be mounted here');
   try {
     await expect(writeFile(join(directory, 'filler'), Buffer.alloc(2_000_000))).rejects.toThrow('ENOSPC');
     const joining = joinService({ dataDirectory: directory, userPid: startUser().pid });
-    await expect(joining).rejects.toThrow(`the data directory ${directory} cannot be written (ENOSPC): set PLAYWRIGHT_POOL_DATA_DIR`);
+    await expect(joining).rejects.toThrow(
+      `the data directory ${directory} cannot be written (ENOSPC): set PLAYWRIGHT_POOL_DATA_DIR`,
+    );
     expect(await readdir(directory)).toEqual(['filler']);
   } finally {
     spawnSync('umount', ['--lazy', directory]);
   }
 });
 
-test('what Node is told for the tests is not told the service, which outlives them', async ({ directory, startUser }) => {
+test('the service inherits no Node options of the tests, because it outlives them', async ({
+  directory,
+  startUser,
+}) => {
   const before = process.env['NODE_OPTIONS'];
   process.env['NODE_OPTIONS'] = '--title=of-the-tests';
   try {
     const { pid } = await joinService({ dataDirectory: directory, userPid: startUser().pid });
-    const variables = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').map((variable) => variable.split('=', 1)[0]);
+    const variables = (await readFile(`/proc/${pid}/environ`, 'utf8'))
+      .split('\0')
+      .map((variable) => variable.split('=', 1)[0]);
     expect(variables).toContain('PATH');
     expect(variables).not.toContain('NODE_OPTIONS');
   } finally {
@@ -244,24 +257,24 @@ test('what Node is told for the tests is not told the service, which outlives th
   }
 });
 
-test('who gives up joining leaves no service behind', async ({ directory, startUser }) => {
+test('an aborted join leaves no service behind', async ({ directory, startUser }) => {
   await using _holder = await startService({ dataDirectory: directory });
   const controller = new AbortController();
   const joining = joinService({ dataDirectory: directory, userPid: startUser().pid, signal: controller.signal });
   await expect.poll(() => processesWith(`embedded.js ${directory}`)).toHaveLength(1);
   controller.abort(new Error('given up'));
-  await expect(joining).rejects.toThrow(/did not start/);
+  await expect(joining).rejects.toThrow(/given up/);
   await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([]);
 });
 
-test('a log of more than a megabyte is begun anew', async ({ directory, startUser }) => {
+test('the service starts a new log after 1 MB', async ({ directory, startUser }) => {
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, 'service.log'), 'x'.repeat(1024 * 1024 + 1));
   await joinService({ dataDirectory: directory, userPid: startUser().pid });
   expect((await stat(join(directory, 'service.log'))).size).toBeLessThan(1000);
 });
 
-test('each project has its data directory in the cache of the user, and the environment may name another', async ({}, testInfo) => {
+test("each project has a data directory in the user's cache, unless the environment names one", async ({}, testInfo) => {
   const project = testInfo.outputPath('My Project');
   await mkdir(join(project, 'tests', 'deep'), { recursive: true });
   const env = { XDG_CACHE_HOME: '/cache', LOCALAPPDATA: '/cache' };
@@ -277,12 +290,16 @@ test('each project has its data directory in the cache of the user, and the envi
   expect(basename(dataDirectoryFor(project, env))).toMatch(/^My-Project-[0-9a-f]{8}$/);
 });
 
-test('a record that cannot be read is no record', async ({ directory }) => {
+test('an unreadable service record counts as missing', async ({ directory }) => {
   await mkdir(directory, { recursive: true });
   for (const text of ['', '{', '{"pid":1}', 'null']) {
     await writeFile(join(directory, 'service.json'), text);
     expect(readServiceRecord(directory)).toBeUndefined();
   }
   await writeServiceRecord(directory, { pid: 1, url: 'http://127.0.0.1:1', apiKey: 'k' });
-  expect(JSON.parse(await readFile(join(directory, 'service.json'), 'utf8'))).toEqual({ pid: 1, url: 'http://127.0.0.1:1', apiKey: 'k' });
+  expect(JSON.parse(await readFile(join(directory, 'service.json'), 'utf8'))).toEqual({
+    pid: 1,
+    url: 'http://127.0.0.1:1',
+    apiKey: 'k',
+  });
 });

@@ -1,10 +1,10 @@
 import { expect, test } from './commands.ts';
 
-test('a key is created, used, rotated and deleted', async ({ cli }) => {
+test('keys creates, rotates and deletes a key that works', async ({ cli }) => {
   const created = await cli(['keys', 'create', 'ci', '--days', '90']);
   expect(created).toMatchObject({ code: 0, stderr: expect.stringContaining('shown this once') });
   const key = created.stdout.trim();
-  // As a secret of a CI may end.
+  // Secrets of CI systems may end with a line break.
   const listed = await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: created.stdout } });
   expect(listed.stdout).toMatch(/^NAME +ID +KEY +PROJECT +CREATED +EXPIRES\nci .* \S+Z +\S+Z\n/);
   expect(listed.stdout).not.toContain(key);
@@ -13,9 +13,15 @@ test('a key is created, used, rotated and deleted', async ({ cli }) => {
   const rotated = await cli(['keys', 'rotate', id, '--grace', '0', '--json']);
   const { id: newId, key: newKey } = JSON.parse(rotated.stdout) as { id: string; key: string };
   expect(await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: key } })).toMatchObject({ code: 1 });
-  expect(await cli(['keys', 'delete', newId])).toMatchObject({ code: 2, stderr: expect.stringContaining('confirm with --yes') });
+  expect(await cli(['keys', 'delete', newId])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('pass --yes'),
+  });
   expect(await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: newKey } })).toMatchObject({ code: 0 });
-  expect(await cli(['keys', 'delete', newId, '--yes'])).toMatchObject({ code: 0, stdout: `Deleted the API key ${newId}.\n` });
+  expect(await cli(['keys', 'delete', newId, '--yes'])).toMatchObject({
+    code: 0,
+    stdout: `Deleted the API key ${newId}.\n`,
+  });
   expect(await cli(['keys', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: newKey } })).toMatchObject({ code: 1 });
   for (const days of ['many', '1.5', '3651', '99999']) {
     expect(await cli(['keys', 'create', 'ci', '--days', days])).toMatchObject({
@@ -25,7 +31,7 @@ test('a key is created, used, rotated and deleted', async ({ cli }) => {
   }
 });
 
-test('a key that would expire at once is refused, and not made one that never expires', async ({ cli }) => {
+test('keys refuses a lifetime of 0 days', async ({ cli }) => {
   expect(await cli(['keys', 'create', 'ci', '--days', '0'])).toMatchObject({
     code: 2,
     stdout: '',
@@ -34,7 +40,7 @@ test('a key that would expire at once is refused, and not made one that never ex
   expect((await cli(['keys', 'list'])).stdout).not.toMatch(/^ci /m);
 });
 
-test('a project is created, worked in and deleted', async ({ cli }) => {
+test('projects creates, uses and deletes a project', async ({ cli }) => {
   const { id } = JSON.parse((await cli(['projects', 'create', 'checkout', '--json'])).stdout) as { id: string };
   expect((await cli(['projects', 'list'])).stdout).toMatch(new RegExp(`checkout +${id} +active `));
   const env = { PLAYWRIGHT_POOL_PROJECT: `${id}\n` };
@@ -44,8 +50,14 @@ test('a project is created, worked in and deleted', async ({ cli }) => {
   const key = JSON.parse(created.stdout) as { id: string; key: string };
   expect((await cli(['keys', 'list'])).stdout).toMatch(/\ncheckout +\w+ +\S+ +checkout +\S+Z +never\n/);
   expect((await cli(['pools', 'list'], { env: { PLAYWRIGHT_POOL_API_KEY: key.key } })).stdout).toMatch(/\nci +\w+ +1 /);
-  expect(await cli(['projects', 'delete', id])).toMatchObject({ code: 2, stderr: expect.stringContaining('confirm with --yes') });
-  expect(await cli(['projects', 'delete', id, '--yes'])).toMatchObject({ code: 1, stderr: expect.stringContaining('pool') });
+  expect(await cli(['projects', 'delete', id])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('pass --yes'),
+  });
+  expect(await cli(['projects', 'delete', id, '--yes'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('pool'),
+  });
   expect(await cli(['pools', 'delete', 'ci', '--yes'], { env })).toMatchObject({ code: 0 });
   expect(JSON.parse((await cli(['keys', 'delete', key.id, '--yes', '--json'])).stdout)).toEqual({ deleted: key.id });
   expect(JSON.parse((await cli(['projects', 'delete', id, '--yes', '--json'])).stdout)).toEqual({ deleted: id });

@@ -9,16 +9,21 @@ import { expect, test } from './commands.ts';
 
 const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
-test('an output that has no room is a failure', () => {
-  for (const args of [['call'], ['call', 'browsers.create', '--describe'], ['--version'], ['profile', 'diff', '--help']]) {
+test('commands fail if stdout is on a full disk', () => {
+  for (const args of [
+    ['call'],
+    ['call', 'browsers.create', '--describe'],
+    ['--version'],
+    ['profile', 'diff', '--help'],
+  ]) {
     const { status, stderr } = spawnSync('sh', ['-c', '"$@" > /dev/full', 'sh', process.execPath, main, ...args], {
       encoding: 'utf8',
     });
-    expect([status, stderr], args.join(' ')).toEqual([1, 'playwright-pool: the output cannot be written (ENOSPC)\n']);
+    expect([status, stderr], args.join(' ')).toEqual([1, "playwright-pool: the output can't be written (ENOSPC)\n"]);
   }
 });
 
-test('a command whose output nobody reads ends well, and leaves nothing behind', async ({ env }, testInfo) => {
+test('a command ends with 0 and no left files if its reader closes the pipe', async ({ env }, testInfo) => {
   await mkdir(testInfo.outputPath('ann', 'Default'), { recursive: true });
   for (const args of [['list'], ['open', './ann', '--headless']]) {
     await using cli = new CliProcess(['profile', ...args], { env, cwd: testInfo.outputPath() });
@@ -28,7 +33,7 @@ test('a command whose output nobody reads ends well, and leaves nothing behind',
   }
 });
 
-test('a command that goes on ends well once nobody reads any more', async ({ answering }) => {
+test('a following command ends with 0 when its reader closes the pipe', async ({ answering }) => {
   const env = await answering((request, response) => {
     const offset = Number(new URL(request.url!, 'http://x').searchParams.get('offset'));
     const headers = { 'content-type': 'application/json', 'x-has-more': 'true', 'x-next-offset': String(offset + 1) };
@@ -41,21 +46,25 @@ test('a command that goes on ends well once nobody reads any more', async ({ ans
   expect(cli.output).not.toContain('playwright-pool:');
 });
 
-test('a service whose first line nobody reads goes on', async ({}, testInfo) => {
+test('serve goes on if nobody reads its first line', async ({}, testInfo) => {
   const directory = testInfo.outputPath('data');
-  const cli = new CliProcess(['serve', '--data-dir', directory]);
+  await using cli = new CliProcess(['serve', '--data-dir', directory]);
   cli.child.stdout!.destroy();
-  await expect.poll(() => readFile(join(directory, 'service.json'), 'utf8').catch(() => '')).toContain('http');
-  const { url, apiKey } = JSON.parse(await readFile(join(directory, 'service.json'), 'utf8')) as { url: string; apiKey: string };
+  const record = () => readFile(join(directory, 'service.json'), 'utf8').catch(() => '');
+  await expect.poll(record, { timeout: 30_000 }).toContain('http');
+  const { url, apiKey } = JSON.parse(await readFile(join(directory, 'service.json'), 'utf8')) as {
+    url: string;
+    apiKey: string;
+  };
   expect((await fetch(`${url}/profiles`, { headers: { authorization: `Bearer ${apiKey}` } })).status).toBe(200);
   await cli[Symbol.asyncDispose]();
   expect(cli.output).toBe('');
   await expectNoProcessWith(directory);
 });
 
-test('a download goes on when nobody reads how far it is', async ({ answering }, testInfo) => {
+test('a download goes on if nobody reads its progress', async ({ answering }, testInfo) => {
   const env = await answering(async (_, response) => {
-    // Until that would have been said.
+    // Waits until the command would have printed its progress.
     for (let chunk = 0; chunk < 25; chunk += 1) {
       response.write('.');
       await setTimeout(100);
@@ -68,7 +77,7 @@ test('a download goes on when nobody reads how far it is', async ({ answering },
   expect(await readFile(testInfo.outputPath('ann.tar.zst'), 'utf8')).toBe('.'.repeat(25));
 });
 
-test('bytes of a call are in their file as a whole or not at all', async ({ answering, cli }, testInfo) => {
+test('call writes an output file completely or not at all', async ({ answering, cli }, testInfo) => {
   const output = testInfo.outputPath('ann.tar.zst');
   await writeFile(output, 'of yesterday');
   let isWhole = false;
@@ -84,13 +93,13 @@ test('bytes of a call are in their file as a whole or not at all', async ({ answ
   expect((await readdir(testInfo.outputPath())).filter((name) => name.startsWith('.'))).toEqual([]);
 });
 
-test('what is no file is written to, and not replaced', async ({ answering, cli }, testInfo) => {
+test("call writes into pipes and devices, and doesn't replace them", async ({ answering, cli }, testInfo) => {
   const env = await answering((_, response) => response.end('archive'));
   const [pipe, link, file] = [testInfo.outputPath('pipe'), testInfo.outputPath('link'), testInfo.outputPath('file')];
   expect(spawnSync('mkfifo', [pipe]).status).toBe(0);
   await writeFile(file, '');
   await symlink(basename(file), link);
-  // Not by this process, which could not end while nobody writes.
+  // An own process opens the pipe: this process could not end as long as nobody writes.
   const reading = promisify(execFile)('cat', [pipe], { timeout: 30_000 });
   const [read, written] = await Promise.all([reading, cli(['profile', 'download', 'ann', '-o', pipe], { env })]);
   expect([read.stdout, written.code]).toEqual(['archive', 0]);
@@ -99,7 +108,7 @@ test('what is no file is written to, and not replaced', async ({ answering, cli 
   expect([(await lstat(pipe)).isFIFO(), (await lstat(link)).isSymbolicLink()]).toEqual([true, true]);
 });
 
-test('a file that has no room is named', async ({ answering, cli }, testInfo) => {
+test('call names an output file on a full disk', async ({ answering, cli }, testInfo) => {
   const env = await answering((_, response) => response.end('archive'));
   const full = testInfo.outputPath('full');
   await symlink('/dev/full', full);
@@ -110,8 +119,8 @@ test('a file that has no room is named', async ({ answering, cli }, testInfo) =>
   });
 });
 
-test('a temporary directory that has no room for a copy of a profile is named, and nothing of the copy stays there', async ({
-  cli,
+test('profile names a temporary directory on a full disk, and leaves no copy there', async ({
+  cliProcess: cli,
 }, testInfo) => {
   const [profile, full] = [testInfo.outputPath('ann'), testInfo.outputPath('full')];
   await mkdir(join(profile, 'Default'), { recursive: true });
@@ -136,14 +145,14 @@ test('a temporary directory that has no room for a copy of a profile is named, a
   }
 });
 
-test('a table has as many rows as there are, and its columns stand one below the other', async ({ answering, cli }) => {
+test('a table has all rows, with aligned columns', async ({ answering, cli }) => {
   const names = ['plain', '漢字', 'é', '🎭', ...Array<string>(130_000).fill('name')];
   const env = await answering((_, response) => {
     const keys = names.map((name) => ({ name, id: 'id', masked_key: 'k', created_at: 'now', expires_at: null }));
     response.setHeader('content-type', 'application/json').end(JSON.stringify(keys));
   });
-  const { code, stdout } = await cli(['keys', 'list'], { env });
-  expect(code).toBe(0);
+  const { code, stdout, stderr } = await cli(['keys', 'list'], { env });
+  expect(code, stderr).toBe(0);
   const lines = stdout.trimEnd().split('\n');
   expect(lines).toHaveLength(1 + names.length);
   expect(lines.slice(1, 6)).toEqual([

@@ -1,6 +1,9 @@
+import { chromium } from '@playwright/test';
+import { CliProcess } from '../support/service-process.ts';
+import { TunneledApp } from '../support/tunneled-app.ts';
 import { expect, test } from './commands.ts';
 
-test('a pool is created, listed, changed, flushed and deleted', async ({ cli, service }) => {
+test('pools creates, lists, changes, flushes and deletes a pool', async ({ cli, service }) => {
   expect(await cli(['pools', 'list'])).toMatchObject({ code: 0, stdout: 'There are no pools.\n' });
   await service.call('POST', '/profiles', { name: 'ann' });
   expect(await cli(['pools', 'create', 'ci', '--size', '1', '--timeout', '120', '--profile', 'ann'])).toMatchObject({
@@ -25,13 +28,22 @@ test('a pool is created, listed, changed, flushed and deleted', async ({ cli, se
   expect(await cli(['pools', 'flush', 'large'])).toMatchObject({ code: 0, stdout: 'Flushed the pool large.\n' });
   const cleared = JSON.parse((await cli(['pools', 'update', 'large', '--profile', '', '--json'])).stdout);
   expect(cleared.browser_pool_config.profile).toBeUndefined();
-  expect(await cli(['pools', 'delete', 'large'])).toMatchObject({ code: 2, stderr: expect.stringContaining('confirm with --yes') });
-  expect(await cli(['pools', 'delete', 'large', '--yes'])).toMatchObject({ code: 1, stderr: expect.stringContaining('409') });
-  expect(await cli(['pools', 'delete', 'large', '--force', '--yes'])).toMatchObject({ code: 0, stdout: 'Deleted the pool large.\n' });
+  expect(await cli(['pools', 'delete', 'large'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('pass --yes'),
+  });
+  expect(await cli(['pools', 'delete', 'large', '--yes'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('409'),
+  });
+  expect(await cli(['pools', 'delete', 'large', '--force', '--yes'])).toMatchObject({
+    code: 0,
+    stdout: 'Deleted the pool large.\n',
+  });
   expect(JSON.parse((await cli(['pools', 'list', '--json'])).stdout)).toEqual([]);
 });
 
-test('mistakes with pools are explained', async ({ cli }) => {
+test('pools explains a wrong size, an unknown pool and a missing name', async ({ cli }) => {
   expect(await cli(['pools', 'create', 'ci', '--size', 'many'])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('whole number'),
@@ -40,16 +52,23 @@ test('mistakes with pools are explained', async ({ cli }) => {
     ['update', 'none', '--size', '2'],
     ['flush', 'none'],
   ]) {
-    expect(await cli(['pools', ...args])).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('none') });
+    expect(await cli(['pools', ...args])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('none'),
+    });
   }
-  expect(await cli(['pools', 'create'])).toMatchObject({ code: 2, stderr: expect.stringContaining('--help says more') });
+  expect(await cli(['pools', 'create'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('(see playwright-pool pools create --help)'),
+  });
 });
 
-test('a session is listed without its links, shown by its link, and ended', async ({ cli, service }) => {
+test('sessions lists a session without its links, shows it live and ends it', async ({ cli, service }) => {
   expect(await cli(['sessions', 'list'])).toMatchObject({ code: 0, stdout: 'There are no browser sessions.\n' });
   const { body } = await service.call('POST', '/browsers', { name: 'checkout' });
   const { stdout } = await cli(['sessions', 'list']);
-  expect(stdout).toMatch(/^ID +NAME +POOL +PROFILE +CREATED +ENDED\n\w+ +checkout /);
+  expect(stdout).toMatch(/^ID +NAME +POOL +PROFILE +IDLE +HOLDER +TEST +CREATED +ENDED\n\w+ +checkout +\d of 60 s /);
   const listed = await cli(['sessions', 'list', '--json']);
   expect(JSON.parse(listed.stdout)).toMatchObject([{ session_id: body.session_id, name: 'checkout' }]);
   expect(listed.stdout).not.toContain('jwt=');
@@ -68,13 +87,31 @@ test('a session is listed without its links, shown by its link, and ended', asyn
     code: 0,
     stdout: 'Ended checkout.\nEnded payment.\n',
   });
-  expect(await cli(['sessions', 'kill', 'checkout'])).toMatchObject({ code: 1, stderr: expect.stringContaining('checkout') });
+  expect(await cli(['sessions', 'kill', 'checkout'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('checkout'),
+  });
   expect((await cli(['sessions', 'list', '--status', 'deleted'])).stdout).toContain('checkout');
 });
 
-test('a session is listed with its pool and profile, and has no link where the service offers no live view', async ({ answering, cli }) => {
+test('sessions shows the pool, profile, test, holder and idle time of a lease, and refuses a live view that is not offered', async ({
+  answering,
+  cli,
+}) => {
   const [first, second] = [
-    { session_id: 'first', created_at: 'now', pool: { id: 'p', name: 'ci' }, profile: { id: 'q', name: 'ann' } },
+    {
+      session_id: 'first',
+      created_at: 'now',
+      pool: { id: 'p', name: 'ci' },
+      profile: { id: 'q', name: 'ann' },
+      idle_seconds: 12,
+      timeout_seconds: 90,
+      tags: {
+        'playwright-pool.holder': '41:2:57',
+        'playwright-pool.host': 'ci-3',
+        'playwright-pool.test': 'cart.spec.ts =E2=80=BA buys milk',
+      },
+    },
     { session_id: 'second', created_at: 'now', pool: { id: 'p' } },
   ];
   const env = await answering(({ url }, response) => {
@@ -82,10 +119,31 @@ test('a session is listed with its pool and profile, and has no link where the s
     response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
   });
   expect((await cli(['sessions', 'list'], { env })).stdout.split('\n').slice(1)).toEqual([
-    'first         ci    ann      now',
-    'second        p              now',
+    'first         ci    ann      12 of 90 s  worker 2, process 57 on ci-3  cart.spec.ts › buys milk  now',
+    'second        p                                                                                  now',
     '',
   ]);
   const stderr = 'playwright-pool: the service offers no live view of first\n';
   expect(await cli(['sessions', 'open', 'first', '--print'], { env })).toEqual({ code: 1, stdout: '', stderr });
+});
+
+test("tunnel lets a session's pages reach this machine until it is interrupted", async ({ cli, service, env }) => {
+  await using app = await TunneledApp.start();
+  const { body: session } = await service.call('POST', '/browsers', { headless: true, name: 'checkout', tunnel: true });
+  expect(await cli(['tunnel', 'checkout', '--expose', 'http://localhost'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--expose: "http://localhost" is no host of a network pattern'),
+  });
+  expect(await cli(['tunnel', 'none'])).toMatchObject({ code: 1, stderr: expect.stringContaining('none') });
+  await using tunnel = new CliProcess(['tunnel', 'checkout'], { env });
+  expect(await tunnel.firstLine()).toContain('Pages of checkout reach <loopback> on this machine.');
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  const page = await browser.contexts()[0]!.newPage();
+  expect((await page.goto(app.url))?.status()).toBe(200);
+  tunnel.child.kill('SIGINT');
+  expect((await tunnel.exited).code).toBe(130);
+  await expect.poll(async () => (await page.goto(app.url))?.status()).toBe(502);
+  await browser.close();
+  // Links of a session would be secrets in a log.
+  expect((await cli(['sessions', 'list', '--json'])).stdout).not.toContain('_ws_url');
 });

@@ -1,4 +1,5 @@
-import { test as base, type Ended } from './commands.ts';
+import type { Ended } from '../support/command.ts';
+import { test as base } from './commands.ts';
 
 export { everywhere, kept, keptIn, logInUnder } from '../support/profiles.ts';
 

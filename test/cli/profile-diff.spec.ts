@@ -1,19 +1,27 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chromium, expect } from '@playwright/test';
-import { findChromium } from '../../src/service/browsers/find-chromium.ts';
+import { findChromium } from '../../src/service/chromium/find-chromium.ts';
 import { logInUnder, test } from './profile-commands.ts';
 
 const masked = (length: number) => ({ length, mark: expect.stringMatching(/^[0-9a-f]{8}$/) });
 const nothing = { added: [], removed: [], changed: [] };
 
-test('profiles, archives and directories are compared, and values are shown only when asked for', async ({ run, service, site }) => {
+test('profile diff compares profiles, archives and directories, and masks values by default @long', async ({
+  run,
+  service,
+  site,
+}) => {
   const { call } = service;
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'secret-1');
   await run(['download', 'ann']);
   await run(['unpack', 'ann.tar.zst', '-o', 'before']);
-  expect(await run(['diff', 'ann', './before'])).toEqual({ code: 0, stdout: 'Nothing differs.\n', stderr: expect.any(String) });
+  expect(await run(['diff', 'ann', './before'])).toEqual({
+    code: 0,
+    stdout: 'Nothing differs.\n',
+    stderr: expect.any(String),
+  });
   await logInUnder(call, 'ann', site, 'secret-22');
 
   const { origin } = new URL(site);
@@ -23,8 +31,11 @@ test('profiles, archives and directories are compared, and values are shown only
   expect(text.stdout).toContain(`local storage\n  ~ ${origin} login  8 characters #`);
   const json = await run(['diff', './before', 'ann', '--json']);
   expect(text.stdout + json.stdout).not.toContain('secret');
-  // One output has the same mark for equal values, and each output has marks of its own.
-  const [cookie, item] = [JSON.parse(json.stdout).cookies.changed[0].after, JSON.parse(json.stdout).local_storage.changed[0].after];
+  // Equal values have the same mark in one output. Other outputs have other marks.
+  const [cookie, item] = [
+    JSON.parse(json.stdout).cookies.changed[0].after,
+    JSON.parse(json.stdout).local_storage.changed[0].after,
+  ];
   expect(cookie.mark).toBe(item.mark);
   expect(text.stdout).not.toContain(item.mark);
   expect(JSON.parse(json.stdout)).toMatchObject({
@@ -39,13 +50,15 @@ test('profiles, archives and directories are compared, and values are shown only
     },
   });
   const shown = JSON.parse((await run(['diff', './before', 'ann', '--json', '--show-values'])).stdout);
-  expect(shown.local_storage.changed).toEqual([{ key: `${origin} login`, before: { value: 'secret-1' }, after: { value: 'secret-22' } }]);
+  expect(shown.local_storage.changed).toEqual([
+    { key: `${origin} login`, before: { value: 'secret-1' }, after: { value: 'secret-22' } },
+  ]);
 });
 
-test('local storage is found in the log and in the compressed tables of LevelDB', async ({ run }, testInfo) => {
+test("profile diff reads local storage from LevelDB's log and compressed tables @long", async ({ run }, testInfo) => {
   const origins = ['http://localhost:1234', 'https://a.test', 'https://example.com', 'https://www.example.com'];
   const directory = testInfo.outputPath('user-data');
-  // LevelDB makes a table of a log that grows over 64 kB, and of the log of the run before.
+  // LevelDB turns a log into a table if it grows over 64 kB, and at the next start.
   for (const round of ['first', 'second']) {
     const context = await chromium.launchPersistentContext(directory, {
       executablePath: await findChromium(true, undefined, process.env),
@@ -57,11 +70,20 @@ test('local storage is found in the log and in the compressed tables of LevelDB'
       await page.goto(`${origin}/`);
       await page.evaluate((round) => localStorage.setItem(`${round}\n`, 'ü'.repeat(20_000)), round);
     }
-    const cookie = { name: 'login', value: round, domain: 'a.test', path: '/', secure: true, sameSite: 'None', expires: 2e9 } as const;
-    if (round === 'second') await context.addCookies([cookie, { ...cookie, httpOnly: true, partitionKey: 'https://example.com' }]);
+    const cookie = {
+      name: 'login',
+      value: round,
+      domain: 'a.test',
+      path: '/',
+      secure: true,
+      sameSite: 'None',
+      expires: 2e9,
+    } as const;
+    if (round === 'second')
+      await context.addCookies([cookie, { ...cookie, httpOnly: true, partitionKey: 'https://example.com' }]);
     await context.close();
   }
-  // As a compaction leaves it when it is cut off.
+  // An interrupted compaction leaves such a file.
   const tables = join(directory, 'Default', 'Local Storage', 'leveldb');
   const named = async (ending: string) => (await readdir(tables)).filter((name) => name.endsWith(ending));
   const logs = await Promise.all((await named('.log')).map((name) => readFile(join(tables, name), 'latin1')));
@@ -73,8 +95,15 @@ test('local storage is found in the log and in the compressed tables of LevelDB'
   await mkdir(testInfo.outputPath('empty'));
   const { stdout } = await run(['diff', './empty', './user-data', '--json', '--show-values']);
   expect(JSON.parse(stdout).cookies.added).toMatchObject([
-    { key: 'login a.test/', value: 'second', attributes: expect.stringMatching(/^expires 20\S+, Secure, SameSite=None$/) },
-    { key: 'login a.test/ in https://example.com', attributes: expect.stringMatching(/^expires 20\S+, HttpOnly, Secure, SameSite=None$/) },
+    {
+      key: 'login a.test/',
+      value: 'second',
+      attributes: expect.stringMatching(/^expires 20\S+, Secure, SameSite=None$/),
+    },
+    {
+      key: 'login a.test/ in https://example.com',
+      attributes: expect.stringMatching(/^expires 20\S+, HttpOnly, Secure, SameSite=None$/),
+    },
   ]);
   const { added } = JSON.parse(stdout).local_storage as { added: { key: string; value: string }[] };
   expect(added.map(({ key }) => key)).toEqual([
@@ -83,19 +112,24 @@ test('local storage is found in the log and in the compressed tables of LevelDB'
     ...origins.slice(1).map((origin) => `${origin} first\n`),
   ]);
   expect(added.every(({ value }) => value === 'ü'.repeat(20_000))).toBe(true);
-  expect((await run(['diff', './user-data', './empty'])).stdout).toContain('  - http://localhost:1234 first\\n  20000 characters #');
+  expect((await run(['diff', './user-data', './empty'])).stdout).toContain(
+    '  - http://localhost:1234 first\\n  20000 characters #',
+  );
 });
 
-test('preferences and extensions are compared', async ({ run }, testInfo) => {
+test('profile diff compares preferences and extensions', async ({ run }, testInfo) => {
   const id = 'abcdefghijklmnopabcdefghijklmnop';
   const userData = async (name: string, preferences: object, version?: string) => {
     const profile = testInfo.outputPath(name, 'Default');
     await mkdir(profile, { recursive: true });
     await writeFile(join(profile, 'Preferences'), JSON.stringify(preferences));
-    // What Chromium was loading, and an extension that is not there any more.
+    // A page that Chromium was loading, and an extension that is gone.
     await mkdir(join(profile, 'Extensions/Temp/new'), { recursive: true });
     await mkdir(join(profile, 'Extensions', 'o'.repeat(32)), { recursive: true });
-    await writeFile(join(profile, 'Secure Preferences'), JSON.stringify({ secure: name, protection: { macs: { homepage: name } } }));
+    await writeFile(
+      join(profile, 'Secure Preferences'),
+      JSON.stringify({ secure: name, protection: { macs: { homepage: name } } }),
+    );
     if (version === undefined) return;
     const extension = join(profile, 'Extensions', id, `${version}_0`);
     await mkdir(extension, { recursive: true });
@@ -105,7 +139,8 @@ test('preferences and extensions are compared', async ({ run }, testInfo) => {
   await userData('one', { homepage: 'https://a.test', browser: { clear: [1, 2] }, extensions: { settings } });
   await userData('two', { homepage: 'https://b.test', browser: { clear: [1, 2], dark: true } }, '1.2');
   await userData('three', {}, '1.3');
-  const compare = async (a: string, b: string) => JSON.parse((await run(['diff', a, b, '--json', '--show-values'])).stdout);
+  const compare = async (a: string, b: string) =>
+    JSON.parse((await run(['diff', a, b, '--json', '--show-values'])).stdout);
   expect(await compare('./one', './two')).toEqual({
     equal: false,
     cookies: nothing,
@@ -129,7 +164,7 @@ test('preferences and extensions are compared', async ({ run }, testInfo) => {
   });
 });
 
-test('a comparison that fails exits with 2 and says what is wrong', async ({ run, service: { call } }, testInfo) => {
+test('profile diff exits with 2 and the reason if it fails', async ({ run, service: { call } }, testInfo) => {
   await mkdir(testInfo.outputPath('letters'));
   await writeFile(testInfo.outputPath('letters', 'letter'), '');
   await mkdir(testInfo.outputPath('damaged', 'Default'), { recursive: true });
@@ -137,9 +172,12 @@ test('a comparison that fails exits with 2 and says what is wrong', async ({ run
   await call('POST', '/profiles', { name: 'unsaved' });
   for (const [source, problem] of [
     ['nobody', /404 not_found: .*For a file or directory of that name, write \.\/nobody/],
-    ['unsaved', /nothing was saved in the profile unsaved yet: run tests with profile: \{ name: 'unsaved', save: true \}/],
+    [
+      'unsaved',
+      /nothing was saved in the profile unsaved yet: run tests with profile: \{ name: 'unsaved', save: true \}/,
+    ],
     ['./nowhere', /nowhere cannot be read \(ENOENT\)/],
-    ['./letters', /letters is no user-data directory/],
+    ['./letters', /letters is not a user-data directory/],
     ['./damaged', /Preferences is not JSON: the profile is damaged/],
   ] as const) {
     const { code, stdout, stderr } = await run(['diff', source, './nowhere']);

@@ -3,7 +3,7 @@ import { processesWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { everywhere, keptIn, logInUnder, test } from './profile-commands.ts';
 
-test('a copy is opened with all that was saved, until Ctrl+C, and the profile stays as it is', async ({
+test("profile open shows the saved data in a copy until Ctrl+C, and doesn't change the profile @long", async ({
   env,
   run,
   service,
@@ -26,7 +26,7 @@ test('a copy is opened with all that was saved, until Ctrl+C, and the profile st
   expect((await run(['open', 'nobody', '--headless'])).stderr).toContain('write ./nobody');
 });
 
-test('an archive is opened until its browser is closed, without a window where there is no display', async ({
+test('profile open shows an archive until its browser closes, headless without a display', async ({
   env,
   run,
   service,
@@ -47,7 +47,7 @@ test('an archive is opened until its browser is closed, without a window where t
   expect(await cli.exited).toEqual({ code: 0, signal: null });
 });
 
-test('no browser outlives a command that is killed', async ({ env, service, site }, testInfo) => {
+test('the browser of profile open ends if the command is killed @long', async ({ env, service, site }, testInfo) => {
   await service.call('POST', '/profiles', { name: 'ann' });
   await logInUnder(service.call, 'ann', site, 'first');
   const left = testInfo.outputDir;

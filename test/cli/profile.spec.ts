@@ -4,12 +4,12 @@ import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { chromium, expect } from '@playwright/test';
-import { findChromium } from '../../src/service/browsers/find-chromium.ts';
+import { findChromium } from '../../src/service/chromium/find-chromium.ts';
 import { expectNoProcessWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { everywhere, kept, logInUnder, test } from './profile-commands.ts';
 
-test('profiles are created, listed and deleted, for people and for programs', async ({ run, service: { call } }) => {
+test('profile creates, lists and deletes profiles, with text and JSON output', async ({ run, service: { call } }) => {
   expect(await run(['list'])).toEqual({ code: 0, stdout: 'There are no profiles.\n', stderr: '' });
   const created = await run(['create', 'ann']);
   const { body: ann } = await call('GET', '/profiles/ann');
@@ -18,24 +18,33 @@ test('profiles are created, listed and deleted, for people and for programs', as
   expect(bob.name).toBe('bob');
 
   const lines = (await run(['list'])).stdout.split('\n').map((line) => line.split(/\s{2,}/).slice(0, 3));
-  expect(lines).toEqual([['NAME', 'ID', 'CREATED'], ['bob', bob.id, bob.created_at], ['ann', ann.id, ann.created_at], ['']]);
+  expect(lines).toEqual([
+    ['NAME', 'ID', 'CREATED'],
+    ['bob', bob.id, bob.created_at],
+    ['ann', ann.id, ann.created_at],
+    [''],
+  ]);
   expect(JSON.parse((await run(['list', '--json'])).stdout)).toEqual((await call('GET', '/profiles')).body);
 
   expect(await run(['delete', 'bob'])).toEqual({
     code: 2,
     stdout: '',
-    stderr: 'playwright-pool: there is no terminal to ask on: confirm with --yes\n',
+    stderr: 'playwright-pool: the command asks for a confirmation, and there is no terminal: pass --yes\n',
   });
   expect(await run(['delete', 'bob', '--yes'])).toMatchObject({ code: 0, stdout: 'Deleted the profile bob.\n' });
   expect((await call('GET', '/profiles/bob')).status).toBe(404);
 });
 
-test('a list of more than a page is listed whole', async ({ run, service: { call } }) => {
+test('profile list shows more than one list page', async ({ run, service: { call } }) => {
   await Promise.all(Array.from({ length: 25 }, (_, index) => call('POST', '/profiles', { name: `profile-${index}` })));
   expect(JSON.parse((await run(['list', '--json'])).stdout)).toHaveLength(25);
 });
 
-test('a downloaded profile is unpacked to what a session saved', async ({ run, service: { call }, site }, testInfo) => {
+test('profile download and unpack give the user-data directory that a session saved', async ({
+  run,
+  service: { call },
+  site,
+}, testInfo) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const { code, stdout } = await run(['download', 'ann']);
@@ -51,7 +60,11 @@ test('a downloaded profile is unpacked to what a session saved', async ({ run, s
 
   expect(await run(['unpack', 'new/ann.tar', '-o', 'deep/tar'])).toMatchObject({ code: 0, stderr: '' });
   const unpacked = JSON.parse((await run(['unpack', 'ann.tar.zst', '-o', 'ann', '--json'])).stdout);
-  expect(unpacked).toEqual({ directory: testInfo.outputPath('ann'), bytes: expect.any(Number), entries: expect.any(Number) });
+  expect(unpacked).toEqual({
+    directory: testInfo.outputPath('ann'),
+    bytes: expect.any(Number),
+    entries: expect.any(Number),
+  });
   expect(await readdir(testInfo.outputPath('deep/tar'))).toEqual(await readdir(unpacked.directory));
   const context = await chromium.launchPersistentContext(unpacked.directory, {
     executablePath: await findChromium(true, undefined, process.env),
@@ -64,11 +77,7 @@ test('a downloaded profile is unpacked to what a session saved', async ({ run, s
   await context.close();
 });
 
-test('a directory is replaced when that is asked for, and only if it is a user-data directory', async ({
-  run,
-  service,
-  site,
-}, testInfo) => {
+test('profile unpack --force replaces only user-data directories', async ({ run, service, site }, testInfo) => {
   await service.call('POST', '/profiles', { name: 'ann' });
   await logInUnder(service.call, 'ann', site, 'first');
   await run(['download', 'ann']);
@@ -88,11 +97,18 @@ test('a directory is replaced when that is asked for, and only if it is a user-d
   await mkdir(testInfo.outputPath('home'));
   await writeFile(testInfo.outputPath('home', 'letter'), '');
   const refused = await run(['unpack', 'ann.tar.zst', '-o', 'home', '--force']);
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('holds something else than a user-data directory') });
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('has other files than a user-data directory'),
+  });
   expect(await readdir(testInfo.outputPath('home'))).toEqual(['letter']);
 });
 
-test('an archive that is damaged or none is refused with what is wrong, and leaves nothing', async ({ run, service, site }, testInfo) => {
+test('profile unpack refuses damaged archives and other files, and leaves no file', async ({
+  run,
+  service,
+  site,
+}, testInfo) => {
   await service.call('POST', '/profiles', { name: 'ann' });
   await logInUnder(service.call, 'ann', site, 'first');
   await run(['download', 'ann']);
@@ -105,12 +121,21 @@ test('an archive that is damaged or none is refused with what is wrong, and leav
     ['missing.tar.zst', /^playwright-pool: missing\.tar\.zst cannot be read \(ENOENT\): check its path\n$/],
     ['.', /^playwright-pool: \. is not a file: name an archive\n$/],
   ] as const) {
-    expect(await run(['unpack', file, '-o', 'target'])).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(problem) });
+    expect(await run(['unpack', file, '-o', 'target'])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(problem),
+    });
   }
-  expect((await readdir(testInfo.outputPath())).toSorted()).toEqual(['ann.tar.zst', 'half.tar.zst', 'letter.tar.zst', 'tmp']);
+  expect((await readdir(testInfo.outputPath())).toSorted()).toEqual([
+    'ann.tar.zst',
+    'half.tar.zst',
+    'letter.tar.zst',
+    'tmp',
+  ]);
 });
 
-test('a profile in which nothing was saved has an exit code of its own', async ({ run, service: { call } }, testInfo) => {
+test('profile download exits with 3 if the profile was never saved', async ({ run, service: { call } }, testInfo) => {
   await call('POST', '/profiles', { name: 'ann' });
   const { code, stderr } = await run(['download', 'ann']);
   expect(code).toBe(3);
@@ -125,7 +150,7 @@ for (const [ending, expected] of [
   test(`a download that ${ending} leaves no file`, async ({ env, run, service, site }, testInfo) => {
     await service.call('POST', '/profiles', { name: 'ann' });
     await logInUnder(service.call, 'ann', site, 'first');
-    // Passes on the beginning of each answer and holds back the rest.
+    // Sends the beginning of each answer and holds the rest back.
     const stalling = createServer((request, response) => {
       get(`${service.url}${request.url}`, { headers: request.headers, agent: false }, (answer) => {
         response.writeHead(answer.statusCode!, { 'content-type': answer.headers['content-type'] });
@@ -151,7 +176,7 @@ for (const [ending, expected] of [
   });
 }
 
-test('failures are one line, without a stack unless it is asked for', async ({ run, service }) => {
+test('a failure is one line; PLAYWRIGHT_POOL_DEBUG adds the stack', async ({ run, service }) => {
   const missing = await run(['download', 'nobody']);
   expect(missing.code).toBe(1);
   expect(missing.stderr).toMatch(/^playwright-pool: 404 not_found: no profile has the id or name nobody \(GET .+\n$/);
@@ -160,7 +185,10 @@ test('failures are one line, without a stack unless it is asked for', async ({ r
   const invalid = await run(['create', 'a name']);
   expect(invalid).toMatchObject({ code: 1, stderr: expect.stringContaining('400') });
   const wrongKey = await run(['list', '--api-key', 'wrong-key']);
-  expect(wrongKey).toMatchObject({ code: 1, stderr: expect.stringContaining('Check that the API key belongs to this service') });
+  expect(wrongKey).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Check that the API key belongs to this service'),
+  });
   expect(wrongKey.stderr).not.toContain('wrong-key');
   const gone = await run(['list', '--base-url', 'http://127.0.0.1:9']);
   expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('Check that the service is running') });
@@ -168,13 +196,20 @@ test('failures are one line, without a stack unless it is asked for', async ({ r
   expect(keyless).toMatchObject({ code: 2, stderr: expect.stringContaining(`${service.url} needs an API key`) });
 });
 
-test('wrong arguments exit with 2 and say where help is, and each help has examples', async ({ run }) => {
-  for (const args of [['create'], ['download', 'ann', '--format', 'zip'], ['unpack', 'a'], ['list', '--nonsense'], ['nonsense'], []]) {
+test('wrong arguments exit with 2 and name the help, and each help has examples', async ({ run }) => {
+  for (const args of [
+    ['create'],
+    ['download', 'ann', '--format', 'zip'],
+    ['unpack', 'a'],
+    ['list', '--nonsense'],
+    ['nonsense'],
+    [],
+  ]) {
     expect((await run(args)).code, args.join(' ')).toBe(2);
   }
   for (const other of ['--base-url', '--api-key'])
     expect((await run(['list', '--data-dir', 'a', other, 'http://b'])).stderr).toMatch(/cannot be used with/);
-  expect((await run(['create'])).stderr).toContain('(playwright-pool profile create --help says more)');
+  expect((await run(['create'])).stderr).toContain('(see playwright-pool profile create --help)');
   for (const command of ['list', 'create', 'download', 'unpack', 'open', 'diff', 'delete']) {
     const { code, stdout } = await run([command, '--help']);
     expect(code).toBe(0);
@@ -182,16 +217,17 @@ test('wrong arguments exit with 2 and say where help is, and each help has examp
   }
 });
 
-test('without a service of its own a command starts the embedded one, which ends after it', async ({ run }, testInfo) => {
+test('a command without a service starts the embedded one, which ends after it', async ({ cliProcess }, testInfo) => {
   const directory = testInfo.outputPath('data');
   const embedded = { PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '' };
-  expect(await run(['create', 'ann'], { ...embedded, PLAYWRIGHT_POOL_DATA_DIR: directory })).toMatchObject({ code: 0, stderr: '' });
-  // The option wins over the environment.
-  expect((await run(['list', '--data-dir', directory])).stdout).toContain('ann');
+  const env = { ...embedded, PLAYWRIGHT_POOL_DATA_DIR: directory };
+  expect(await cliProcess(['profile', 'create', 'ann'], { env })).toMatchObject({ code: 0, stderr: '' });
+  // The option has priority over the environment.
+  expect((await cliProcess(['profile', 'list', '--data-dir', directory])).stdout).toContain('ann');
   await expectNoProcessWith(directory);
 });
 
-test('on a terminal there are colours and questions', async ({ env, run, service: { call } }) => {
+test('commands use colours and ask questions on a terminal', async ({ env, run, service: { call } }) => {
   test.skip(spawnSync('script', ['--version']).status !== 0, 'needs script(1) for a terminal');
   const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
   const onTerminal = async (command: string, more: Record<string, string>, input = '') => {
@@ -211,7 +247,10 @@ test('on a terminal there are colours and questions', async ({ env, run, service
   await run(['create', 'ann']);
   expect((await onTerminal('list', {})).output).toContain('\u001B[1mNAME');
   expect((await onTerminal('list', { NO_COLOR: '1' })).output).not.toContain('\u001B');
-  expect(await onTerminal('delete ann', {}, 'n\n')).toMatchObject({ code: 1, output: expect.stringContaining('nothing was changed') });
+  expect(await onTerminal('delete ann', {}, 'n\n')).toMatchObject({
+    code: 1,
+    output: expect.stringContaining('nothing was changed'),
+  });
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
   expect((await onTerminal('delete ann', {}, 'y\n')).code).toBe(0);
   expect((await call('GET', '/profiles/ann')).status).toBe(404);

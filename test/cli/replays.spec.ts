@@ -6,10 +6,13 @@ import { CliProcess } from '../support/service-process.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 import { expect, test } from './commands.ts';
 
-test('a recording is listed, downloaded and shown by its link', async ({ cli, service }, testInfo) => {
+test('lists, downloads and opens a recording, by its id alone too', async ({ cli, service }, testInfo) => {
   const { body: session } = await service.call('POST', '/browsers', {});
   const { session_id: id } = session;
-  expect(await cli(['replays', 'list', id])).toMatchObject({ code: 0, stdout: 'There are no recordings of this session.\n' });
+  expect(await cli(['replays', 'list', id])).toMatchObject({
+    code: 0,
+    stdout: 'There are no recordings of this session.\n',
+  });
   const { body: replay } = await service.call('POST', `/browsers/${id}/replays`, {});
   expect((await cli(['replays', 'list', id])).stdout).toMatch(
     new RegExp(`^ID +STARTED +FINISHED +ERROR\\n${replay.replay_id} +\\S+ +recording`),
@@ -36,13 +39,17 @@ test('a recording is listed, downloaded and shown by its link', async ({ cli, se
   expect(listed.stdout).not.toContain('replay_view_url');
   expect((await cli(['replays', 'open', id, '--print'])).stdout).toBe(`${replay.replay_view_url}\n`);
   expect(JSON.parse((await cli(['replays', 'open', id, '--json'])).stdout)).toEqual({ url: replay.replay_view_url });
+  const { replay_id } = replay;
+  expect((await cli(['replays', 'open', replay_id, '--print'])).stdout).toBe(`${replay.replay_view_url}\n`);
+  expect(await cli(['replays', 'download', replay_id, '-o', 'alone.mp4'])).toMatchObject({ code: 0 });
+  expect(await readFile(testInfo.outputPath('alone.mp4'))).toEqual(video);
   expect(await cli(['replays', 'open', id, 'none', '--print'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('no recording none'),
   });
 });
 
-test('a service that was started to show a recording stays until Ctrl+C, as the link ends with it', async ({ env }, testInfo) => {
+test('keeps the service that it started for a recording until Ctrl+C', async ({ env }, testInfo) => {
   const directory = dataDirectory(testInfo);
   let id = '';
   {
@@ -60,7 +67,7 @@ test('a service that was started to show a recording stays until Ctrl+C, as the 
   await expectNoProcessWith(directory);
 });
 
-test('the link is printed where nothing opens it', async ({ cli, service }, testInfo) => {
+test('prints the link if no program opens it', async ({ cli, service }, testInfo) => {
   const { session_id: id } = (await service.call('POST', '/browsers', {})).body;
   const { replay_view_url: link } = (await service.call('POST', `/browsers/${id}/replays`, {})).body;
   const directory = testInfo.outputPath('bin');
@@ -81,12 +88,19 @@ test('the link is printed where nothing opens it', async ({ cli, service }, test
   }
 });
 
-test('a recording of an unknown session or id is an error', async ({ cli }) => {
+test('refuses unknown sessions and recordings', async ({ cli }) => {
   expect(await cli(['replays', 'list', 'none'])).toMatchObject({ code: 1, stderr: expect.stringContaining('none') });
-  expect(await cli(['replays', 'download', 'none', 'none'])).toMatchObject({ code: 1 });
+  for (const [ids, problem] of [
+    [['none'], 'there is no session or recording none'],
+    [['none', 'none'], 'there is no session none'],
+  ] as const) {
+    const stderr = `playwright-pool: ${problem}\n`;
+    for (const command of ['open', 'download'])
+      expect(await cli(['replays', command, ...ids])).toMatchObject({ code: 1, stderr });
+  }
 });
 
-test('the newest recording is shown unless another is named, and a video that is being written is waited for', async ({
+test('opens the newest recording of a session, and waits for an incomplete video', async ({
   answering,
   cli,
 }, testInfo) => {
@@ -94,13 +108,19 @@ test('the newest recording is shown unless another is named, and a video that is
   let downloads = 0;
   const env = await answering(({ url }, response) => {
     if (!url!.startsWith('/browsers/s/replays/'))
-      return response.setHeader('content-type', 'application/json').end(JSON.stringify(url!.startsWith('/browsers/s/') ? replays : []));
+      return response
+        .setHeader('content-type', 'application/json')
+        .end(JSON.stringify(url!.startsWith('/browsers/s/') ? replays : []));
     if (downloads++ === 0) return response.writeHead(202).end();
     return response.setHeader('content-type', 'video/webm').end('video');
   });
   expect((await cli(['replays', 'open', 's', '--print'], { env })).stdout).toBe('http://new\n');
   expect((await cli(['replays', 'open', 's', 'old', '--print'], { env })).stdout).toBe('http://old\n');
-  expect((await cli(['replays', 'open', 'empty'], { env })).stderr).toBe('playwright-pool: the session empty has no recordings\n');
-  expect((await cli(['replays', 'download', 's', 'new'], { env })).stdout).toBe(`Wrote ${testInfo.outputPath('new.webm')} (5 B).\n`);
+  expect((await cli(['replays', 'open', 'empty'], { env })).stderr).toBe(
+    'playwright-pool: the session empty has no recordings\n',
+  );
+  expect((await cli(['replays', 'download', 's', 'new'], { env })).stdout).toBe(
+    `Wrote ${testInfo.outputPath('new.webm')} (5 B).\n`,
+  );
   expect(downloads).toBe(2);
 });

@@ -10,12 +10,17 @@ import { callerOf, type Call } from '../support/service.ts';
 
 type ServeProcess = { cli: CliProcess; url: string; apiKey: string; call: Call };
 
-const test = base.extend<{ directory: string; serve: (args?: string[], env?: Record<string, string>) => Promise<ServeProcess> }>({
+const test = base.extend<{
+  directory: string;
+  serve: (args?: string[], env?: Record<string, string>) => Promise<ServeProcess>;
+}>({
   directory: async ({}, use, testInfo) => use(testInfo.outputPath('data')),
   serve: async ({ directory }, use) => {
     const processes: CliProcess[] = [];
     await use(async (args = [], env = {}) => {
-      const cli = new CliProcess(['serve', '--data-dir', directory, ...args], { env: { PLAYWRIGHT_POOL_API_KEY: '', ...env } });
+      const cli = new CliProcess(['serve', '--data-dir', directory, ...args], {
+        env: { PLAYWRIGHT_POOL_API_KEY: '', ...env },
+      });
       processes.push(cli);
       const url = (await cli.firstLine()).replace(/^listening on /, '');
       const apiKey = env['PLAYWRIGHT_POOL_API_KEY'] ?? (await readFile(join(directory, 'api-key'), 'utf8')).trim();
@@ -26,7 +31,7 @@ const test = base.extend<{ directory: string; serve: (args?: string[], env?: Rec
   },
 });
 
-test('the first line says where it listens, and the generated key opens it', async ({ serve, directory }) => {
+test('serve prints its address first, and accepts the generated key', async ({ serve, directory }) => {
   const { cli, url, call } = await serve();
   expect(cli.output.split('\n')[0]).toMatch(/^listening on http:\/\/127\.0\.0\.1:\d+$/);
   expect((await call('GET', '/browsers')).status).toBe(200);
@@ -35,23 +40,23 @@ test('the first line says where it listens, and the generated key opens it', asy
   expect((await stat(join(directory, 'service.json'))).mode & 0o777).toBe(0o600);
 });
 
-test('the key of the environment is used instead of a generated one', async ({ serve, directory }) => {
+test("serve prefers the environment's key to a generated one", async ({ serve, directory }) => {
   const { call } = await serve([], { PLAYWRIGHT_POOL_API_KEY: 'my-key' });
   expect((await call('GET', '/browsers')).status).toBe(200);
   expect(existsSync(join(directory, 'api-key'))).toBe(false);
 });
 
-test('a port that is asked for is used, and one in use is refused with what to do', async ({ serve, directory }) => {
+test('serve uses --port, and names the fix if the port is in use', async ({ serve, directory }) => {
   const { url } = await serve();
   const { port } = new URL(url);
   const second = new CliProcess(['serve', '--port', port, '--data-dir', `${directory}-2`]);
   expect(await second.exited).toEqual({ code: 1, signal: null });
   expect(second.output.trim()).toBe(
-    `playwright-pool: port ${port} is in use: choose another with --port, or leave it out for any free one`,
+    `playwright-pool: port ${port} is in use: choose another one with --port, or leave out --port to use a free port`,
   );
 });
 
-test('a data directory in use is refused with the service that holds it', async ({ serve, directory }) => {
+test('serve refuses a data directory in use, and names its service', async ({ serve, directory }) => {
   const { url, cli } = await serve();
   const second = new CliProcess(['serve', '--data-dir', directory]);
   expect(await second.exited).toEqual({ code: 1, signal: null });
@@ -62,9 +67,16 @@ test('a data directory in use is refused with the service that holds it', async 
 
 for (const { name, kind, message } of [
   { name: 'replays', kind: 'file', message: /^playwright-pool: EEXIST: file already exists, mkdir '.*replays'$/ },
-  { name: 'service.json', kind: 'directory', message: /^playwright-pool: EISDIR: illegal operation on a directory, .*service\.json'$/ },
+  {
+    name: 'service.json',
+    kind: 'directory',
+    message: /^playwright-pool: EISDIR: illegal operation on a directory, .*service\.json'$/,
+  },
 ]) {
-  test(`a ${kind} where the service has its ${name} is named, and no browser of a stored pool is left`, async ({ serve, directory }) => {
+  test(`serve names a ${kind} in the place of its ${name}, and leaves no browser of a stored pool`, async ({
+    serve,
+    directory,
+  }) => {
     const { cli, call } = await serve();
     await call('POST', '/browser_pools', { size: 1, name: 'ci' });
     cli.child.kill();
@@ -79,7 +91,7 @@ for (const { name, kind, message } of [
   });
 }
 
-test('wrong arguments are refused with help', async ({}) => {
+test('serve refuses wrong arguments and names the help', async ({}) => {
   for (const args of [['serve', '--port', 'x'], ['serve', '--nonsense'], ['nonsense']]) {
     const cli = new CliProcess(args);
     expect((await cli.exited).code).toBe(2);
@@ -88,18 +100,23 @@ test('wrong arguments are refused with help', async ({}) => {
   }
 });
 
-test('help shows examples, and the version is that of the package', async ({}) => {
+test("help shows examples, and --version the package's version", async ({}) => {
   const help = new CliProcess(['serve', '--help']);
   expect((await help.exited).code).toBe(0);
   expect(help.output).toContain('$ playwright-pool serve --port 8080');
   const version = new CliProcess(['--version']);
   await version.exited;
-  const { version: expected } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+  const { version: expected } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
   expect(version.output.trim()).toBe(expected);
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} ends every browser, leaves no sessions and no record, and exits with 0`, async ({ serve, directory }) => {
+  test(`${signal} ends all browsers of serve, leaves no session and no record, and exits with 0`, async ({
+    serve,
+    directory,
+  }) => {
     const { cli, call } = await serve();
     await call('POST', '/browser_pools', { size: 1, name: 'ci' });
     await call('POST', '/browser_pools/ci/acquire', {});
@@ -108,11 +125,17 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     cli.child.kill(signal);
     expect(await cli.exited).toEqual({ code: 0, signal: null });
     await expectNoProcessWith(directory);
-    expect((await readdir(directory)).toSorted()).toEqual(['api-key', 'deployments', 'profiles', 'replays', 'service.db']);
+    expect((await readdir(directory)).toSorted()).toEqual([
+      'api-key',
+      'deployments',
+      'profiles',
+      'replays',
+      'service.db',
+    ]);
   });
 }
 
-test('after kill -9 no browser is left within 10 s, and the next service has the pools, profiles and key of the killed one', async ({
+test('after kill -9 all browsers end within 10 s, and the next service keeps pools, profiles and key', async ({
   serve,
   directory,
 }) => {
@@ -133,13 +156,16 @@ test('after kill -9 no browser is left within 10 s, and the next service has the
   expect((await second.call('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
 });
 
-test('a Chromium that is not there is refused when one is needed, with what to do', async ({ serve }) => {
+test('serve names a missing Chromium and the fix when it needs one', async ({ serve }) => {
   const { call } = await serve(['--chromium', '/nowhere/chromium']);
   const answer = await call('POST', '/browsers', {});
-  expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable', message: expect.stringContaining('/nowhere/chromium') } });
+  expect(answer).toMatchObject({
+    status: 503,
+    body: { code: 'no_chromium', message: expect.stringContaining('/nowhere/chromium') },
+  });
 });
 
-test('the public client and Playwright use a service that shares no file system with them', async ({}, testInfo) => {
+test('the public client and Playwright use a service on another file system', async ({}, testInfo) => {
   test.skip(!canSeparate, 'needs Linux and the right to unshare a mount namespace');
   const hidden = testInfo.outputPath('hidden');
   await using service = await startSeparateService(hidden);
@@ -164,7 +190,7 @@ test('the public client and Playwright use a service that shares no file system 
   await browser.close();
 });
 
-test('the clock starts at the time that is given, and goes on from there', async ({ serve }) => {
+test("--clock-start sets the time at which the service's clock starts", async ({ serve }) => {
   const before = await serve(['--clock-start', '2026-11-23T23:59:00Z']);
   const { status, headers } = await before.call('GET', '/projects');
   expect({ status, sunset: headers.get('sunset') }).toEqual({ status: 200, sunset: 'Tue, 24 Nov 2026 00:00:00 GMT' });
@@ -178,9 +204,7 @@ test('the clock starts at the time that is given, and goes on from there', async
   expect((await after.call('GET', '/org/projects')).status).toBe(200);
 });
 
-test('the number of browsers that run at once can be limited, their recordings be VP8, and requests leave no records', async ({
-  serve,
-}) => {
+test('serve limits browsers, records in VP8 and turns audit off by its options', async ({ serve }) => {
   const { call } = await serve(['--max-sessions', '1', '--replay-format', 'vp8', '--audit-retention-days', '0']);
   expect((await call('GET', '/org/limits')).body).toMatchObject({ max_concurrent_sessions: 1 });
   const { status, body: session } = await call('POST', '/browsers', { headless: true });
@@ -200,11 +224,12 @@ for (const [option, value] of [
   ['--clock-start', 'tomorrow'],
   ['--clock-start', '2026-13-45'],
   ['--max-sessions', '0'],
+  ['--download-quota', '0'],
   ['--audit-retention-days', '1.5'],
   ['--replay-format', 'gif'],
   ['--port', '65536'],
 ] as const) {
-  test(`${option} ${value} is refused`, async ({ directory }) => {
+  test(`serve refuses ${option} ${value}`, async ({ directory }) => {
     const cli = new CliProcess(['serve', '--data-dir', directory, option, value]);
     expect(await cli.exited).toEqual({ code: 2, signal: null });
     expect(cli.output).toContain(option);

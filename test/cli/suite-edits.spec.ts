@@ -8,7 +8,7 @@ import { editedConfig } from '../../src/cli/suite-edits.ts';
 const reporter = `['playwright-pool/reporter']`;
 const replay = `replay: 'retain-on-failure'`;
 
-test('a config gets reporter and replays in its own object, however that is written', () => {
+test('init adds reporter and replays to configs in many forms', () => {
   const forms: [before: string, after: string][] = [
     [
       `export default {\n\treporter: 'html',\n\tuse: {\n\t\ttrace: 'on',\n\t},\n};\n`,
@@ -18,12 +18,12 @@ test('a config gets reporter and replays in its own object, however that is writ
       `module.exports = { reporter: "./mine.js", use: { trace: 'on' } };`,
       `module.exports = { reporter: [${reporter}, ["./mine.js"]], use: { ${replay}, trace: 'on' } };`,
     ],
-    // That of a project is not the config's, which all projects get.
+    // The `use` of one project must not get the option, because it is for all projects.
     [
       `export default {\r\n  projects: [\r\n    { name: 'a', use: { reporter: 1 } },\r\n    { use: {} },\r\n  ],\r\n};\r\n`,
       `export default {\r\n  use: { ${replay} },\r\n  reporter: [${reporter}, ['html']],\r\n  projects: [\r\n    { name: 'a', use: { reporter: 1 } },\r\n    { use: {} },\r\n  ],\r\n};\r\n`,
     ],
-    // Neither comments nor texts nor regular expressions are code.
+    // Comments, strings and regular expressions are not code.
     [
       `export default {\n  // reporter: 'html', replay: 'on', {\n  grep: /[/{]use: \\{/, name: 'it\\'s {',\n  'use': { /* } */ url: \`\${'{'}\` },\n  "reporter": [\n    ['list'],\n  ],\n};`,
       `export default {\n  // reporter: 'html', replay: 'on', {\n  grep: /[/{]use: \\{/, name: 'it\\'s {',\n  'use': { ${replay}, /* } */ url: \`\${'{'}\` },\n  "reporter": [\n    ${reporter},\n    ['list'],\n  ],\n};`,
@@ -43,7 +43,7 @@ test('a config gets reporter and replays in its own object, however that is writ
   }
 });
 
-test('what init does not understand it leaves as it is', () => {
+test("init leaves configs alone that it can't parse", () => {
   for (const text of [
     `export default { reporter: process.env.CI ? 'github' : 'list', use: process.env.CI ? {} : { trace: 'on' } };`,
     `export default { ...base };`,
@@ -52,7 +52,7 @@ test('what init does not understand it leaves as it is', () => {
     `export default defineConfig({ reporter: 'html' }, { use: {} });`,
     `const base = defineConfig({ reporter: 'html', use: {} });\nexport default defineConfig(base, { reporter: 'dot' });`,
     `const base = { reporter: 'html', use: {} };\nexport default defineConfig(base, own);`,
-    // TypeScript widens what is not written where its type is.
+    // TypeScript widens literals that are written away from their type.
     `const config = { reporter: 'html', use: {} };\nexport default defineConfig(config);`,
     `export default makeConfig({ reporter: 'html', use: {} });`,
     `export default { reporter: 'html', use: {} `,
@@ -61,9 +61,12 @@ test('what init does not understand it leaves as it is', () => {
   }
 });
 
-test('an edited TypeScript config compiles, without replays where it cannot have their type', async ({}, testInfo) => {
+test("an edited TypeScript config compiles; init adds no replays if the type doesn't allow them", async ({}, testInfo) => {
   const forms: [before: string, isRecorded: boolean][] = [
-    [`import { defineConfig } from '@playwright/test';\nexport default defineConfig({ use: { trace: 'on' } });\n`, true],
+    [
+      `import { defineConfig } from '@playwright/test';\nexport default defineConfig({ use: { trace: 'on' } });\n`,
+      true,
+    ],
     [
       `import {\n  defineConfig,\n  devices,\n} from '@playwright/test' // both\nexport default defineConfig({ use: devices['a']! })\n`,
       false,
@@ -72,20 +75,35 @@ test('an edited TypeScript config compiles, without replays where it cannot have
       `import {\n  defineConfig,\n  devices,\n} from '@playwright/test' // both\nexport default defineConfig({ use: { ...devices['a']! } })\n`,
       true,
     ],
-    [`import { defineConfig } from "@playwright/test";\r\n\r\nexport default defineConfig({\r\n  reporter: 'list',\r\n});\r\n`, true],
+    [
+      `import { defineConfig } from "@playwright/test";\r\n\r\nexport default defineConfig({\r\n  reporter: 'list',\r\n});\r\n`,
+      true,
+    ],
     [
       `import type { PlaywrightTestConfig } from '@playwright/test';\nconst config: PlaywrightTestConfig = { use: {} };\nexport default config;\n`,
       true,
     ],
-    [`import type { PlaywrightTestConfig } from '@playwright/test';\nexport default { use: {} } satisfies PlaywrightTestConfig;\n`, true],
+    [
+      `import type { PlaywrightTestConfig } from '@playwright/test';\nexport default { use: {} } satisfies PlaywrightTestConfig;\n`,
+      true,
+    ],
     [
       `import type { PlaywrightTestConfig as Config } from '@playwright/test';\nconst config: Config = {};\nexport default config;\n`,
       false,
     ],
-    [`import type { PlaywrightTestConfig as Config } from '@playwright/test';\nexport default {} satisfies Config;\n`, false],
-    [`import { defineConfig } from '@playwright/test';\nexport default defineConfig<{ mine: string }>({ use: { mine: '' } });\n`, false],
+    [
+      `import type { PlaywrightTestConfig as Config } from '@playwright/test';\nexport default {} satisfies Config;\n`,
+      false,
+    ],
+    [
+      `import { defineConfig } from '@playwright/test';\nexport default defineConfig<{ mine: string }>({ use: { mine: '' } });\n`,
+      false,
+    ],
     [`import { defineConfig } from '@playwright/test'; export default defineConfig({ use: {} });\n`, false],
-    [`import * as playwright from '@playwright/test';\nexport default playwright.defineConfig({ projects: [{ use: {} }] });\n`, true],
+    [
+      `import * as playwright from '@playwright/test';\nexport default playwright.defineConfig({ projects: [{ use: {} }] });\n`,
+      true,
+    ],
     [`const config = { testDir: 'tests' };\nexport default config;\n`, true],
   ];
   const directory = testInfo.outputPath('configs');
@@ -111,6 +129,8 @@ test('an edited TypeScript config compiles, without replays where it cannot have
   ];
   const files = [...forms.keys()].map((index) => path.join(directory, `${index}.ts`));
   const tsc = path.resolve('node_modules/typescript/bin/tsc');
-  const compiled = await promisify(execFile)(process.execPath, [tsc, ...options, ...files]).catch((error: { stdout: string }) => error);
+  const compiled = await promisify(execFile)(process.execPath, [tsc, ...options, ...files]).catch(
+    (error: { stdout: string }) => error,
+  );
   expect(compiled.stdout).toBe('');
 });

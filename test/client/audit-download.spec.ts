@@ -8,7 +8,13 @@ import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
 const query = { start: '2026-01-01T00:00:00Z', end: '2026-01-31T00:00:00Z', exclude_method: ['GET', 'HEAD'] };
 
-type Chunk = { lines: string[]; next?: string; headers?: Record<string, string>; damage?: (body: Buffer) => Buffer; plain?: boolean };
+type Chunk = {
+  lines: string[];
+  next?: string;
+  headers?: Record<string, string>;
+  damage?: (body: Buffer) => Buffer;
+  plain?: boolean;
+};
 
 function chunk({ lines, next, headers, damage = (body) => body, plain = false }: Chunk): ScriptedAnswer {
   const text = Buffer.from(lines.map((line) => `${line}\n`).join(''));
@@ -40,10 +46,12 @@ const breaking: ScriptedAnswer = (_, response: ServerResponse) => {
   response.writeHead(200, { 'content-length': '1000' }).write('some');
   setTimeout(() => response.destroy(), 20);
 };
-const silent: ScriptedAnswer = (_, response) => void response.writeHead(200, { 'content-length': '1000' }).write('some');
-const cursors = (urls: { url: string }[]) => urls.map(({ url }) => new URL(url, 'http://service').searchParams.get('cursor'));
+const silent: ScriptedAnswer = (_, response) =>
+  void response.writeHead(200, { 'content-length': '1000' }).write('some');
+const cursors = (urls: { url: string }[]) =>
+  urls.map(({ url }) => new URL(url, 'http://service').searchParams.get('cursor'));
 
-test('all chunks land in one file, which is there when it is whole', async ({ serve, connect }, testInfo) => {
+test('writes all chunks to one file, which appears once it is complete', async ({ serve, connect }, testInfo) => {
   const server = await serve(chunk(first), chunk(second), chunk(last));
   const to = testInfo.outputPath('audit.jsonl.gz');
   const seen: unknown[] = [];
@@ -54,38 +62,52 @@ test('all chunks land in one file, which is there when it is whole', async ({ se
   const file = await readFile(to);
   expect(gunzipSync(file).toString()).toBe(all);
   expect(done).toEqual({ bytes: file.length, rows: 4, chunks: 3 });
-  expect(seen).toEqual([expect.objectContaining({ rows: 2, chunks: 1 }), expect.objectContaining({ rows: 3, chunks: 2 }), done]);
+  expect(seen).toEqual([
+    expect.objectContaining({ rows: 2, chunks: 1 }),
+    expect.objectContaining({ rows: 3, chunks: 2 }),
+    done,
+  ]);
   expect(server.calls.map(({ url }) => url)).toEqual(
     ['', '&cursor=one', '&cursor=two'].map(
-      (cursor) => `/audit-logs/export/chunk?start=2026-01-01T00%3A00%3A00Z&end=2026-01-31T00%3A00%3A00Z&exclude_method=GET%2CHEAD${cursor}`,
+      (cursor) =>
+        `/audit-logs/export/chunk?start=2026-01-01T00%3A00%3A00Z&end=2026-01-31T00%3A00%3A00Z&exclude_method=GET%2CHEAD${cursor}`,
     ),
   );
   expect((await stat(to)).mode & 0o777).toBe(0o600);
   expect(await readdir(testInfo.outputPath())).toEqual(['audit.jsonl.gz']);
 });
 
-test('lines can be had uncompressed, and a chunk may be empty', async ({ serve, connect }, testInfo) => {
+test('writes uncompressed lines on demand, and accepts an empty chunk', async ({ serve, connect }, testInfo) => {
   const server = await serve(chunk({ ...first, plain: true }), chunk({ lines: [], plain: true }));
   const to = testInfo.outputPath('audit.jsonl');
-  expect(await connect(server).auditLogs.download(to, { ...query, format: 'jsonl' })).toEqual({ bytes: 16, rows: 2, chunks: 2 });
+  expect(await connect(server).auditLogs.download(to, { ...query, format: 'jsonl' })).toEqual({
+    bytes: 16,
+    rows: 2,
+    chunks: 2,
+  });
   expect(await readFile(to, 'utf8')).toBe('{"a":1}\n{"a":2}\n');
 });
 
-test('a chunk that is damaged on its way or breaks off is fetched again', async ({ serve, connect }, testInfo) => {
+test('fetches a chunk again that arrives damaged or incomplete', async ({ serve, connect }, testInfo) => {
   const server = await serve(chunk({ ...first, damage: flipped }), chunk(first), breaking, chunk(last));
   const to = testInfo.outputPath('audit.jsonl.gz');
   expect(await connect(server).auditLogs.download(to, query)).toMatchObject({ rows: 3, chunks: 2 });
   expect(cursors(server.calls)).toEqual([null, null, 'one', 'one']);
 });
 
-test('an interrupted download resumes after the last whole chunk', async ({ serve, connect }, testInfo) => {
+test('resumes an interrupted download after the last complete chunk', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
-  const server = await serve(chunk(first), chunk(second), { status: 403, json: { code: 'forbidden', message: 'no' } }, chunk(last));
+  const server = await serve(
+    chunk(first),
+    chunk(second),
+    { status: 403, json: { code: 'forbidden', message: 'no' } },
+    chunk(last),
+  );
   const client = connect(server);
   expect(await errorOf(client.auditLogs.download(to, query))).toBeInstanceOf(ServiceError);
   expect((await readdir(testInfo.outputPath())).toSorted()).toEqual(['audit.jsonl.gz.journal', 'audit.jsonl.gz.part']);
   for (const unfinished of ['part', 'journal']) expect((await stat(`${to}.${unfinished}`)).mode & 0o777).toBe(0o600);
-  // What a process that was killed had begun to write.
+  // The line that a killed process had begun to write.
   await writeFile(`${to}.part`, 'half a chunk', { flag: 'a' });
   await writeFile(`${to}.journal`, '{"bytes":12,', { flag: 'a' });
 
@@ -97,7 +119,7 @@ test('an interrupted download resumes after the last whole chunk', async ({ serv
   expect(gunzipSync(await readFile(to)).toString()).toBe(all);
 });
 
-test('what was damaged on the disk meanwhile is downloaded again', async ({ serve, connect }, testInfo) => {
+test('downloads chunks again that were damaged on the disk', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
   const server = await serve(chunk(first), chunk(second), failing, chunk(second), chunk(last));
@@ -111,7 +133,7 @@ test('what was damaged on the disk meanwhile is downloaded again', async ({ serv
   expect(gunzipSync(await readFile(to)).toString()).toBe(all);
 });
 
-test('a journal that was damaged on the disk counts up to where it is whole', async ({ serve, connect }, testInfo) => {
+test('uses a damaged journal up to its first damage', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
   const server = await serve(chunk(first), chunk(second), failing, chunk(second), chunk(last));
@@ -124,18 +146,21 @@ test('a journal that was damaged on the disk counts up to where it is whole', as
   expect(gunzipSync(await readFile(to)).toString()).toBe(all);
 });
 
-test('another query or another service starts anew', async ({ serve, connect }, testInfo) => {
+test('starts again for another query or another service', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
   const one = await serve(chunk(first), failing, chunk(first), failing);
   const another = await serve(chunk(last));
   await errorOf(connect(one).auditLogs.download(to, query));
   await errorOf(connect(one).auditLogs.download(to, { ...query, method: 'POST' }));
-  expect(await connect(another).auditLogs.download(to, { ...query, method: 'POST' })).toMatchObject({ rows: 1, chunks: 1 });
+  expect(await connect(another).auditLogs.download(to, { ...query, method: 'POST' })).toMatchObject({
+    rows: 1,
+    chunks: 1,
+  });
   expect(cursors([...one.calls, ...another.calls])).toEqual([null, 'one', null, 'one', null]);
 });
 
-test('an abort stops between and within chunks, and leaves what is whole', async ({ serve, connect }, testInfo) => {
+test('an abort stops between and within chunks, and keeps complete chunks', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const server = await serve(chunk(first), silent, chunk(last));
   const controller = new AbortController();
@@ -148,10 +173,18 @@ test('an abort stops between and within chunks, and leaves what is whole', async
 });
 
 for (const [title, answer, problem] of [
-  ['fewer rows than the service said', chunk({ ...last, headers: { 'x-row-count': '2' } }), /a chunk of 1 rows is said to have 2/],
-  ['no word on whether there is more', chunk({ ...last, headers: { 'x-has-more': 'maybe' } }), /does not say where the next one begins/],
-  ['more without a cursor', chunk({ ...last, headers: { 'x-has-more': 'true' } }), /does not say where the next one begins/],
-  ['a cursor after the end', chunk({ ...last, headers: { 'x-next-cursor': 'x' } }), /does not say where the next one begins/],
+  [
+    'fewer rows than the service said',
+    chunk({ ...last, headers: { 'x-row-count': '2' } }),
+    /a chunk has 1 rows, but its header says 2/,
+  ],
+  [
+    'no word on whether there is more',
+    chunk({ ...last, headers: { 'x-has-more': 'maybe' } }),
+    /lacks the cursor of the next one/,
+  ],
+  ['more without a cursor', chunk({ ...last, headers: { 'x-has-more': 'true' } }), /lacks the cursor of the next one/],
+  ['a cursor after the end', chunk({ ...last, headers: { 'x-next-cursor': 'x' } }), /lacks the cursor of the next one/],
 ] as const) {
   test(`${title} is refused at once`, async ({ serve, connect }, testInfo) => {
     const server = await serve(answer);
@@ -162,13 +195,15 @@ for (const [title, answer, problem] of [
   });
 }
 
-test('cursors that go round in a circle end the download', async ({ serve, connect }, testInfo) => {
+test('ends the download if the service repeats a cursor', async ({ serve, connect }, testInfo) => {
   const server = await serve(chunk(first), chunk(second), chunk({ ...second, next: 'one' }));
-  await expect(connect(server).auditLogs.download(testInfo.outputPath('a.gz'), query)).rejects.toThrow(/repeats the cursor one/);
+  await expect(connect(server).auditLogs.download(testInfo.outputPath('a.gz'), query)).rejects.toThrow(
+    /repeats the cursor one/,
+  );
   expect(server.calls).toHaveLength(3);
 });
 
-test('a service that cannot be reached is an error of the connection', async ({ serve, connect }, testInfo) => {
+test('an unreachable service is a ConnectionError', async ({ serve, connect }, testInfo) => {
   const server = await serve(breaking);
   server.server.close();
   const client = connect(server, { maxRetries: 0 });

@@ -7,7 +7,7 @@ import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
 const never: ScriptedAnswer = () => {};
 
-test('a call without an answer ends at the call timeout, of the client or of the call', async ({ serve, connect }) => {
+test('a call without an answer ends at the call timeout of the client or of the call', async ({ serve, connect }) => {
   const server = await serve(never);
   const started = performance.now();
   const error = await errorOf(connect(server, { callTimeout: 300 }).browserPools.acquire('ci'));
@@ -33,7 +33,10 @@ test('the service sees the connection of a timed out call close', async ({ serve
   if (!socket.closed) await once(socket, 'close');
 });
 
-test('all retries share one deadline, and the timeout tells of the failure before', async ({ serve, connect }) => {
+test('all retries share one deadline, and the timeout has the previous failure as its cause', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve(
     { status: 503, headers: { 'retry-after-ms': '100' }, json: { code: 'unavailable', message: 'starting' } },
     never,
@@ -45,7 +48,7 @@ test('all retries share one deadline, and the timeout tells of the failure befor
   expect(performance.now() - started).toBeLessThan(5000);
 });
 
-test('a body may take longer than the call timeout as long as it goes on', async ({ serve, connect }) => {
+test('a body may take longer than the call timeout while it keeps arriving', async ({ serve, connect }) => {
   const server = await serve((_, response) => {
     response.writeHead(200);
     const timer = setInterval(() => response.write('x'), 100);
@@ -55,7 +58,7 @@ test('a body may take longer than the call timeout as long as it goes on', async
   expect(await answer.text()).toMatch(/^x{5,}$/);
 });
 
-test('a body that stands still is a CallTimeoutError, of JSON and of bytes', async ({ serve, connect }) => {
+test('a JSON or binary body that stops arriving is a CallTimeoutError', async ({ serve, connect }) => {
   const server = await serve((_, response) => response.writeHead(200, { 'content-length': '10' }).write('["half'));
   const client = connect(server, { callTimeout: 1000, maxRetries: 0 });
   const message = expect.stringContaining('no more of the answer within the call timeout of 1000 ms');
@@ -64,7 +67,10 @@ test('a body that stands still is a CallTimeoutError, of JSON and of bytes', asy
   expect(await errorOf(answer.bytes())).toMatchObject({ name: 'CallTimeoutError', message });
 });
 
-test('an upload may take longer than the call timeout as long as it goes on, and not stand still', async ({ serve, connect }) => {
+test('an upload may take longer than the call timeout while it progresses, but not if it stops', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve({ status: 201 });
   const client = connect(server, { callTimeout: 1000 });
   await client.browsers.fs.writeFile('a', slow(), { path: '/x' });
@@ -76,7 +82,7 @@ test('an upload may take longer than the call timeout as long as it goes on, and
   expect(stalled.destroyed).toBe(true);
 });
 
-test('an abort rejects with the reason of the signal, whatever that is', async ({ serve, connect }) => {
+test('an abort rejects with the reason of the signal, of any type', async ({ serve, connect }) => {
   const server = await serve(never);
   const { browserPools } = connect(server);
   for (const reason of [new Error('enough'), 'a text', undefined]) {
@@ -88,7 +94,7 @@ test('an abort rejects with the reason of the signal, whatever that is', async (
   }
 });
 
-test('a signal that has aborted already sends nothing', async ({ serve, connect }) => {
+test('sends nothing if the signal is aborted already', async ({ serve, connect }) => {
   const server = await serve({ json: {} });
   const signal = AbortSignal.abort(new Error('too late'));
   await expect(connect(server).profiles.retrieve('x', { signal })).rejects.toThrow('too late');
@@ -107,7 +113,7 @@ test('an abort ends a retry pause at once', async ({ serve, connect }) => {
   expect(server.calls).toHaveLength(1);
 });
 
-test('an abort ends the reading of a body, and the service sees it', async ({ serve, connect }) => {
+test('an abort stops reading a body, and closes the connection', async ({ serve, connect }) => {
   const server = await serve((_, response) => response.writeHead(200).write('x'));
   const connected = once(server.server, 'connection') as Promise<[Socket]>;
   const controller = new AbortController();
@@ -118,19 +124,21 @@ test('an abort ends the reading of a body, and the service sees it', async ({ se
   if (!socket.closed) await once(socket, 'close');
 });
 
-test('an abort ends the sending of a body, and destroys its stream', async ({ serve, connect }) => {
+test('an abort stops sending a body, and destroys its stream', async ({ serve, connect }) => {
   const server = await serve((request) => request.resume());
   const controller = new AbortController();
   const body = new Readable({ read: () => {} });
   body.push('x');
-  const sending = errorOf(connect(server).browsers.fs.writeFile('a', body, { path: '/x' }, { signal: controller.signal }));
+  const sending = errorOf(
+    connect(server).browsers.fs.writeFile('a', body, { path: '/x' }, { signal: controller.signal }),
+  );
   await once(server.server, 'request');
   controller.abort(new Error('enough'));
   expect(await sending).toMatchObject({ message: 'enough' });
   expect(body.destroyed).toBe(true);
 });
 
-test('one signal serves many calls without a warning, and keeps none of them', async ({ serve, connect }) => {
+test('many calls can share one signal without a warning or a leak', async ({ serve, connect }) => {
   const warnings: Error[] = [];
   const warned = (warning: Error) => warnings.push(warning);
   process.on('warning', warned);
@@ -160,7 +168,7 @@ test('64 waiting acquires do not hold up other calls', async ({ serve, connect }
   for (const error of await Promise.all(acquires)) expect(error).toBeInstanceOf(ConnectionError);
 });
 
-test('close ends running calls, may be repeated, and no call works after it', async ({ serve, connect }) => {
+test('close ends running calls and refuses later ones, and may be repeated', async ({ serve, connect }) => {
   const server = await serve((request, response) => {
     if (request.url!.includes('read_file')) response.writeHead(200).write('x');
   });
@@ -177,7 +185,7 @@ test('close ends running calls, may be repeated, and no call works after it', as
   }
 });
 
-test('close ends calls that pause before they are repeated, and streams that are read on', async ({ serve, connect }) => {
+test('close ends calls that wait for a retry, and streams that are followed', async ({ serve, connect }) => {
   const server = await serve(
     { status: 503, headers: { 'retry-after': '50' }, json: { code: 'unavailable', message: 'busy' } },
     (_, response) => {

@@ -1,6 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
-import { CallTimeoutError, ConnectionError, NotFoundError, ServiceError, type FileEvent } from '../../src/client/index.ts';
+import {
+  CallTimeoutError,
+  ConnectionError,
+  NotFoundError,
+  ServiceError,
+  type FileEvent,
+} from '../../src/client/index.ts';
 import { errorOf, test } from './recording-server.ts';
 
 const event = (index: number): FileEvent => ({ type: 'CREATE', path: `/${index}`, name: String(index), is_dir: false });
@@ -27,14 +33,18 @@ async function collect<T>(events: AsyncIterable<T>): Promise<T[]> {
   return items;
 }
 
-test('events are read as they come, until the stream ends', async ({ serve, connect }) => {
-  const server = await serve(stream([':\n\n', frame(1) + frame(2), ': still there\n\n', 'id: 7\nevent: any\n' + frame(3)]));
+test('reads events as they arrive, until the stream ends', async ({ serve, connect }) => {
+  const server = await serve(
+    stream([':\n\n', frame(1) + frame(2), ': still there\n\n', 'id: 7\nevent: any\n' + frame(3)]),
+  );
   const { watch } = connect(server).browsers.fs;
   expect(await collect(watch.events('a', 'w'))).toEqual([event(1), event(2), event(3)]);
-  expect(server.calls).toMatchObject([{ method: 'GET', url: '/browsers/a/fs/watch/w/events', headers: { accept: 'text/event-stream' } }]);
+  expect(server.calls).toMatchObject([
+    { method: 'GET', url: '/browsers/a/fs/watch/w/events', headers: { accept: 'text/event-stream' } },
+  ]);
 });
 
-test('an event may come in pieces, and a piece without an end is none', async ({ serve, connect }) => {
+test('joins an event that arrives in pieces, and ignores an unfinished one', async ({ serve, connect }) => {
   const grüße = `data: ${JSON.stringify({ ...event(1), path: '/grüße' })}\r\n\r\n`;
   const bytes = Buffer.from(grüße);
   const server = await serve((_, response) => {
@@ -45,7 +55,10 @@ test('an event may come in pieces, and a piece without an end is none', async ({
   expect(await collect(connect(server).browsers.fs.watch.events('a', 'w'))).toEqual([{ ...event(1), path: '/grüße' }]);
 });
 
-test('nothing is sent before the first event is asked for, and each iteration opens a stream', async ({ serve, connect }) => {
+test('sends nothing before the first event is requested, and opens a stream for each iteration', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve(stream([frame(1)]));
   const events = connect(server).browsers.fs.watch.events('a', 'w');
   expect(server.calls).toHaveLength(0);
@@ -53,7 +66,7 @@ test('nothing is sent before the first event is asked for, and each iteration op
   expect(server.calls).toHaveLength(2);
 });
 
-test('an iteration that stops closes its connection', async ({ serve, connect }) => {
+test('leaving the loop closes the connection', async ({ serve, connect }) => {
   const server = await serve(stream([frame(1), frame(2)], never));
   const { watch } = connect(server).browsers.fs;
   for await (const first of watch.events('a', 'w')) {
@@ -68,7 +81,7 @@ test('an iteration that stops closes its connection', async ({ serve, connect })
   await expect.poll(() => open.size).toBe(0);
 });
 
-test('an iteration that waits can be stopped from elsewhere', async ({ serve, connect }) => {
+test('return() ends an iteration that waits for an event', async ({ serve, connect }) => {
   const server = await serve(stream([frame(1)], never));
   const events = connect(server).browsers.fs.watch.events('a', 'w')[Symbol.asyncIterator]();
   expect(await events.next()).toEqual({ done: false, value: event(1) });
@@ -78,7 +91,7 @@ test('an iteration that waits can be stopped from elsewhere', async ({ serve, co
   await expect.poll(() => open.size).toBe(0);
 });
 
-test('an iteration that is stopped while it opens leaves no stream open', async ({ serve, connect }) => {
+test('return() while the stream opens leaves no stream open', async ({ serve, connect }) => {
   let answer: () => void;
   const server = await serve((request, response) => {
     answer = () => stream([frame(1)], never)(request, response);
@@ -93,7 +106,7 @@ test('an iteration that is stopped while it opens leaves no stream open', async 
   await expect.poll(() => open.size).toBe(0);
 });
 
-test('a signal aborts the opening, the waiting and nothing afterwards', async ({ serve, connect }) => {
+test('a signal aborts opening and waiting, and has no effect after the end', async ({ serve, connect }) => {
   const server = await serve(never, stream([frame(1)], never), stream([frame(1)]));
   const { watch } = connect(server).browsers.fs;
   const opening = new AbortController();
@@ -125,7 +138,7 @@ test('a stream may be silent for longer than the call timeout, but must open wit
   expect(await errorOf(collect(watch.events('a', 'w')))).toBeInstanceOf(CallTimeoutError);
 });
 
-test('a stream that breaks off throws a ConnectionError after its events', async ({ serve, connect }) => {
+test('a broken stream delivers its events, then throws a ConnectionError', async ({ serve, connect }) => {
   const server = await serve(stream([frame(1)], (response) => setTimeout(() => response.destroy(), 50)));
   const seen: FileEvent[] = [];
   const read = async () => {
@@ -136,7 +149,7 @@ test('a stream that breaks off throws a ConnectionError after its events', async
   expect(server.calls).toHaveLength(1);
 });
 
-test('what is no event stream is refused by a typed error', async ({ serve, connect }) => {
+test('refuses an answer that is not an event stream with a typed error', async ({ serve, connect }) => {
   const json = { 'content-type': 'application/json' };
   const server = await serve(
     { status: 404, json: { code: 'not_found', message: 'watch not found' } },
@@ -154,7 +167,7 @@ test('what is no event stream is refused by a typed error', async ({ serve, conn
   expect(await failure()).toBeInstanceOf(NotFoundError);
   expect(await failure()).toMatchObject({
     code: 'invalid_answer',
-    message: expect.stringContaining('no event stream but application/json'),
+    message: expect.stringContaining('not an event stream: its content type is application/json'),
   });
   const invalid = await failure();
   expect(invalid).toBeInstanceOf(ServiceError);
@@ -165,7 +178,7 @@ test('what is no event stream is refused by a typed error', async ({ serve, conn
   expect(await collect(watch.events('a', 'w'))).toEqual([event(1)]);
 });
 
-test('a reader that does not read holds the service back', async ({ serve, connect }) => {
+test("the service stops sending events that the caller doesn't read", async ({ serve, connect }) => {
   let sent = 0;
   const server = await serve(
     stream([], (response) => {

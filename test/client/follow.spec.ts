@@ -2,7 +2,13 @@ import { once } from 'node:events';
 import { createServer, connect as connectTo, type AddressInfo, type Socket } from 'node:net';
 import type { ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
-import { ConnectionError, createClient, NotFoundError, ServiceError, type DeploymentEvent } from '../../src/client/index.ts';
+import {
+  ConnectionError,
+  createClient,
+  NotFoundError,
+  ServiceError,
+  type DeploymentEvent,
+} from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
 import { appOf, collect, deployed, started } from '../support/apps.ts';
 import { dataDirectory } from '../support/service.ts';
@@ -33,10 +39,12 @@ const away: ScriptedAnswer = {
   json: { code: 'unavailable', message: 'shutting down' },
 };
 
-const messages = (events: DeploymentEvent[]) => events.map((event) => (event.event === 'log' ? event.message : event.event));
-const asked = (calls: { url: string }[]) => calls.map(({ url }) => new URL(url, 'http://service').searchParams.get('since'));
+const messages = (events: DeploymentEvent[]) =>
+  events.map((event) => (event.event === 'log' ? event.message : event.event));
+const asked = (calls: { url: string }[]) =>
+  calls.map(({ url }) => new URL(url, 'http://service').searchParams.get('since'));
 
-test('a stream that breaks off is read on: no line is lost, and none comes twice', async ({ serve, connect }) => {
+test('continues a broken stream without losing or repeating a line', async ({ serve, connect }) => {
   const server = await serve(
     stream([log(1, 'a'), log(2, 'b'), log(2, 'c'), heartbeat, state(3, 'in_progress')], 'break'),
     // Since then, and that included.
@@ -49,20 +57,31 @@ test('a stream that breaks off is read on: no line is lost, and none comes twice
   expect(asked(server.calls)).toEqual([null, at(2), at(4)]);
 });
 
-test('a service that is away for a moment is waited for', async ({ serve, connect }) => {
-  const server = await serve(stream([log(1, 'a')], 'break'), away, stream([log(1, 'a'), log(2, 'b'), state(3, 'failed')]));
+test('waits for a service that is briefly unreachable', async ({ serve, connect }) => {
+  const server = await serve(
+    stream([log(1, 'a')], 'break'),
+    away,
+    stream([log(1, 'a'), log(2, 'b'), state(3, 'failed')]),
+  );
   expect(messages(await collect(connect(server).deployments.follow('d')))).toEqual(['a', 'b', 'deployment_state']);
 });
 
-test('a duration goes back from when the reading began', async ({ serve, connect }) => {
+test('counts a duration back from the start of reading', async ({ serve, connect }) => {
   const server = await serve(stream([state(1, 'running')], 'break'), stream([log(2, 'a'), state(3, 'stopped')]));
   const { deployments } = connect(server);
-  expect(messages(await collect(deployments.follow('d', { since: '5m' })))).toEqual(['deployment_state', 'a', 'deployment_state']);
+  expect(messages(await collect(deployments.follow('d', { since: '5m' })))).toEqual([
+    'deployment_state',
+    'a',
+    'deployment_state',
+  ]);
   expect(asked(server.calls)[0]).toBe('5m');
   expect(asked(server.calls)[1]).toMatch(/^5m\d+ms$/);
 });
 
-test('before the first line a time stays as it is, and so does none', async ({ serve, connect }) => {
+test('opens the stream with the same start time again if it breaks before the first line', async ({
+  serve,
+  connect,
+}) => {
   for (const since of [undefined, at(0)]) {
     const server = await serve(stream([state(1, 'running')], 'break'), stream([state(3, 'stopped')]));
     await collect(connect(server).deployments.follow('d', { since }));
@@ -70,10 +89,7 @@ test('before the first line a time stays as it is, and so does none', async ({ s
   }
 });
 
-test('what will not pass is thrown: an unknown deployment, a service that is not there, an event that is none', async ({
-  serve,
-  connect,
-}) => {
+test('throws for an unknown deployment, an unreachable service and an invalid event', async ({ serve, connect }) => {
   const unknown = await serve({ status: 404, json: { code: 'not_found', message: 'there is no deployment d' } });
   expect(await errorOf(collect(connect(unknown).deployments.follow('d')))).toBeInstanceOf(NotFoundError);
   expect(unknown.calls).toHaveLength(1);
@@ -90,7 +106,10 @@ test('what will not pass is thrown: an unknown deployment, a service that is not
   expect(await errorOf(collect(nowhere.deployments.follow('d')))).toBeInstanceOf(ConnectionError);
 });
 
-test('reading stops when the caller stops, and when the signal aborts, also between two streams', async ({ serve, connect }) => {
+test('stops when the caller leaves the loop or the signal aborts, also between two streams', async ({
+  serve,
+  connect,
+}) => {
   let closed: Promise<unknown> | undefined;
   const open: ScriptedAnswer = (_, response) => {
     closed = once(response, 'close');
@@ -116,7 +135,7 @@ test('reading stops when the caller stops, and when the signal aborts, also betw
   expect(await errorOf(next)).toMatchObject({ message: 'enough' });
 });
 
-test('through a connection that is cut again and again every line of a service comes once', async ({}, testInfo) => {
+test('delivers each line once through a connection that breaks again and again', async ({}, testInfo) => {
   await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
   await using direct = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const source = appOf({
@@ -134,7 +153,8 @@ test('through a connection that is cut again and again every line of a service c
   const proxy = createServer((socket) => {
     const upstream = connectTo(Number(new URL(service.url).port), '127.0.0.1');
     let passed = 0;
-    for (const side of [socket, upstream]) side.on('error', () => {}).on('close', () => [socket, upstream].map((one) => one.destroy()));
+    for (const side of [socket, upstream])
+      side.on('error', () => {}).on('close', () => [socket, upstream].map((one) => one.destroy()));
     upstream.on('data', (piece: Buffer) => {
       passed += piece.length;
       socket.write(piece);

@@ -10,16 +10,27 @@ import { errorOf, test } from './recording-server.ts';
 const megabyte = 1024 * 1024;
 
 /** The parts of a body, as another implementation reads them. */
-async function partsOf({ body, headers }: { body: string; headers: Record<string, unknown> }): Promise<[string, string | File][]> {
+async function partsOf({
+  body,
+  headers,
+}: {
+  body: string;
+  headers: Record<string, unknown>;
+}): Promise<[string, string | File][]> {
   const form = await new Response(body, { headers: { 'content-type': String(headers['content-type']) } }).formData();
   return [...form.entries()];
 }
 
-test('fields are bracketed, text before files, and files may be bytes, a blob or any stream', async ({ serve, connect }) => {
+test('writes bracketed field names, text before files, and accepts bytes, a blob or any stream', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve({ status: 201 });
   const bytes = new TextEncoder().encode('grüße');
   const files: UploadFile[] = [bytes, Buffer.from(bytes), new Blob([bytes]), new File([bytes], 'x'), Readable.from([bytes]), new Blob([bytes]).stream(), (async function* () { yield bytes; })()]; // prettier-ignore
-  await connect(server).browsers.fs.upload('a', { files: files.map((file, index) => ({ file, dest_path: `/ä "${index}"` })) });
+  await connect(server).browsers.fs.upload('a', {
+    files: files.map((file, index) => ({ file, dest_path: `/ä "${index}"` })),
+  });
   const call = server.calls[0]!;
   expect(call).toMatchObject({ method: 'POST', url: '/browsers/a/fs/upload', headers: { accept: '*/*' } });
   const parts = await partsOf(call);
@@ -40,19 +51,26 @@ test('names with quotes and line breaks stay one name', async ({ serve, connect 
   expect((await partsOf(server.calls[0]!)).map(([name]) => name)).toEqual(['a"b\r\nc: d', 'dest_path', 'zip_file']);
 });
 
-test('bytes are sent with their length and sent again by a retry, a stream is not', async ({ serve, connect }) => {
-  const server = await serve({ status: 503, json: { code: 'unavailable', message: 'not yet' }, headers: { 'retry-after': '0' } });
+test('sends bytes with their length and again in a retry, but not a stream', async ({ serve, connect }) => {
+  const server = await serve({
+    status: 503,
+    json: { code: 'unavailable', message: 'not yet' },
+    headers: { 'retry-after': '0' },
+  });
   const { fs } = connect(server, { maxRetries: 2 }).browsers;
   const upload = (file: UploadFile) => errorOf(fs.uploadZip('a', { dest_path: '/a', zip_file: file }));
   expect(await upload(Buffer.alloc(3 * megabyte, 'x'))).toMatchObject({ status: 503 });
   expect(server.calls).toHaveLength(3);
-  expect(new Set(server.calls.map(({ headers, body }) => `${headers['content-length']} ${headers['content-type']} ${body}`)).size).toBe(1);
+  expect(
+    new Set(server.calls.map(({ headers, body }) => `${headers['content-length']} ${headers['content-type']} ${body}`))
+      .size,
+  ).toBe(1);
   expect(server.calls[0]!.headers['content-length']).toBe(String(Buffer.byteLength(server.calls[0]!.body)));
   expect(await upload(Readable.from([Buffer.from('x')]))).toMatchObject({ status: 503 });
   expect(server.calls).toHaveLength(4);
 });
 
-test('an upload of 200 MB is streamed from the disk', async ({ serve, connect }, testInfo) => {
+test('streams an upload of 200 MB from the disk', async ({ serve, connect }, testInfo) => {
   let received = 0;
   const server = await serve(async (request: IncomingMessage, response) => {
     for await (const chunk of request) received += (chunk as Buffer).length;
@@ -71,7 +89,7 @@ test('an upload of 200 MB is streamed from the disk', async ({ serve, connect },
   expect(files.every(({ file }) => file.destroyed)).toBe(true);
 });
 
-test("a failing file rejects with the file's own error, and the other files are closed", async ({ serve, connect }) => {
+test('rejects with the error of a failing file, and closes the other files', async ({ serve, connect }) => {
   const server = await serve((request) => request.resume());
   const { fs } = connect(server).browsers;
   const other = new Readable({ read() {} });
@@ -80,9 +98,11 @@ test("a failing file rejects with the file's own error, and the other files are 
   expect(other.destroyed).toBe(true);
 });
 
-test('an upload that is refused early fails with that answer', async ({ serve, connect }) => {
+test("an upload that the service refuses early fails with the service's answer", async ({ serve, connect }) => {
   const server = await serve((request, response) => {
-    response.writeHead(413, { 'content-type': 'application/json' }).end('{"code":"payload_too_large","message":"at most 1 MB"}');
+    response
+      .writeHead(413, { 'content-type': 'application/json' })
+      .end('{"code":"payload_too_large","message":"at most 1 MB"}');
     request.resume();
   });
   const file = Readable.from(
@@ -96,7 +116,7 @@ test('an upload that is refused early fails with that answer', async ({ serve, c
   expect(file.destroyed).toBe(true);
 });
 
-test('what is no form is refused before anything is sent', async ({ serve, connect }) => {
+test('refuses a body that is not a form before sending', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
   const { fs } = connect(server).browsers;
   // @ts-expect-error no body

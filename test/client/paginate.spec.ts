@@ -26,7 +26,7 @@ const threePages = [
   page(['e'], { more: 'false', next: '0' }),
 ];
 
-test('a list gives the items of all pages, asking for each page when it gets there', async ({ serve, connect }) => {
+test('iterates over the items of all pages, and requests each page when it is needed', async ({ serve, connect }) => {
   const server = await serve(...threePages);
   const list = connect(server).profiles.list({ query: 'x', limit: 2 });
   expect(server.calls).toEqual([]);
@@ -38,7 +38,7 @@ test('a list gives the items of all pages, asking for each page when it gets the
   ]);
 });
 
-test('single pages can be had, with where the next begins', async ({ serve, connect }) => {
+test('returns single pages with the offset of the next', async ({ serve, connect }) => {
   const server = await serve(...threePages);
   const pages = await collect<Page<Profile>>(connect(server).profiles.list().pages());
   expect(pages.map(({ items, hasMore, nextOffset }) => [items.length, hasMore, nextOffset])).toEqual([
@@ -48,7 +48,7 @@ test('single pages can be had, with where the next begins', async ({ serve, conn
   ]);
 });
 
-test('leaving the loop asks for nothing more, and a list can be read again', async ({ serve, connect }) => {
+test('leaving the loop sends no further request, and the list can be read again', async ({ serve, connect }) => {
   const server = await serve(threePages[0]!, threePages[0]!, threePages[2]!);
   const list = connect(server).profiles.list();
   for await (const { id } of list) if (id === 'b') break;
@@ -57,7 +57,7 @@ test('leaving the loop asks for nothing more, and a list can be read again', asy
   expect(server.calls.map(({ url }) => url)).toEqual(['/profiles', '/profiles', '/profiles?offset=2']);
 });
 
-test('paging starts at the offset that is asked for', async ({ serve, connect }) => {
+test('starts paging at the requested offset', async ({ serve, connect }) => {
   const server = await serve(page(['x'], { more: 'true', next: '11' }), page(['y'], { more: 'false' }));
   expect(await names(connect(server).profiles.list({ offset: 10 }))).toEqual(['x', 'y']);
   expect(server.calls.map(({ url }) => url)).toEqual(['/profiles?offset=10', '/profiles?offset=11']);
@@ -79,19 +79,22 @@ for (const [title, first, expected] of [
   });
 }
 
-test('more without a next offset is an invalid answer', async ({ serve, connect }) => {
+test('an answer that announces more items without a next offset is invalid', async ({ serve, connect }) => {
   const server = await serve(page(['a'], { more: 'true' }));
   const error = await errorOf(names(connect(server).profiles.list()));
-  expect(error).toMatchObject({ code: 'invalid_answer', message: expect.stringContaining('says X-Has-More but has no X-Next-Offset') });
+  expect(error).toMatchObject({
+    code: 'invalid_answer',
+    message: expect.stringContaining('says X-Has-More but has no X-Next-Offset'),
+  });
 });
 
-test('a list whose offset stands still fails instead of going on for ever', async ({ serve, connect }) => {
+test("fails instead of looping forever if the next offset doesn't advance", async ({ serve, connect }) => {
   const server = await serve(page(['a'], { more: 'true', next: '1' }));
-  await expect(names(connect(server).profiles.list())).rejects.toThrow(/the list has no end: its next offset stays 1/);
+  await expect(names(connect(server).profiles.list())).rejects.toThrow(/the list doesn't end: its next offset stays 1/);
   expect(server.calls).toHaveLength(2);
 });
 
-test('options hold for each page: the call timeout, retries, the signal', async ({ serve, connect }) => {
+test('applies call timeout, retries and signal to each page', async ({ serve, connect }) => {
   const server = await serve(threePages[0]!, { status: 500, headers: { 'retry-after-ms': '1' } }, threePages[2]!);
   const controller = new AbortController();
   const list = connect(server).profiles.list({}, { signal: controller.signal, headers: { 'x-a': '1' } });
@@ -101,7 +104,7 @@ test('options hold for each page: the call timeout, retries, the signal', async 
   await expect(names(list)).rejects.toThrow('enough');
 });
 
-test('a list that is paged by tokens gives the items of all pages, and repeats the query', async ({ serve, connect }) => {
+test('iterates over lists with page tokens, and repeats the query for each page', async ({ serve, connect }) => {
   const record = { timestamp: '2026-01-01T00:00:00Z', path: '/a' };
   const server = await serve({ json: [record, record], headers: { 'X-Next-Page-Token': 'a b' } }, { json: [record] });
   const query = { start: '2026-01-01T00:00:00Z', end: '2026-01-02T00:00:00Z', search_user_id: ['a', 'b'] };
@@ -110,9 +113,9 @@ test('a list that is paged by tokens gives the items of all pages, and repeats t
   expect(server.calls.map((call) => call.url)).toEqual([url, `${url}&page_token=a%20b`]);
 });
 
-test('a list whose token stands still fails instead of going on for ever', async ({ serve, connect }) => {
+test("fails instead of looping forever if the page token doesn't change", async ({ serve, connect }) => {
   const server = await serve({ json: [], headers: { 'X-Next-Page-Token': 'x' } });
   const list = connect(server).auditLogs.list({ start: '2026-01-01T00:00:00Z', end: '2026-01-02T00:00:00Z' });
-  await expect(collect(list)).rejects.toThrow(/the list has no end/);
+  await expect(collect(list)).rejects.toThrow(/the list doesn't end/);
   expect(server.calls).toHaveLength(2);
 });

@@ -1,4 +1,10 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { test as base } from '@playwright/test';
@@ -8,7 +14,7 @@ export const apiKey = 'sk_test_0123456789abcdef';
 
 export type RecordedCall = { method: string; url: string; headers: IncomingHttpHeaders; body: string };
 
-/** What the server answers: a whole answer, or a function that does as it likes (the body is then its own to read). */
+/** The server's answer, or a function that reads the request's body and answers by itself. */
 export type ScriptedAnswer =
   | { status?: number; headers?: Record<string, string>; json?: unknown; text?: string }
   | ((request: IncomingMessage, response: ServerResponse) => unknown);

@@ -6,7 +6,7 @@ import { pathSegment, queryString } from '../../src/client/request.ts';
 import { contract } from '../../src/contract/contract.ts';
 import { apiKey, errorOf, test } from './recording-server.ts';
 
-test('a call carries the API key, the product name and what it accepts', async ({ serve, connect }) => {
+test('sends the API key, the product name and the accepted media type', async ({ serve, connect }) => {
   const server = await serve({ json: {} });
   await connect(server).browsers.retrieve('abc');
   expect(server.calls).toMatchObject([{ method: 'GET', url: '/browsers/abc', body: '' }]);
@@ -20,7 +20,7 @@ test('a call carries the API key, the product name and what it accepts', async (
   expect(headers).not.toHaveProperty('x-kernel-project-id');
 });
 
-test('a project, a user agent and further headers are sent where they are given', async ({ serve, connect }) => {
+test('sends the given project, user agent and further headers', async ({ serve, connect }) => {
   const server = await serve({ json: {} });
   const client = connect(server, { projectId: 'p1', userAgent: 'mine/1' });
   await client.browsers.retrieve('abc', {}, { headers: { 'X-Trace': 't1', Accept: 'application/vnd.x+json' } });
@@ -40,9 +40,14 @@ test('a base URL may have a path and a slash at its end', async ({ serve, connec
   expect(server.calls.map(({ url }) => url)).toEqual(['/prefix/v1/profiles/x', '/prefix/v1/profiles/x', '/profiles/x']);
 });
 
-test('arguments are path parameters, then the body, then the query, then the options', async ({ serve, connect }) => {
+test('takes path parameters first, then the body, the query and the options', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
-  await connect(server).browsers.fs.writeFile('id1', 'text', { path: '/a b', mode: '600' }, { headers: { 'x-last': '1' } });
+  await connect(server).browsers.fs.writeFile(
+    'id1',
+    'text',
+    { path: '/a b', mode: '600' },
+    { headers: { 'x-last': '1' } },
+  );
   expect(server.calls).toMatchObject([
     {
       method: 'PUT',
@@ -53,7 +58,7 @@ test('arguments are path parameters, then the body, then the query, then the opt
   ]);
 });
 
-test('JSON bodies are sent as JSON, an optional one that is absent as an empty object', async ({ serve, connect }) => {
+test('sends JSON bodies, and an empty object for an omitted optional body', async ({ serve, connect }) => {
   const server = await serve({ status: 204 });
   const { browserPools } = connect(server);
   await browserPools.acquire('ci', { acquire_timeout_seconds: 3 });
@@ -67,40 +72,49 @@ test('JSON bodies are sent as JSON, an optional one that is absent as an empty o
   for (const { headers } of server.calls) expect(headers['content-type']).toBe('application/json');
 });
 
-test('an operation without a body sends none', async ({ serve, connect }) => {
+test('sends no body for an operation without one', async ({ serve, connect }) => {
   const server = await serve({ status: 204 });
   await connect(server).browserPools.flush('ci');
-  expect(server.calls).toMatchObject([{ url: '/browser_pools/ci/flush', body: '', headers: { 'content-length': '0', accept: '*/*' } }]);
+  expect(server.calls).toMatchObject([
+    { url: '/browser_pools/ci/flush', body: '', headers: { 'content-length': '0', accept: '*/*' } },
+  ]);
   expect(server.calls[0]!.headers).not.toHaveProperty('content-type');
 });
 
-test('queries: objects are bracketed, null is empty, undefined and absent ones are left out', async ({ serve, connect }) => {
+test('writes objects in queries with brackets, null as empty text, and omits undefined', async ({ serve, connect }) => {
   const server = await serve({ json: [] });
   const { browsers } = connect(server);
   for await (const _ of browsers.list({ tags: { team: 'a b', 'x/y': '1&2' }, status: undefined, limit: 5 })) break;
   for await (const _ of browsers.list()) break;
-  expect(server.calls.map(({ url }) => url)).toEqual(['/browsers?tags%5Bteam%5D=a%20b&tags%5Bx%2Fy%5D=1%262&limit=5', '/browsers']);
-  expect(queryString({ a: ['x', 'y z'], b: null, c: undefined, d: true, e: 0, f: '' })).toBe('?a=x%2Cy%20z&b=&d=true&e=0&f=');
+  expect(server.calls.map(({ url }) => url)).toEqual([
+    '/browsers?tags%5Bteam%5D=a%20b&tags%5Bx%2Fy%5D=1%262&limit=5',
+    '/browsers',
+  ]);
+  expect(queryString({ a: ['x', 'y z'], b: null, c: undefined, d: true, e: 0, f: '' })).toBe(
+    '?a=x%2Cy%20z&b=&d=true&e=0&f=',
+  );
   expect(queryString(undefined)).toBe('');
 });
 
-test('path parameters keep what a segment may hold and encode the rest', () => {
+test("encodes only those characters of path parameters that a segment can't contain", () => {
   expect(pathSegment("aZ09-._~!$&'()*+,;=:@", 'id')).toBe("aZ09-._~!$&'()*+,;=:@");
   expect(pathSegment('a/b?c#d%e f"ü\u0000', 'id')).toBe('a%2Fb%3Fc%23d%25e%20f%22%C3%BC%00');
   expect(pathSegment('...', 'id')).toBe('...');
 });
 
-test('a path parameter that would change the path is refused, and nothing is sent', async ({ serve, connect }) => {
+test('refuses a path parameter that would change the path, and sends nothing', async ({ serve, connect }) => {
   const server = await serve({ json: {} });
   const { profiles } = connect(server);
   for (const name of ['', '.', '..', undefined as unknown as string, 5 as unknown as string]) {
     await expect(profiles.retrieve(name)).rejects.toThrow(TypeError);
-    await expect(profiles.retrieve(name)).rejects.toThrow(/^id_or_name must be a string other than '', '\.' and '\.\.'/);
+    await expect(profiles.retrieve(name)).rejects.toThrow(
+      /^id_or_name must be a string other than '', '\.' and '\.\.'/,
+    );
   }
   expect(server.calls).toEqual([]);
 });
 
-test('any name and any query arrive as they were given', async ({ serve, connect }) => {
+test('names and queries with any characters arrive unchanged', async ({ serve, connect }) => {
   const server = await serve({ json: [] });
   const client = connect(server);
   const text = fc.string({ unit: 'binary' });
@@ -129,8 +143,16 @@ test('any name and any query arrive as they were given', async ({ serve, connect
   );
 });
 
-test('a base URL that is none is refused at once', () => {
-  for (const baseURL of ['', 'example.com', 'ftp://x', 'http://', 'http://x/?a=1', 'http://x/#y', undefined as unknown as string]) {
+test('refuses an invalid base URL at once', () => {
+  for (const baseURL of [
+    '',
+    'example.com',
+    'ftp://x',
+    'http://',
+    'http://x/?a=1',
+    'http://x/#y',
+    undefined as unknown as string,
+  ]) {
     expect(() => createClient({ baseURL, apiKey }), baseURL).toThrow(TypeError);
     expect(() => createClient({ baseURL, apiKey })).toThrow(/service's base URL must be an http or https URL/);
   }
@@ -140,18 +162,22 @@ test('a base URL that is none is refused at once', () => {
   expect(() => createClient({ baseURL: 'http://me:hidden@x/', apiKey })).not.toThrow(/hidden/);
 });
 
-test('an API key that no header can carry is refused at once, without showing it', () => {
+test('refuses at once an API key that no header can carry, without showing it', () => {
   for (const key of ['', ' ', 'key with spaces', 'secret\n', 'schlüssel', undefined as unknown as string]) {
     const create = () => createClient({ baseURL: 'http://127.0.0.1:1', apiKey: key });
     expect(create, key).toThrow(TypeError);
-    expect(create).toThrow(/^apiKey must be the API key of the service: visible ASCII characters, without spaces or line breaks$/);
+    expect(create).toThrow(
+      /^apiKey must be the API key of the service: visible ASCII characters, without spaces or line breaks$/,
+    );
   }
 });
 
-test('limits that make no sense are refused', async () => {
+test('refuses impossible call timeouts and numbers of retries', async () => {
   const options = { baseURL: 'http://127.0.0.1:1', apiKey };
   for (const callTimeout of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
-    expect(() => createClient({ ...options, callTimeout })).toThrow(/^callTimeout must be between 1 and 2147483647 milliseconds, not /);
+    expect(() => createClient({ ...options, callTimeout })).toThrow(
+      /^callTimeout must be between 1 and 2147483647 milliseconds, not /,
+    );
   }
   for (const maxRetries of [-1, 1.5, Number.NaN]) {
     expect(() => createClient({ ...options, maxRetries })).toThrow(/^maxRetries must be an integer of 0 or more, not /);
@@ -168,7 +194,7 @@ test('a header value that cannot be sent is a TypeError', async ({ serve, connec
   expect(server.calls).toEqual([]);
 });
 
-test('a body that is no bytes is a TypeError', async ({ serve, connect }) => {
+test('throws a TypeError for a body that is not bytes', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
   for (const body of [undefined, 5, {}, null] as unknown as string[]) {
     await expect(connect(server).browsers.fs.writeFile('a', body, { path: '/x' })).rejects.toThrow(

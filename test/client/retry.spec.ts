@@ -20,7 +20,7 @@ const patch = (client: Client) => client.profiles.update('x', { name: 'y' });
 const move = (client: Client) => client.browsers.fs.move('x', { src_path: '/a', dest_path: '/b' });
 
 for (const [name, call] of Object.entries({ get, put, remove })) {
-  test(`${name}: a broken connection and a passing failure are retried`, async ({ serve, connect }) => {
+  test(`${name}: retries broken connections and temporary failures`, async ({ serve, connect }) => {
     const server = await serve(hangUp, failing(500, { 'retry-after-ms': '1' }), ok);
     await call(connect(server));
     expect(server.calls).toHaveLength(3);
@@ -28,7 +28,7 @@ for (const [name, call] of Object.entries({ get, put, remove })) {
 }
 
 for (const [name, call] of Object.entries({ post, patch, move })) {
-  test(`${name}: neither a broken connection nor a failure is retried`, async ({ serve, connect }) => {
+  test(`${name}: retries neither broken connections nor failures`, async ({ serve, connect }) => {
     const server = await serve(hangUp, failing(500, { 'retry-after': '0' }), ok);
     await expect(call(connect(server))).rejects.toThrow(ConnectionError);
     await expect(call(connect(server))).rejects.toThrow(ServiceError);
@@ -36,7 +36,7 @@ for (const [name, call] of Object.entries({ post, patch, move })) {
   });
 }
 
-test('failures that do not pass by themselves are not retried', async ({ serve, connect }) => {
+test("doesn't retry permanent failures", async ({ serve, connect }) => {
   const statuses = [400, 401, 403, 404, 405, 409, 413, 415, 422, 501, 507, 529];
   const server = await serve(...statuses.map((status) => failing(status)));
   for (const status of statuses) expect(await errorOf(put(connect(server)))).toMatchObject({ status });
@@ -44,7 +44,10 @@ test('failures that do not pass by themselves are not retried', async ({ serve, 
 });
 
 for (const status of [429, 503]) {
-  test(`${status} with Retry-After is retried for every method, without it only where repeating is safe`, async ({ serve, connect }) => {
+  test(`retries ${status} with Retry-After for every method, and without it only repeatable methods`, async ({
+    serve,
+    connect,
+  }) => {
     const patient = await serve(failing(status, { 'retry-after': '0' }), ok);
     await post(connect(patient));
     expect(patient.calls).toHaveLength(2);
@@ -55,7 +58,7 @@ for (const status of [429, 503]) {
   });
 }
 
-test('x-should-retry decides outright', async ({ serve, connect }) => {
+test('x-should-retry overrides all other rules for retries', async ({ serve, connect }) => {
   const yes = await serve(failing(409, { 'x-should-retry': 'true', 'retry-after-ms': '1' }), ok);
   await post(connect(yes));
   expect(yes.calls).toHaveLength(2);
@@ -81,7 +84,7 @@ test('retries end after maxRetries, of the client or of the call, with the last 
   expect(server.calls).toHaveLength(9);
 });
 
-test('Retry-After is waited for: milliseconds, seconds or a date', async ({ serve, connect }) => {
+test('waits for Retry-After, given in milliseconds, in seconds or as a date', async ({ serve, connect }) => {
   const answers: (() => Record<string, string>)[] = [
     () => ({ 'retry-after-ms': '700.5', 'retry-after': '50' }),
     () => ({ 'retry-after': '0.7' }),
@@ -96,7 +99,7 @@ test('Retry-After is waited for: milliseconds, seconds or a date', async ({ serv
   }
 });
 
-test('a date in the past means at once, an unreadable Retry-After means none', async ({ serve, connect }) => {
+test('retries at once for a Retry-After in the past, and ignores an unreadable one', async ({ serve, connect }) => {
   const past = await serve(failing(429, { 'retry-after': new Date(0).toUTCString() }), ok);
   await post(connect(past));
   const unreadable = await serve(failing(429, { 'retry-after': 'soon' }), ok);
@@ -111,7 +114,7 @@ test('a Retry-After beyond the deadline fails at once, with the error of the ans
   expect(server.calls).toHaveLength(1);
 });
 
-test('a refused connection is retried for every method, until the service is there', async ({ serve, connect }) => {
+test('retries a refused connection for every method, until the service answers', async ({ serve, connect }) => {
   const { server, url } = await serve(ok);
   const { port } = server.address() as AddressInfo;
   await new Promise((closed) => server.close(closed));
@@ -125,7 +128,7 @@ test('a refused connection is retried for every method, until the service is the
   }
 });
 
-test('bytes can be sent again, a stream cannot', async ({ serve, connect }) => {
+test('retries a call with bytes, but not one with a stream', async ({ serve, connect }) => {
   const server = await serve(hangUp, { status: 503, headers: { 'retry-after': '0' } }, { status: 201 });
   const bytes = Buffer.alloc(3 * 1024 * 1024, 'x');
   await connect(server).browsers.fs.writeFile('a', bytes, { path: '/x' });
@@ -133,12 +136,17 @@ test('bytes can be sent again, a stream cannot', async ({ serve, connect }) => {
   expect(server.calls[2]!.body).toHaveLength(bytes.length);
   expect(server.calls[2]!.headers).toMatchObject({ 'content-length': String(bytes.length) });
 
-  const strict = await serve({ status: 503, headers: { 'retry-after': '0', 'x-should-retry': 'true' } }, { status: 201 });
-  await expect(connect(strict).browsers.fs.writeFile('a', Readable.from([bytes]), { path: '/x' })).rejects.toMatchObject({ status: 503 });
+  const strict = await serve(
+    { status: 503, headers: { 'retry-after': '0', 'x-should-retry': 'true' } },
+    { status: 201 },
+  );
+  await expect(
+    connect(strict).browsers.fs.writeFile('a', Readable.from([bytes]), { path: '/x' }),
+  ).rejects.toMatchObject({ status: 503 });
   expect(strict.calls).toHaveLength(1);
 });
 
-test('an answer that breaks off is asked for again', async ({ serve, connect }) => {
+test('repeats a call whose answer is incomplete', async ({ serve, connect }) => {
   const server = await serve((_, response) => {
     response.writeHead(200, { 'content-length': '1000' }).write('{"id":', () => response.destroy());
   }, ok);
@@ -146,7 +154,10 @@ test('an answer that breaks off is asked for again', async ({ serve, connect }) 
   expect(server.calls).toHaveLength(2);
 });
 
-test('calls one after another use one connection, which is replaced when the service closes it', async ({ serve, connect }) => {
+test('consecutive calls share one connection, and replace it when the service closes it', async ({
+  serve,
+  connect,
+}) => {
   const missing = { status: 404, json: { code: 'not_found', message: 'gone' } };
   const server = await serve(missing, ok);
   const client = connect(server);

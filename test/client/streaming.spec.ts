@@ -23,7 +23,10 @@ async function sizeOf(stream: AsyncIterable<Uint8Array>): Promise<number> {
   return size;
 }
 
-/** By how many bytes the memory of this process grows at most while `work` runs a second time, in a heap that has its working size. */
+/**
+ * By how many bytes the memory of this process grows at most while `work` runs a second time, in a heap that has its
+ * working size.
+ */
 async function growthDuring(work: () => Promise<unknown>): Promise<number> {
   await work();
   const before = process.memoryUsage().rss;
@@ -34,19 +37,21 @@ async function growthDuring(work: () => Promise<unknown>): Promise<number> {
   return highest - before;
 }
 
-test('an upload of 100 MB is streamed', async ({ serve, connect }) => {
+test('streams an upload of 100 MB', async ({ serve, connect }) => {
   let received = 0;
   const server = await serve(async (request: IncomingMessage, response) => {
     received = await sizeOf(request);
     response.writeHead(201).end();
   });
   const client = connect(server);
-  const growth = await growthDuring(() => client.browsers.fs.writeFile('a', Readable.from(megabytes(100)), { path: '/x' }));
+  const growth = await growthDuring(() =>
+    client.browsers.fs.writeFile('a', Readable.from(megabytes(100)), { path: '/x' }),
+  );
   expect(received).toBe(100 * megabyte);
   expect(growth).toBeLessThan(64 * megabyte);
 });
 
-test('a download of 100 MB is streamed', async ({ serve, connect }) => {
+test('streams a download of 100 MB', async ({ serve, connect }) => {
   const server = await serve(async (_, response) => {
     response.writeHead(200, { 'content-length': 100 * megabyte, 'content-type': 'application/octet-stream' });
     await pipeline(megabytes(100), response);
@@ -62,7 +67,7 @@ test('a download of 100 MB is streamed', async ({ serve, connect }) => {
   expect(growth).toBeLessThan(64 * megabyte);
 });
 
-test('a download that is not read holds the service back', async ({ serve, connect }) => {
+test("the service stops sending a download that the caller doesn't read", async ({ serve, connect }) => {
   let sent = 0;
   const server = await serve((_, response) => {
     const more = () => {
@@ -88,20 +93,23 @@ test('a destroyed download closes its connection', async ({ serve, connect }) =>
   await expect.poll(() => new Promise((resolve) => server.server.getConnections((_, count) => resolve(count)))).toBe(0);
 });
 
-test('small answers are read whole, as bytes or as text', async ({ serve, connect }) => {
+test('reads small answers completely, as bytes or as text', async ({ serve, connect }) => {
   const server = await serve({ text: 'grüße' });
   const { fs } = connect(server).browsers;
   expect(await (await fs.readFile('a', { path: '/x' })).bytes()).toEqual(Buffer.from('grüße'));
   expect(await (await fs.readFile('a', { path: '/x' })).text()).toBe('grüße');
 });
 
-test('an empty file is an empty answer', async ({ serve, connect }) => {
+test('downloads an empty file', async ({ serve, connect }) => {
   const server = await serve({ text: '' });
   const answer = await connect(server).browsers.fs.readFile('a', { path: '/x' });
   expect(await answer.bytes()).toEqual(Buffer.alloc(0));
 });
 
-test('a download that breaks off fails with a ConnectionError, now or when it is read', async ({ serve, connect }) => {
+test('an incomplete download fails with a ConnectionError, at the call or while reading', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve((_, response) => {
     response.writeHead(200, { 'content-length': '1000' }).write('half of it', () => response.destroy());
   });
@@ -113,7 +121,7 @@ test('a download that breaks off fails with a ConnectionError, now or when it is
   expect(await errorOf(late.text())).toBeInstanceOf(ConnectionError);
 });
 
-test('a file goes up and comes down unchanged', async ({ serve, connect }, testInfo) => {
+test('uploads and downloads a file unchanged', async ({ serve, connect }, testInfo) => {
   const stored = testInfo.outputPath('stored');
   const server = await serve(
     async (request: IncomingMessage, response) => {
@@ -131,7 +139,7 @@ test('a file goes up and comes down unchanged', async ({ serve, connect }, testI
   expect((await readFile(copy)).length).toBe(5 * megabyte);
 });
 
-test('bodies may be bytes, a text, a Node stream, a web stream or a generator', async ({ serve, connect }) => {
+test('accepts bytes, text, Node streams, web streams and generators as bodies', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
   const { fs } = connect(server).browsers;
   const bytes = new TextEncoder().encode('grüße');
@@ -141,14 +149,14 @@ test('bodies may be bytes, a text, a Node stream, a web stream or a generator', 
   expect(server.calls.map(({ body }) => body)).toEqual([...bodies.map(() => 'grüße'), '']);
 });
 
-test('large bytes are sent with their length, in parts', async ({ serve, connect }) => {
+test('sends a large buffer in parts, with its length', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
   await connect(server).browsers.fs.writeFile('a', Buffer.alloc(3 * megabyte + 5, 'y'), { path: '/x' });
   expect(server.calls[0]!.headers['content-length']).toBe(String(3 * megabyte + 5));
   expect(server.calls[0]!.body).toBe('y'.repeat(3 * megabyte + 5));
 });
 
-test("a failing body rejects with the body's own error", async ({ serve, connect }) => {
+test('rejects with the error of a failing body', async ({ serve, connect }) => {
   const server = await serve((request) => request.resume());
   const { fs } = connect(server).browsers;
   const missing = await errorOf(fs.writeFile('a', createReadStream('/no/such/file'), { path: '/x' }));
@@ -158,9 +166,14 @@ test("a failing body rejects with the body's own error", async ({ serve, connect
   expect(await errorOf(fs.writeFile('a', failed, { path: '/x' }))).toMatchObject({ message: 'failed before' });
 });
 
-test('an upload that the service refuses early fails with that answer, and destroys the stream', async ({ serve, connect }) => {
+test("an upload that the service refuses early fails with the service's answer, and destroys the stream", async ({
+  serve,
+  connect,
+}) => {
   const server = await serve((request, response) => {
-    response.writeHead(413, { 'content-type': 'application/json' }).end('{"code":"payload_too_large","message":"at most 1 MB"}');
+    response
+      .writeHead(413, { 'content-type': 'application/json' })
+      .end('{"code":"payload_too_large","message":"at most 1 MB"}');
     request.resume();
   });
   const body = Readable.from(megabytes(50));
@@ -170,7 +183,7 @@ test('an upload that the service refuses early fails with that answer, and destr
   expect(body.destroyed).toBe(true);
 });
 
-test('an upload whose connection breaks fails with a ConnectionError, whatever it is sent from', async ({ serve, connect }) => {
+test('an upload from any source fails with a ConnectionError if the connection breaks', async ({ serve, connect }) => {
   const server = await serve((request) => void request.once('data', () => request.socket.end()));
   for (const body of [
     megabytes(50),
@@ -183,18 +196,18 @@ test('an upload whose connection breaks fails with a ConnectionError, whatever i
   }
 });
 
-test('a stream that was never sent is destroyed with the call', async ({ connect }) => {
+test('destroys the stream of a call that fails before sending', async ({ connect }) => {
   const { fs } = connect({ url: 'http://127.0.0.1:1' }).browsers;
   const unreachable = new Readable({ read: () => {} });
   await expect(fs.writeFile('a', unreachable, { path: '/x' })).rejects.toThrow(ConnectionError);
   const aborted = new Readable({ read: () => {} });
-  await expect(fs.writeFile('a', aborted, { path: '/x' }, { signal: AbortSignal.abort(new Error('too late')) })).rejects.toThrow(
-    'too late',
-  );
+  await expect(
+    fs.writeFile('a', aborted, { path: '/x' }, { signal: AbortSignal.abort(new Error('too late')) }),
+  ).rejects.toThrow('too late');
   expect([unreachable.destroyed, aborted.destroyed]).toEqual([true, true]);
 });
 
-test('empty answers are undefined, whatever their status', async ({ serve, connect }) => {
+test('returns undefined for empty answers of any status', async ({ serve, connect }) => {
   const server = await serve(
     { status: 204 },
     { status: 201, text: '' },

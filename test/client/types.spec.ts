@@ -28,25 +28,41 @@ const checks: true[] = [
   true satisfies Same<ReturnType<Pools['release']>, Promise<undefined>>,
   true satisfies Same<ReturnType<Client['profiles']['list']>, ItemList<Profile>>,
   true satisfies Same<ReturnType<Client['auditLogs']['list']>, TokenItemList<AuditLog>>,
-  true satisfies Same<Awaited<ReturnType<Client['credentialProviders']['listItems']>>['items'], CredentialProviderItem[]>,
+  true satisfies Same<
+    Awaited<ReturnType<Client['credentialProviders']['listItems']>>['items'],
+    CredentialProviderItem[]
+  >,
   true satisfies Same<ReturnType<Client['auditLogs']['download']>, Promise<AuditLogDownloadProgress>>,
   true satisfies Same<ReturnType<Files['readFile']>, Promise<Bytes>>,
   true satisfies Same<ReturnType<Files['listFiles']>, Promise<FileInfo[]>>,
   true satisfies Same<ReturnType<Files['watch']['events']>, AsyncIterable<FileEvent>>,
   true satisfies Same<ReturnType<Files['watch']['stop']>, Promise<undefined>>,
   true satisfies Same<Parameters<Files['watch']['events']>, [string, string, CallOptions?]>,
-  true satisfies Same<Parameters<Files['upload']>, [string, { files: { dest_path: string; file: UploadFile }[] }, CallOptions?]>,
+  true satisfies Same<
+    Parameters<Files['upload']>,
+    [string, { files: { dest_path: string; file: UploadFile }[] }, CallOptions?]
+  >,
   true satisfies Same<Parameters<Pools['flush']>, [string, CallOptions?]>,
-  true satisfies Same<Parameters<Pools['release']>, [string, { session_id: string; reuse?: boolean | undefined }, CallOptions?]>,
+  true satisfies Same<
+    Parameters<Pools['release']>,
+    [string, { session_id: string; reuse?: boolean | undefined }, CallOptions?]
+  >,
   true satisfies Same<Parameters<Files['readFile']>, [string, { path: string }, CallOptions?]>,
-  true satisfies Same<Parameters<Files['writeFile']>, [string, Upload, { path: string; mode?: string | undefined }, CallOptions?]>,
+  true satisfies Same<
+    Parameters<Files['writeFile']>,
+    [string, Upload, { path: string; mode?: string | undefined }, CallOptions?]
+  >,
 ];
 
-/** Never called: what must and what must not compile. */
+/** Never called: calls that must compile, and calls that must not. */
 export function calls({ browserPools, browsers, profiles }: Client, signal: AbortSignal): unknown[] {
   return [
     browserPools.acquire('ci'),
-    browserPools.acquire('ci', { acquire_timeout_seconds: 30 }, { signal, timeout: 1, maxRetries: 0, headers: { a: 'b' } }),
+    browserPools.acquire(
+      'ci',
+      { acquire_timeout_seconds: 30 },
+      { signal, timeout: 1, maxRetries: 0, headers: { a: 'b' } },
+    ),
     browsers.create(),
     browsers.list(),
     browsers.list({ status: 'all', tags: { team: 'a' }, limit: '5' }, { signal }),
@@ -65,6 +81,6 @@ export function calls({ browserPools, browsers, profiles }: Client, signal: Abor
   ];
 }
 
-test('the functions have the types of the contract', () => {
+test("the client's functions have the contract's types", () => {
   expect(checks).not.toContain(false);
 });

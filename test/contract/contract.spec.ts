@@ -2,24 +2,24 @@ import { expect, test } from '@playwright/test';
 import { z } from 'zod';
 import { contract } from '../../src/contract/contract.ts';
 import { commonErrors, errorStatus, OperationError } from '../../src/contract/errors.ts';
-import { operationsOf, pathParameterNames } from '../../src/contract/operation.ts';
+import { errorsOf, operationsOf, pathParameterNames } from '../../src/contract/operation.ts';
 import { pageQuery } from '../../src/contract/pagination.ts';
 
 const operations = Array.from(operationsOf(contract));
 const statuses = new Set<number>(Object.values(errorStatus));
 
-test('names, and methods with paths, are unique', () => {
+test('each operation has its own name and its own pair of method and path', () => {
   const names = operations.map(([name]) => name);
   const routes = operations.map(([, { method, path }]) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`);
   expect(new Set(names).size).toBe(names.length);
   expect(new Set(routes).size).toBe(routes.length);
 });
 
-test('paths are absolute, without a slash at the end, and hold parameters as whole segments', () => {
+test("paths are absolute, don't end with a slash, and have parameters only as whole segments", () => {
   for (const [name, { path }] of operations) expect(path, name).toMatch(/^(\/([a-z_-]+|\{[a-z_]+\}))+$/);
 });
 
-test('path parameters and queries do not collide', () => {
+test('no path parameter has the name of a query parameter', () => {
   for (const [name, { path, query }] of operations) {
     const names = [...pathParameterNames(path), ...Object.keys(query?.shape ?? {})];
     expect(new Set(names).size, name).toBe(names.length);
@@ -28,18 +28,20 @@ test('path parameters and queries do not collide', () => {
 
 test('every error status has a code, and is listed once', () => {
   for (const status of commonErrors) expect(statuses).toContain(status);
-  for (const [name, { errors }] of operations) {
+  for (const [name, operation] of operations) {
+    const { errors = [] } = operation;
     for (const status of errors) expect(statuses, name).toContain(status);
-    const all = [...commonErrors, ...errors];
+    const all = [...errorsOf({ ...operation, errors: [] }), ...errors];
     expect(new Set(all).size, name).toBe(all.length);
   }
 });
 
-test('operations on a named resource document its absence', () => {
-  for (const [name, { path, errors }] of operations) if (path.includes('{')) expect(errors, name).toContain(404);
+test('operations on a named resource declare 404', () => {
+  for (const [name, operation] of operations)
+    if (operation.path.includes('{')) expect(errorsOf(operation), name).toContain(404);
 });
 
-test('every operation has a success, and only GET has neither body nor effect', () => {
+test('every operation has a success status, and GET operations have no body', () => {
   for (const [name, { method, responses, body }] of operations) {
     const successes = Object.keys(responses).map(Number);
     expect(successes.length, name).toBeGreaterThan(0);
@@ -66,33 +68,43 @@ test('unknown fields of bodies and queries are refused', () => {
   }
 });
 
-test('queries accept what a URL holds: numbers and booleans as text', () => {
+test('queries accept numbers and booleans as text, as URLs contain them', () => {
   expect(contract.browsers.list.query.parse({ limit: '5', offset: '10', include_deleted: 'true' })).toMatchObject({
     limit: 5,
     offset: 10,
     include_deleted: true,
   });
-  for (const bad of ['', 'x', '1.5', '0', '101']) expect(contract.browsers.list.query.safeParse({ limit: bad }).success, bad).toBe(false);
+  for (const bad of ['', 'x', '1.5', '0', '101'])
+    expect(contract.browsers.list.query.safeParse({ limit: bad }).success, bad).toBe(false);
   expect(contract.browsers.list.query.safeParse({ include_deleted: 'yes' }).success).toBe(false);
 });
 
-test('defaults and bounds are those of the interface', () => {
-  expect(contract.browsers.create.body.parse(undefined)).toMatchObject({ timeout_seconds: 60, stealth: false, kiosk_mode: false });
-  expect(contract.browserPools.create.body.parse({ size: 1 })).toMatchObject({ timeout_seconds: 600, fill_rate_per_minute: 25 });
+test('defaults and bounds are those of the hosted service', () => {
+  expect(contract.browsers.create.body.parse(undefined)).toMatchObject({
+    timeout_seconds: 60,
+    stealth: false,
+    kiosk_mode: false,
+  });
+  expect(contract.browserPools.create.body.parse({ size: 1 })).toMatchObject({
+    timeout_seconds: 600,
+    fill_rate_per_minute: 25,
+  });
   for (const timeout_seconds of [9, 259_201, 10.5]) {
     expect(contract.browsers.create.body.safeParse({ timeout_seconds }).success, String(timeout_seconds)).toBe(false);
   }
-  for (const size of [0, -1, 1.5]) expect(contract.browserPools.create.body.safeParse({ size }).success, String(size)).toBe(false);
+  for (const size of [0, -1, 1.5])
+    expect(contract.browserPools.create.body.safeParse({ size }).success, String(size)).toBe(false);
   expect(contract.browserPools.release.body.parse({ session_id: 'x' })).toEqual({ session_id: 'x', reuse: true });
   expect(contract.browsers.fs.writeFile.query.parse({ path: '/x' })).toEqual({ path: '/x', mode: '644' });
   for (const mode of ['9z9', '64', '00644', '']) {
     expect(contract.browsers.fs.writeFile.query.safeParse({ path: '/x', mode }).success, mode).toBe(false);
   }
-  for (const path of ['x', '', './x', '/a\0b']) expect(contract.browsers.fs.readFile.query.safeParse({ path }).success, path).toBe(false);
+  for (const path of ['x', '', './x', '/a\0b'])
+    expect(contract.browsers.fs.readFile.query.safeParse({ path }).success, path).toBe(false);
   expect(contract.browsers.create.body.safeParse({ viewport: { width: 0, height: 1 } }).success).toBe(false);
 });
 
-test('of a text that is too long nothing but its length is looked at, as the rest may take the square of it', () => {
+test('checks only the length of a text that is too long, because other checks may take quadratic time', () => {
   const long = ' '.repeat(10_000);
   const connection = { profile_name: 'ann', domain: 'a.example' };
   const credential = { name: 'ann', domain: 'a.example', values: {} };
@@ -102,27 +114,44 @@ test('of a text that is too long nothing but its length is looked at, as the res
     contract.auth.connections.create.body.safeParse({ ...connection, allowed_domains: [long] }),
     contract.credentials.create.body.safeParse({ ...credential, domain: long }),
     contract.credentials.create.body.safeParse({ ...credential, totp_secret: long }),
-    contract.credentialProviders.create.body.safeParse({ provider_type: 'onepassword', name: 'vault', token: 'x', address: long }),
+    contract.credentialProviders.create.body.safeParse({
+      provider_type: 'onepassword',
+      name: 'vault',
+      token: 'x',
+      address: long,
+    }),
     contract.proxies.check.body.safeParse({ url: long }),
   ];
   for (const { error } of tooLong) expect(error?.issues).toMatchObject([{ code: 'too_big' }]);
 });
 
-test('any value stands for a file of a form, but it must be there', () => {
+test("accepts any value for a form's file, but requires one", () => {
   const { schema } = contract.browsers.fs.upload.body;
   expect(schema.safeParse({ files: [{ dest_path: '/a', file: 'anything' }] }).success).toBe(true);
-  for (const files of [[], [{ dest_path: '/a' }], [{ dest_path: 'a', file: 1 }], [{ dest_path: '/a', file: 1, mode: '644' }]]) {
+  for (const files of [
+    [],
+    [{ dest_path: '/a' }],
+    [{ dest_path: 'a', file: 1 }],
+    [{ dest_path: '/a', file: 1, mode: '644' }],
+  ]) {
     expect(schema.safeParse({ files }).success, JSON.stringify(files)).toBe(false);
   }
 });
 
-test('answers may have fields that the contract does not know', () => {
+test('answers may have fields that are not in the contract', () => {
   const answer = { id: 'p1', name: null, created_at: '2026-01-01T00:00:00Z', invented_later: 1 };
   expect(contract.profiles.retrieve.responses[200].schema.parse(answer)).toEqual(answer);
 });
 
 test('an operation error knows the status of its code', () => {
-  const error = new OperationError('pool_in_use', 'a browser is leased', { details: [{ code: 'leased', message: 's1' }] });
-  expect(error).toMatchObject({ name: 'OperationError', status: 409, code: 'pool_in_use', message: 'a browser is leased' });
+  const error = new OperationError('pool_in_use', 'a browser is leased', {
+    details: [{ code: 'leased', message: 's1' }],
+  });
+  expect(error).toMatchObject({
+    name: 'OperationError',
+    status: 409,
+    code: 'pool_in_use',
+    message: 'a browser is leased',
+  });
   expect(error.details).toEqual([{ code: 'leased', message: 's1' }]);
 });

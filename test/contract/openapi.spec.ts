@@ -29,24 +29,26 @@ test('the document names version, title and the bearer scheme that every operati
 });
 
 test('every operation of the contract is described once, under its dotted name', () => {
-  const expected = operations.map(([name, { method, path, summary }]) => `${name}: ${method.toLowerCase()} ${path}, ${summary}`);
+  const expected = operations.map(
+    ([name, { method, path, summary }]) => `${name}: ${method.toLowerCase()} ${path}, ${summary}`,
+  );
   const actual = described.map(
     ({ path, method, description: { operationId, summary } }) => `${operationId}: ${method} ${path}, ${summary}`,
   );
   expect(actual.toSorted()).toEqual(expected.toSorted());
 });
 
-test('the document survives JSON', () => {
+test('the document is the same after JSON.stringify and JSON.parse', () => {
   expect(JSON.parse(JSON.stringify(document))).toEqual(document);
 });
 
-test('every reference leads somewhere', () => {
+test('every reference has a target', () => {
   const references = JSON.stringify(document).match(/"\$ref":"[^"]*"/g) ?? [];
   expect(new Set(references)).toEqual(new Set(['"$ref":"#/components/schemas/Error"']));
   expect(document.components.schemas).toHaveProperty('Error');
 });
 
-test('parameters are unique, and those of the path are exactly those in its braces', () => {
+test("parameters are unique, and each one in the path's braces is described", () => {
   for (const { path, description } of described) {
     const names = description.parameters.map((parameter) => parameter.name);
     expect(new Set(names).size, description.operationId).toBe(names.length);
@@ -59,7 +61,7 @@ test('parameters are unique, and those of the path are exactly those in its brac
   }
 });
 
-test('every answer has a description, every body a media type, and no body goes with 204', () => {
+test('every answer has a description, every body a media type, and 204 no body', () => {
   for (const { description } of described) {
     expect(Object.keys(description.responses).some((status) => status.startsWith('2'))).toBe(true);
     for (const [status, response] of Object.entries(description.responses)) {
@@ -71,18 +73,21 @@ test('every answer has a description, every body a media type, and no body goes 
   }
 });
 
-test('every schema is one that can be read back', () => {
+test('zod can read every schema', () => {
   for (const schema of schemasOf(document)) expect(() => z.fromJSONSchema(schema)).not.toThrow();
 });
 
-test('every operation has its own errors and those common to all, each with the error object and the codes of the status', () => {
+test('every operation lists its own and the common errors, with the error object and the codes', () => {
   for (const [name, operation] of operations) {
     const { responses } = describedAs(name);
     const statuses = Object.keys(responses).filter((status) => Number(status) >= 400);
     expect(statuses.toSorted(), name).toEqual(errorsOf(operation).map(String).toSorted());
     for (const status of statuses) {
-      expect(responses[status]!.content).toEqual({ 'application/json': { schema: { $ref: '#/components/schemas/Error' } } });
-      for (const code of responses[status]!.description.split(', ')) expect(errorStatus).toHaveProperty(code, Number(status));
+      expect(responses[status]!.content).toEqual({
+        'application/json': { schema: { $ref: '#/components/schemas/Error' } },
+      });
+      for (const code of responses[status]!.description.split(', '))
+        expect(errorStatus).toHaveProperty(code, Number(status));
     }
   }
 });
@@ -93,8 +98,14 @@ test('the queries of lists have their defaults and bounds, and tags are brackete
     required: false,
     schema: { minimum: 1, maximum: 100, default: 20 },
   });
-  expect(parameter('browsers.list', 'status')).toMatchObject({ schema: { enum: ['active', 'deleted', 'all'], default: 'active' } });
-  expect(parameter('browsers.list', 'tags')).toMatchObject({ style: 'deepObject', explode: true, schema: { type: 'object' } });
+  expect(parameter('browsers.list', 'status')).toMatchObject({
+    schema: { enum: ['active', 'deleted', 'all'], default: 'active' },
+  });
+  expect(parameter('browsers.list', 'tags')).toMatchObject({
+    style: 'deepObject',
+    explode: true,
+    schema: { type: 'object' },
+  });
   expect(parameter('browsers.fs.writeFile', 'path')).toMatchObject({ required: true, schema: { type: 'string' } });
   expect(parameter('browsers.fs.writeFile', 'mode')).toMatchObject({
     required: false,
@@ -104,31 +115,30 @@ test('the queries of lists have their defaults and bounds, and tags are brackete
 
 test('a list in a query is comma-joined', () => {
   const tree = {
-    list: operation({
-      method: 'GET',
-      path: '/x',
-      summary: 'x',
+    list: operation('GET /x', 'x', {
       query: z.strictObject({ exclude: z.array(z.string()) }),
       responses: { 200: octets() },
-      errors: [],
     }),
   };
   const { parameters } = openapi(tree, { title: 'x', version: '1' }).paths['/x']!['get']!;
   expect(parameters[0]).toMatchObject({ name: 'exclude', required: true, style: 'form', explode: false });
 });
 
-test('what belongs to a project says how one is chosen; what belongs to the organization regards none', () => {
+test('operations of a project have the project header, operations of the organization do not', () => {
   for (const [name, { scope }] of operations) {
     const chosen = parameter(name, 'X-Kernel-Project-Id');
-    if (scope === undefined) expect(chosen, name).toMatchObject({ in: 'header', required: false, schema: { type: 'string' } });
+    if (scope === undefined)
+      expect(chosen, name).toMatchObject({ in: 'header', required: false, schema: { type: 'string' } });
     else expect(chosen, name).toBeUndefined();
   }
 });
 
-test('former paths are deprecated, and answer 410 one day', () => {
+test('former paths are deprecated, and list 410 among their answers', () => {
   for (const [name, operation] of operations) {
     const { deprecated, responses } = describedAs(name);
-    expect([deprecated ?? false, '410' in responses], name).toEqual('deprecated' in operation ? [true, true] : [false, false]);
+    expect([deprecated ?? false, '410' in responses], name).toEqual(
+      'deprecated' in operation ? [true, true] : [false, false],
+    );
   }
   expect(describedAs('projects.deprecated.retrieve').summary).toBe(describedAs('projects.retrieve').summary);
 });
@@ -136,12 +146,18 @@ test('former paths are deprecated, and answer 410 one day', () => {
 test('list answers carry the paging headers', () => {
   const answer = describedAs('profiles.list').responses['200']!;
   expect(Object.keys(answer.headers!)).toEqual(['X-Has-More', 'X-Next-Offset', 'X-Limit', 'X-Offset']);
-  expect(answer.content).toMatchObject({ 'application/json': { schema: { type: 'array', items: { type: 'object' } } } });
+  expect(answer.content).toMatchObject({
+    'application/json': { schema: { type: 'array', items: { type: 'object' } } },
+  });
 });
 
-test('what a limit refuses has the headers that tell it', () => {
+test('describes the headers of answers that a limit refused', () => {
   const { responses } = describedAs('browsers.create');
-  expect(Object.keys(responses['429']!.headers!)).toEqual(['Retry-After', 'X-RateLimit-Limit', 'X-RateLimit-Remaining']);
+  expect(Object.keys(responses['429']!.headers!)).toEqual([
+    'Retry-After',
+    'X-RateLimit-Limit',
+    'X-RateLimit-Remaining',
+  ]);
   expect(responses['409']).not.toHaveProperty('headers');
 });
 
@@ -152,11 +168,16 @@ test('request bodies are described as the caller may send them, answers as they 
     required: ['session_id'],
     additionalProperties: false,
   });
-  expect(describedAs('browsers.retrieve').responses['200']!.content!['application/json']!.schema!.required).toContain('session_id');
+  expect(describedAs('browsers.retrieve').responses['200']!.content!['application/json']!.schema!.required).toContain(
+    'session_id',
+  );
 });
 
 test('raw bytes have a media type and no schema', () => {
-  expect(describedAs('browsers.fs.writeFile').requestBody).toEqual({ required: true, content: { 'application/octet-stream': {} } });
+  expect(describedAs('browsers.fs.writeFile').requestBody).toEqual({
+    required: true,
+    content: { 'application/octet-stream': {} },
+  });
   expect(describedAs('browsers.fs.readFile').responses['200']!.content).toEqual({ 'application/octet-stream': {} });
 });
 
@@ -166,13 +187,19 @@ test('forms have a schema in which files are binary, and lists are bracketed', (
     required: true,
     content: {
       'multipart/form-data': {
-        schema: { properties: { files: { type: 'array', minItems: 1, items: { properties: { file }, required: ['dest_path', 'file'] } } } },
+        schema: {
+          properties: {
+            files: { type: 'array', minItems: 1, items: { properties: { file }, required: ['dest_path', 'file'] } },
+          },
+        },
         encoding: { files: { style: 'deepObject', explode: true } },
       },
     },
   });
   const { content } = describedAs('browsers.fs.uploadZip').requestBody!;
-  expect(content['multipart/form-data']).toMatchObject({ schema: { properties: { zip_file: file }, additionalProperties: false } });
+  expect(content['multipart/form-data']).toMatchObject({
+    schema: { properties: { zip_file: file }, additionalProperties: false },
+  });
   expect(content['multipart/form-data']).not.toHaveProperty('encoding');
 });
 

@@ -28,7 +28,10 @@ const checks: true[] = [
   true satisfies Same<Answer<Contract['profiles']['list'], Uint8Array>, Page<Profile>>,
   true satisfies Same<Answer<Files['readFile'], Uint8Array>, Uint8Array>,
   true satisfies Same<Answer<Files['watch']['events'], Uint8Array>, AsyncIterable<FileEvent>>,
-  true satisfies Same<MultipartInput<Files['upload']['body'], Uint8Array>, { files: { dest_path: string; file: Uint8Array }[] }>,
+  true satisfies Same<
+    MultipartInput<Files['upload']['body'], Uint8Array>,
+    { files: { dest_path: string; file: Uint8Array }[] }
+  >,
   true satisfies Same<MultipartOutput<Files['uploadZip']['body'], number>, { dest_path: string; zip_file: number }>,
   true satisfies Same<QueryInput<Files['writeFile']>, { path: string; mode?: string | undefined }>,
   true satisfies Same<QueryOutput<Files['writeFile']>, { path: string; mode: string }>,

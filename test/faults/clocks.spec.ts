@@ -1,8 +1,8 @@
 import { expect, test } from '../support/fault-runs.ts';
 
-// A machine's clock may be set at any time, and a test may have one of its own.
+// A machine's clock may change at any time, and a test may install its own clock.
 
-test('a clock that stands still or leaps neither shortens nor prolongs what is waited for', async ({ run, hosted }) => {
+test("keeps timeouts although the test's clock stands still or jumps @long", async ({ run, hosted }) => {
   const suite = `
     import { test, expect } from 'playwright-pool';
     const { now } = Date;
@@ -27,5 +27,9 @@ test('a clock that stands still or leaps neither shortens nor prolongs what is w
   const { config, env } = hosted.options();
   const { results } = await run({ files: { 'clocks.spec.ts': suite }, config: `${config} timeout: 20_000,`, env });
   const statuses = Object.entries(results).map(([title, [attempt]]) => [title, attempt!.status]);
-  expect(Object.fromEntries(statuses)).toEqual({ 'stands still': 'passed', 'leaps forward': 'passed', 'leaps back': 'passed' });
+  expect(Object.fromEntries(statuses)).toEqual({
+    'stands still': 'passed',
+    'leaps forward': 'passed',
+    'leaps back': 'passed',
+  });
 });

@@ -3,13 +3,25 @@ import { join } from 'node:path';
 import { expect, expectOneHolderEach, prelude, test } from '../support/fault-runs.ts';
 import { isLong } from '../support/long-form.ts';
 
-// Whatever happens to calls on their way, no browser is lost and no test notices.
+// Faults of calls to the service lose no browser, and no test notices them.
 
 const acquire = /^POST .*\/acquire$/;
 const release = /^POST .*\/release$/;
 
-test('acquires and releases are reset, cut off, slow, and put off by a busy service', async ({ start, hosted, faultProxy }) => {
-  faultProxy.plan(acquire, 'refused', 'unanswered', 'truncated', 'slow', { status: 429, retryAfter: 1 }, { status: 503, retryAfter: 1 });
+test('leases although calls are reset, cut off, slow, or refused by a busy service', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
+  faultProxy.plan(
+    acquire,
+    'refused',
+    'unanswered',
+    'truncated',
+    'slow',
+    { status: 429, retryAfter: 1 },
+    { status: 503, retryAfter: 1 },
+  );
   faultProxy.plan(release, 'refused', 'unanswered', 'truncated', { status: 502, retryAfter: 0 }, 'slow');
   const suite = `${prelude}
     for (const title of ['one', 'two', 'three', 'four', 'five']) test(title, async () => {});`;
@@ -20,22 +32,22 @@ test('acquires and releases are reset, cut off, slow, and put off by a busy serv
   const { stats, output } = await run.finished();
   expect(stats).toMatchObject({ passed: 5, failed: 0 });
   expect(faultProxy.happened).toHaveLength(11);
-  // Of those that the service did not hear of, or may not have.
+  // Calls that certainly or possibly didn't reach the service.
   expect(output.match(/could not be given back yet/g)).toHaveLength(2);
   expect(output).toContain('leases: 5 acquired, 5 released, 0 leaked');
   expectOneHolderEach(run.directory);
 });
 
-test('a pool is looked for and made, and calls for it and their answers are lost', async ({ start, hosted, faultProxy }) => {
-  faultProxy.plan(/^GET .*\/ci$/, 'refused', 'refused', 'refused');
+test('creates its pool although calls and answers are lost @long', async ({ start, hosted, faultProxy }) => {
+  faultProxy.plan(/^POST .*\/acquire$/, 'refused', 'refused');
   faultProxy.plan(/^POST .*\/browser_pools$/, 'refused', 'unanswered');
   const files = { 'pool.spec.ts': `${prelude} test('works', async () => {});` };
   const { stats } = await start({ files, ...hosted.options({ via: faultProxy.url }) }).finished();
   expect(stats).toMatchObject({ passed: 1, failed: 0 });
-  expect(faultProxy.happened).toHaveLength(5);
+  expect(faultProxy.happened).toHaveLength(4);
 });
 
-test('a download is put in its place, and nobody is told', async ({ start, hosted, faultProxy }) => {
+test('finds a moved download although the answer is lost @long', async ({ start, hosted, faultProxy }) => {
   faultProxy.plan(/^PUT .*\/fs\/move$/, 'unanswered');
   const suite = `${prelude}
     test('works', async ({ page }) => {
@@ -43,14 +55,22 @@ test('a download is put in its place, and nobody is told', async ({ start, hoste
       const [download] = await Promise.all([page.waitForEvent('download'), page.getByText('x').click()]);
       expect(readFileSync(await download.path(), 'utf8')).toBe('some text');
     });`.replace('appendFileSync,', 'appendFileSync, readFileSync,');
-  const { stats } = await start({ files: { 'download.spec.ts': suite }, ...hosted.options({ via: faultProxy.url }) }).finished();
+  const { stats } = await start({
+    files: { 'download.spec.ts': suite },
+    ...hosted.options({ via: faultProxy.url }),
+  }).finished();
   expect(stats).toMatchObject({ passed: 1, failed: 0 });
   expect(faultProxy.happened).toHaveLength(1);
 });
 
-test('a worker is killed between the grant and the ledger, and a hook times out while it asks', async ({ start, hosted, faultProxy }) => {
-  // The service is not told that nobody waits any more: only the tag of the lease leads to its browser.
-  faultProxy.plan(acquire, 'silent', 'none', 'silent');
+test('returns the browsers of a worker killed before its ledger entry, and of a hook that times out @long', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
+  // The service doesn't notice that the client has gone. Only the tag of the lease leads to its browser.
+  // The first acquire finds no pool.
+  faultProxy.plan(acquire, 'none', 'silent', 'none', 'silent');
   const suite = `${prelude.replace('auto: true', 'auto: false')}
     writeFileSync(join(here, 'worker'), String(process.pid));
     test('killed', async ({ held }) => {});
@@ -80,7 +100,7 @@ test('a worker is killed between the grant and the ledger, and a hook times out 
   expectOneHolderEach(run.directory);
 });
 
-test('browsers that cannot be connected to are given back, and others asked for', async ({ start, hosted, faultProxy }) => {
+test("returns browsers that it can't connect to, and leases others @long", async ({ start, hosted, faultProxy }) => {
   faultProxy.plan(/^GET .*\/cdp/, 'refused', 'refused');
   const options = hosted.options({ via: faultProxy.url, more: 'acquireTimeout: 10_000' });
   const { stats, output } = await start({
@@ -92,7 +112,7 @@ test('browsers that cannot be connected to are given back, and others asked for'
   expect(output).toContain('leases: 3 acquired, 3 released, 0 leaked');
 });
 
-test('the connection to a browser is reset, and the next test has another browser', async ({ start, hosted, faultProxy }) => {
+test('gives the next test another browser after a reset connection @long', async ({ start, hosted, faultProxy }) => {
   const suite = `${prelude}
     test('loses it', async ({ page }) => {
       console.log('in use');
@@ -105,11 +125,13 @@ test('the connection to a browser is reset, and the next test has another browse
   const { output, results } = await run.finished();
   expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
   expect(results['loses it']?.[0]?.annotations).toContainEqual(expect.objectContaining({ type: 'infrastructure' }));
-  expect(output).toMatch(/infrastructure: 1 attempts had no working browser:\n {2}1 × the browser of session \w+ was lost during the test/);
+  expect(output).toMatch(
+    /infrastructure: 1 attempt had no working browser:\n {2}1 × the browser was lost during the test\n/,
+  );
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('a connection is open and dead: the test times out, and the next one has another browser', async ({ start, hosted, faultProxy }) => {
+test('gives the next test another browser after a dead connection', async ({ start, hosted, faultProxy }) => {
   test.skip(!isLong);
   const suite = `${prelude}
     test('hangs', async ({ page }) => {
@@ -127,14 +149,10 @@ test('a connection is open and dead: the test times out, and the next one has an
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('an acquire is never answered: another one is asked for, and both browsers are back in the end', async ({
-  start,
-  hosted,
-  faultProxy,
-}) => {
+test('retries an acquire without an answer, and returns both browsers', async ({ start, hosted, faultProxy }) => {
   test.skip(!isLong);
   test.setTimeout(180_000);
-  faultProxy.plan(acquire, 'silent');
+  faultProxy.plan(acquire, 'none', 'silent');
   const run = start({
     files: { 'silent.spec.ts': `${prelude} test('works', async () => {});` },
     ...hosted.options({ via: faultProxy.url, size: 2, more: 'acquireTimeout: 10_000' }),
@@ -143,7 +161,7 @@ test('an acquire is never answered: another one is asked for, and both browsers 
   expect(output).toContain('0 leaked');
 });
 
-test('a replay is stopped and fetched over connections that are dead, that break, and that work', async ({ start, hosted, faultProxy }) => {
+test('saves a replay although connections hang or break', async ({ start, hosted, faultProxy }) => {
   test.skip(!isLong);
   test.setTimeout(120_000);
   faultProxy.plan(/^POST .*\/stop$/, 'silent');
@@ -159,14 +177,21 @@ test('a replay is stopped and fetched over connections that are dead, that break
   expect(faultProxy.happened).toHaveLength(3);
 });
 
-test('a clipboard is emptied over a connection that is dead, and the test does not wait for it', async ({ start, hosted, faultProxy }) => {
+test("doesn't wait for a dead connection to clear the clipboard @long", async ({ start, hosted, faultProxy }) => {
   faultProxy.plan(/clipboard\/write$/, 'none', 'silent');
   const suite = `${prelude} test('works', async ({ clipboard }) => test.setTimeout(20_000));`;
-  const { stats } = await start({ files: { 'clipboard.spec.ts': suite }, ...hosted.options({ via: faultProxy.url }) }).finished();
+  const { stats } = await start({
+    files: { 'clipboard.spec.ts': suite },
+    ...hosted.options({ via: faultProxy.url }),
+  }).finished();
   expect(stats).toMatchObject({ passed: 1, failed: 0 });
 });
 
-test('nobody says whether a test is recorded, and the test is not charged for that', async ({ start, hosted, faultProxy }) => {
+test("a missing answer to the start of a replay doesn't use up the test's time", async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
   test.skip(!isLong);
   faultProxy.plan(/^POST .*\/replays$/, 'silent');
   const { config, env } = hosted.options({ via: faultProxy.url, more: `replay: 'on'` });
@@ -178,7 +203,7 @@ test('nobody says whether a test is recorded, and the test is not charged for th
   );
 });
 
-test('the end of a session that saves a profile is lost: the run says so, and the reaper ends it', async ({
+test('the reaper ends a saving session whose deletion failed, and the run says so @long', async ({
   start,
   hosted,
   faultProxy,
@@ -189,12 +214,14 @@ test('the end of a session that saves a profile is lost: the run says so, and th
     ...hosted.options({ via: faultProxy.url, more: `profile: { name: 'carol', save: true }` }),
   });
   const { output } = await run.finished();
-  expect(output).toMatch(/could not be given back yet, and whether its profile "carol" was saved is not known: .*ECONNRESET/);
+  expect(output).toMatch(
+    /could not be given back yet, and whether its profile "carol" was saved is not known: .*ECONNRESET/,
+  );
   const profile = async () => (await hosted.client.profiles.download('carol'))?.bytes();
   await expect.poll(async () => (await profile())?.length ?? 0, { timeout: 20_000 }).toBeGreaterThan(0);
 });
 
-test('an auth connection is looked for and made, and calls for it and their answers are lost', async ({ start, hosted, faultProxy }) => {
+test('creates an auth connection although calls and answers are lost @long', async ({ start, hosted, faultProxy }) => {
   faultProxy.plan(/^GET .*\/auth\/connections/, 'refused', 'refused', 'refused');
   faultProxy.plan(/^POST .*\/auth\/connections$/, 'refused', 'unanswered');
   const suite = `

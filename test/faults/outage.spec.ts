@@ -3,22 +3,22 @@ import { once } from 'node:events';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { CircuitBreaker } from '../../fixtures/circuit-breaker.ts';
 import { ServiceUnavailableError } from '../../fixtures/errors.ts';
-import { Patience } from '../../fixtures/patience.ts';
+import { unlessOutage } from '../../fixtures/lease/outage.ts';
+import { patiently } from '../../fixtures/lease/patience.ts';
 import type { LeaseReport } from '../../fixtures/reporter.ts';
 import { CallTimeoutError, ConnectionError, ServiceError } from '../../src/client/index.ts';
 import { expect, leasingFrom, test } from '../support/fault-runs.ts';
 import type { RunResult } from '../support/playwright-run.ts';
 
-// A service that can't be used is explained once, costs the run little, and is told apart from tests that fail.
+// A run explains an unusable service once, wastes little time on it, and distinguishes it from failing tests.
 
 const suite = `
   import { test } from 'playwright-pool';
   for (const title of ['one', 'two', 'three', 'four']) test(title, async ({ page }) => { await page.setContent('x'); });
   test('needs no browser', () => { throw new Error('of its own'); });`;
 
-test('nobody answers: the first test explains it, and the others fail at once', async ({ start }) => {
+test('explains an unreachable service in the first test, and fails the others at once @long', async ({ start }) => {
   const url = await closedPort();
   const run = start({ files: { 'down.spec.ts': suite }, ...leasingFrom(url) });
   const result = await run.finished();
@@ -32,18 +32,27 @@ test('nobody answers: the first test explains it, and the others fail at once', 
   expect(result.output).toMatch(
     /infrastructure: 4 attempts had no working browser:\n {2}4 × the service at \S+ can't be used: .*ECONNREFUSED/,
   );
-  const report = JSON.parse(readFileSync(join(run.directory, 'test-results/browser-leases.json'), 'utf8')) as LeaseReport;
-  expect(report.infrastructure_failures.map(({ title_path }) => title_path.at(-1))).toEqual(['one', 'two', 'three', 'four']);
+  const report = JSON.parse(
+    readFileSync(join(run.directory, 'test-results/browser-leases.json'), 'utf8'),
+  ) as LeaseReport;
+  expect(report.infrastructure_failures.map(({ title_path }) => title_path.at(-1))).toEqual([
+    'one',
+    'two',
+    'three',
+    'four',
+  ]);
 });
 
-test('a profile that nobody can be asked about is no fault of the tests', async ({ run }) => {
-  const options = leasingFrom(await closedPort(), { more: `authConnection: { profile: 'carol', domain: 'shop.example' }` });
+test('reports a profile on an unreachable service as an infrastructure failure @long', async ({ run }) => {
+  const options = leasingFrom(await closedPort(), {
+    more: `authConnection: { profile: 'carol', domain: 'shop.example' }`,
+  });
   const result = await run({ files: { 'down.spec.ts': suite }, ...options });
   expect(result.stats).toMatchObject({ passed: 0, failed: 5 });
   expect(reasonsIn(result, 'infrastructure')).toHaveLength(4);
 });
 
-test("onUnavailable: 'local' runs the tests on this machine, and each of them says so", async ({ run, hosted }) => {
+test("onUnavailable: 'local' runs the tests on this machine, and annotates each @long", async ({ run, hosted }) => {
   const { config, env } = hosted.options({ more: `onUnavailable: 'local'` });
   const result = await run({
     files: { 'local.spec.ts': suite },
@@ -59,10 +68,10 @@ test("onUnavailable: 'local' runs the tests on this machine, and each of them sa
   expect(result.output).toContain('leases: 1 acquired, 1 released, 0 leaked');
 });
 
-test('a service that comes back is used again, and one that stays away is asked ever less often', async ({}, testInfo) => {
+test('uses a service again after an outage, and asks an unreachable one less and less often', async ({}, testInfo) => {
   const directory = testInfo.outputPath();
   const service = 'http://service.invalid';
-  const breaker = () => new CircuitBreaker(directory, service);
+  const guarded = <T>(act: () => Promise<T>) => unlessOutage(directory, service, act);
   const down = () => Promise.reject(new ConnectionError({ method: 'GET', url: service }, 'ECONNRESET', 'it hung up'));
   let calls = 0;
   const up = async () => ++calls;
@@ -76,21 +85,21 @@ test('a service that comes back is used again, and one that stays away is asked 
     return known.retryAt - Date.now();
   };
 
-  await expect(breaker().guard(down)).rejects.toThrow(ServiceUnavailableError);
-  await expect(breaker().guard(up)).rejects.toThrow(/it hung up.*is asked again in 10 s at the earliest/);
+  await expect(guarded(down)).rejects.toThrow(ServiceUnavailableError);
+  await expect(guarded(up)).rejects.toThrow(/it hung up.*is asked again in 10 s at the earliest/);
   expect(calls).toBe(0);
-  await expect(new CircuitBreaker(directory, 'http://other.invalid').guard(up)).resolves.toBe(1);
+  await expect(unlessOutage(directory, 'http://other.invalid', up)).resolves.toBe(1);
 
   expect(passTime(30_000)).toBeGreaterThan(9000);
-  await expect(breaker().guard(down)).rejects.toThrow(ServiceUnavailableError);
+  await expect(guarded(down)).rejects.toThrow(ServiceUnavailableError);
   expect(passTime(60_000)).toBeGreaterThan(29_000);
   passTime(600_000);
-  await expect(breaker().guard(down)).rejects.toThrow(ServiceUnavailableError);
+  await expect(guarded(down)).rejects.toThrow(ServiceUnavailableError);
   expect(passTime(120_000)).toBeLessThanOrEqual(120_000);
   // While one worker asks, the others don't.
-  await breaker().guard(async () => await expect(breaker().guard(up)).rejects.toThrow(ServiceUnavailableError));
+  await guarded(async () => await expect(guarded(up)).rejects.toThrow(ServiceUnavailableError));
   expect(outage()).toBeUndefined();
-  await expect(breaker().guard(up)).resolves.toBe(2);
+  await expect(guarded(up)).resolves.toBe(2);
 });
 
 const call = { method: 'GET', url: 'http://service.invalid' };
@@ -98,28 +107,36 @@ const answer = (status: number, more: object = {}) => new ServiceError({ ...call
 const hungUp = new ConnectionError(call, 'ECONNRESET', 'it hung up');
 const notFound = new ConnectionError(call, 'ENOTFOUND', 'there is none');
 
-test('failures that pass are borne, one after the other, and what does not pass by itself is thrown at once', async () => {
+test('retries temporary failures, and throws permanent ones at once', async () => {
   const service = { baseURL: call.url };
-  const patience = (ms: number, more: object = {}) =>
-    new Patience({ deadline: performance.now() + ms, signal: new AbortController().signal, service: { ...service, ...more } });
-  const long = patience(60_000);
-  for (let failure = 0; failure < 5; failure++) {
-    await long.bear(hungUp);
-    long.renew();
+  const patience = (ms: number, more: object = {}) => ({
+    deadline: performance.now() + ms,
+    signal: new AbortController().signal,
+    service: { ...service, ...more },
+  });
+  let failures = 0;
+  const everFailing = patiently(patience(60_000), async (answered) => {
+    answered();
+    if (failures++ < 5) throw hungUp;
+    return 'borne';
+  });
+  await expect(everFailing).resolves.toBe('borne');
+  for (const passes of [answer(429), answer(503), answer(503, { code: 'busy', retryAfter: 10 })]) {
+    await expect(patiently(patience(60_000), failingWith(passes))).resolves.toBe('borne');
   }
-  for (const passes of [answer(429), answer(503), answer(503, { code: 'busy', retryAfter: 10 })]) await patience(60_000).bear(passes);
   const [unknown, hopeless] = [answer(500), answer(429, { shouldRetry: false })];
-  for (const error of [notFound, unknown, hopeless]) await expect(patience(60_000).bear(error)).rejects.toBe(error);
+  for (const error of [notFound, unknown, hopeless])
+    await expect(patiently(patience(60_000), failingWith(error))).rejects.toBe(error);
   // Its answer would come too late, or never.
   const late = answer(429, { retryAfter: 2000 });
-  await expect(patience(1000).bear(late)).rejects.toBe(late);
-  await expect(patience(60_000, { pid: 5_000_001 }).bear(hungUp)).rejects.toBe(hungUp);
+  await expect(patiently(patience(1000), failingWith(late))).rejects.toBe(late);
+  await expect(patiently(patience(60_000, { pid: 5_000_001 }), failingWith(hungUp))).rejects.toBe(hungUp);
 });
 
-test('a service that refuses the key, or that only a gateway answers for, is out of use; one that refuses a call is not', async ({}, testInfo) => {
+test("counts a refused key or a gateway's error as an outage, but not a refused call", async ({}, testInfo) => {
   let services = 0;
   const fails = (cause: Error) =>
-    new CircuitBreaker(testInfo.outputPath(), `http://service-${++services}`).guard(() => Promise.reject(cause));
+    unlessOutage(testInfo.outputPath(), `http://service-${++services}`, () => Promise.reject(cause));
   for (const error of [answer(400), answer(404), answer(503, { code: 'no_capacity' }), new Error('of its own')]) {
     await expect(fails(error)).rejects.toBe(error);
   }
@@ -128,7 +145,17 @@ test('a service that refuses the key, or that only a gateway answers for, is out
   }
 });
 
-/** The URL of a port on which nobody listens. */
+/** An action that fails once, and succeeds when repeated. */
+function failingWith(error: Error): () => Promise<string> {
+  let calls = 0;
+  return async () => {
+    calls += 1;
+    if (calls === 1) throw error;
+    return 'borne';
+  };
+}
+
+/** The URL of a port without a listener. */
 async function closedPort(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -9,7 +9,7 @@ import { connectReaper, type ReaperConnection } from '../../src/reaper/holder.ts
 import { processesWith } from '../support/processes.ts';
 
 type Fixtures = {
-  /** A run whose reaper notes that it was started; the run ends with the test. */
+  /** A run whose reaper records its start. The run ends with the test. */
   run: { directory: string; connect(): Promise<ReaperConnection>; starts(): number; variables(): string[] };
 };
 
@@ -17,13 +17,11 @@ const program = pathToFileURL(join(import.meta.dirname, '../../dist/src/reaper/m
 
 const test = base.extend<Fixtures>({
   run: async ({}, use, testInfo) => {
-    // A socket's path may have some hundred characters only.
+    // A socket's path is limited to about 100 characters.
     const directory = mkdtempSync(join(tmpdir(), 'playwright-pool-run-'));
-    const [starts, variables, reaper] = ['starts', 'variables', 'reaper.mjs'].map((name) => testInfo.outputPath(name)) as [
-      string,
-      string,
-      string,
-    ];
+    const [starts, variables, reaper] = ['starts', 'variables', 'reaper.mjs'].map((name) =>
+      testInfo.outputPath(name),
+    ) as [string, string, string];
     writeFileSync(starts, '');
     writeFileSync(
       reaper,
@@ -32,11 +30,18 @@ const test = base.extend<Fixtures>({
        writeFileSync(${JSON.stringify(variables)}, JSON.stringify(Object.keys(process.env)));
        await import(${JSON.stringify(program)});`,
     );
-    // It ends with this process too, however that ends.
-    const runner = spawn(process.execPath, ['--eval', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] });
+    // It ends with this process, too.
+    const runner = spawn(process.execPath, ['--eval', 'process.stdin.resume()'], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
     const connections: ReaperConnection[] = [];
     const connect = async () => {
-      const connection = await connectReaper({ directory, runnerPid: runner.pid!, reaper, signal: AbortSignal.timeout(20_000) });
+      const connection = await connectReaper({
+        directory,
+        runnerPid: runner.pid!,
+        reaper,
+        signal: AbortSignal.timeout(20_000),
+      });
       connections.push(connection);
       return connection;
     };
@@ -53,18 +58,18 @@ const test = base.extend<Fixtures>({
   },
 });
 
-test('workers that begin together start one reaper', async ({ run }) => {
+test('starts one reaper for workers that begin together', async ({ run }) => {
   await Promise.all([run.connect(), run.connect(), run.connect()]);
   expect(run.starts()).toBe(1);
 });
 
-test('a worker that was killed before it had started the reaper is waited for, and not for ever', async ({ run }) => {
+test('waits a limited time for a worker that was killed while it started the reaper @long', async ({ run }) => {
   writeFileSync(join(run.directory, 'reaper.starting'), '');
   await Promise.all([run.connect(), run.connect()]);
   expect(run.starts()).toBe(1);
 });
 
-test('a reaper that does not start is named', async ({}, testInfo) => {
+test("names the reaper's program if it doesn't start", async ({}, testInfo) => {
   const reaper = testInfo.outputPath('nowhere.js');
   const directory = testInfo.outputDir;
   mkdirSync(directory, { recursive: true });
@@ -72,7 +77,7 @@ test('a reaper that does not start is named', async ({}, testInfo) => {
   await expect(connecting).rejects.toThrow(`The reaper that gives leases back did not start (${reaper})`);
 });
 
-test('the reaper goes on when all processes of a machine are asked to end', async ({ run }) => {
+test('the reaper survives a SIGTERM to all processes of the machine @long', async ({ run }) => {
   const connection = await run.connect();
   for (const pid of processesWith(` ${run.directory} `)) {
     for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.kill(pid, signal);
@@ -81,7 +86,7 @@ test('the reaper goes on when all processes of a machine are asked to end', asyn
   await connection.hold({ holder: 'of-this-process', service }, AbortSignal.timeout(10_000));
 });
 
-test('the reaper, which outlives its worker, has no secret of its environment', async ({ run }) => {
+test("keeps secrets out of the reaper's environment", async ({ run }) => {
   process.env['PLAYWRIGHT_POOL_API_KEY'] = 'the-key';
   try {
     await run.connect();

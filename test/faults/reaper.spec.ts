@@ -10,21 +10,22 @@ import { Ledger, type LedgerEntry } from '../../src/reaper/ledger.ts';
 import { Reaper } from '../../src/reaper/reaper.ts';
 import { expect, test as base } from '../support/pool-run.ts';
 
-// What a reaper does once its run is gone, whatever the service answers, and whom it takes for gone.
+// The reaper's work after its run has ended, for all answers of the service; and how it finds out that a process has
+// ended.
 
-// Processes of such high ids there are none.
+// No process has such a high id.
 const [runner, earlierRunner, worker] = [5_000_001, 5_000_002, 5_000_003];
 
 type Fixtures = {
-  /** Makes the directory of a run, beside those of others. */
+  /** Makes the directory of a run, beside those of other runs. */
   directoryOf: (run: string) => string;
-  /** What a reaper does for a worker that knew this service and has ended, as its runner has. */
+  /** Runs the reaper for a worker that used this service. The worker and its runner have ended. */
   reap: (ledger: Ledger, baseURL: string, flush?: string) => Promise<void>;
 };
 
 const test = base.extend<Fixtures>({
   directoryOf: async ({}, use) => {
-    // A socket's path may have some hundred characters only.
+    // A socket's path is limited to about 100 characters.
     const parent = mkdtempSync(join(tmpdir(), 'playwright-pool-runs-'));
     await use((run) => {
       mkdirSync(join(parent, run));
@@ -40,7 +41,10 @@ const test = base.extend<Fixtures>({
       await reaper.listen(path);
       using connection = new ReaperConnection((await tryConnect(path))!);
       const service = { baseURL, apiKey: 'the-key' };
-      await connection.hold({ holder: 'of-this-process', service, ...(flush && { flush }) }, AbortSignal.timeout(10_000));
+      await connection.hold(
+        { holder: 'of-this-process', service, ...(flush && { flush }) },
+        AbortSignal.timeout(10_000),
+      );
       connection[Symbol.dispose]();
       await reaper.watch(runner);
     });
@@ -49,23 +53,30 @@ const test = base.extend<Fixtures>({
 
 function entryAt(baseURL: string, more: Partial<LedgerEntry> = {}): LedgerEntry {
   const holder = `${runner}:0:${worker}`;
-  return { event: 'acquired', lease: 'the-lease', holder, at: 1, service: { baseURL }, pool: 'ci', sessionId: 'the-session', ...more };
+  return {
+    event: 'acquired',
+    lease: 'the-lease',
+    holder,
+    at: 1,
+    service: { baseURL },
+    pool: 'ci',
+    sessionId: 'the-session',
+    ...more,
+  };
 }
 
 const session = { session_id: 'the-session', tags: { 'playwright-pool.lease': 'the-lease' } };
 
-test('a browser that the service grants when nobody waits for it any more is found, and not handed on', async ({
-  directoryOf,
-  serve,
-  reap,
-}) => {
+test("finds a browser that the service grants too late, and doesn't reuse it", async ({ directoryOf, serve, reap }) => {
   let looks = 0;
   const released: unknown[] = [];
   const url = await serve((request, response) => {
     response.setHeader('content-type', 'application/json');
     if (request.method === 'GET') return response.end(JSON.stringify(looks++ === 0 ? [] : [session]));
     released.push(request.url);
-    return request.on('data', (body: Buffer) => released.push(JSON.parse(body.toString()))).on('end', () => response.end('{}'));
+    return request
+      .on('data', (body: Buffer) => released.push(JSON.parse(body.toString())))
+      .on('end', () => response.end('{}'));
   });
   const ledger = new Ledger(directoryOf(`run-${runner}`));
   ledger.append(entryAt(url, { event: 'asked', until: Date.now() + 60_000 }));
@@ -74,10 +85,15 @@ test('a browser that the service grants when nobody waits for it any more is fou
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('of workers that end one after the other only the leases of each are given back', async ({ directoryOf, serve }) => {
-  const sessions = ['one', 'two'].map((lease) => ({ session_id: `of-${lease}`, tags: { 'playwright-pool.lease': lease } }));
+test('returns only the leases of the worker that ended', async ({ directoryOf, serve }) => {
+  const sessions = ['one', 'two'].map((lease) => ({
+    session_id: `of-${lease}`,
+    tags: { 'playwright-pool.lease': lease },
+  }));
   const url = await serve((request, response) => {
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(request.method === 'GET' ? sessions : {}));
+    response
+      .setHeader('content-type', 'application/json')
+      .end(JSON.stringify(request.method === 'GET' ? sessions : {}));
   });
   const ledger = new Ledger(directoryOf(`run-${runner}`));
   for (const holder of ['two', 'one']) ledger.append(entryAt(url, { lease: holder, holder }));
@@ -97,7 +113,7 @@ test('of workers that end one after the other only the leases of each are given 
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('a service that is away for a moment is asked again', async ({ directoryOf, serve, reap }) => {
+test('retries a service that is briefly unreachable', async ({ directoryOf, serve, reap }) => {
   let calls = 0;
   const url = await serve((request: IncomingMessage, response) => {
     if (calls++ < 5) request.socket.destroy();
@@ -109,7 +125,7 @@ test('a service that is away for a moment is asked again', async ({ directoryOf,
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('a browser that is gone is given back, and so is one that was never granted', async ({ directoryOf, serve, reap }) => {
+test('counts vanished and never granted browsers as returned', async ({ directoryOf, serve, reap }) => {
   const released: (string | undefined)[] = [];
   const url = await serve((request, response) => {
     response.setHeader('content-type', 'application/json');
@@ -119,7 +135,11 @@ test('a browser that is gone is given back, and so is one that was never granted
   });
   const ledger = new Ledger(directoryOf(`run-${runner}`));
   const until = Date.now() + 60_000;
-  for (const entry of [{ until }, { lease: 'ended before', until }, { lease: 'never granted', event: 'asked', until: 1 } as const]) {
+  for (const entry of [
+    { until },
+    { lease: 'ended before', until },
+    { lease: 'never granted', event: 'asked', until: 1 } as const,
+  ]) {
     ledger.append(entryAt(url, entry));
   }
   await reap(ledger, url);
@@ -127,7 +147,11 @@ test('a browser that is gone is given back, and so is one that was never granted
   expect(released).toEqual(['/browser_pools/ci/release']);
 });
 
-test('leases at a service that nobody has the key of stay written down for a later run', async ({ directoryOf, serve, reap }) => {
+test("keeps leases in the ledger for a later run if no worker had the service's key", async ({
+  directoryOf,
+  serve,
+  reap,
+}) => {
   const url = await serve((_, response) => response.setHeader('content-type', 'application/json').end('[]'));
   const ledger = new Ledger(directoryOf(`run-${runner}`));
   const elsewhere = entryAt('http://elsewhere.invalid', { lease: 'elsewhere' });
@@ -136,42 +160,49 @@ test('leases at a service that nobody has the key of stay written down for a lat
   expect(ledger.open()).toEqual([elsewhere]);
 });
 
-test('what an earlier run left is given back before the reaper ends, however soon that is', async ({ directoryOf, serve, reap }) => {
+test('returns leases of an earlier run before the reaper ends', async ({ directoryOf, serve, reap }) => {
   const url = await serve((_, response) => {
     setTimeout(() => response.setHeader('content-type', 'application/json').end('[]'), 300);
   });
   const earlier = new Ledger(directoryOf(`run-${earlierRunner}`));
   earlier.append(entryAt(url));
-  // With the process of an embedded service all of its browsers have ended.
-  earlier.append(entryAt('http://127.0.0.1:9', { lease: 'embedded', service: { baseURL: 'http://127.0.0.1:9', pid: worker } }));
+  // All browsers of an embedded service end with its process.
+  earlier.append(
+    entryAt('http://127.0.0.1:9', { lease: 'embedded', service: { baseURL: 'http://127.0.0.1:9', pid: worker } }),
+  );
   await reap(new Ledger(directoryOf(`run-${runner}`)), url);
   expect(existsSync(earlier.directory)).toBe(false);
 });
 
-test('a service that ends with the run has nothing to flush', async ({ directoryOf, serve, reap }) => {
+test("doesn't flush the pool of a service that ends with the run", async ({ directoryOf, serve, reap }) => {
   const url = await serve((request) => request.socket.destroy());
   const ledger = new Ledger(directoryOf(`run-${runner}`));
   await reap(ledger, url, 'ci');
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('the leases of a run are counted apart from those of its runner before it', ({ directoryOf }) => {
+test('counts the leases of each run of a runner separately', ({ directoryOf }) => {
   const ledger = new Ledger(directoryOf(`run-${runner}`));
   for (const at of [1, 2, 3]) ledger.append(entryAt('http://x.invalid', { lease: `of-${at}`, at }));
   for (const at of [1, 2]) ledger.append(entryAt('http://x.invalid', { lease: `of-${at}`, at, event: 'released' }));
   expect(ledger.count(2)).toEqual({ acquired: 2, released: 1, leaked: 1 });
 });
 
-test('a run is abandoned when its runner, its workers and its reaper are gone; what is no run is left alone', async ({ directoryOf }) => {
+test('counts a run as abandoned if its runner, workers and reaper are gone, and ignores other directories', async ({
+  directoryOf,
+}) => {
   const of = (run: string, entry = entryAt('http://x.invalid')) => {
     const directory = directoryOf(run);
     new Ledger(directory).append(entry);
-    // Before everything that can be left of its leases has ended.
+    // Before all of its leases have ended.
     utimesSync(directory, 0, 0);
     return directory;
   };
   const [gone, other] = [of(`run-${runner}`), of('not-a-run')];
-  const hasWorker = of(`run-${earlierRunner}`, entryAt('http://x.invalid', { holder: `${earlierRunner}:0:${process.pid}` }));
+  const hasWorker = of(
+    `run-${earlierRunner}`,
+    entryAt('http://x.invalid', { holder: `${earlierRunner}:0:${process.pid}` }),
+  );
   const hasRunner = of(`run-${process.pid}`);
   const hasReaper = of(`run-${worker}`);
   const reaper = createServer().listen(reaperSocket(hasReaper));

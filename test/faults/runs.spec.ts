@@ -7,7 +7,7 @@ import { expect, prelude, test } from '../support/fault-runs.ts';
 import { processesWith } from '../support/processes.ts';
 import { isLong } from '../support/long-form.ts';
 
-// However a run ends, the service has its browsers back: those that were in use, and those that were just being asked for.
+// However a run ends, it returns its browsers: leased ones and requested ones.
 
 const suite = `${prelude}
   test.describe.configure({ mode: 'parallel' });
@@ -26,7 +26,7 @@ for (const [signal, whom, isShort] of [
   ['SIGTERM', 'runner', false],
   ['SIGINT', 'group', false],
 ] as const) {
-  test(`${signal} of the ${whom} gives back what its workers have and what one still waits for`, async ({ start, hosted }) => {
+  test(`returns leased and awaited browsers after ${signal} of the ${whom}`, async ({ start, hosted }) => {
     test.skip(!isShort && !isLong);
     const run = start({
       files: { 'long.spec.ts': suite },
@@ -38,13 +38,13 @@ for (const [signal, whom, isShort] of [
     process.kill(whom === 'group' ? -run.pid : run.pid, signal);
     await run.finished();
     await expect.poll(hosted.leased, { timeout: 10_000 }).toBe(0);
-    // The waiting one left no browser behind either, and the reaper has nothing more to do.
+    // The waiting worker left no browser either, and the reaper has finished.
     await expect.poll(() => processesWith(`run-${run.pid} `), { timeout: 30_000 }).toEqual([]);
     expect(existsSync(runDirectory(run.pid))).toBe(false);
   });
 }
 
-test('what a worker starts after its runner was killed does not wait for the parent that it has since', async ({ start }) => {
+test('ends processes that a worker starts after its runner was killed @long', async ({ start }) => {
   const suite = `
     import { test as base } from 'playwright-pool';
     import { writeFileSync } from 'node:fs';
@@ -52,7 +52,7 @@ test('what a worker starts after its runner was killed does not wait for the par
     import { join } from 'node:path';
     const test = base.extend({
       poolService: [async ({}, use) => {
-        // Without these the worker would end as soon as Playwright notices, which is sooner or later.
+        // Without these lines the worker would end when Playwright notices, at an unknown time.
         process.removeAllListeners('disconnect');
         process.send = () => true;
         process.on('exit', () => writeFileSync(join(tmpdir(), 'over'), ''));
@@ -64,9 +64,12 @@ test('what a worker starts after its runner was killed does not wait for the par
     });
     test('comes too late', async ({ page }) => {});
     test.afterAll(() => process.exit());`;
-  // The reaper is called with a directory in there, and the embedded service with one too.
+  // The command lines of the reaper and the embedded service contain this directory.
   const temporary = mkdtempSync(join(tmpdir(), 'orphan-'));
-  start({ files: { 'orphan.spec.ts': suite }, env: { TMPDIR: temporary, PLAYWRIGHT_POOL_DATA_DIR: join(temporary, 'data') } });
+  start({
+    files: { 'orphan.spec.ts': suite },
+    env: { TMPDIR: temporary, PLAYWRIGHT_POOL_DATA_DIR: join(temporary, 'data') },
+  });
   await expect.poll(() => existsSync(join(temporary, 'over')), { timeout: 40_000 }).toBe(true);
   await expect.poll(() => processesWith(temporary), { timeout: 20_000 }).toEqual([]);
   await rm(temporary, { recursive: true, maxRetries: 10 });

@@ -44,13 +44,13 @@ const config = (baseURL: string) => `
     trace: 'on', screenshot: 'on', replay: 'on', replayLinks: 'id',
   },`;
 
-test('no key and no token is in anything that a run writes', async ({ start }, testInfo) => {
+test('writes no key and no token anywhere', async ({ start }, testInfo) => {
   test.setTimeout(120_000);
   const data = testInfo.outputPath('service');
   await using service = await startService({ apiKey, dataDirectory: data });
   await using client = createClient({ baseURL: service.url, apiKey });
   await using proxy = await FaultProxy.start(service.url);
-  // What a call fails with is told, too.
+  // Errors of calls are reported, too.
   proxy.plan(/^POST .*\/release$/, { status: 500, retryAfter: 0 });
   const run = start({
     files: { 'secrets.spec.ts': suite },
@@ -97,7 +97,7 @@ test('no key and no token is in anything that a run writes', async ({ start }, t
   expect(leaks).toEqual([]);
 });
 
-test('a place for ledgers that belongs to somebody else is not used', () => {
+test('refuses a ledger directory of another user', () => {
   test.skip(process.getuid?.() !== 0, 'only the superuser can give files away');
   const { TMPDIR } = process.env;
   process.env['TMPDIR'] = mkdtempSync(join(tmpdir(), 'ledgers-'));
@@ -112,9 +112,11 @@ test('a place for ledgers that belongs to somebody else is not used', () => {
   }
 });
 
-test('a place for ledgers that cannot be written is named, with what chooses another one', () => {
+test("names a ledger directory that can't be written, and how to choose another", () => {
   const place = join(tmpdir(), 'no-such-run');
-  const message = new RegExp(`^The run's leases can't be written down in ${place}: ENOENT.*, or set TMPDIR to another directory$`);
+  const message = new RegExp(
+    `^The run's leases can't be written to ${place}: ENOENT.*, or set TMPDIR to another directory$`,
+  );
   expect(() => new Ledger(place).makeUserAgent()).toThrow(message);
 });
 
@@ -128,10 +130,11 @@ function filesIn(directory: string): Written[] {
   });
 }
 
-/** The file, and what is packed in it, however deep. */
+/** The file and everything packed in it, at any depth. */
 async function unpacked(file: Written): Promise<Written[]> {
   const packed = /data:application\/zip;base64,([\w+/=]+)/.exec(file.content.toString('latin1'))?.[1];
-  if (packed !== undefined) return [file, ...(await unpacked({ name: `${file.name} > report`, content: Buffer.from(packed, 'base64') }))];
+  if (packed !== undefined)
+    return [file, ...(await unpacked({ name: `${file.name} > report`, content: Buffer.from(packed, 'base64') }))];
   if (file.content.toString('latin1', 0, 4) !== 'PK\u0003\u0004') return [file];
   const zip = await fromBufferPromise(file.content);
   const entries: Written[] = [file];

@@ -6,11 +6,11 @@ import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { isLong } from '../support/long-form.ts';
 
-// The service itself dies, or stands still for a while.
+// The service itself dies or freezes.
 
 const processes = fileURLToPath(new URL('../support/processes.ts', import.meta.url));
 
-test('the embedded service is killed between two tests of a worker, which goes on with a new one', async ({ run, dataDirectory }) => {
+test('starts a new embedded service if it is killed between two tests @long', async ({ run, dataDirectory }) => {
   const suite = `
     import { test, expect } from 'playwright-pool';
     import { readFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ test('the embedded service is killed between two tests of a worker, which goes o
   await expectNoProcessWith(dataDirectory);
 });
 
-test('the embedded service and the reaper are killed between two tests of a worker, which goes on with new ones', async ({ run }) => {
+test('starts a new embedded service and a new reaper if both are killed between two tests @long', async ({ run }) => {
   const suite = `
     import { test, expect } from 'playwright-pool';
     import { readFileSync } from 'node:fs';
@@ -53,7 +53,7 @@ test('the embedded service and the reaper are killed between two tests of a work
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('the embedded service is killed before it saved a profile, and the run says so', async ({ run }) => {
+test("reports a profile that the killed embedded service didn't save @long", async ({ run }) => {
   const suite = `
     import { test, expect } from 'playwright-pool';
     import { readFileSync } from 'node:fs';
@@ -69,12 +69,14 @@ test('the embedded service is killed before it saved a profile, and the run says
   expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
 });
 
-test('a service stands still for 20 s, and the tests go on where they were', async ({ start }, testInfo) => {
+test('continues the tests after the service froze for 20 s', async ({ start }, testInfo) => {
   test.skip(!isLong);
   test.setTimeout(120_000);
   const directory = testInfo.outputPath('service');
   const apiKey = leasingFrom('').env.PLAYWRIGHT_POOL_API_KEY;
-  const command = new CliProcess(['serve', '--port', '0', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: apiKey } });
+  const command = new CliProcess(['serve', '--port', '0', '--data-dir', directory], {
+    env: { PLAYWRIGHT_POOL_API_KEY: apiKey },
+  });
   const url = (await command.firstLine()).replace('listening on ', '');
   const suite = `
     import { test } from 'playwright-pool';
@@ -95,17 +97,23 @@ test('a service stands still for 20 s, and the tests go on where they were', asy
   expect(output).toContain('0 leaked');
   {
     await using client = createClient({ baseURL: url, apiKey });
-    await expect.poll(async () => (await client.browserPools.retrieve('ci')).acquired_count, { timeout: 15_000 }).toBe(0);
+    await expect
+      .poll(async () => (await client.browserPools.retrieve('ci')).acquired_count, { timeout: 15_000 })
+      .toBe(0);
   }
   await command[Symbol.asyncDispose]();
   await expectNoProcessWith(directory);
 });
 
-test('a service is killed in the middle of a run: tests fail by infrastructure, and nothing is left', async ({ start }, testInfo) => {
+test('reports tests as infrastructure failures after the service was killed, and leaves nothing @long', async ({
+  start,
+}, testInfo) => {
   test.skip(!isLong);
   test.setTimeout(120_000);
   const directory = testInfo.outputPath('service');
-  await using command = new CliProcess(['serve', '--port', '0', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'the-key' } });
+  await using command = new CliProcess(['serve', '--port', '0', '--data-dir', directory], {
+    env: { PLAYWRIGHT_POOL_API_KEY: 'the-key' },
+  });
   const url = (await command.firstLine()).replace('listening on ', '');
   const suite = `
     import { test } from 'playwright-pool';
@@ -123,6 +131,6 @@ test('a service is killed in the middle of a run: tests fail by infrastructure, 
   expect(output).toContain('infrastructure: 2 attempts had no working browser:');
   await expectNoProcessWith(directory);
   await expect.poll(() => processesWith(`run-${run.pid} `), { timeout: 90_000 }).toEqual([]);
-  // Nobody could be asked about the lease: a later run would try again.
+  // The killed service can't end the lease: a later run would try again.
   expect(new Ledger(runDirectory(run.pid)).open()).toHaveLength(1);
 });

@@ -7,7 +7,7 @@ import { expect, prelude, test } from '../support/fault-runs.ts';
 import { processesWith } from '../support/processes.ts';
 import { Zombie } from '../support/zombie.ts';
 
-// What a run left behind that died together with its reaper is given back by the next one, and nothing else is.
+// If a run died together with its reaper, the next run returns its browsers, and no others.
 
 const holding = `${prelude}
   test('holds', async ({ page }) => {
@@ -17,7 +17,7 @@ const holding = `${prelude}
   });`;
 const short = `${prelude} test('works', async () => {});`;
 
-test('a run gives back what a dead one left, and leaves a living one its browser', async ({ start, hosted }) => {
+test('returns the browsers of a dead run, but not those of a running one @long', async ({ start, hosted }) => {
   const options = hosted.options({ size: 2, more: 'acquireTimeout: 30_000' });
   const living = start({ files: { 'living.spec.ts': holding }, ...options });
   const dying = start({ files: { 'dying.spec.ts': holding }, ...options });
@@ -39,15 +39,20 @@ test('a run gives back what a dead one left, and leaves a living one its browser
   expect(results['holds']?.map(({ status }) => status)).toEqual(['passed']);
 });
 
-test('a lease of a dead run that another holds by now is not touched, and old ledgers are forgotten', async ({ start, hosted }) => {
+test('leaves a browser alone that a new lease holds, and removes old ledgers @long', async ({ start, hosted }) => {
   const { client } = hosted;
   await client.browserPools.create({ name: 'ci', size: 2, headless: true });
   const session = await client.browserPools.acquire('ci', { tags: { 'playwright-pool.lease': 'of-another' } });
-  // Processes of such high ids there are none.
+  // No process has such a high id.
   const dead = { event: 'acquired', holder: '5000001:0:5000002', at: 1, pool: 'ci' } as const;
   const abandoned = (runner: number, baseURL: string) => {
     mkdirSync(runDirectory(runner), { recursive: true, mode: 0o700 });
-    new Ledger(runDirectory(runner)).append({ ...dead, lease: `of-${runner}`, service: { baseURL }, sessionId: session!.session_id });
+    new Ledger(runDirectory(runner)).append({
+      ...dead,
+      lease: `of-${runner}`,
+      service: { baseURL },
+      sessionId: session!.session_id,
+    });
     return runDirectory(runner);
   };
   const [ours, elsewhere, old] = [
@@ -66,7 +71,10 @@ test('a lease of a dead run that another holds by now is not touched, and old le
   rmSync(elsewhere, { recursive: true });
 });
 
-test('PLAYWRIGHT_POOL_REAPER=off starts no further process, and workers give back what they have', async ({ start, hosted }) => {
+test('PLAYWRIGHT_POOL_REAPER=off starts no reaper, and workers return their browsers @long', async ({
+  start,
+  hosted,
+}) => {
   const { config, env } = hosted.options();
   const suite = `${prelude}
     test('fails', async () => {
@@ -84,7 +92,7 @@ test('PLAYWRIGHT_POOL_REAPER=off starts no further process, and workers give bac
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('a run whose processes have ended, and that nobody has asked how, is swept, too', async ({ start, hosted }) => {
+test('returns the browsers of a run whose processes are zombies @long', async ({ start, hosted }) => {
   const { client } = hosted;
   await client.browserPools.create({ name: 'ci', size: 2, headless: true });
   await using zombie = await Zombie.make();
@@ -105,9 +113,14 @@ test('a run whose processes have ended, and that nobody has asked how, is swept,
   await expect.poll(() => existsSync(directory), { timeout: 20_000 }).toBe(false);
 });
 
-test('of a service that takes no notice of tags nothing is taken for a lease that is another', async ({ serve }) => {
-  const listed = ['another', 'ours'].map((lease) => ({ session_id: `of-${lease}`, tags: { 'playwright-pool.lease': lease } }));
-  const url = await serve((_, response) => response.setHeader('content-type', 'application/json').end(JSON.stringify(listed)));
+test("doesn't mistake another lease for its own on a service that ignores tags", async ({ serve }) => {
+  const listed = ['another', 'ours'].map((lease) => ({
+    session_id: `of-${lease}`,
+    tags: { 'playwright-pool.lease': lease },
+  }));
+  const url = await serve((_, response) =>
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(listed)),
+  );
   await using client = createClient({ baseURL: url, apiKey: 'the-key' });
   expect(await findLeased(client, { lease: 'ours' })).toMatchObject({ session_id: 'of-ours' });
   expect(await findLeased(client, { lease: 'gone' })).toBeUndefined();

@@ -1,9 +1,9 @@
 import { expect, expectOneHolderEach, pidIn, prelude, test } from '../support/fault-runs.ts';
 import { isLong } from '../support/long-form.ts';
 
-// However a worker ends, its browser is back at once, and nobody else has it meanwhile.
+// However a worker ends, the pool has its browser back at once, and no other worker got it before.
 
-test('workers are killed, exit and throw while others go on, on browsers that are handed on', async ({ start, hosted }) => {
+test('continues on reused browsers although workers are killed, exit and throw @long', async ({ start, hosted }) => {
   const suite = `${prelude}
     test.describe.configure({ mode: 'parallel' });
     const bodies = {
@@ -26,12 +26,17 @@ test('workers are killed, exit and throw while others go on, on browsers that ar
   });
   const { output, results } = await run.finished();
   const statuses = Object.entries(results).map(([title, attempts]) => [title, attempts.map(({ status }) => status)]);
-  expect(Object.fromEntries(statuses)).toEqual({ killed: ['failed'], exits: ['failed'], throws: ['failed'], passes: ['passed'] });
+  expect(Object.fromEntries(statuses)).toEqual({
+    killed: ['failed'],
+    exits: ['failed'],
+    throws: ['failed'],
+    passes: ['passed'],
+  });
   expect(output).toMatch(/leases: (\d+) acquired, \1 released, 0 leaked/);
   expectOneHolderEach(run.directory);
 });
 
-test('--max-failures ends the other workers in the middle of their tests', async ({ start, hosted }) => {
+test('returns the browsers of workers that --max-failures ends during their tests @long', async ({ start, hosted }) => {
   const suite = `${prelude}
     test.describe.configure({ mode: 'parallel' });
     test('goes on', async ({ page }) => { writeFileSync(join(here, 'there'), ''); await page.waitForTimeout(30_000); });
@@ -40,12 +45,16 @@ test('--max-failures ends the other workers in the middle of their tests', async
       throw new Error('thrown on purpose');
     });`;
   const args = ['--workers=2', '--max-failures=1'];
-  const { output, results } = await start({ files: { 'max.spec.ts': suite }, args, ...hosted.options({ size: 2 }) }).finished();
+  const { output, results } = await start({
+    files: { 'max.spec.ts': suite },
+    args,
+    ...hosted.options({ size: 2 }),
+  }).finished();
   expect(results['goes on']?.map(({ status }) => status)).toEqual(['interrupted']);
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('a test that spins for ever has no browser any more once globalTimeout has ended the run', async ({ start, hosted }) => {
+test('returns the browser of an endless loop after globalTimeout', async ({ start, hosted }) => {
   test.skip(!isLong);
   const suite = `${prelude}
     test('spins', async () => {
@@ -56,11 +65,11 @@ test('a test that spins for ever has no browser any more once globalTimeout has 
   const run = start({ files: { 'spins.spec.ts': suite }, config: `globalTimeout: 15_000, ${config}`, env });
   await run.finished();
   await expect.poll(hosted.leased, { timeout: 15_000 }).toBe(0);
-  // Playwright leaves such a worker to itself.
+  // Playwright doesn't end such a worker.
   process.kill(pidIn(run.output, 'spins'), 'SIGKILL');
 });
 
-test('a test that spins for ever loses its browser by the idle timeout to one that waits for it', async ({ start, hosted }) => {
+test('gives the browser of an endless loop to a waiting test after the idle timeout', async ({ start, hosted }) => {
   test.skip(!isLong);
   test.setTimeout(120_000);
   const suite = `${prelude}

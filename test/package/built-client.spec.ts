@@ -5,24 +5,33 @@ import { contract } from '../../src/contract/contract.ts';
 import { type Operation, operationsOf, pathParameterNames } from '../../src/contract/operation.ts';
 import { apiKey, type ScriptedAnswer, test } from '../client/recording-server.ts';
 
-/** Only calls that are safe to repeat are repeated after it. */
+/** The client repeats only idempotent calls after this answer. */
 const failure: ScriptedAnswer = { status: 500, json: { code: 'internal_error', message: 'once' } };
 
-test('the built client has the contract without its schemas, and calls every operation as its source does', async ({ serve }) => {
+test('the built client calls every operation like its source, without the schemas of the contract', async ({
+  serve,
+}) => {
   const built = (await import('playwright-pool/client')) as { createClient: typeof createClient };
   const call = async (create: typeof createClient, name: string, operation: Operation, answers: ScriptedAnswer[]) => {
     const server = await serve(...answers);
     await using client = create({ baseURL: server.url, apiKey, maxRetries: 1 });
     const node = name.split('.').reduce<unknown>((tree, key) => (tree as Record<string, unknown>)[key], client);
     const outcome = await outcomeOf(() => (node as (...args: unknown[]) => unknown)(...argumentsOf(operation)));
-    const calls = server.calls.map(({ method, url, headers }) => [method, url, headers.accept, headers['content-type']?.split(';')[0]]);
+    const calls = server.calls.map(({ method, url, headers }) => [
+      method,
+      url,
+      headers.accept,
+      headers['content-type']?.split(';')[0],
+    ]);
     return [name, { outcome, calls }] as const;
   };
   const operations = [...operationsOf(contract)].filter(([, operation]) => !('deprecated' in operation));
   for (const before of [[], [failure]]) {
     const callAll = async (create: typeof createClient) =>
       Object.fromEntries(
-        await Promise.all(operations.map(([name, operation]) => call(create, name, operation, [...before, ...answersOf(operation)]))),
+        await Promise.all(
+          operations.map(([name, operation]) => call(create, name, operation, [...before, ...answersOf(operation)])),
+        ),
       );
     expect(await callAll(built.createClient)).toEqual(await callAll(createClient));
   }
@@ -33,13 +42,14 @@ function argumentsOf({ path, body, query }: Operation): unknown[] {
   return [...pathParameterNames(path), ...(body ? [isBytes ? 'bytes' : {}] : []), ...(query ? [{}] : [])];
 }
 
-/** Event streams break off once. */
+/** The event stream breaks off once. */
 function answersOf({ responses }: Operation): ScriptedAnswer[] {
   const [status, { kind }] = Object.entries(responses)[0]!;
   const answered = { status: Number(status) };
   if (kind === 'empty') return [answered];
   if (kind === 'octets') return [{ ...answered, text: 'bytes' }];
-  if (kind === 'events') return [breakOff, { ...answered, headers: { 'content-type': 'text/event-stream' }, text: event(2) }];
+  if (kind === 'events')
+    return [breakOff, { ...answered, headers: { 'content-type': 'text/event-stream' }, text: event(2) }];
   return [{ ...answered, json: kind === 'json' ? { a: 1 } : [{ a: 1 }] }];
 }
 
@@ -52,7 +62,7 @@ function event(second: number): string {
   return `data: ${JSON.stringify({ event: 'log', timestamp: `2026-01-01T00:00:0${second}Z`, message: `event ${second}` })}\n\n`;
 }
 
-/** What a call comes to: the items of what is iterated, two at most, the text of bytes, and the name of the error. */
+/** The outcome of a call: up to two items of a list or stream, the text of bytes, or the name of the error. */
 async function outcomeOf(call: () => unknown): Promise<unknown> {
   const items: unknown[] = [];
   try {

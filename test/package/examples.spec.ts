@@ -4,9 +4,10 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test as base, expect } from '@playwright/test';
-import { workflow } from '../../src/cli/ci-workflow.ts';
+import { npm, workflow } from '../../src/cli/ci-workflow.ts';
 import { cleanEnvironment } from '../support/playwright-run.ts';
 import { expectNoProcessWith } from '../support/processes.ts';
+import { canBeFar, startFarService } from '../support/separate-service.ts';
 import { CliProcess } from '../support/service-process.ts';
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url));
@@ -15,7 +16,7 @@ const playwright = createRequire(import.meta.url).resolve('@playwright/test/cli'
 type Ended = { code: number; output: string };
 type Fixtures = {
   env: Record<string, string>;
-  /** Runs Playwright in the directory of an example, as its reader would. What it writes is the test's own. */
+  /** Runs Playwright in the directory of an example like a reader would, but writes into the test's directory. */
   run: (example: string, args: string[], env?: Record<string, string>) => Promise<Ended>;
 };
 
@@ -48,24 +49,39 @@ const test = base.extend<Fixtures>({
 
 test.describe.configure({ timeout: 120_000 });
 
-test('files: what lies on the machine of the browser, and what travels there', async ({ run }) => {
+test("files: the example of files on the browser's machine passes @long", async ({ run }) => {
   expect(await run('files', ['test'])).toEqual({ code: 0, output: expect.stringMatching(/2 passed[^]*, 0 leaked/) });
 });
 
-test('existing-suite: fixtures, page objects, a device and a saved login are as before', async ({ run }) => {
+test('existing-suite: fixtures, page objects, a device and a saved login work unchanged @long', async ({ run }) => {
   const ended = await run('existing-suite', ['test', '--reporter', 'list,playwright-pool/reporter']);
   await rm(join(examples, 'existing-suite/.auth'), { recursive: true, force: true });
-  expect(ended).toEqual({ code: 0, output: expect.stringMatching(/3 passed[^]*leases: 3 acquired, 3 released, 0 leaked/) });
+  expect(ended).toEqual({
+    code: 0,
+    output: expect.stringMatching(/3 passed[^]*leases: 3 acquired, 3 released, 0 leaked/),
+  });
 });
 
-test('existing-suite: one line of it knows the package', async ({}) => {
-  const sources = (await readdir(join(examples, 'existing-suite'), { recursive: true })).filter((name) => /\.m?[jt]s$/.test(name));
+test('existing-suite: only one line names the package', async ({}) => {
+  const sources = (await readdir(join(examples, 'existing-suite'), { recursive: true })).filter((name) =>
+    /\.m?[jt]s$/.test(name),
+  );
   const texts = await Promise.all(sources.map((name) => readFile(join(examples, 'existing-suite', name), 'utf8')));
   const lines = texts.flatMap((text) => text.split('\n')).filter((line) => line.includes('playwright-pool'));
   expect(lines).toEqual([`import { test as base, expect } from 'playwright-pool'; // was: '@playwright/test'`]);
 });
 
-test('hosted: the suite runs on a service that it knows by its URL and key', async ({ run, env }, testInfo) => {
+test("far: browsers that can't see this machine's localhost test an app there", async ({ run }, testInfo) => {
+  test.skip(!canBeFar, 'needs a network namespace');
+  await using service = await startFarService(testInfo.outputPath('hidden'));
+  const env = { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
+  expect(await run('far', ['test'], env)).toEqual({
+    code: 0,
+    output: expect.stringMatching(/2 passed[^]*, 0 leaked/),
+  });
+});
+
+test('hosted: the suite runs on a service with a URL and an API key @long', async ({ run, env }, testInfo) => {
   const key = { ...env, PLAYWRIGHT_POOL_API_KEY: 'secret-of-the-example' };
   await using service = new CliProcess(['serve', '--data-dir', testInfo.outputPath('data-elsewhere')], { env: key });
   const url = (await service.firstLine()).replace('listening on ', '');
@@ -74,25 +90,36 @@ test('hosted: the suite runs on a service that it knows by its URL and key', asy
   expect(await pools.exited).toMatchObject({ code: 0 });
 
   const ended = await run('hosted', ['test'], hosted);
-  expect(ended).toEqual({ code: 0, output: expect.stringMatching(/2 passed[^]*leases: 2 acquired, 2 released, 0 leaked/) });
-  // No service of this machine's own was started.
+  expect(ended).toEqual({
+    code: 0,
+    output: expect.stringMatching(/2 passed[^]*leases: 2 acquired, 2 released, 0 leaked/),
+  });
+  // The run started no embedded service.
   expect(await readdir(testInfo.outputPath()).then((names) => names.includes('data'))).toBe(false);
 });
 
-test('replays-in-ci: what two shards recorded is in the report that the last job merges', async ({ run }, testInfo) => {
+test('replays-in-ci: the merged report has the replays of both shards @long', async ({ run }, testInfo) => {
   const reporters = ['--reporter', 'blob,playwright-pool/reporter'];
   const first = await run('replays-in-ci', ['test', '--shard', '1/2', ...reporters], { BROKEN: '1' });
   const second = await run('replays-in-ci', ['test', '--shard', '2/2', ...reporters], { BROKEN: '1' });
   expect(first.code + second.code, first.output + second.output).toBe(1);
 
-  const merged = await run('replays-in-ci', ['merge-reports', '--reporter', 'html,playwright-pool/reporter', testInfo.outputPath('blobs')]);
+  const merged = await run('replays-in-ci', [
+    'merge-reports',
+    '--reporter',
+    'html,playwright-pool/reporter',
+    testInfo.outputPath('blobs'),
+  ]);
   expect(merged).toMatchObject({ code: 0 });
   const kinds = (await readdir(testInfo.outputPath('report/data'))).map((name) => name.split('.').pop());
   expect(kinds).toContain('html');
   expect(kinds.some((kind) => kind === 'mp4' || kind === 'webm')).toBe(true);
 });
 
-test('replays-in-ci: its workflow is the one that init makes, and its suite passes', async ({ run }) => {
-  expect(await readFile(join(examples, 'replays-in-ci/.github/workflows/playwright.yml'), 'utf8')).toBe(workflow);
-  expect(await run('replays-in-ci', ['test'])).toEqual({ code: 0, output: expect.stringMatching(/2 passed[^]*, 0 leaked/) });
+test('replays-in-ci: the workflow is the one of init, and the suite passes @long', async ({ run }) => {
+  expect(await readFile(join(examples, 'replays-in-ci/.github/workflows/playwright.yml'), 'utf8')).toBe(workflow(npm));
+  expect(await run('replays-in-ci', ['test'])).toEqual({
+    code: 0,
+    output: expect.stringMatching(/2 passed[^]*, 0 leaked/),
+  });
 });

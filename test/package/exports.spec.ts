@@ -1,12 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import * as playwright from '@playwright/test';
+import { missingTypes } from './public-types.ts';
 
 const { expect, test } = playwright;
 const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url));
 
-test('all that a suite imports from @playwright/test is in the built package and in its types', async ({}, testInfo) => {
+test('the built package and its types export everything of @playwright/test', async ({}, testInfo) => {
   const names = Object.keys(playwright).filter((name) => !name.startsWith('_'));
   expect(Object.keys(await import('playwright-pool'))).toEqual(expect.arrayContaining(names));
 
@@ -14,7 +15,55 @@ test('all that a suite imports from @playwright/test is in the built package and
   const imports = names.map((name) => `${name} as _${name}`).join(', ');
   const uses = names.map((name) => `_${name}`).join(', ');
   await writeFile(file, `import { ${imports} } from 'playwright-pool';\nexport const used = [${uses}];\n`);
-  const compilerOptions = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck'];
-  const { stdout } = spawnSync(process.execPath, [tsc, '--ignoreConfig', ...compilerOptions, file], { encoding: 'utf8', timeout: 30_000 });
+  const compilerOptions = [
+    '--noEmit',
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2023',
+    '--types',
+    'node',
+    '--skipLibCheck',
+  ];
+  const { stdout } = spawnSync(process.execPath, [tsc, '--ignoreConfig', ...compilerOptions, file], {
+    encoding: 'utf8',
+    timeout: 30_000,
+  });
   expect(stdout).toBe('');
+});
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Types without a use outside: computed from the contract, or of fixtures whose names begin with an underscore. */
+const withoutName = new Set([
+  'AuditLogDownloadQuery: ChunkQuery',
+  'Client: ClientOf',
+  'Client: Contract',
+  'test: InternalFixtures',
+  'test: InternalWorkerFixtures',
+]);
+
+for (const entry of ['.', './reporter', './client', './service']) {
+  test(`"${entry}" exports each type that its signatures name`, async () => {
+    const { exports } = JSON.parse(await readFile(`${root}package.json`, 'utf8')) as {
+      exports: Record<string, { types: string }>;
+    };
+    const missing = missingTypes(`${root}${exports[entry]!.types.slice(2)}`, `${root}dist`);
+    expect(missing.filter((name) => !withoutName.has(name))).toEqual([]);
+  });
+}
+
+test("missingTypes finds a type that a signature names and the package doesn't export", async ({}, testInfo) => {
+  const file = testInfo.outputPath('entry.d.mts');
+  await writeFile(
+    testInfo.outputPath('other.d.mts'),
+    'export type Hidden = { a: string };\nexport type Shown = string;\n',
+  );
+  const imports = `import type { Hidden, Shown } from './other.mjs';\nexport type { Shown };`;
+  await writeFile(
+    file,
+    `${imports}\nexport declare function start<T>(options: Hidden, shown: Shown, given: T): Promise<T>;\n`,
+  );
+  expect(missingTypes(file, testInfo.outputDir)).toEqual(['start: Hidden']);
 });

@@ -7,20 +7,37 @@ import { expect, test } from '@playwright/test';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** For a file in each room: what it may import, and what it may not. A `type:` before a name makes it an import of types. */
+/** For a file in each room: allowed and forbidden imports. The prefix `type:` marks an import of types. */
 const rules: Record<string, { may: string[]; mayNot: string[] }> = {
   'src/contract/a.ts': {
     may: ['zod', './b.ts'],
-    mayNot: ['node:fs', 'undici', '../client/index.ts', '../service/service.ts', '../archive/index.ts', 'type:../../fixtures/index.ts'],
+    mayNot: [
+      'node:fs',
+      'undici',
+      '../client/index.ts',
+      '../service/service.ts',
+      '../archive/index.ts',
+      'type:../../fixtures/index.ts',
+    ],
   },
   'src/archive/a.ts': {
-    may: ['node:fs/promises', 'tar-stream', '@mongodb-js/zstd', 'fzstd', './b.ts'],
+    may: ['node:fs/promises', 'tar-stream', '@mongodb-js/zstd', 'fzstd', 'xxhash-wasm', './b.ts'],
     mayNot: ['../contract/contract.ts', '../client/index.ts', '../service/service.ts', 'zod', 'undici', 'tinyglobby'],
+  },
+  'src/tunnel/a.ts': {
+    may: ['node:http2', 'ws', './b.ts'],
+    mayNot: [
+      '../contract/contract.ts',
+      '../service/tunnel/b.ts',
+      '../client/index.ts',
+      '../../fixtures/index.ts',
+      'undici',
+    ],
   },
   'src/client/a.ts': {
     may: ['../contract/contract.ts', 'undici', 'p-retry', 'eventsource-parser', 'node:stream/promises', './b.ts'],
     mayNot: [
-      '../service/clock.ts',
+      '../service/process/clock.ts',
       '../archive/index.ts',
       '../../fixtures/index.ts',
       '../reaper/ledger.ts',
@@ -30,7 +47,16 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
     ],
   },
   'src/service/a.ts': {
-    may: ['../contract/contract.ts', '../archive/index.ts', './http/b.ts', './handlers/b.ts', 'libsql', 'ws', 'hono', 'node:os'],
+    may: [
+      '../contract/contract.ts',
+      '../archive/index.ts',
+      './http/b.ts',
+      './replays/b.ts',
+      'libsql',
+      'ws',
+      'hono',
+      'node:os',
+    ],
     mayNot: [
       '../client/index.ts',
       '../cli/main.ts',
@@ -41,149 +67,103 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
       'commander',
     ],
   },
-  'src/service/handlers/a.ts': {
-    may: ['../http/b.ts', '../browsers/b.ts', '../store/b.ts', '../../contract/contract.ts', './b.ts'],
-    mayNot: ['../../client/index.ts', '../../cli/main.ts', '../../../fixtures/index.ts'],
-  },
-  'src/service/http/a.ts': {
-    may: [
-      '../../contract/errors.ts',
-      '../../contract/operation.ts',
-      '../clock.ts',
-      '../system-error.ts',
-      'hono',
-      '@hono/node-server',
-      'ws',
-      'node:http',
-      './b.ts',
-    ],
-    mayNot: [
-      '../handlers/b.ts',
-      '../browsers/b.ts',
-      '../store/b.ts',
-      '../service.ts',
-      '../../archive/index.ts',
-      '../../client/index.ts',
-      'libsql',
-    ],
-  },
-  'src/service/browsers/a.ts': {
-    may: [
-      '../../contract/errors.ts',
-      'type:../../contract/files.ts',
-      '../built-file.ts',
-      '../clock.ts',
-      '../remove-tree.ts',
-      '../../archive/index.ts',
-      'ws',
-      'node:fs',
-      './b.ts',
-    ],
-    mayNot: [
-      '../../contract/files.ts',
-      '../handlers/b.ts',
-      '../http/b.ts',
-      '../store/b.ts',
-      '../service.ts',
-      '../../client/index.ts',
-      'hono',
-    ],
-  },
-  'src/service/store/a.ts': {
-    may: ['../../contract/errors.ts', 'type:../../contract/profiles.ts', '../clock.ts', 'libsql', 'node:fs', './b.ts'],
-    mayNot: ['../../contract/profiles.ts', '../handlers/b.ts', '../http/b.ts', '../browsers/b.ts', '../../archive/index.ts', 'hono'],
-  },
   'src/reaper/a.ts': {
-    may: ['../client/index.ts', 'node:net', './b.ts'],
-    mayNot: ['../client/request.ts', '../service/service.ts', '../contract/contract.ts', '../../fixtures/index.ts', 'undici'],
+    may: ['../client/index.ts', '../service/process/is-running.ts', 'node:net', './b.ts'],
+    mayNot: [
+      '../client/request.ts',
+      '../service/service.ts',
+      '../service/process/clock.ts',
+      '../contract/contract.ts',
+      '../../fixtures/index.ts',
+      'undici',
+    ],
   },
   'src/cli/a.ts': {
     may: [
       '../contract/contract.ts',
       '../client/index.ts',
       '../service/service.ts',
+      '../service/process/b.ts',
       '../archive/index.ts',
+      '../tunnel/b.ts',
       'commander',
       'yazl',
       'node:path',
       './b.ts',
     ],
-    mayNot: ['../../fixtures/index.ts', '../reaper/ledger.ts', '../service/browsers/b.ts', '../client/request.ts', '@playwright/test'],
+    mayNot: [
+      '../../fixtures/index.ts',
+      '../reaper/ledger.ts',
+      '../service/sessions/b.ts',
+      '../client/request.ts',
+      '@playwright/test',
+    ],
   },
   'fixtures/a.ts': {
     may: [
       '../src/client/index.ts',
-      '../src/archive/index.ts',
       'type:../src/contract/files.ts',
-      '../src/reaper/ledger.ts',
       '@playwright/test',
-      'picomatch',
-      'tinyglobby',
-      'ws',
       './b.ts',
+      './lease/b.ts',
+      './report/b.ts',
+      '../src/tunnel/pattern.ts',
     ],
     mayNot: [
       '../src/contract/files.ts',
+      '../src/archive/index.ts',
+      '../src/reaper/ledger.ts',
       '../src/service/service.ts',
       'type:../src/service/service.ts',
       '../src/cli/main.ts',
       '../src/client/request.ts',
       'undici',
+      'ws',
     ],
   },
-  'fixtures/service.ts': {
-    may: ['../src/service/service.ts', 'node:path'],
-    mayNot: ['../src/service/browsers/b.ts', '../src/cli/main.ts', '../src/client/index.ts'],
-  },
   'fixtures/reporter.ts': {
-    may: ['./attachments.ts', '../src/reaper/ledger.ts', '../src/player/player.ts', 'type:@playwright/test/reporter', 'node:fs'],
+    may: ['./report/b.ts', '../src/reaper/ledger.ts', 'type:@playwright/test/reporter', 'node:fs'],
     mayNot: [
-      './lease.ts',
+      './options.ts',
+      './lease/b.ts',
       '../src/reaper/holder.ts',
       '../src/client/index.ts',
-      '../src/service/service.ts',
       '@playwright/test',
       'picomatch',
     ],
   },
+  ...roomsOfFixtures(),
+  'fixtures/lease/embedded-service.ts': {
+    may: ['../../src/service/process/b.ts', '../options.ts', 'node:path'],
+    mayNot: ['./b.ts', '../../src/service/sessions/b.ts', '../../src/cli/main.ts', '../../src/client/index.ts'],
+  },
+  'src/service/logins/reading/a.ts': {
+    may: ['./b.ts'],
+    mayNot: ['../robot/b.ts', '../flow.ts', '../../sessions/b.ts', '../../../contract/errors.ts', 'node:fs', 'zod'],
+  },
+  'src/service/logins/robot/a.ts': {
+    may: [
+      './b.ts',
+      '../reading/b.ts',
+      '../../chromium/b.ts',
+      '../../sessions/b.ts',
+      '../../input/b.ts',
+      '../../../contract/errors.ts',
+      'node:fs',
+    ],
+    mayNot: ['../flow.ts', '../../replays/b.ts', '../../credentials/b.ts', '../../../client/index.ts', 'zod'],
+  },
   'src/player/a.ts': {
-    may: ['node:fs', './b.ts'],
+    may: ['node:fs', '../views/view-file.ts', './b.ts'],
     mayNot: ['../contract/contract.ts', '../service/service.ts', '../../fixtures/index.ts', 'zod', 'hono'],
   },
-  'src/service/apps/a.ts': {
-    may: [
-      '../../contract/errors.ts',
-      '../../contract/since.ts',
-      'type:../../contract/deployments.ts',
-      '../built-file.ts',
-      '../clock.ts',
-      '../followers.ts',
-      '../passed-on.ts',
-      '../process-group.ts',
-      '../remove-tree.ts',
-      '../system-error.ts',
-      'zod',
-      'node:fs',
-      './b.ts',
-    ],
-    mayNot: ['../../contract/deployments.ts', '../store/deployments.ts', '../browsers/session.ts', '../handlers/apps.ts', 'hono', 'yauzl'],
+  'src/views/a.ts': {
+    may: ['node:fs', './b.ts'],
+    mayNot: ['../contract/contract.ts', '../player/player.ts', '../service/service.ts', 'hono'],
   },
-  'src/service/auth/a.ts': {
-    may: [
-      '../../contract/errors.ts',
-      'type:../../contract/auth-connections.ts',
-      '../browsers/session.ts',
-      '../clock.ts',
-      '../followers.ts',
-      'zod',
-      'node:fs',
-      './b.ts',
-    ],
-    mayNot: ['../../contract/auth-connections.ts', '../store/auth-connections.ts', '../handlers/page.ts', '../http/handler.ts', 'hono'],
-  },
-  'src/service/pages/a.ts': {
-    may: ['../http/answer.ts', '../../player/player.ts', '../../contract/errors.ts', '../clock.ts', 'hono/html', 'ws', 'zod', './b.ts'],
-    mayNot: ['../browsers/session.ts', '../store/replays.ts', '../handlers/replays.ts', '../service.ts', 'libsql'],
+  'src/service/replays/a.browser.ts': {
+    may: ['../../views/b.browser.ts', 'type:../../contract/b.ts', 'type:./b.ts', './b.browser.ts', 'mediabunny'],
+    mayNot: ['../../contract/b.ts', './b.ts', '../http/b.ts', 'node:fs', 'zod'],
   },
   'examples/todo/tests/a.spec.ts': {
     may: ['playwright-pool', 'playwright-pool/client', '@playwright/test', 'node:fs/promises', './b.ts', '../b.ts'],
@@ -191,7 +171,105 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
   },
 };
 
-test('each room may import what the table of rooms says and nothing else', async () => {
+/** The rooms of the service in the order of imports: each may import the rooms before it. */
+const serviceRooms = [
+  'process',
+  'http',
+  'database',
+  'chromium',
+  'sessions',
+  'playwright',
+  'input',
+  'files',
+  'replays',
+  'live-view',
+  'profiles',
+  'proxies',
+  'pools',
+  'credentials',
+  'logins',
+  'organization',
+  'audit',
+  'apps',
+  'tunnel',
+];
+
+/** Only `service.ts`, its build order and the entry point in `process` know the whole service. */
+const wholeService = ['../service.ts', '../parts.ts', '../operation-handlers.ts', '../views.ts'];
+
+for (const [index, room] of serviceRooms.entries()) {
+  const others = serviceRooms.map((other) => `../${other}/b.ts`);
+  rules[`src/service/${room}/a.ts`] = {
+    may: [
+      ...others.slice(0, index),
+      '../../contract/errors.ts',
+      'node:fs',
+      './b.ts',
+      ...(room === 'process' ? ['../service.ts'] : []),
+      ...(room === 'chromium' ? ['type:@playwright/test'] : []),
+      ...(room === 'tunnel' ? ['../../tunnel/b.ts', 'ws'] : []),
+    ],
+    mayNot: [
+      ...others.slice(index + 1),
+      ...(room === 'chromium' ? ['@playwright/test'] : []),
+      ...wholeService.slice(room === 'process' ? 1 : 0),
+      '../../client/index.ts',
+      '../../cli/main.ts',
+      '../../../fixtures/index.ts',
+      'commander',
+    ],
+  };
+}
+
+/** The allowed imports of the rooms of the fixtures. All others are forbidden. */
+function roomsOfFixtures(): typeof rules {
+  const usual = [
+    '../options.ts',
+    '../errors.ts',
+    '../../src/client/index.ts',
+    'type:../../src/contract/files.ts',
+    '@playwright/test',
+  ];
+  const rooms: Record<string, string[]> = {
+    report: ['../../src/player/player.ts', '../../src/reaper/ledger.ts', 'type:@playwright/test/reporter'],
+    files: [...usual, 'picomatch', 'tinyglobby'],
+    transport: [...usual, '../files/b.ts', 'ws'],
+    profile: [...usual, '../../src/archive/index.ts'],
+    lease: [
+      ...usual,
+      '../report/b.ts',
+      '../transport/b.ts',
+      '../profile/b.ts',
+      '../../src/client/failure-policy.ts',
+      '../../src/reaper/holder.ts',
+      '../../src/reaper/ledger.ts',
+      '../../src/tunnel/b.ts',
+    ],
+    login: [...usual, '../lease/b.ts', '../../src/reaper/ledger.ts'],
+    input: [...usual, '../lease/b.ts'],
+    replay: [...usual, '../report/b.ts', '../lease/b.ts'],
+  };
+  const never = [
+    '../test.ts',
+    '../../src/service/service.ts',
+    '../../src/contract/files.ts',
+    '../../src/client/request.ts',
+    'undici',
+  ];
+  const all = new Set([
+    ...Object.keys(rooms).map((room) => `../${room}/b.ts`),
+    ...Object.values(rooms).flat(),
+    ...never,
+  ]);
+  return Object.fromEntries(
+    Object.entries(rooms).map(([room, imported]) => {
+      const others = [...all].filter((name) => !imported.includes(name) && name !== `../${room}/b.ts`);
+      return [`fixtures/${room}/a.ts`, { may: [...imported, './b.ts', 'node:fs'], mayNot: others }];
+    }),
+  );
+}
+
+test('each room imports only the rooms that the table of rooms allows', async () => {
   const files: Record<string, string> = {};
   const forbidden: string[] = [];
   for (const [file, { may, mayNot }] of Object.entries(rules)) {
@@ -201,7 +279,7 @@ test('each room may import what the table of rooms says and nothing else', async
   expect(await refused('no-restricted-imports', files)).toEqual(forbidden.toSorted());
 });
 
-test('no file imports itself by way of others, not even for types', async () => {
+test('no file is part of an import circle, not even for types', async () => {
   const files = {
     'src/client/a.ts': `import type { B } from './b.ts';\nexport type A = B;`,
     'src/client/b.ts': `import type { C } from './c.ts';\nexport type B = C;`,

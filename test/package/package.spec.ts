@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test as base, expect } from '@playwright/test';
 import { cleanEnvironment } from '../support/playwright-run.ts';
@@ -56,7 +56,7 @@ type Fixtures = { directory: string };
 type WorkerFixtures = { tarball: string };
 
 const test = base.extend<Fixtures, WorkerFixtures>({
-  /** The packed package. What it packs was built before the tests began. */
+  /** The packed package, with the build from before the tests. */
   tarball: [
     async ({}, use) => {
       const directory = await mkdtemp(join(tmpdir(), 'packed-'));
@@ -68,7 +68,7 @@ const test = base.extend<Fixtures, WorkerFixtures>({
     { scope: 'worker' },
   ],
 
-  /** A directory out of reach of this repository's own node_modules. */
+  /** A directory where Node doesn't find this repository's node_modules. */
   directory: async ({}, use) => {
     const directory = await mkdtemp(join(tmpdir(), 'installed-'));
     await use(directory);
@@ -77,88 +77,226 @@ const test = base.extend<Fixtures, WorkerFixtures>({
   },
 });
 
-test('the tarball holds the built package and its documents, and nothing of the machine that built it', async ({ tarball, directory }) => {
-  await run('tar', ['-xzf', tarball, '-C', directory], { cwd: directory });
-  const packed = join(directory, 'package');
-  const entries = await readdir(packed, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(packed.length + 1));
-
-  const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', 'dist/THIRD-PARTY-LICENSES'];
+test('the tarball has the built package and its documents, and no path of this machine', async ({
+  tarball,
+  directory,
+}) => {
+  const { packed, files } = await extract(tarball, directory);
   expect(files).toEqual(
-    expect.arrayContaining([...documents, 'dist/fixtures/index.js', 'dist/fixtures/index.d.ts', 'dist/src/cli/main.js']),
+    expect.arrayContaining([
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'dist/fixtures/index.js',
+      'dist/fixtures/index.d.ts',
+      'dist/src/cli/main.js',
+      'docs/api.md',
+    ]),
   );
-  const foreign = files.filter(
-    (file) => !documents.includes(file) && !/^dist\/(src|fixtures|chunks)\/[\w/-]+(\.js|\.d\.ts|\.css)$/.test(file),
-  );
-  expect(foreign).toEqual([]);
+  const kinds = [
+    /^(CHANGELOG\.md|LICENSE|README\.md|package\.json)$/,
+    /^dist\/(src|fixtures|chunks)\/[\w./-]+\.(js|d\.ts|css)(\.map)?$/,
+    /^(src|fixtures)\/[\w./-]+\.(ts|js|css|md)$/,
+    /^docs\/[\w-]+\.md$/,
+    /^docs\/pictures\/[\w-]+\.webp$/,
+    /^examples\/[\w./-]+\.(ts|mjs|js|html|css|csv|md|yml)$/,
+  ];
+  expect(files.filter((file) => !kinds.some((kind) => kind.test(file)))).toEqual([]);
 
-  const paths = [root, homedir()].filter((path) => path !== '/');
+  // The home of root has the same path everywhere, and the documents name it.
+  const paths = [root, homedir()].filter((path) => path !== '/' && path !== '/root');
   for (const file of files) {
     const text = await readFile(join(packed, file), 'utf8');
     for (const path of paths) expect(text.includes(path), `${file} names ${path}`).toBe(false);
   }
 });
 
-test('the tarball is small', async ({ tarball }) => {
-  expect((await stat(tarball)).size).toBeLessThan(400_000);
+test('each relative link of a packed document leads to a packed file and heading', async ({ tarball, directory }) => {
+  const { packed, files } = await extract(tarball, directory);
+  const documents = files.filter((file) => /^(docs\/|examples\/|[A-Z]+\.md$)/.test(file) && file.endsWith('.md'));
+  for (const document of documents) {
+    const text = await readFile(join(packed, document), 'utf8');
+    for (const [, target = ''] of text.matchAll(/(?<=\]\(|src(?:set)?=")(?!https?:)([^)"]+)/g)) {
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? join(packed, document) : join(packed, document, '..', path);
+      expect(existsSync(file), `${document} leads to ${target}`).toBe(true);
+      const headings = anchor === undefined ? [] : (await readFile(file, 'utf8')).match(/^#+ .*$/gm)!.map(anchorOf);
+      if (anchor !== undefined) expect(headings, `${document} leads to ${target}`).toContain(anchor);
+    }
+  }
+});
+
+test('the tarball is smaller than 1 MB', async ({ tarball }) => {
+  expect((await stat(tarball)).size).toBeLessThan(1_000_000);
+});
+
+test('dist has only our code: each source map leads to sources of ours', async ({ tarball, directory }) => {
+  const { packed } = await extract(tarball, directory);
+  const built = (await readdir(join(packed, 'dist'), { recursive: true })).map((name) => join(packed, 'dist', name));
+  for (const file of built.filter((file) => file.endsWith('.map'))) {
+    const { sources, sourcesContent } = JSON.parse(await readFile(file, 'utf8')) as {
+      sources: string[];
+      sourcesContent?: unknown;
+    };
+    expect(sourcesContent).toBeUndefined();
+    for (const source of sources) {
+      const path = relative(packed, join(dirname(file), source));
+      // The service's sources are in the repository only: the package would be too large with them.
+      const known = path.startsWith('src/service/') ? root : packed;
+      expect(/^(src|fixtures)\//.test(path) && existsSync(join(known, path)), `${file} names ${source}`).toBe(true);
+    }
+  }
+  // Copied scripts and files that only re-export have no map.
+  const unmapped = built.filter((file) => file.endsWith('.js') && !built.includes(`${file}.map`));
+  for (const file of unmapped) {
+    const passesOn = (await readFile(file, 'utf8'))
+      .split('\n')
+      .every((line) => /^(import .*|export \{.*\};|)$/.test(line));
+    expect(
+      passesOn || existsSync(join(packed, relative(join(packed, 'dist'), file))),
+      `${file} has no source map`,
+    ).toBe(true);
+  }
+});
+
+test('imported libraries are dependencies at caret ranges, imported by public entry points', async () => {
+  const { dependencies, peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Record<
+    string,
+    Record<string, string>
+  >;
+  expect(Object.entries(dependencies!).filter(([, range]) => !range.startsWith('^'))).toEqual([]);
+
+  const known = new Set([...Object.keys(dependencies!), ...Object.keys(peerDependencies!)]);
+  const imported = new Set(['mediabunny']);
+  for (const name of await readdir(join(root, 'dist'), { recursive: true })) {
+    if (!name.endsWith('.js')) continue;
+    const code = await readFile(join(root, 'dist', name), 'utf8');
+    for (const [, stated, loaded] of code.matchAll(
+      /^(?:import|export)\b[^'"\n]*["']([^."'][^"']*)["'];$|(?:\bimport|createRequire\(.*\))\("([^."][^"]*)"\)/gm,
+    )) {
+      const specifier = (stated ?? loaded)!;
+      if (!/^(node:|playwright-pool\/)/.test(specifier)) imported.add(specifier);
+    }
+  }
+  const packages = [...imported].map((specifier) => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0]);
+  expect(packages.filter((name) => !known.has(name))).toEqual([]);
+  expect(Object.keys(dependencies!).filter((name) => !packages.includes(name))).toEqual([]);
+  // Node refuses a subpath that a package's `exports` doesn't name. A package without `exports` has one public entry
+  // point.
+  for (const specifier of imported) {
+    const name = /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
+    const manifest = JSON.parse(await readFile(join(root, 'node_modules', name, 'package.json'), 'utf8')) as {
+      exports?: unknown;
+    };
+    expect(specifier === name || manifest.exports !== undefined, `${specifier} is no public entry point`).toBe(true);
+  }
 });
 
 for (const type of ['module', 'commonjs']) {
-  test(`an installed package runs the tests of a project with "type": "${type}"`, async ({ tarball, directory }) => {
+  test(`an installed package runs the tests of a project with "type": "${type}" @long`, async ({
+    tarball,
+    directory,
+  }) => {
     test.setTimeout(240_000);
     await install(directory, type, tarball);
     expect(await copiesOf('@playwright/test', directory)).toBe(1);
     expect(await copiesOf('playwright-core', directory)).toBe(1);
 
     await checkTypes(directory);
-    const output = await run(process.execPath, [join(directory, 'node_modules/@playwright/test/cli.js'), 'test'], { cwd: directory });
+    const output = await run(process.execPath, [join(directory, 'node_modules/@playwright/test/cli.js'), 'test'], {
+      cwd: directory,
+    });
     expect(output).toContain(type === 'module' ? '2 passed' : '3 passed');
     expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
   });
 }
 
-test('the client, the service and the command of an installed package work', async ({ tarball, directory }) => {
+test('the client, the service and the command of an installed package work @long', async ({ tarball, directory }) => {
   test.setTimeout(240_000);
   await install(directory, 'module', tarball);
   await writeFile(join(directory, 'entry-points.mjs'), otherEntryPoints);
   expect(await run(process.execPath, ['entry-points.mjs'], { cwd: directory })).toBe('installed\n');
 
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
-  expect(await run(join(directory, 'node_modules/.bin/playwright-pool'), ['--version'], { cwd: directory })).toBe(`${version}\n`);
+  expect(await run(join(directory, 'node_modules/.bin/playwright-pool'), ['--version'], { cwd: directory })).toBe(
+    `${version}\n`,
+  );
 });
 
-test('the oldest Playwright that is supported runs tests on the pool, and all that is installed beside it is small', async ({
+test('the oldest supported Playwright runs tests on the pool, and other installed files take less than 55 MB @long', async ({
   tarball,
   directory,
 }) => {
   test.setTimeout(240_000);
   await install(directory, 'module', tarball, await oldestPlaywright());
   await checkTypes(directory);
-  expect(await sizeOf(join(directory, 'node_modules'), /^(@playwright|playwright|playwright-core|@types|\.\S*)$/)).toBeLessThan(50_000_000);
-  const output = await run(process.execPath, [join(directory, 'node_modules/@playwright/test/cli.js'), 'test'], { cwd: directory });
+  expect(
+    await sizeOf(join(directory, 'node_modules'), /^(@playwright|playwright|playwright-core|@types|\.\S*)$/),
+  ).toBeLessThan(55_000_000);
+  const output = await run(process.execPath, [join(directory, 'node_modules/@playwright/test/cli.js'), 'test'], {
+    cwd: directory,
+  });
   expect(output).toContain('2 passed');
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('a new project of npm init playwright is on the pool after init', async ({ tarball, directory }) => {
+test('init moves a new project of npm init playwright to the pool @long', async ({ tarball, directory }) => {
   test.setTimeout(300_000);
   const cwd = directory;
-  await run('npm', ['init', '--yes', 'playwright@latest', '--', '--quiet', '--no-browsers', '--lang=TypeScript'], { cwd });
+  await run('npm', ['init', '--yes', 'playwright@latest', '--', '--quiet', '--no-browsers', '--lang=TypeScript'], {
+    cwd,
+  });
   await run('npm', ['install', '--save-dev', '--no-audit', '--no-fund', '--ignore-scripts', tarball], { cwd });
-  // Its own test visits a site.
+  // The example of npm init playwright visits a site.
   const example = `import { test, expect } from '@playwright/test';\n${suite.slice(suite.indexOf(`test('a page'`), suite.indexOf(`test('a file'`))}`;
-  await writeFile(join(directory, 'tests/example.spec.ts'), example.replace(', session', '').replace(/.*session\.pool.*\n/, ''));
+  await writeFile(
+    join(directory, 'tests/example.spec.ts'),
+    example.replace(', session', '').replace(/.*session\.pool.*\n/, ''),
+  );
 
-  expect(await run('npx', ['playwright-pool', 'init', '--yes'], { cwd })).toContain('Changed 3 files. Run the suite: npx playwright test');
+  expect(await run('npx', ['playwright-pool', 'init', '--yes'], { cwd })).toContain(
+    'Changed 3 files. Run the suite: npx playwright test',
+  );
   expect(await run('npx', ['playwright-pool', 'doctor'], { cwd })).not.toContain('FAILURE');
-  const output = await run('npx', ['playwright', 'test', '--project', 'chromium', '--reporter', 'line,playwright-pool/reporter'], { cwd });
+  const output = await run(
+    'npx',
+    ['playwright', 'test', '--project', 'chromium', '--reporter', 'line,playwright-pool/reporter'],
+    { cwd },
+  );
   expect(output).toContain('1 passed');
   expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
 });
 
+async function extract(tarball: string, directory: string): Promise<{ packed: string; files: string[] }> {
+  await run('tar', ['-xzf', tarball, '-C', directory], { cwd: directory });
+  const packed = join(directory, 'package');
+  const entries = await readdir(packed, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  return { packed, files: files.map((file) => relative(packed, file)) };
+}
+
+/** The anchor of a heading, as code hosts form it. */
+function anchorOf(heading: string): string {
+  return heading
+    .replace(/^#+ /, '')
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+}
+
 async function checkTypes(directory: string): Promise<void> {
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  const compilerOptions = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck'];
+  const compilerOptions = [
+    '--noEmit',
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2023',
+    '--types',
+    'node',
+    '--skipLibCheck',
+  ];
   await run(process.execPath, [tsc, ...compilerOptions, 'a.spec.ts', 'playwright.config.ts'], { cwd: directory });
 }
 
@@ -169,19 +307,24 @@ async function oldestPlaywright(): Promise<string> {
   return `${/^>=(\d+\.\d+) /.exec(peerDependencies['@playwright/test']!)![1]}.0`;
 }
 
-/** The bytes of the files below a directory but for those in `left`, names of its own entries. */
+/** The size of a directory in bytes, without the entries that match `left`. */
 async function sizeOf(directory: string, left: RegExp): Promise<number> {
   const names = (await readdir(directory, { recursive: true })).filter((name) => !left.test(name.split('/')[0]!));
   const stats = await Promise.all(names.map((name) => lstat(join(directory, name))));
   return stats.filter((entry) => entry.isFile()).reduce((total, { size }) => total + size, 0);
 }
 
-/** Makes a small project with the package installed as its users install it. */
+/** Creates a small project with the installed package. */
 async function install(directory: string, type: string, tarball: string, playwright?: string): Promise<void> {
-  const installed = JSON.parse(await readFile(join(root, 'node_modules/@playwright/test/package.json'), 'utf8')) as { version: string };
+  const installed = JSON.parse(await readFile(join(root, 'node_modules/@playwright/test/package.json'), 'utf8')) as {
+    version: string;
+  };
   const version = playwright ?? installed.version;
   const devDependencies = { '@playwright/test': version, '@types/node': '20', 'playwright-pool': `file:${tarball}` };
-  await writeFile(join(directory, 'package.json'), JSON.stringify({ name: 'suite', private: true, type, devDependencies }));
+  await writeFile(
+    join(directory, 'package.json'),
+    JSON.stringify({ name: 'suite', private: true, type, devDependencies }),
+  );
   await writeFile(join(directory, 'playwright.config.ts'), config);
   await writeFile(join(directory, 'a.spec.ts'), suite);
   if (type === 'commonjs') await writeFile(join(directory, 'b.spec.js'), commonJsSuite);
@@ -190,11 +333,13 @@ async function install(directory: string, type: string, tarball: string, playwri
 }
 
 async function copiesOf(name: string, directory: string): Promise<number> {
-  const directories = (await readdir(join(directory, 'node_modules'), { recursive: true })).filter((path) => path.endsWith(name));
+  const directories = (await readdir(join(directory, 'node_modules'), { recursive: true })).filter((path) =>
+    path.endsWith(name),
+  );
   return directories.filter((path) => existsSync(join(directory, 'node_modules', path, 'package.json'))).length;
 }
 
-/** Runs a command to its successful end and returns what it printed to stdout. Throws with all that it printed otherwise. */
+/** Runs a command and returns its stdout. Throws an error with the whole output if it fails. */
 async function run(command: string, args: string[], { cwd }: { cwd: string }): Promise<string> {
   const environment = Object.entries(cleanEnvironment()).filter(([name]) => !/^npm_/i.test(name));
   const env = { ...Object.fromEntries(environment), PLAYWRIGHT_POOL_DATA_DIR: join(cwd, 'data') };

@@ -37,21 +37,23 @@ const chapters = [
   // It began before the video did.
   { title: 'Before Hooks', atMs: -300 },
   { title: 'Navigate to "/cart"', atMs: 1500, level: 1 },
-  { title: 'Expect "toHaveText"', atMs: 4000, failed: true },
+  { title: 'Expect "toHaveText"', atMs: 4000 },
   { title: 'After Hooks', atMs: 9000 },
 ];
+const withFailure = chapters.map((chapter) => ({ ...chapter, failed: chapter.atMs === 4000 }));
 
 const toDataUrl = (bytes: Buffer) => `data:video/webm;base64,${bytes.toString('base64')}`;
 const video = (page: Page) => page.getByLabel('Recording');
 const property = (page: Page, name: 'currentTime' | 'playbackRate' | 'paused' | 'duration' | 'readyState') =>
   video(page).evaluate((element, name) => (element as HTMLVideoElement)[name], name);
-const expectTime = (page: Page, seconds: number) => expect.poll(() => property(page, 'currentTime')).toBeCloseTo(seconds, 1);
+const expectTime = (page: Page, seconds: number) =>
+  expect.poll(() => property(page, 'currentTime')).toBeCloseTo(seconds, 1);
 const current = (page: Page) => page.locator('[aria-current]');
 
 test('shows the video, the chapters as a nested list, notes and the error', async ({ page, open }) => {
   const later = { title: 'Much later', atMs: 3_607_000 };
   const notes = ['Recorded in worker 1.', 'The recording broke off.'];
-  await open({ chapters: [...chapters, later], notes, error: 'Error: expected 1\n\u001B[31mreceived 2\u001B[39m' });
+  await open({ chapters: [...withFailure, later], notes, error: 'Error: expected 1\n\u001B[31mreceived 2\u001B[39m' });
   await expect(page).toHaveTitle('buys a book');
   await expect.poll(() => property(page, 'duration')).toBe(12);
   await expect(page.locator('body')).toMatchAriaSnapshot(`
@@ -82,7 +84,7 @@ test('shows the video, the chapters as a nested list, notes and the error', asyn
         - text: "Error: expected 1 received 2"`);
 });
 
-test('a chapter seeks, and the one that plays is marked', async ({ page, open }) => {
+test('a click on a chapter seeks to it, and the player marks the current chapter', async ({ page, open }) => {
   await open();
   await page.getByRole('button', { name: 'After Hooks' }).click();
   await expectTime(page, 9);
@@ -93,9 +95,12 @@ test('a chapter seeks, and the one that plays is marked', async ({ page, open })
   expect(await property(page, 'paused')).toBe(true);
 });
 
-test('the marked chapter moves on and stays in sight while the video plays', async ({ page, open }) => {
+test('marks the current chapter and keeps it in view while the video plays', async ({ page, open }) => {
   await page.setViewportSize({ width: 1000, height: 400 });
-  await open({ chapters: Array.from({ length: 60 }, (_, index) => ({ title: `step ${index}`, atMs: index * 200 })) }, '#t=9');
+  await open(
+    { chapters: Array.from({ length: 60 }, (_, index) => ({ title: `step ${index}`, atMs: index * 200 })) },
+    '#t=9',
+  );
   await expect(current(page)).toHaveText(/step 45/);
   await expect(current(page)).toBeInViewport({ ratio: 1 });
   await page.keyboard.press('Space');
@@ -103,7 +108,7 @@ test('the marked chapter moves on and stays in sight while the video plays', asy
   await expect(current(page)).toBeInViewport({ ratio: 1 });
   expect(await page.evaluate(() => scrollY)).toBe(0);
   await page.keyboard.press('Space');
-  // Whoever scrolls the list meanwhile may look around until the next chapter begins.
+  // A user may scroll the list until the next chapter begins.
   const list = page.getByRole('navigation');
   await list.evaluate((element) => (element.scrollTop = 0));
   await video(page).evaluate((element) => element.dispatchEvent(new Event('timeupdate')));
@@ -114,13 +119,41 @@ test('the marked chapter moves on and stays in sight while the video plays', asy
   await expect(current(page)).toBeInViewport({ ratio: 0.9 });
 });
 
-test('of chapters in any order the latest that has begun is marked', async ({ page, open }) => {
+test('marks the latest begun chapter if chapters are unordered', async ({ page, open }) => {
   const unordered = [5000, 2000, 8000].map((atMs) => ({ title: `at ${atMs}`, atMs }));
   await open({ chapters: unordered }, '#t=6');
   await expect(current(page)).toHaveText(/at 5000/);
 });
 
-test('a link may name the second to start from', async ({ page, open }) => {
+test('starts at the failed chapter, the innermost one of the first failure', async ({ page, open }) => {
+  await open({ chapters: withFailure });
+  await expectTime(page, 4);
+  await expect(current(page)).toHaveText(/toHaveText/);
+  await open({
+    chapters: [
+      { title: 'passes', atMs: 0 },
+      { title: 'fails', atMs: 1000, failed: true },
+      { title: 'passes inside', atMs: 2000, level: 1 },
+      { title: 'fails inside', atMs: 3000, level: 1, failed: true },
+      { title: 'fails later', atMs: 5000, failed: true },
+      { title: 'fails later inside', atMs: 6000, level: 1, failed: true },
+    ],
+  });
+  await expectTime(page, 3);
+  await expect(current(page)).toHaveText(/fails inside/);
+  await open({ chapters: withFailure }, '#t=2');
+  await expectTime(page, 2);
+});
+
+test('shows tenths of a second if chapters begin within one second', async ({ page, open }) => {
+  const times = page.getByRole('navigation').locator('span');
+  await open({ chapters: [0, 0, 1000, 61_990].map((atMs) => ({ title: 'step', atMs })) });
+  await expect(times).toHaveText(['0:00', '0:00', '0:01', '1:01']);
+  await open({ chapters: [-300, 1500, 61_990, 62_000, 3_607_000].map((atMs) => ({ title: 'step', atMs })) });
+  await expect(times).toHaveText(['0:00.0', '0:01.5', '1:01.9', '1:02.0', '1:00:07.0']);
+});
+
+test('starts at the second that the link names', async ({ page, open }) => {
   await open({}, '#t=4.5');
   await expectTime(page, 4.5);
   await page.evaluate(() => (location.hash = '#t=7'));
@@ -129,7 +162,7 @@ test('a link may name the second to start from', async ({ page, open }) => {
   await expectTime(page, 12);
 });
 
-test('the keyboard plays, seeks, changes the speed and fills the screen', async ({ page, open }) => {
+test('the keyboard plays, seeks, changes the speed and shows full screen', async ({ page, open }) => {
   await open();
   await expect.poll(() => property(page, 'readyState')).toBeGreaterThan(2);
   await page.keyboard.press('Space');
@@ -156,7 +189,10 @@ test('the keyboard plays, seeks, changes the speed and fills the screen', async 
   await expect.poll(() => page.evaluate(() => document.fullscreenElement)).toBe(null);
 });
 
-test('keys do one thing only where the video, a chapter, the speed or the error has the focus', async ({ page, open }) => {
+test('a key has one effect only if the video, a chapter, the speed or the error has the focus', async ({
+  page,
+  open,
+}) => {
   await open({ error: 'Error: no' });
   await expect.poll(() => property(page, 'readyState')).toBeGreaterThan(2);
   await video(page).focus();
@@ -178,7 +214,7 @@ test('keys do one thing only where the video, a chapter, the speed or the error 
   expect(await property(page, 'currentTime')).toBeCloseTo(1.5, 1);
 });
 
-test('the speed is chosen from a list, and shows what was chosen elsewhere', async ({ page, open }) => {
+test('the list of speeds changes the speed, and follows changes by other controls', async ({ page, open }) => {
   await open();
   await page.getByLabel('Speed').selectOption('0.25×');
   expect(await property(page, 'playbackRate')).toBe(0.25);
@@ -186,7 +222,7 @@ test('the speed is chosen from a list, and shows what was chosen elsewhere', asy
   await expect(page.getByLabel('Speed')).toHaveValue('2');
 });
 
-test('a recording that broke off can be sought too, though it does not say how long it is', async ({ page, open, videos }) => {
+test('seeks in a recording that broke off and has no duration', async ({ page, open, videos }) => {
   await open({ video: { src: videos.open, type: 'video/webm' } }, '#t=4.5');
   await expectTime(page, 4.5);
   expect(await property(page, 'duration')).toBeCloseTo(11.8);
@@ -197,7 +233,7 @@ test('a recording that broke off can be sought too, though it does not say how l
   await expectTime(page, 0);
 });
 
-test('texts are shown and never run', async ({ page, open }) => {
+test('shows hostile texts without running them', async ({ page, open }) => {
   const hostile = `</script></title></pre><img src=x onerror="alert(1)"><script>alert(2)</script>'"&amp;\u2028\u2029<!--`;
   const dialogs: string[] = [];
   page.on('dialog', async (dialog) => {
@@ -206,20 +242,21 @@ test('texts are shown and never run', async ({ page, open }) => {
   });
   await open({ title: hostile, notes: [hostile], error: hostile, chapters: [{ title: hostile, atMs: 0 }] });
   await expect(page).toHaveTitle(hostile.replaceAll(/\s+/g, ' '));
-  for (const locator of ['h1', 'header p', 'bdi', 'pre']) expect(await page.locator(locator).textContent()).toBe(hostile);
+  for (const locator of ['h1', 'header p', 'bdi', 'pre'])
+    expect(await page.locator(locator).textContent()).toBe(hostile);
   await open({ video: { src: `x" onerror="alert(3)`, type: hostile } });
   await expect(page.getByRole('alert')).toContainText(`(${hostile.replaceAll(/\s+/g, ' ')})`);
   expect(dialogs).toEqual([]);
   await expect(page.locator('img, source[onerror]')).toHaveCount(0);
 });
 
-test('a video that cannot be played is said to be so', async ({ page, open }) => {
+test('says that a video cannot be played', async ({ page, open }) => {
   await open({ video: { src: 'data:video/webm;base64,AAAA', type: 'video/webm' }, chapters: [] });
   await expect(page.getByRole('alert')).toContainText('cannot be played');
   await expect(page.getByRole('navigation')).toHaveCount(0);
 });
 
-test('everything is reached by Tab, in the order in which it is seen', async ({ page, open }) => {
+test('Tab reaches everything in the visible order', async ({ page, open }) => {
   await open({ error: 'Error: no' });
   const focused: string[] = [];
   for (let press = 0; press < 20 && focused.at(-1) !== 'Error'; press++) {
@@ -227,7 +264,8 @@ test('everything is reached by Tab, in the order in which it is seen', async ({ 
     const name = await page.evaluate(() => {
       const element = document.activeElement!;
       const label = element.getAttribute('aria-labelledby');
-      const labelled = element instanceof HTMLSelectElement ? element.labels[0]!.firstChild : label && document.getElementById(label);
+      const labelled =
+        element instanceof HTMLSelectElement ? element.labels[0]!.firstChild : label && document.getElementById(label);
       return element.ariaLabel ?? (labelled || element.querySelector('bdi'))?.textContent?.trim() ?? element.tagName;
     });
     if (focused.at(-1) !== name) focused.push(name);
@@ -236,15 +274,29 @@ test('everything is reached by Tab, in the order in which it is seen', async ({ 
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  test(`${colorScheme} colours have the contrast that WCAG AA asks for`, async ({ page, open }) => {
+  test(`${colorScheme} colours have the contrast of WCAG AA`, async ({ page, open }) => {
     await page.emulateMedia({ colorScheme });
-    await open({ notes: ['A note.'], error: 'Error: no' }, '#t=1');
+    await open({ chapters: withFailure, notes: ['A note.'], error: 'Error: no' }, '#t=1');
     await expect(current(page)).toHaveCount(1);
     expect(await lowestContrast(page)).toBeGreaterThan(4.5);
   });
+
+  test(`frames the video in ${colorScheme} colours, so that a white picture has visible edges`, async ({
+    page,
+    open,
+  }) => {
+    await page.emulateMedia({ colorScheme });
+    await open();
+    const frame = await video(page).evaluate((element) => {
+      const { borderTopStyle, borderTopColor, backgroundColor } = getComputedStyle(element);
+      return { borderTopStyle, borderTopColor, isBlack: backgroundColor === 'rgb(0, 0, 0)' };
+    });
+    const quiet = colorScheme === 'light' ? 'rgb(87, 96, 106)' : 'rgb(170, 177, 185)';
+    expect(frame).toEqual({ borderTopStyle: 'solid', borderTopColor: quiet, isBlack: false });
+  });
 }
 
-test('the chapter that plays is marked where the system chooses the colours, too', async ({ page, open }) => {
+test('marks the current chapter with forced colours too', async ({ page, open }) => {
   await page.emulateMedia({ forcedColors: 'active' });
   await open({}, '#t=2');
   await expect(current(page)).toHaveText(/Navigate/);
@@ -263,8 +315,8 @@ test('fits on a phone', async ({ page, open }) => {
   await expect(video(page)).toBeInViewport({ ratio: 1 });
 });
 
-test('a video of 30 MB in the page plays and seeks', async ({ page, open, videos }) => {
-  // What follows the last frame is not read.
+test('a video of 30 MB in the page plays and seeks @long', async ({ page, open, videos }) => {
+  // The player doesn't read the bytes after the last frame.
   const padded = Buffer.concat([Buffer.from(videos.whole.split(',')[1]!, 'base64'), voidElement(30 * 1024 * 1024)]);
   await open({ video: { src: toDataUrl(padded), type: 'video/webm' } });
   await expect.poll(() => property(page, 'duration'), { timeout: 30_000 }).toBe(12);
@@ -272,7 +324,7 @@ test('a video of 30 MB in the page plays and seeks', async ({ page, open, videos
   await expectTime(page, 9);
 });
 
-test('the page is small without its video, and asks for nothing else', async ({ page, open }, testInfo) => {
+test('the page is small without its video, and loads nothing else', async ({ page, open }, testInfo) => {
   const requests: string[] = [];
   page.on('request', (request) => requests.push(request.url().slice(0, 10)));
   await open();

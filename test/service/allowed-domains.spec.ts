@@ -1,5 +1,5 @@
 import { expect, test } from '@playwright/test';
-import { isAllowed } from '../../src/service/auth/allowed-domains.ts';
+import { isAllowed } from '../../src/service/logins/robot/allowed-domains.ts';
 
 for (const [url, domains, allowed] of [
   ['https://example.com/login', ['example.com'], true],

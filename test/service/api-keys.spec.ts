@@ -3,8 +3,8 @@ import { expect } from '@playwright/test';
 import Kernel, { BadRequestError, NotFoundError } from '@onkernel/sdk';
 import { createClient } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
-import { ApiKeyStore } from '../../src/service/store/api-keys.ts';
-import { closeDatabase, openDatabase } from '../../src/service/store/database.ts';
+import { ApiKeyStore } from '../../src/service/organization/api-keys.ts';
+import { closeDatabase, openDatabase } from '../../src/service/database/database.ts';
 import { TestClock } from '../support/clock.ts';
 import { collect, expectRefused, test } from '../support/organization.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
@@ -12,7 +12,7 @@ import { callerOf, dataDirectory } from '../support/service.ts';
 const dayMs = 24 * 3600 * 1000;
 const inDays = (clock: TestClock, days: number) => new Date(clock.now() + days * dayMs).toISOString();
 
-test('a key is shown once, masked from then on, renamed and deleted', async ({ client, callWith, clock }) => {
+test('shows a new key once and masked afterwards, renames it and deletes it', async ({ client, callWith, clock }) => {
   const created = await client.apiKeys.create({ name: 'ci' });
   const [own] = await collect(client.apiKeys.list({ name: 'service' }));
   const { key, ...shown } = created;
@@ -43,7 +43,7 @@ test('a key is shown once, masked from then on, renamed and deleted', async ({ c
   expect(await client.apiKeys.retrieve(created.id, { include_deleted: true })).toMatchObject(deleted);
 });
 
-test('the public client does the same', async ({ kernel, service }) => {
+test('the public client manages API keys', async ({ kernel, service }) => {
   const { key, ...created } = await kernel.apiKeys.create({ name: 'ci', days_to_expire: 30 });
   expect(await kernel.apiKeys.retrieve(created.id)).toEqual(created);
   expect(await kernel.apiKeys.update(created.id, { name: 'build' })).toMatchObject({ name: 'build' });
@@ -53,17 +53,17 @@ test('the public client does the same', async ({ kernel, service }) => {
   expect(rotated).toMatchObject({ name: 'build', created_by: { id: created.id, name: 'build' } });
   await expect(collect(other.browsers.list())).rejects.toThrow(/401/);
   await expect(kernel.apiKeys.create({ name: '' })).rejects.toThrow(BadRequestError);
-  expect((await collect(kernel.apiKeys.list({ limit: 1, sort_by: 'name', sort_direction: 'asc' }))).map(({ name }) => name)).toEqual([
-    'build',
-    'build',
-    'service',
-  ]);
+  expect(
+    (await collect(kernel.apiKeys.list({ limit: 1, sort_by: 'name', sort_direction: 'asc' }))).map(({ name }) => name),
+  ).toEqual(['build', 'build', 'service']);
   await kernel.apiKeys.delete(rotated.id);
   await expect(kernel.apiKeys.retrieve(rotated.id)).rejects.toThrow(NotFoundError);
-  expect(await kernel.apiKeys.retrieve(rotated.id, { include_deleted: true })).toMatchObject({ deleted_at: expect.any(String) });
+  expect(await kernel.apiKeys.retrieve(rotated.id, { include_deleted: true })).toMatchObject({
+    deleted_at: expect.any(String),
+  });
 });
 
-test('a key expires by the clock, and is listed until it is deleted', async ({ client, callWith, clock }) => {
+test('a key stops working when it expires, but is listed until it is deleted', async ({ client, callWith, clock }) => {
   const { id, key, expires_at } = await client.apiKeys.create({ name: 'short', days_to_expire: 1 });
   expect(expires_at).toBe(inDays(clock, 1));
   const call = callWith(key);
@@ -84,7 +84,12 @@ test('a rotated key has a successor with its name, project and lifetime, and wor
   const old = await client.apiKeys.create({ name: 'ci', project_id: project.id, days_to_expire: 30 });
   clock.advance(10 * dayMs);
   const successor = await client.apiKeys.rotate(old.id);
-  expect(successor).toMatchObject({ name: 'ci', project_id: project.id, project_name: 'shop', expires_at: inDays(clock, 30) });
+  expect(successor).toMatchObject({
+    name: 'ci',
+    project_id: project.id,
+    project_name: 'shop',
+    expires_at: inDays(clock, 30),
+  });
   expect(successor.key).not.toBe(old.key);
   expect(await client.apiKeys.retrieve(old.id)).toMatchObject({ expires_at: inDays(clock, 7) });
   clock.advance(7 * dayMs - 1);
@@ -94,15 +99,23 @@ test('a rotated key has a successor with its name, project and lifetime, and wor
   expect((await callWith(successor.key)('GET', '/browsers')).status).toBe(200);
 });
 
-test('grace period and lifetime can be chosen; no rotation makes a key live longer', async ({ client, callWith, clock }) => {
+test('grace period and lifetime can be chosen; no rotation makes a key live longer', async ({
+  client,
+  callWith,
+  clock,
+}) => {
   const { id } = await client.apiKeys.create({ name: 'never' });
   expect(await client.apiKeys.rotate(id, { expire_in_days: 2 })).toMatchObject({ expires_at: null });
   expect(await client.apiKeys.retrieve(id)).toMatchObject({ expires_at: inDays(clock, 2) });
-  expect(await client.apiKeys.rotate(id, { expire_in_days: 3650, days_to_expire: null })).toMatchObject({ expires_at: null });
+  expect(await client.apiKeys.rotate(id, { expire_in_days: 3650, days_to_expire: null })).toMatchObject({
+    expires_at: null,
+  });
   expect(await client.apiKeys.retrieve(id)).toMatchObject({ expires_at: inDays(clock, 2) });
-  // What ends an old key is no part of what its successors get.
+  // A successor doesn't inherit the expiry of the rotated key.
   expect(await client.apiKeys.rotate(id)).toMatchObject({ expires_at: null });
-  expect(await client.apiKeys.rotate(id, { days_to_expire: 7, expire_in_days: null })).toMatchObject({ expires_at: inDays(clock, 7) });
+  expect(await client.apiKeys.rotate(id, { days_to_expire: 7, expire_in_days: null })).toMatchObject({
+    expires_at: inDays(clock, 7),
+  });
 
   const short = await client.apiKeys.create({ name: 'short', days_to_expire: 3 });
   for (const body of [undefined, { days_to_expire: 6 }, { days_to_expire: 1, expire_in_days: 2 }]) {
@@ -118,12 +131,15 @@ test('grace period and lifetime can be chosen; no rotation makes a key live long
 
 test('a key cannot delete itself', async ({ client, callWith }) => {
   const { id, key } = await client.apiKeys.create({ name: 'ci' });
-  const refused = { status: 400, body: { code: 'bad_request', message: expect.stringContaining('cannot delete itself') } };
+  const refused = {
+    status: 400,
+    body: { code: 'bad_request', message: expect.stringContaining('cannot delete itself') },
+  };
   expect(await callWith(key)('DELETE', `/org/api_keys/${id}`)).toMatchObject(refused);
   await client.apiKeys.delete(id);
 });
 
-test('lists are searched, sorted and paged', async ({ client, callWith, clock }) => {
+test('searches, sorts and pages the list of keys', async ({ client, callWith, clock }) => {
   const project = await client.projects.create({ name: 'Shop' });
   const a = await client.apiKeys.create({ name: 'alpha', days_to_expire: 2 });
   clock.advance(1000);
@@ -143,8 +159,8 @@ test('lists are searched, sorted and paged', async ({ client, callWith, clock })
     [{ include_deleted: true }, ['gamma', 'Beta', 'alpha', 'service']],
     [{ sort_direction: 'asc' }, ['service', 'alpha', 'gamma']],
     [{ sort_by: 'name', sort_direction: 'asc', status: 'all' }, ['alpha', 'Beta', 'gamma', 'service']],
-    [{ sort_by: 'expires_at', sort_direction: 'asc', status: 'all' }, ['Beta', 'alpha', 'service', 'gamma']],
-    [{ sort_by: 'expires_at', status: 'all' }, ['gamma', 'service', 'alpha', 'Beta']],
+    [{ sort_by: 'expires_at', sort_direction: 'asc', status: 'all' }, ['Beta', 'alpha', 'gamma', 'service']],
+    [{ sort_by: 'expires_at', status: 'all' }, ['service', 'gamma', 'alpha', 'Beta']],
     [{ name: 'alpha' }, ['alpha']],
     [{ name: 'alph' }, []],
     [{ query: 'LPH' }, ['gamma', 'alpha']],
@@ -160,7 +176,7 @@ test('lists are searched, sorted and paged', async ({ client, callWith, clock })
   }
 });
 
-test('each bound is refused with its field', async ({ client, service: { call } }) => {
+test("refuses values out of bounds with the field's name", async ({ client, service: { call } }) => {
   const invalid = { name: ['', 'x'.repeat(256), 'a\0b', null, 3] };
   const days = [0, -1, 3651, 1.5, '7', true];
   await expectRefused(
@@ -181,7 +197,15 @@ test('each bound is refused with its field', async ({ client, service: { call } 
     expire_in_days: [-1, 3651, 1.5, '7'],
     name: ['x'],
   });
-  for (const query of ['limit=0', 'limit=101', 'offset=-1', 'sort_by=id', 'sort_direction=up', 'status=expired', 'include_deleted=yes']) {
+  for (const query of [
+    'limit=0',
+    'limit=101',
+    'offset=-1',
+    'sort_by=id',
+    'sort_direction=up',
+    'status=expired',
+    'include_deleted=yes',
+  ]) {
     const { status, body } = await call('GET', `/org/api_keys?${query}`);
     expect({ status, body }, query).toMatchObject({
       status: 400,
@@ -194,7 +218,7 @@ test('each bound is refused with its field', async ({ client, service: { call } 
   });
 });
 
-test('no key is readable in the files of the service, in its answers or in what it prints', async ({}, testInfo) => {
+test("no key is readable in the service's files, answers or output", async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const printed: string[] = [];
   const original = console.error;
@@ -208,7 +232,12 @@ test('no key is readable in the files of the service, in its answers or in what 
     const rotated = (await call('POST', `/org/api_keys/${created.id}/rotate`)).body;
     keys.push(service.apiKey, created.key, rotated.key);
     for (const key of keys) {
-      for (const path of ['/org/api_keys', `/org/api_keys/${created.id}`, `/browsers/${key}`, `/org/api_keys?query=${key}`]) {
+      for (const path of [
+        '/org/api_keys',
+        `/org/api_keys/${created.id}`,
+        `/browsers/${key}`,
+        `/org/api_keys?query=${key}`,
+      ]) {
         answers.push(JSON.stringify((await callerOf({ url: service.url, apiKey: key })('GET', path)).body));
       }
     }
@@ -223,16 +252,18 @@ test('no key is readable in the files of the service, in its answers or in what 
   expect(files.map(({ name }) => name)).toContain('service.db');
   for (const key of keys) {
     const secret = key.slice(-20);
-    for (const { parentPath, name } of files) expect((await readFile(`${parentPath}/${name}`)).includes(secret), name).toBe(false);
+    for (const { parentPath, name } of files)
+      expect((await readFile(`${parentPath}/${name}`)).includes(secret), name).toBe(false);
     expect(answers.join('\n')).not.toContain(secret);
     expect(printed.join('\n')).not.toContain(secret);
   }
 });
 
-test('the key that the service is started with is revoked by deleting or rotating it, also for the next start', async ({}, testInfo) => {
+test('deleting or rotating the key that the service was started with revokes it for later starts too', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const clock = new TestClock();
-  const start = (apiKey?: string) => startService({ dataDirectory: directory, clock, ...(apiKey !== undefined && { apiKey }) });
+  const start = (apiKey?: string) =>
+    startService({ dataDirectory: directory, clock, ...(apiKey !== undefined && { apiKey }) });
   const first = await start();
   await rotateOwnKey(first);
   await first.close();
@@ -245,17 +276,20 @@ test('the key that the service is started with is revoked by deleting or rotatin
   const chosen = await start('a-key-of-the-operator');
   await rotateOwnKey(chosen);
   await chosen.close();
-  await expect(start('a-key-of-the-operator')).rejects.toThrow(/was deleted, or rotated.*start it with another one/);
+  await expect(start('a-key-of-the-operator')).rejects.toThrow(
+    /was deleted, or was rotated.*start the service with another key/,
+  );
   await (await start('another-key-of-the-operator')).close();
 });
 
-test('of ten thousand keys each is recognized by its own row', async () => {
+test('finds the right one of ten thousand keys @long', async () => {
   const database = await openDatabase();
   const keys = new ApiKeyStore(database, new TestClock());
   keys.setOwn('the-key-of-the-service');
   const { id: createdBy } = keys.find('the-key-of-the-service')!;
   const { key, id } = database.transaction(() => {
-    for (let made = 0; made < 10_000; made += 1) keys.create({ name: `${made}`, projectId: null, daysToExpire: null, createdBy });
+    for (let made = 0; made < 10_000; made += 1)
+      keys.create({ name: `${made}`, projectId: null, daysToExpire: null, createdBy });
     return keys.create({ name: 'last', projectId: null, daysToExpire: null, createdBy });
   })();
   const started = performance.now();

@@ -4,10 +4,10 @@ import { expect } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
 import { createClient } from '../../src/client/index.ts';
 import { AppLogs } from '../../src/service/apps/app-logs.ts';
-import { LogLines } from '../../src/service/apps/log-lines.ts';
+import { LogLines } from '../../src/service/apps/process/log-lines.ts';
 import { startService } from '../../src/service/service.ts';
-import { AppLogStore } from '../../src/service/store/app-logs.ts';
-import { openDatabase } from '../../src/service/store/database.ts';
+import { AppLogStore } from '../../src/service/apps/app-logs-table.ts';
+import { openDatabase } from '../../src/service/database/database.ts';
 import { appOf, collect, deployed, started, test } from '../support/apps.ts';
 import { TestClock } from '../support/clock.ts';
 import { openStream } from '../support/event-streams.ts';
@@ -19,11 +19,13 @@ type Told = { event: string; timestamp: string; message?: string };
 
 const lines = (events: Told[]) => events.flatMap(({ event, message }) => (event === 'log' ? [message] : []));
 
-test('three followers get every line once and in order, and one that reads nothing holds nobody up', async ({}, testInfo) => {
+test('three followers get every line once and in order, although a fourth reads nothing', async ({}, testInfo) => {
   test.setTimeout(240_000);
   const count = isLong ? 100_000 : 2000;
   const apiKey = 'a-key-for-this-test';
-  await using serving = new CliProcess(['serve', '--data-dir', dataDirectory(testInfo)], { env: { PLAYWRIGHT_POOL_API_KEY: apiKey } });
+  await using serving = new CliProcess(['serve', '--data-dir', dataDirectory(testInfo)], {
+    env: { PLAYWRIGHT_POOL_API_KEY: apiKey },
+  });
   const url = (await serving.firstLine()).replace('listening on ', '');
   await using client = createClient({ baseURL: url, apiKey });
   const source = appOf({
@@ -33,13 +35,20 @@ test('three followers get every line once and in order, and one that reads nothi
   const idle = get(`${url}/deployments/${id}/events`, { agent: false, headers: { authorization: `Bearer ${apiKey}` } });
   idle.on('error', () => {}).on('response', (response) => response.pause());
 
-  const invocation = await client.invocations.create({ app_name: 'app', action_name: 'write', payload: `{"count":${count}}`, async: true });
+  const invocation = await client.invocations.create({
+    app_name: 'app',
+    action_name: 'write',
+    payload: `{"count":${count}}`,
+    async: true,
+  });
   const byPublicClient = async () => {
     const kernel = new Kernel({ baseURL: url, apiKey });
     return collect((await kernel.invocations.follow(invocation.id)) as AsyncIterable<Told>);
   };
   const byHand = async () => {
-    const answer = await fetch(`${url}/invocations/${invocation.id}/events`, { headers: { authorization: `Bearer ${apiKey}` } });
+    const answer = await fetch(`${url}/invocations/${invocation.id}/events`, {
+      headers: { authorization: `Bearer ${apiKey}` },
+    });
     const frames = (await answer.text()).split('\n\n').filter((frame) => frame !== '' && frame !== ':');
     return frames.map((frame) => JSON.parse(frame.slice('data: '.length)) as Told);
   };
@@ -59,7 +68,7 @@ test('three followers get every line once and in order, and one that reads nothi
   expect(peak).toBeLessThan(300);
 });
 
-test('an application that floods its log leaves the service well, and is ended', async ({ client, deploy, invoke }) => {
+test('ends an application that floods its log, and keeps serving meanwhile', async ({ client, deploy, invoke }) => {
   await deploy(appOf({ fine: '() => 1' }));
   const { id } = await deployed(client, "for (;;) console.log('again and again');", { version: 'flood' });
   for await (const event of client.deployments.follow(id)) if (event.event === 'log') break;
@@ -75,7 +84,7 @@ test('an application that floods its log leaves the service well, and is ended',
   expect(await client.deployments.retrieve(id)).toMatchObject({ status: 'stopped' });
 });
 
-test('lines are what was written, since a time if that is asked for', async ({ client, deploy, service }) => {
+test('returns the written lines, on demand only those since a given time', async ({ client, deploy, service }) => {
   const { id } = await deploy(
     appOf(
       {
@@ -97,7 +106,9 @@ test('lines are what was written, since a time if that is asked for', async ({ c
   const events = await collect(client.invocations.follow(invocation));
   const written = lines(events);
   expect(written).toHaveLength(7);
-  expect(written).toEqual(expect.arrayContaining(['', 'loaded', 'no end', 'one', 'to stderr', 'two', long.slice(0, 65_536)]));
+  expect(written).toEqual(
+    expect.arrayContaining(['', 'loaded', 'no end', 'one', 'to stderr', 'two', long.slice(0, 65_536)]),
+  );
 
   const read = async (since: string) => {
     const stream = await openStream<Told>(service, `/deployments/${id}/events?since=${encodeURIComponent(since)}`);
@@ -116,11 +127,14 @@ test('lines are what was written, since a time if that is asked for', async ({ c
   });
 });
 
-test('a stream tells the stored lines, the application and the state, then what comes, and when nothing comes that it is open', async ({}, testInfo) => {
+test('a stream sends stored lines, application and state, then new lines, and heartbeats while there are none', async ({}, testInfo) => {
   const clock = new TestClock();
   await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-  const { id } = await started(client, (await deployed(client, appOf({ say: "() => console.log('said')" }, "console.log('loaded')"))).id);
+  const { id } = await started(
+    client,
+    (await deployed(client, appOf({ say: "() => console.log('said')" }, "console.log('loaded')"))).id,
+  );
   const stream = await openStream<Told>(service, `/deployments/${id}/events`);
   const told = () => stream.events.map(({ event, message }) => `${event}: ${message}`);
   await expect.poll(told).toEqual(['log: loaded', 'app_version_summary: app latest: say', 'deployment_state: running']);
@@ -136,18 +150,19 @@ test('a stream tells the stored lines, the application and the state, then what 
   expect(lines(again.events)).toEqual(['loaded', 'loaded', 'said']);
 });
 
-test('pieces of text become lines, whatever they are cut at', () => {
+test('splits pieces of text into lines at any cut', () => {
   const text = 'one\ntwo grüße\r\n\nlast';
   for (const size of [1, 2, 3, 7, 100]) {
     const bytes = Buffer.from(text);
     const splitter = new LogLines();
     const found = [];
-    for (let start = 0; start < bytes.length; start += size) found.push(...splitter.add(bytes.subarray(start, start + size)));
+    for (let start = 0; start < bytes.length; start += size)
+      found.push(...splitter.add(bytes.subarray(start, start + size)));
     expect([...found, ...splitter.end(), ...splitter.end()], String(size)).toEqual(['one', 'two grüße', '', 'last']);
   }
 });
 
-test('of a log that grows too long the oldest lines go, and a reader is told', async () => {
+test('drops the oldest lines of a log that grows too long, and tells its readers', async () => {
   const database = await openDatabase();
   const store = new AppLogStore(database);
   const logs = new AppLogs(store, new TestClock());
@@ -159,7 +174,11 @@ test('of a log that grows too long the oldest lines go, and a reader is told', a
   const before = store.size('a');
   const freed = store.deleteOldest('a', 1000, 'older lines are gone');
   expect(store.size('a')).toBe(before - freed);
-  expect(logs.read({ deploymentId: 'a' }, 0, 3).map(({ message }) => message)).toEqual(['older lines are gone', 'line 1000', 'line 1001']);
+  expect(logs.read({ deploymentId: 'a' }, 0, 3).map(({ message }) => message)).toEqual([
+    'older lines are gone',
+    'line 1000',
+    'line 1001',
+  ]);
   expect(logs.read({ deploymentId: 'a', invocationId: 'i' }, 0, 1000)).toHaveLength(201);
   expect(logs.read({ deploymentId: 'b' }, 0, 10)).toHaveLength(1);
   const [{ at } = { at: 0 }] = logs.read({ deploymentId: 'b' }, 0, 1);
@@ -169,7 +188,7 @@ test('of a log that grows too long the oldest lines go, and a reader is told', a
   database.close();
 });
 
-test('lines that have expired no longer count towards how much of a log is kept', async () => {
+test("expired lines don't count towards the size limit of a log @long", async () => {
   const database = await openDatabase();
   const clock = new TestClock();
   const logs = new AppLogs(new AppLogStore(database), clock);

@@ -49,10 +49,15 @@ const made = [
   'POST /profiles 201',
 ];
 
-test('each request leaves one record, with who asked for what, from where, and what came of it', async ({ service }) => {
+test('each request leaves one record: caller, operation, address and result', async ({ service }) => {
   const { call, url } = service;
   const before = Date.now();
-  const { headers } = await call('PATCH', '/profiles/nobody', { name: 'x' }, { 'user-agent': 'a-browser/1.0 (of Ann)' });
+  const { headers } = await call(
+    'PATCH',
+    '/profiles/nobody',
+    { name: 'x' },
+    { 'user-agent': 'a-browser/1.0 (of Ann)' },
+  );
   await call('GET', '/browsers', undefined, { authorization: 'Bearer wrong' });
   await call('GET', '/nowhere');
   await fetch(`${url}/openapi.json`);
@@ -78,13 +83,34 @@ test('each request leaves one record, with who asked for what, from where, and w
   });
   expect(Date.parse(renamed!.timestamp)).toBeGreaterThanOrEqual(before);
   expect(Date.parse(renamed!.timestamp)).toBeLessThanOrEqual(Date.now());
-  expect(refused).toMatchObject({ path: '/browsers', route: '/browsers', status: 401, auth_strategy: '', user_id: '', email: '' });
+  expect(refused).toMatchObject({
+    path: '/browsers',
+    route: '/browsers',
+    status: 401,
+    auth_strategy: '',
+    user_id: '',
+    email: '',
+  });
   expect(nowhere).toMatchObject({ path: '/nowhere', route: '', status: 404, auth_strategy: 'api_key' });
   expect(document).toMatchObject({ path: '/openapi.json', status: 200, auth_strategy: '' });
   expect(page).toMatchObject({ path: '/browser/live?jwt=[redacted]', route: '/browser/live' });
 
   const { body: exported } = await call('GET', `/audit-logs/export/chunk?${at}&format=jsonl&method=PATCH`);
   expect(JSON.parse(exported)).toEqual({ event_id: headers.get('x-request-id'), ...renamed });
+});
+
+test('the record of a request without a key is short', async ({ service }) => {
+  const { url, call } = service;
+  const path = `/browsers/${'x'.repeat(6000)}`;
+  const headers = { 'user-agent': 'y'.repeat(4000) };
+  await fetch(`${url}${path}`, { headers });
+  for (let count = 0; count < 50; count += 1) await fetch(`${url}${path}${count}`, { headers });
+  await call('GET', path, undefined, headers);
+  const { body } = await call('GET', `/audit-logs?${at}&search=xxxx`);
+  expect(body.map(({ path, user_agent: agent, count = 1 }: AuditLog) => [path.length, agent.length, count])).toEqual([
+    [2048, 512, 1],
+    [200, 64, 51],
+  ]);
 });
 
 test('a caller that hangs up leaves a record, too', async ({ service }) => {
@@ -138,18 +164,20 @@ test('records are found by each filter', async ({ service: { call } }) => {
     [`start=${encodeURIComponent(timestamp.replace('Z', '+00:00'))}&end=${later}&method=POST`, made.slice(4)],
   ] as const) {
     const answer = await call('GET', `/audit-logs?${filter}`);
-    // Who looks leaves records, too.
+    // Reading the records leaves records too.
     const records = (answer.body as AuditLog[]).filter(({ route }) => route !== '/audit-logs');
     expect([filter, records.map(brief)]).toEqual([filter, found]);
   }
 });
 
-test('pages stay right while records arrive', async ({ service: { call }, client }) => {
+test('pages neither skip nor repeat records while new ones arrive', async ({ service: { call }, client }) => {
   await makeRequests(call);
   await makeRequests(call);
   const seen: string[] = [];
   const ends: string[] = [];
-  for await (const { items, nextPageToken } of client.auditLogs.list({ ...window, limit: 3, search: '/profiles' }).pages()) {
+  for await (const { items, nextPageToken } of client.auditLogs
+    .list({ ...window, limit: 3, search: '/profiles' })
+    .pages()) {
     seen.push(...items.map(brief));
     ends.push(typeof nextPageToken);
     await makeRequests(call);
@@ -160,11 +188,18 @@ test('pages stay right while records arrive', async ({ service: { call }, client
   const exact = await call('GET', `/audit-logs?${at}&limit=5&search=${encodeURIComponent('profiles/bob')}`);
   expect(exact.body).toHaveLength(5);
   const next = exact.headers.get('x-next-page-token');
-  const last = await call('GET', `/audit-logs?${at}&limit=5&search=${encodeURIComponent('profiles/bob')}&page_token=${next}`);
+  const last = await call(
+    'GET',
+    `/audit-logs?${at}&limit=5&search=${encodeURIComponent('profiles/bob')}&page_token=${next}`,
+  );
   expect([last.body.length, last.headers.get('x-next-page-token')]).toEqual([1, null]);
 });
 
-test('the public client pages through the records and downloads them, verified', async ({ service: { call }, client, kernel }) => {
+test('the public client pages through the records and downloads them, verified', async ({
+  service: { call },
+  client,
+  kernel,
+}) => {
   for (let round = 0; round < 3; round += 1) await makeRequests(call);
   const search = '/profiles';
   const ours = await collect(client.auditLogs.list({ ...window, search, limit: 4 }));
@@ -187,7 +222,10 @@ test('the public client pages through the records and downloads them, verified',
   await expect(kernel.auditLogs.list({ start: window.end, end: window.start })).rejects.toThrow(BadRequestError);
 });
 
-test('our client downloads what the list shows, also when there is nothing', async ({ service: { call }, client }, testInfo) => {
+test('our client downloads the records that the list shows, even if there are none', async ({
+  service: { call },
+  client,
+}, testInfo) => {
   for (let round = 0; round < 3; round += 1) await makeRequests(call);
   const query = { ...window, search: '/profiles', limit: 4 };
   const ours = await collect(client.auditLogs.list({ ...window, search: '/profiles' }));
@@ -197,10 +235,13 @@ test('our client downloads what the list shows, also when there is nothing', asy
   expect(plain.trimEnd().split('\n').map((line) => JSON.parse(line))).toMatchObject(ours); // prettier-ignore
   expect(await client.auditLogs.download(`${to}.gz`, query)).toMatchObject({ rows: 15, chunks: 4 });
   expect(gunzipSync(await readFile(`${to}.gz`)).toString()).toBe(plain);
-  expect(await client.auditLogs.download(`${to}.none`, { ...query, method: 'PUT' })).toMatchObject({ rows: 0, chunks: 1 });
+  expect(await client.auditLogs.download(`${to}.none`, { ...query, method: 'PUT' })).toMatchObject({
+    rows: 0,
+    chunks: 1,
+  });
 });
 
-test('neither a token nor a secret gets into a record or the database', async ({ service }, testInfo) => {
+test('no token and no secret is in a record or in the database', async ({ service }, testInfo) => {
   const { call, apiKey } = service;
   const secret = 'the-secret-of-the-query';
   await call('GET', `/profiles/${apiKey}`, undefined, { 'user-agent': `curl ${apiKey}` });
@@ -225,7 +266,7 @@ test('neither a token nor a secret gets into a record or the database', async ({
   for (const text of [secret, apiKey, other.key.slice(-32)]) expect(stored.includes(text), text).toBe(false);
 });
 
-test('a key that a URL cannot hold as it is stays out of records, too', async () => {
+test('no record contains a key that is URL-encoded in the request', async () => {
   const apiKey = 'a key/of +somebody=';
   await using service = await startService({ apiKey });
   const call = callerOf(service);
@@ -233,7 +274,7 @@ test('a key that a URL cannot hold as it is stays out of records, too', async ()
   expect((await call('GET', `/audit-logs?${at}`)).body).toMatchObject([{ path: '/profiles/[redacted]' }]);
 });
 
-test('of what a caller says of itself the beginning is kept', async ({ service: { call } }) => {
+test("keeps the beginning of a caller's own description", async ({ service: { call } }) => {
   await call('GET', `/profiles/${'x'.repeat(5000)}`, undefined, { 'user-agent': 'y'.repeat(5000) });
   const [{ path, user_agent }] = (await call('GET', `/audit-logs?${at}`)).body;
   expect([path, user_agent]).toEqual([`/profiles/${'x'.repeat(2048 - 10)}`, 'y'.repeat(512)]);
@@ -251,14 +292,21 @@ test('a key of a project does not see the records of the organization', async ({
   expect(body).toMatchObject([{ user_id: key.id, path: expect.stringContaining('/audit-logs') }]);
 });
 
-test('a request that is refused before anybody looks at it leaves a record, too', async ({ service }) => {
+test('a request that the HTTP parser refuses leaves a record, too', async ({ service }) => {
   const { hostname, port } = new URL(service.url);
   const socket = connect(Number(port), hostname);
   socket.end('GET /profiles?limit=1 HTTP/1.1\r\nHost: evil.example\r\nUser-Agent: rebinding\r\n\r\n');
   await once(socket.resume(), 'close');
   const { body } = await service.call('GET', `/audit-logs?${at}`);
   expect(body).toMatchObject([
-    { status: 400, path: '/profiles?limit=[redacted]', route: '', domain: 'evil.example', user_agent: 'rebinding', auth_strategy: '' },
+    {
+      status: 400,
+      path: '/profiles?limit=[redacted]',
+      route: '',
+      domain: 'evil.example',
+      user_agent: 'rebinding',
+      auth_strategy: '',
+    },
   ]);
 });
 
@@ -272,7 +320,10 @@ const bounds: Record<string, { path: string; field: RegExp }> = {
     path: '/audit-logs?start=2026-01-01T00:00:00Z&end=2026-01-31T00:00:00.001Z',
     field: /^end: .*30 days/,
   },
-  'an end before the start': { path: '/audit-logs?start=2026-01-02T00:00:00Z&end=2026-01-01T00:00:00Z', field: /^end: .*before/ },
+  'an end before the start': {
+    path: '/audit-logs?start=2026-01-02T00:00:00Z&end=2026-01-01T00:00:00Z',
+    field: /^end: .*before/,
+  },
   'a page size of 0': { path: `/audit-logs?${at}&limit=0`, field: /^limit: / },
   'a page size of 101': { path: `/audit-logs?${at}&limit=101`, field: /^limit: / },
   'a page size that is no number': { path: `/audit-logs?${at}&limit=ten`, field: /^limit: / },
@@ -290,7 +341,7 @@ const bounds: Record<string, { path: string; field: RegExp }> = {
   },
 };
 
-test('what is out of bounds is refused with the name of the field, and what is just within is not', async ({ service }) => {
+test("refuses values out of bounds with the field's name, and accepts values at the bounds", async ({ service }) => {
   const { call }: TestService = service;
   for (const [mistake, { path, field }] of Object.entries(bounds)) {
     await test.step(mistake, async () => {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test as base } from '@playwright/test';
 import type { AuditLog } from '../../src/client/index.ts';
-import { AuditLogStore, type AuditRecord } from '../../src/service/store/audit-logs.ts';
-import { closeDatabase, type Database, openDatabase } from '../../src/service/store/database.ts';
+import { AuditLogStore, type AuditRecord } from '../../src/service/audit/audit-logs.ts';
+import { closeDatabase, type Database, openDatabase } from '../../src/service/database/database.ts';
 import { TestClock } from '../support/clock.ts';
 import { dataDirectory, test as services } from '../support/service.ts';
 
@@ -14,7 +14,7 @@ const test = base.extend<{ clock: TestClock; database: Database; store: AuditLog
     closeDatabase(database);
   },
   store: async ({ database, clock }, use) => {
-    const store = new AuditLogStore(database, clock, 30);
+    const store = new AuditLogStore(database, clock, { retentionDays: 30, largestMiB: 1024 });
     await use(store);
     store.close();
   },
@@ -46,11 +46,11 @@ const everything = { start: 0, end: 8e12 };
 const countIn = (database: Database, table: string) =>
   (database.prepare(`SELECT count(*) AS count FROM ${table}`).get() as { count: number }).count;
 
-test('records of one millisecond are all kept, however many, and also those of a clock that was put back', ({ store, database, clock }) => {
+test('keeps all records of one millisecond, and those after the clock is set back', ({ store, database, clock }) => {
   const records = Array.from({ length: 2500 }, () => recordAt(clock.now()));
   for (const record of records) store.add(record);
   store.close();
-  const again = new AuditLogStore(database, clock, 30);
+  const again = new AuditLogStore(database, clock, { retentionDays: 30, largestMiB: 1024 });
   records.push(recordAt(clock.now()), recordAt(clock.now() + 1), recordAt(clock.now()));
   for (const record of records.slice(-3)) again.add(record);
   const found = again.find(everything, { count: 10_000 });
@@ -60,7 +60,7 @@ test('records of one millisecond are all kept, however many, and also those of a
   again.close();
 });
 
-test('a record that arrives late stands where its time is', ({ store, clock }) => {
+test('sorts a late record by its own time', ({ store, clock }) => {
   for (const offset of [5, 0, 9, 3]) store.add(recordAt(clock.now() + offset, { path: `/${offset}` }));
   const first = store.find(everything, { count: 2 });
   store.add(recordAt(clock.now() + 4, { path: '/4' }));
@@ -69,9 +69,10 @@ test('a record that arrives late stands where its time is', ({ store, clock }) =
   expect([...first, ...rest].map(({ log }) => log.path)).toEqual(['/9', '/5', '/4', '/3', '/0']);
 });
 
-test('words are found as parts of any field that is searched, whatever is in them', ({ store, clock }) => {
+test('finds words as parts of any searched field, with any characters', ({ store, clock }) => {
   const paths = ['/a"b*c', "/it's", '/x(y)z', '/a%20b_c%', '/über', '/AND', '/a\\b', '/NEAR(', '/日本語'];
-  for (const path of paths) store.add(recordAt(clock.now(), { path, status: 418, client_ip: '10.1.2.3', email: 'Bob@Example.com' }));
+  for (const path of paths)
+    store.add(recordAt(clock.now(), { path, status: 418, client_ip: '10.1.2.3', email: 'Bob@Example.com' }));
   store.add(recordAt(clock.now(), { path: '/other', user_agent: 'tea/418' }));
   const found = (search: string) => store.find({ ...everything, search }, { count: 100 }).map(({ log }) => log.path);
   for (const path of paths) expect(found(path), path).toEqual([path]);
@@ -82,7 +83,7 @@ test('words are found as parts of any field that is searched, whatever is in the
   for (const search of ['tea', 'GET', 'bobx', '419', 'a"b*cd', '\0', 'OR']) expect(found(search), search).toEqual([]);
 });
 
-test('what cannot be written now is written later', ({ store, database, clock }) => {
+test("writes records later if they can't be written now", ({ store, database, clock }) => {
   database.pragma('query_only = ON');
   store.add(recordAt(clock.now(), { path: '/kept' }));
   expect(store.find(everything, { count: 10 })).toEqual([]);
@@ -107,7 +108,11 @@ test('records are written within 100 ms, and in batches', ({ store, database, cl
   expect(store.find(everything, { count: 1000 })).toHaveLength(611);
 });
 
-test('old records are removed in the background, bit by bit, and are not found any more', ({ store, database, clock }) => {
+test('hides expired records at once, and deletes them in small steps in the background', ({
+  store,
+  database,
+  clock,
+}) => {
   for (let index = 0; index < 1700; index += 1) store.add(recordAt(clock.now(), { path: `/old/${index}` }));
   clock.advance(20 * dayMs);
   store.add(recordAt(clock.now(), { path: '/young' }));
@@ -119,18 +124,82 @@ test('old records are removed in the background, bit by bit, and are not found a
   expect(store.find({ ...everything, search: '/you' }, { count: 10 })).toHaveLength(1);
 });
 
+test('deletes the oldest records when all together exceed the size limit', ({ database, clock }) => {
+  const store = new AuditLogStore(database, clock, { retentionDays: 30, largestMiB: 1 });
+  for (let index = 0; index < 2500; index += 1) {
+    clock.advance(1);
+    store.add(recordAt(clock.now(), { path: `/${index}/${'x'.repeat(1000)}` }));
+  }
+  clock.advance(10_000);
+  // A record with a path of 1000 characters takes about 4.6 kB.
+  const kept = countIn(database, 'audit_logs');
+  expect(kept).toBeGreaterThan(100);
+  expect(kept).toBeLessThan(240);
+  expect(countIn(database, 'audit_log_texts')).toBe(kept);
+  const paths = store.find(everything, { count: 3000 }).map(({ log }) => Number(log.path.split('/')[1]));
+  expect(paths).toEqual(Array.from({ length: kept }, (_, index) => 2499 - index));
+
+  // The next service counts what it finds.
+  store.close();
+  const smaller = new AuditLogStore(database, clock, { retentionDays: 30, largestMiB: 0.5 });
+  clock.advance(10_000);
+  expect(countIn(database, 'audit_logs')).toBeLessThan(120);
+  smaller.close();
+});
+
+test('refused requests without a key are counted in one record a minute', ({ store, database, clock }) => {
+  const refused = { user_id: '', email: '', auth_strategy: '', status: 401 };
+  for (let index = 0; index < 1000; index += 1) store.add(recordAt(clock.now(), { ...refused, path: `/${index}` }));
+  clock.advance(1000);
+  for (let index = 0; index < 500; index += 1) store.add(recordAt(clock.now(), refused));
+  for (const other of [
+    { status: 404 },
+    { method: 'POST' },
+    { client_ip: '10.0.0.1' },
+    { route: '/openapi.json', status: 200 },
+  ])
+    store.add(recordAt(clock.now(), { ...refused, ...other }));
+  clock.advance(60_000);
+  store.add(recordAt(clock.now(), refused));
+  // With a key, or for a view that has a link, each request has its record.
+  for (let index = 0; index < 2; index += 1) {
+    store.add(recordAt(clock.now(), { status: 404 }));
+    store.add(recordAt(clock.now(), { ...refused, service: 'pages', status: 200 }));
+  }
+  const found = store.find(everything, { count: 100 });
+  expect(found.map(({ log }) => log['count'])).toEqual([...Array.from({ length: 9 }, () => undefined), 1500]);
+  expect(found.at(-1)!.log).toMatchObject({ path: '/0', status: 401 });
+  store.close();
+  expect(countIn(database, 'audit_logs')).toBe(10);
+});
+
+test('refusals of very many addresses share a few records', ({ store, database, clock }) => {
+  const refused = { user_id: '', email: '', auth_strategy: '', status: 401 };
+  for (let index = 0; index < 20_000; index += 1)
+    store.add(recordAt(clock.now(), { ...refused, client_ip: `fe80::${index.toString(16)}` }));
+  store.close();
+  expect(countIn(database, 'audit_logs')).toBeLessThanOrEqual(1001);
+  const { requests } = database.prepare('SELECT sum(ifnull(count, 1)) AS requests FROM audit_logs').get() as {
+    requests: number;
+  };
+  expect(requests).toBe(20_000);
+});
+
 services.describe('a service with a retention', () => {
   const clock = new TestClock();
   services.use({
-    serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo), clock, auditRetentionDays: 2 }),
+    serviceOptions: async ({}, use, testInfo) =>
+      use({ dataDirectory: dataDirectory(testInfo), clock, auditRetentionDays: 2 }),
   });
 
   services('forgets what is older', async ({ service: { call } }) => {
-    const query = () => `start=${new Date(clock.now() - 5 * dayMs).toISOString()}&end=${new Date(clock.now() + 1).toISOString()}`;
+    const query = () =>
+      `start=${new Date(clock.now() - 5 * dayMs).toISOString()}&end=${new Date(clock.now() + 1).toISOString()}`;
     await call('GET', '/profiles/first');
     clock.advance(1.5 * dayMs);
     await call('GET', '/profiles/second');
-    const found = async () => ((await call('GET', `/audit-logs?${query()}&search=profiles`)).body as AuditLog[]).map(({ path }) => path);
+    const found = async () =>
+      ((await call('GET', `/audit-logs?${query()}&search=profiles`)).body as AuditLog[]).map(({ path }) => path);
     expect(await found()).toEqual(['/profiles/second', '/profiles/first']);
     clock.advance(dayMs);
     expect(await found()).toEqual(['/profiles/second']);

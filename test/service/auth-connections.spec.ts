@@ -2,12 +2,12 @@ import { queryObjects } from 'node:v8';
 import Libsql from 'libsql';
 import { expect } from '@playwright/test';
 import { callerOf, dataDirectory, test } from '../support/service.ts';
-import { LoginFlow } from '../../src/service/auth/flow.ts';
+import { LoginFlow } from '../../src/service/logins/flow.ts';
 import { startService } from '../../src/service/service.ts';
 
 const ann = { domain: 'shop.example', profile_name: 'ann' };
 
-test('creating a connection makes its profile, and everything has its default', async ({ service: { call } }) => {
+test('creates a connection with its profile and default values', async ({ service: { call } }) => {
   const { status, body } = await call('POST', '/auth/connections', ann);
   expect(status).toBe(201);
   expect(body).toEqual({
@@ -45,16 +45,23 @@ test('creating a connection makes its profile, and everything has its default', 
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
   expect((await call('GET', `/auth/connections/${body.id}`)).body).toEqual(body);
   // Another connection of the same profile.
-  expect((await call('POST', '/auth/connections', { ...ann, domain: 'LOCALHOST:3000' })).body).toMatchObject({ domain: 'localhost:3000' });
+  expect((await call('POST', '/auth/connections', { ...ann, domain: 'LOCALHOST:3000' })).body).toMatchObject({
+    domain: 'localhost:3000',
+  });
   expect((await call('GET', '/profiles')).body).toHaveLength(1);
 });
 
-test('a profile has one connection to a domain, whoever is first', async ({ service: { call } }) => {
+test('a profile has one connection to a domain, also if two callers create it at once', async ({
+  service: { call },
+}) => {
   const answers = await Promise.all(Array.from({ length: 8 }, () => call('POST', '/auth/connections', ann)));
   const created = answers.filter(({ status }) => status === 201);
   expect(created).toHaveLength(1);
   for (const { status, body, headers } of answers.filter((answer) => answer !== created[0])) {
-    expect({ status, body }).toMatchObject({ status: 409, body: { code: 'already_exists', existing_id: created[0]!.body.id } });
+    expect({ status, body }).toMatchObject({
+      status: 409,
+      body: { code: 'already_exists', existing_id: created[0]!.body.id },
+    });
     expect(headers.get('x-should-retry')).toBe('false');
   }
   expect((await call('GET', '/auth/connections')).body).toHaveLength(1);
@@ -74,7 +81,9 @@ test('connections are listed newest first, filtered and searched', async ({ serv
   }
   const found = async (query: string) => {
     const { body } = await call('GET', `/auth/connections${query}`);
-    return (body as { profile_name: string; domain: string }[]).map(({ profile_name, domain }) => `${profile_name} ${domain}`);
+    return (body as { profile_name: string; domain: string }[]).map(
+      ({ profile_name, domain }) => `${profile_name} ${domain}`,
+    );
   };
   expect(await found('')).toEqual(['Bob.2 mail.test', 'bob shop.example', 'ann bank.example', 'ann shop.example']);
   expect(await found('?profile_name=ann')).toEqual(['ann bank.example', 'ann shop.example']);
@@ -92,21 +101,39 @@ test('connections are listed newest first, filtered and searched', async ({ serv
   }
 });
 
-test('an update changes what it gives, and nothing else', async ({ service: { call } }) => {
-  const created = await call('POST', '/auth/connections', { ...ann, login_url: 'https://shop.example/login', record_session: true });
+test('an update changes only the given fields', async ({ service: { call } }) => {
+  const created = await call('POST', '/auth/connections', {
+    ...ann,
+    login_url: 'https://shop.example/login',
+    record_session: true,
+  });
   const path = `/auth/connections/${created.body.id}`;
   expect((await call('PATCH', path, {})).body).toEqual(created.body);
-  const { body } = await call('PATCH', path, { health_check_interval: 300, auto_reauth: false, allowed_domains: ['*.Example.com'] });
-  expect(body).toEqual({ ...created.body, health_check_interval: 300, auto_reauth: false, allowed_domains: ['*.example.com'] });
+  const { body } = await call('PATCH', path, {
+    health_check_interval: 300,
+    auto_reauth: false,
+    allowed_domains: ['*.Example.com'],
+  });
+  expect(body).toEqual({
+    ...created.body,
+    health_check_interval: 300,
+    auto_reauth: false,
+    allowed_domains: ['*.example.com'],
+  });
   const { login_url: _, ...cleared } = body;
   expect((await call('PATCH', path, { login_url: '' })).body).toEqual(cleared);
-  for (const patch of [{ domain: 'x.example' }, { profile_name: 'bob' }, { health_check_interval: 299 }, { login_url: 'ftp://x' }]) {
+  for (const patch of [
+    { domain: 'x.example' },
+    { profile_name: 'bob' },
+    { health_check_interval: 299 },
+    { login_url: 'ftp://x' },
+  ]) {
     expect((await call('PATCH', path, patch)).status, JSON.stringify(patch)).toBe(400);
   }
   expect((await call('GET', path)).body).toEqual(cleared);
 });
 
-test('bad input is refused with the field that is wrong, and makes nothing', async ({ service: { call } }) => {
+test("refuses bad input with the field's name, and creates nothing", async ({ service: { call } }) => {
   const cases: [object, RegExp][] = [
     [{ domain: '' }, /^domain:/],
     [{ domain: 'https://shop.example' }, /^domain:/],
@@ -135,24 +162,32 @@ test('bad input is refused with the field that is wrong, and makes nothing', asy
   expect((await call('GET', '/profiles')).body).toEqual([]);
 });
 
-test('a proxy is named by its id, or by a name that is its own', async ({ service: { call } }) => {
+test("accepts a proxy's id, or its name if no other proxy has it", async ({ service: { call } }) => {
   const proxy = { type: 'custom', name: 'office', protocol: 'http', config: { host: '127.0.0.1', port: 9 } };
   const { body: first } = await call('POST', '/proxies', proxy);
   const { body } = await call('POST', '/auth/connections', { ...ann, proxy: { name: 'office' } });
   expect(body).toMatchObject({ proxy_id: first.id });
   const { body: other } = await call('POST', '/proxies', proxy);
   const path = `/auth/connections/${body.id}`;
-  const refused = { status: 400, body: { details: [{ message: expect.stringMatching(/^proxy: several are named office/) }] } };
+  const refused = {
+    status: 400,
+    body: { details: [{ message: expect.stringMatching(/^proxy: several proxies are named office/) }] },
+  };
   expect(await call('PATCH', path, { proxy: { name: 'office' } })).toMatchObject(refused);
   expect(await call('POST', `${path}/login`, { proxy: { name: 'office' } })).toMatchObject(refused);
   expect((await call('PATCH', path, { proxy: { id: other.id } })).body.proxy_id).toBe(other.id);
 });
 
-test('without a login there is nothing to submit, and no timeline', async ({ service: { call } }) => {
+test('refuses submissions without a login, and shows an empty timeline', async ({ service: { call } }) => {
   const { body } = await call('POST', '/auth/connections', ann);
   const path = `/auth/connections/${body.id}`;
-  expect(await call('POST', `${path}/submit`, { field_values: {} })).toMatchObject({ status: 422, body: { code: 'no_active_flow' } });
-  expect(await call('POST', `${path}/submit`, { sso_provider: 'a', sso_button_selector: 'b' })).toMatchObject({ status: 400 });
+  expect(await call('POST', `${path}/submit`, { field_values: {} })).toMatchObject({
+    status: 422,
+    body: { code: 'no_active_flow' },
+  });
+  expect(await call('POST', `${path}/submit`, { sso_provider: 'a', sso_button_selector: 'b' })).toMatchObject({
+    status: 400,
+  });
   expect(await call('GET', `${path}/timeline`)).toMatchObject({ status: 200, body: [] });
   expect((await call('GET', `${path}/timeline?type=other`)).status).toBe(400);
   expect((await call('DELETE', path)).status).toBe(204);
@@ -165,26 +200,29 @@ test('without a login there is nothing to submit, and no timeline', async ({ ser
     ['GET', '/events'],
     ['GET', '/timeline'],
   ] as const) {
-    expect(await call(method, path + rest, sent), method + rest).toMatchObject({ status: 404, body: { code: 'not_found' } });
+    expect(await call(method, path + rest, sent), method + rest).toMatchObject({
+      status: 404,
+      body: { code: 'not_found' },
+    });
   }
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
 });
 
-test('connections are of their project, and keep it from being deleted', async ({ service }) => {
+test('connections belong to a project, and prevent its deletion', async ({ service }) => {
   const { body: project } = await service.call('POST', '/org/projects', { name: 'shop' });
   const header = { 'x-kernel-project-id': project.id };
   const { body } = await service.call('POST', '/auth/connections', ann, header);
   expect((await service.call('GET', '/auth/connections')).body).toEqual([]);
   expect((await service.call('GET', `/auth/connections/${body.id}`)).status).toBe(404);
   expect((await service.call('DELETE', '/profiles/ann', undefined, header)).status).toBe(204);
-  expect((await service.call('DELETE', `/org/projects/${project.id}`)).body).toMatchObject({ code: 'project_not_empty' });
+  expect((await service.call('DELETE', `/org/projects/${project.id}`)).body).toMatchObject({
+    code: 'project_not_empty',
+  });
   await service.call('DELETE', `/auth/connections/${body.id}`, undefined, header);
   expect((await service.call('DELETE', `/org/projects/${project.id}`)).status).toBe(204);
 });
 
-test('a connection follows its profile when that is renamed, and a domain is found however it is written', async ({
-  service: { call },
-}) => {
+test('a connection follows a renamed profile, and domains match in any spelling', async ({ service: { call } }) => {
   const created = await call('POST', '/auth/connections', { ...ann, domain: 'Bücher.example:443' });
   expect(await call('PATCH', '/profiles/ann', { name: 'anna' })).toMatchObject({ status: 200 });
   const { body } = await call('GET', `/auth/connections/${created.body.id}`);
@@ -192,7 +230,9 @@ test('a connection follows its profile when that is renamed, and a domain is fou
   for (const domain of ['bücher.example', 'BÜCHER.example:443', 'xn--bcher-kva.example']) {
     expect((await call('GET', `/auth/connections?domain=${encodeURIComponent(domain)}`)).body).toEqual([body]);
   }
-  expect(await call('POST', '/auth/connections', { ...ann, profile_name: 'anna', domain: 'bücher.example' })).toMatchObject({
+  expect(
+    await call('POST', '/auth/connections', { ...ann, profile_name: 'anna', domain: 'bücher.example' }),
+  ).toMatchObject({
     status: 409,
     body: { existing_id: body.id },
   });
@@ -201,16 +241,30 @@ test('a connection follows its profile when that is renamed, and a domain is fou
   await call('DELETE', '/profiles/anna');
   expect((await call('POST', '/profiles', { name: 'ann' })).status).toBe(201);
   await call('POST', '/auth/connections', { ...ann, domain: 'bücher.example' });
-  expect(await call('PATCH', '/profiles/ann', { name: 'anna' })).toMatchObject({ status: 409, body: { code: 'conflict' } });
+  expect(await call('PATCH', '/profiles/ann', { name: 'anna' })).toMatchObject({
+    status: 409,
+    body: { code: 'conflict' },
+  });
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
 });
 
-test('a connection follows its credential, and the provider of it, when that is renamed', async ({ service: { call } }) => {
-  const { body: provider } = await call('POST', '/org/credential_providers', { provider_type: 'onepassword', name: 'vault', token: 'x' });
+test('a connection follows a renamed credential and a renamed provider', async ({ service: { call } }) => {
+  const { body: provider } = await call('POST', '/org/credential_providers', {
+    provider_type: 'onepassword',
+    name: 'vault',
+    token: 'x',
+  });
   for (const name of ['first', 'other']) await call('POST', '/credentials', { name, domain: ann.domain, values: {} });
-  const made = [{ name: 'first' }, { name: 'other' }, { provider: 'vault', path: 'Shop/Ann' }, { provider: 'vault', auto: true }];
+  const made = [
+    { name: 'first' },
+    { name: 'other' },
+    { provider: 'vault', path: 'Shop/Ann' },
+    { provider: 'vault', auto: true },
+  ];
   for (const [index, credential] of made.entries()) {
-    expect(await call('POST', '/auth/connections', { ...ann, profile_name: `${index}`, credential })).toMatchObject({ status: 201 });
+    expect(await call('POST', '/auth/connections', { ...ann, profile_name: `${index}`, credential })).toMatchObject({
+      status: 201,
+    });
   }
   await call('PATCH', '/credentials/first', { name: 'second' });
   await call('PATCH', `/org/credential_providers/${provider.id}`, { name: 'safe' });
@@ -224,7 +278,7 @@ test('a connection follows its credential, and the provider of it, when that is 
   ]);
 });
 
-test('connections outlive the service', async ({}, testInfo) => {
+test('connections are kept after a restart of the service', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   let created: unknown;
   {
@@ -235,9 +289,16 @@ test('connections outlive the service', async ({}, testInfo) => {
   expect((await callerOf(service)('GET', '/auth/connections')).body).toEqual([created]);
 });
 
-test('a login that a killed service has left has failed when the next one begins', async ({}, testInfo) => {
+test('a login that was interrupted by a killed service has failed when the next service starts', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
-  const login = { id: 'flow', type: 'LOGIN', status: 'IN_PROGRESS', step: 'SUBMITTING', startedAt: 1, expiresAt: Date.now() + 60_000 };
+  const login = {
+    id: 'flow',
+    type: 'LOGIN',
+    status: 'IN_PROGRESS',
+    step: 'SUBMITTING',
+    startedAt: 1,
+    expiresAt: Date.now() + 60_000,
+  };
   let path: string;
   {
     await using service = await startService(options);
@@ -248,12 +309,16 @@ test('a login that a killed service has left has failed when the next one begins
   database.close();
   await using service = await startService(options);
   const call = callerOf(service);
-  const failed = { flow_status: 'FAILED', error_code: 'flow_failed', error_message: expect.stringContaining('the service ended') };
+  const failed = {
+    flow_status: 'FAILED',
+    error_code: 'flow_failed',
+    error_message: expect.stringContaining('the service ended'),
+  };
   expect((await call('GET', path)).body).toMatchObject(failed);
   expect((await call('GET', `${path}/timeline`)).body).toHaveLength(1);
 });
 
-test('of the logins of a connection only the latest is kept in memory', async () => {
+test('keeps only the latest login of a connection in memory @long', async () => {
   await using service = await startService({ maxConcurrentSessions: 0 });
   const call = callerOf(service);
   const path = `/auth/connections/${(await call('POST', '/auth/connections', ann)).body.id}`;

@@ -19,7 +19,7 @@ async function expectChecks(carol: Logins, count: number): Promise<void> {
   await expect.poll(async () => (await carol.timeline('?type=health_check')).length, { timeout: 30_000 }).toBe(count);
 }
 
-test('each interval a check looks whether the profile is logged in, and where it is not it logs in again', async ({
+test('checks at each interval whether the profile is logged in, and logs it in again if not @long', async ({
   site,
   clock,
   carol,
@@ -52,7 +52,12 @@ test('each interval a check looks whether the profile is logged in, and where it
   await carol.expectStatus('AUTHENTICATED');
 });
 
-test('where nothing logs in again the status says so', async ({ service, site, clock, carol }) => {
+test("reports NEEDS_AUTH if the connection can't log in again by itself @long", async ({
+  service,
+  site,
+  clock,
+  carol,
+}) => {
   await service.call('PATCH', carol.path, { auto_reauth: false, health_check_interval: 300 });
   await logIn(carol, site.password);
   site.sessions.clear();
@@ -60,12 +65,17 @@ test('where nothing logs in again the status says so', async ({ service, site, c
   await carol.expectStatus('NEEDS_AUTH');
   expect((await carol.timeline()).map(({ type }) => type)).toEqual(['health_check', 'login']);
 
-  // Somebody who asks for it is logged in by what was stored.
+  // On request the service logs in with the stored values.
   expect(await ended((await carol.login()).stream)).toMatchObject({ flow_status: 'SUCCESS', flow_type: 'REAUTH' });
   expect((await carol.get()).status).toBe('AUTHENTICATED');
 });
 
-test('a login that began during a check counts for more than what the check finds', async ({ service, site, clock, carol }) => {
+test('the result of a login overrides that of a check during which it began @long', async ({
+  service,
+  site,
+  clock,
+  carol,
+}) => {
   await service.call('PATCH', carol.path, { auto_reauth: false });
   await logIn(carol, site.password);
   site.sessions.clear();
@@ -79,13 +89,22 @@ test('a login that began during a check counts for more than what the check find
   clock.advance(hour);
   expect(await login).toMatchObject({ flow_status: 'SUCCESS' });
   await expectChecks(carol, 1);
-  expect(await carol.timeline('?type=health_check')).toMatchObject([{ status: 'NEEDS_AUTH', previous_status: 'AUTHENTICATED' }]);
+  expect(await carol.timeline('?type=health_check')).toMatchObject([
+    { status: 'NEEDS_AUTH', previous_status: 'AUTHENTICATED' },
+  ]);
   expect((await carol.get()).status).toBe('AUTHENTICATED');
 });
 
-test('a login in the background asks nobody, and fails where somebody would have to answer', async ({ service, site, clock, carol }) => {
+test('a background login asks no person, and fails if a person would have to answer @long', async ({
+  service,
+  site,
+  clock,
+  carol,
+}) => {
   await logIn(carol, site.password);
-  await service.call('PATCH', `/credentials/${encodeURIComponent(`carol ${site.domain}`)}`, { values: { password: 'changed elsewhere' } });
+  await service.call('PATCH', `/credentials/${encodeURIComponent(`carol ${site.domain}`)}`, {
+    values: { password: 'changed elsewhere' },
+  });
   site.sessions.clear();
   clock.advance(hour);
   await carol.expectStatus('NEEDS_AUTH');
@@ -102,12 +121,14 @@ test('a login in the background asks nobody, and fails where somebody would have
   expect(site.attempts).toBe(attempts);
 });
 
-test('a site that cannot be reached changes no status', async ({ site, clock, carol }) => {
+test('a site that cannot be reached changes no status @long', async ({ site, clock, carol }) => {
   await logIn(carol, site.password);
   site.close();
   clock.advance(hour);
   await expectChecks(carol, 1);
-  expect(await carol.timeline('?type=health_check')).toMatchObject([{ status: 'AUTHENTICATED', error_code: 'network_error' }]);
+  expect(await carol.timeline('?type=health_check')).toMatchObject([
+    { status: 'AUTHENTICATED', error_code: 'network_error' },
+  ]);
   expect((await carol.get()).status).toBe('AUTHENTICATED');
 });
 
@@ -124,7 +145,12 @@ test('checks can be turned off and on, and end with their connection', async ({ 
   await expect.poll(() => clock.pending().length).toBe(planned.length - 1);
 });
 
-test('a credential provider is asked at each login, and its values are kept nowhere', async ({ service, site, clock, carol }) => {
+test('asks the credential provider at each login, and stores none of its values @long', async ({
+  service,
+  site,
+  clock,
+  carol,
+}) => {
   const fields = [
     { id: 'username', purpose: 'USERNAME', value: 'carol' },
     { id: 'password', purpose: 'PASSWORD', value: site.password },

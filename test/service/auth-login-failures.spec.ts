@@ -7,14 +7,20 @@ import { callerOf, dataDirectory } from '../support/service.ts';
 
 test.describe.configure({ timeout: 90_000 });
 
-test('a wrong password is told in the words of the site, and the third one ends the login', async ({ service, site, carol }) => {
+test("reports a wrong password in the site's words, and ends the login at the third @long", async ({
+  service,
+  site,
+  carol,
+}) => {
   const { stream } = await carol.login();
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     await expect.poll(() => stream.events.at(-1)?.flow_step, { timeout: 30_000 }).toBe('AWAITING_INPUT');
     if (attempt > 1) expect(stream.events.at(-1)).toMatchObject({ website_error: 'Wrong user name or password.' });
     await carol.submit({ field_values: { username: 'carol', password: `wrong-${attempt}` } });
     await expect.poll(() => site.attempts).toBe(attempt);
-    await expect.poll(() => stream.events.at(-1)?.website_error, { timeout: 30_000 }).toBe('Wrong user name or password.');
+    await expect
+      .poll(() => stream.events.at(-1)?.website_error, { timeout: 30_000 })
+      .toBe('Wrong user name or password.');
   }
   const failed = {
     error_code: 'max_attempts_reached',
@@ -28,7 +34,7 @@ test('a wrong password is told in the words of the site, and the third one ends 
   expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
-test('a login ends when nobody answers, and nothing of it is left running', async ({ service, site, clock, carol }) => {
+test('ends a login that nobody answers, and leaves no process running', async ({ service, site, clock, carol }) => {
   const before = clock.pending().length;
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
@@ -36,19 +42,30 @@ test('a login ends when nobody answers, and nothing of it is left running', asyn
   expect(Date.parse(expiry!) - clock.now()).toBe(20 * 60_000);
   clock.advance(10 * 60_000);
   expect(
-    await service.call('POST', `${carol.path}/submit`, { field_values: { username: 'carol', password: site.password } }),
+    await service.call('POST', `${carol.path}/submit`, {
+      field_values: { username: 'carol', password: site.password },
+    }),
   ).toMatchObject({
     status: 422,
     body: { code: 'no_active_flow' },
   });
-  expect(await ended(stream)).toMatchObject({ flow_status: 'EXPIRED', flow_step: 'COMPLETED', error_code: 'awaiting_input_timeout' });
+  expect(await ended(stream)).toMatchObject({
+    flow_status: 'EXPIRED',
+    flow_step: 'COMPLETED',
+    error_code: 'awaiting_input_timeout',
+  });
   expect(await carol.timeline()).toMatchObject([{ status: 'EXPIRED', step: 'EXPIRED' }]);
   await expectNoProcessWith(sessionId!);
   await expect.poll(() => clock.pending().length).toBe(before);
   expect(site.attempts).toBe(0);
 });
 
-test('a clock that is put forward ends a login, too, and another one takes its place', async ({ service, site, clock, carol }) => {
+test('setting the clock forward ends a login, and a new one can begin @long', async ({
+  service,
+  site,
+  clock,
+  carol,
+}) => {
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
   clock.jump(20 * 60_000);
@@ -61,7 +78,11 @@ test('a clock that is put forward ends a login, too, and another one takes its p
   expect((await carol.timeline()).map(({ status }) => status)).toEqual(['SUCCESS', 'EXPIRED']);
 });
 
-test('deleting a connection cancels its login, and lists do without it meanwhile', async ({ service, clock, carol }) => {
+test('deleting a connection cancels its login, and hides the connection from lists at once', async ({
+  service,
+  clock,
+  carol,
+}) => {
   await service.call('PATCH', carol.path, { health_checks: false });
   const before = clock.pending().length;
   const { stream } = await carol.login();
@@ -92,7 +113,7 @@ test('a browser session that is ended from outside ends the login', async ({ ser
   expect(await ended(stream)).toMatchObject({ flow_status: 'FAILED', error_code: 'browser_error' });
 });
 
-test('a site that is down, and one that leads elsewhere, are told apart', async ({ service, site, carol }) => {
+test('distinguishes an unreachable site from one that redirects elsewhere @long', async ({ service, site, carol }) => {
   using elsewhere = await LoginSite.start();
   site.redirect = `http://${elsewhere.domain.replace('127.0.0.1', 'localhost')}/login`;
   const led = await carol.login();
@@ -116,7 +137,7 @@ test('a site that is down, and one that leads elsewhere, are told apart', async 
   expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
-test('a service that ends takes its logins with it, and the next one says so', async ({ site }, testInfo) => {
+test('logins end with their service, and the next service reports them as failed @long', async ({ site }, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   let id: string;
   {

@@ -9,7 +9,7 @@ import { startService } from '../../src/service/service.ts';
 
 test.describe.configure({ timeout: 90_000 });
 
-/** What the site shows to a browser on the profile. */
+/** The text that the site shows to a browser with the profile. */
 async function shownTo(call: Call, profile: string, url: string): Promise<string> {
   const { body } = await call('POST', '/browsers', { headless: true, profile: { name: profile } });
   const browser = await chromium.connectOverCDP(body.cdp_ws_url);
@@ -21,7 +21,11 @@ async function shownTo(call: Call, profile: string, url: string): Promise<string
   return text;
 }
 
-test('a login by submissions leaves the profile logged in, and what was entered as a credential', async ({ service, site, carol }) => {
+test('a login by submissions logs the profile in and stores the submitted values as a credential', async ({
+  service,
+  site,
+  carol,
+}) => {
   const { stream } = await carol.login();
   const asked = await atStep(stream, 'AWAITING_INPUT');
   expect(asked).toMatchObject({
@@ -59,11 +63,13 @@ test('a login by submissions leaves the profile logged in, and what was entered 
     credential: { name: `carol ${site.domain}` },
   });
   expect((await service.call('GET', '/credentials')).body).toMatchObject([{ domain: site.domain, has_values: true }]);
-  expect(await carol.timeline()).toMatchObject([{ type: 'login', status: 'SUCCESS', step: 'COMPLETED', browser_session_id: sessionId }]);
+  expect(await carol.timeline()).toMatchObject([
+    { type: 'login', status: 'SUCCESS', step: 'COMPLETED', browser_session_id: sessionId },
+  ]);
   await expectNoProcessWith(sessionId!);
   expect(await shownTo(service.call, 'carol', `http://${site.domain}/account`)).toContain('Account of carol');
 
-  // Whoever comes late is told how it ended.
+  // A follower that comes after the end gets the result.
   expect((await ended(await carol.follow())).flow_status).toBe('SUCCESS');
   // Somebody who is logged in is asked for nothing.
   const again = await carol.login();
@@ -72,30 +78,46 @@ test('a login by submissions leaves the profile logged in, and what was entered 
   expect(site.attempts).toBe(1);
 });
 
-test('a login with a stored credential asks for what that does not hold, and keeps no codes', async ({ service, site, carol }) => {
+test('a login with a stored credential asks for missing values and stores no codes @long', async ({
+  service,
+  site,
+  carol,
+}) => {
   site.code = '246810';
-  await service.call('POST', '/credentials', { name: 'mine', domain: site.domain, values: { username: 'carol', password: site.password } });
+  await service.call('POST', '/credentials', {
+    name: 'mine',
+    domain: site.domain,
+    values: { username: 'carol', password: site.password },
+  });
   await service.call('PATCH', carol.path, { credential: { name: 'mine' } });
   const { stream } = await carol.login();
   const { fields = [] } = await atStep(stream, 'AWAITING_INPUT');
   expect(fields).toMatchObject([{ type: 'code' }]);
   await carol.submit({ fields: { [fields[0]!.id]: '246810' } });
   expect((await ended(stream)).flow_status).toBe('SUCCESS');
-  expect(await carol.get()).toMatchObject({ can_reauth: false, can_reauth_reason: 'requires_sms_code', credential: { name: 'mine' } });
+  expect(await carol.get()).toMatchObject({
+    can_reauth: false,
+    can_reauth_reason: 'requires_sms_code',
+    credential: { name: 'mine' },
+  });
   expect((await service.call('GET', '/credentials/mine')).body.value_keys.toSorted()).toEqual(['password', 'username']);
 });
 
-test('with save_credentials off nothing that was entered is stored', async ({ service, site, carol }) => {
+test('stores no entered values with save_credentials off', async ({ service, site, carol }) => {
   await service.call('PATCH', carol.path, { save_credentials: false });
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
   await carol.submit({ field_values: { username: 'carol', password: site.password } });
   await ended(stream);
-  expect(await carol.get()).toMatchObject({ status: 'AUTHENTICATED', can_reauth: false, can_reauth_reason: 'no_credential' });
+  expect(await carol.get()).toMatchObject({
+    status: 'AUTHENTICATED',
+    can_reauth: false,
+    can_reauth_reason: 'no_credential',
+  });
   expect((await service.call('GET', '/credentials')).body).toEqual([]);
 });
 
-test('what is asked is answered, and nothing else', async ({ service, site, carol }) => {
+test("accepts answers to the site's questions, and nothing else @long", async ({ service, site, carol }) => {
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
   for (const [body, problem] of [
@@ -112,18 +134,25 @@ test('what is asked is answered, and nothing else', async ({ service, site, caro
       body: { code: 'not_asked', message: expect.stringMatching(problem) },
     });
   }
-  expect(await service.call('POST', `${carol.path}/login`, {})).toMatchObject({ status: 409, body: { code: 'conflict' } });
+  expect(await service.call('POST', `${carol.path}/login`, {})).toMatchObject({
+    status: 409,
+    body: { code: 'conflict' },
+  });
   // Of two answers at once one counts.
   const answers = await Promise.all(
-    [1, 2].map(() => service.call('POST', `${carol.path}/submit`, { field_values: { username: 'carol', password: site.password } })),
+    [1, 2].map(() =>
+      service.call('POST', `${carol.path}/submit`, { field_values: { username: 'carol', password: site.password } }),
+    ),
   );
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202, 422]));
   expect((await ended(stream)).flow_status).toBe('SUCCESS');
   expect(site.attempts).toBe(1);
-  expect(await service.call('POST', `${carol.path}/submit`, { field_values: {} })).toMatchObject({ body: { code: 'no_active_flow' } });
+  expect(await service.call('POST', `${carol.path}/submit`, { field_values: {} })).toMatchObject({
+    body: { code: 'no_active_flow' },
+  });
 });
 
-test('a login that is recorded has a replay', async ({ service, site, carol }) => {
+test('records a login on demand, and shows its replay @long', async ({ service, site, carol }) => {
   const { stream } = await carol.login({ record_session: true });
   await atStep(stream, 'AWAITING_INPUT');
   await carol.submit({ field_values: { username: 'carol', password: site.password } });
@@ -136,7 +165,12 @@ test('a login that is recorded has a replay', async ({ service, site, carol }) =
   expect((await carol.get()).record_session).toBe(false);
 });
 
-test('what is to be done elsewhere is told, and ends the login by itself', async ({ service, site, clock, carol }) => {
+test('shows a task for another device, and ends the login when the task is done @long', async ({
+  service,
+  site,
+  clock,
+  carol,
+}) => {
   site.approval = 'asked';
   for (const outcome of ['EXPIRED', 'SUCCESS']) {
     const { stream } = await carol.login();
@@ -152,11 +186,15 @@ test('what is to be done elsewhere is told, and ends the login by itself', async
     expect(last.external_action_message).toBeUndefined();
     if (outcome === 'EXPIRED') expect(last.error_code).toBe('external_action_timeout');
   }
-  expect(await carol.get()).toMatchObject({ status: 'AUTHENTICATED', can_reauth: false, can_reauth_reason: 'requires_external_action' });
+  expect(await carol.get()).toMatchObject({
+    status: 'AUTHENTICATED',
+    can_reauth: false,
+    can_reauth_reason: 'requires_external_action',
+  });
   expect((await service.call('GET', '/credentials')).body).toHaveLength(1);
 });
 
-test('somebody who logs in in the browser itself ends the login, too', async ({ service, site, carol }) => {
+test('a login succeeds when a person logs in through the live view @long', async ({ service, site, carol }) => {
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
   const { browser_session_id: sessionId } = await carol.get();
@@ -174,11 +212,19 @@ test('somebody who logs in in the browser itself ends the login, too', async ({ 
   await carol.expectStatus('AUTHENTICATED');
 });
 
-test('logins of one profile wait for one another, and it is logged in to both sites', async ({ service, site, carol }) => {
+test('logins of one profile run one after another, and log it in to both sites @long', async ({
+  service,
+  site,
+  carol,
+}) => {
   using other = await LoginSite.start();
   // Cookies regard no ports.
   const elsewhere = other.domain.replace('127.0.0.1', 'localhost');
-  const second = await Logins.create(service, { profile_name: 'carol', domain: elsewhere, login_url: `http://${elsewhere}/login` });
+  const second = await Logins.create(service, {
+    profile_name: 'carol',
+    domain: elsewhere,
+    login_url: `http://${elsewhere}/login`,
+  });
   const [{ stream }, { stream: waiting }] = [await carol.login(), await second.login()];
   await atStep(stream, 'AWAITING_INPUT');
   expect(waiting.events.at(-1)).toMatchObject({ flow_step: 'DISCOVERING' });
@@ -193,10 +239,14 @@ test('logins of one profile wait for one another, and it is logged in to both si
   }
 });
 
-test('a login that waits for another one goes on with its profile when that is renamed', async ({ service, carol }) => {
+test('a waiting login continues with its renamed profile @long', async ({ service, carol }) => {
   using other = await LoginSite.start();
   const elsewhere = other.domain.replace('127.0.0.1', 'localhost');
-  const second = await Logins.create(service, { profile_name: 'carol', domain: elsewhere, login_url: `http://${elsewhere}/login` });
+  const second = await Logins.create(service, {
+    profile_name: 'carol',
+    domain: elsewhere,
+    login_url: `http://${elsewhere}/login`,
+  });
   const [{ stream }, { stream: waiting }] = [await carol.login(), await second.login()];
   await atStep(stream, 'AWAITING_INPUT');
   await service.call('PATCH', '/profiles/carol', { name: 'dave' });
@@ -208,7 +258,7 @@ test('a login that waits for another one goes on with its profile when that is r
   expect(await shownTo(service.call, 'dave', `http://${elsewhere}/account`)).toContain('Account of carol');
 });
 
-test('no secret is in the database, the log, events and audit records', async ({ site }, testInfo) => {
+test('no secret is in the database, the log, events and audit records @long', async ({ site }, testInfo) => {
   const secrets = [site.password, 'wrong-horse-battery', '975318'];
   site.code = secrets[2];
   const logged: string[] = [];

@@ -1,9 +1,15 @@
 import { expect, test } from '@playwright/test';
-import type { Submission } from '../../src/contract/auth-connections.ts';
-import { canReauth } from '../../src/service/auth/can-reauth.ts';
-import type { LoginChoice, LoginField, LoginForm } from '../../src/service/auth/login-form.ts';
-import { tellPrompt, toInput } from '../../src/service/auth/prompt.ts';
-import { covers, keptValues, storedChoice, storedValues, type StoredLogin } from '../../src/service/auth/stored-login.ts';
+import type { Submission } from '../../src/contract/login-flow.ts';
+import { canReauth } from '../../src/service/logins/can-reauth.ts';
+import type { LoginChoice, LoginField, LoginForm } from '../../src/service/logins/reading/login-form.ts';
+import { tellPrompt, toInput } from '../../src/service/logins/prompt.ts';
+import {
+  covers,
+  keptValues,
+  storedChoice,
+  storedValues,
+  type StoredLogin,
+} from '../../src/service/logins/stored-login.ts';
 
 const email: LoginField = {
   id: 'f1',
@@ -33,17 +39,44 @@ const shop: LoginField = {
   required: false,
   hint: 'As on your card',
 };
-const code: LoginField = { id: 'f4', ref: 'code', type: 'code', input_type: 'code', label: 'Code', selector: '#c', required: true };
-const google: LoginChoice = { id: 'c1', type: 'sso_provider', label: 'Continue with Google', provider: 'google', selector: '//button[1]' };
-const sms: LoginChoice = { id: 'c2', type: 'mfa_method', label: 'Text message', mfa_type: 'sms', target: '•• 42', selector: '//button[2]' };
+const code: LoginField = {
+  id: 'f4',
+  ref: 'code',
+  type: 'code',
+  input_type: 'code',
+  label: 'Code',
+  selector: '#c',
+  required: true,
+};
+const google: LoginChoice = {
+  id: 'c1',
+  type: 'sso_provider',
+  label: 'Continue with Google',
+  provider: 'google',
+  selector: '//button[1]',
+};
+const sms: LoginChoice = {
+  id: 'c2',
+  type: 'mfa_method',
+  label: 'Text message',
+  mfa_type: 'sms',
+  target: '•• 42',
+  selector: '//button[2]',
+};
 const app: LoginChoice = { id: 'c3', type: 'mfa_method', label: 'App', mfa_type: 'totp', selector: '//button[3]' };
-const account: LoginChoice = { id: 'c4', type: 'account', label: 'Ann', description: 'ann@example.com', selector: '//button[4]' };
+const account: LoginChoice = {
+  id: 'c4',
+  type: 'account',
+  label: 'Ann',
+  description: 'ann@example.com',
+  selector: '//button[4]',
+};
 
 function formOf(fields: LoginField[], choices: LoginChoice[] = []): LoginForm {
-  return { url: 'https://example.com/login', fields, choices, not_found: [] };
+  return { url: 'https://example.com/login', origin: 'https://example.com', fields, choices, not_found: [] };
 }
 
-test('a prompt is told in both forms, without what is known', () => {
+test('writes a prompt in both formats, without the fields whose values are known', () => {
   const form = formOf([email, password, shop], [google, sms, account]);
   expect(tellPrompt({ form, known: { f1: 'ann@example.com' } })).toEqual({
     fields: [
@@ -66,13 +99,19 @@ test('a prompt is told in both forms, without what is known', () => {
   expect(tellPrompt({ form: formOf([]), known: {} })).toEqual({});
 });
 
-test('an answer in either form is understood', () => {
+test('accepts answers in both formats', () => {
   const prompt = { form: formOf([email, password], [google, sms, account]), known: { f1: 'ann@example.com' } };
   const both = { f1: 'ann@example.com', f2: 'secret' };
   expect(toInput(prompt, { field_values: { f2: 'secret' } })).toEqual({ values: both });
   expect(toInput(prompt, { fields: { f2: 'secret' } })).toEqual({ values: both });
-  expect(toInput(prompt, { field_values: { f1: 'bob', f2: 'secret' } })).toEqual({ values: { f1: 'bob', f2: 'secret' } });
-  for (const submission of [{ selected_choice_id: 'c1' }, { sso_provider: 'google' }, { sso_button_selector: '//button[1]' }]) {
+  expect(toInput(prompt, { field_values: { f1: 'bob', f2: 'secret' } })).toEqual({
+    values: { f1: 'bob', f2: 'secret' },
+  });
+  for (const submission of [
+    { selected_choice_id: 'c1' },
+    { sso_provider: 'google' },
+    { sso_button_selector: '//button[1]' },
+  ]) {
     expect(toInput(prompt, submission)).toEqual({ choice_id: 'c1' });
   }
   expect(toInput(prompt, { mfa_option_id: 'sms' })).toEqual({ choice_id: 'c2' });
@@ -82,7 +121,7 @@ test('an answer in either form is understood', () => {
   });
 });
 
-test('what does not answer the prompt is refused, and never repeated', () => {
+test("refuses answers that don't fit the prompt, and never repeats them", () => {
   const prompt = { form: formOf([email, password], [google, sms, account]), known: {} };
   const refused: Submission[] = [
     {},
@@ -108,9 +147,18 @@ test('what does not answer the prompt is refused, and never repeated', () => {
   }
 });
 
-test('a credential answers by name, by whatever identifies, and by the code of its app', () => {
-  const stored: StoredLogin = { values: { username: 'ann', password: 'secret' }, totpCode: () => '123456', ssoProvider: undefined };
-  expect(storedValues(formOf([email, password, shop, code]), stored)).toEqual({ f1: 'ann', f2: 'secret', f4: '123456' });
+test('a credential answers with its values, an identifier, and the code of its app', () => {
+  const stored: StoredLogin = {
+    values: { username: 'ann', password: 'secret' },
+    totpCode: () => '123456',
+    ssoProvider: undefined,
+    domains: ['example.com'],
+  };
+  expect(storedValues(formOf([email, password, shop, code]), stored)).toEqual({
+    f1: 'ann',
+    f2: 'secret',
+    f4: '123456',
+  });
   expect(covers({ f1: 'ann', f2: 'secret' }, formOf([email, password, shop]))).toBe(true);
   expect(covers({ f1: 'ann' }, formOf([email, password]))).toBe(false);
   expect(covers({}, formOf([shop]))).toBe(false);
@@ -122,10 +170,36 @@ test('a credential answers by name, by whatever identifies, and by the code of i
   expect(storedChoice(formOf([], [google]), { ...stored, ssoProvider: 'google' })).toBe(google);
   expect(storedChoice(formOf([], [account]), { ...stored, values: { email: 'ANN@example.com' } })).toBe(account);
   const entered = { values: { f1: 'ann', f2: 'secret', f4: '123456' } };
-  expect(keptValues(formOf([email, password, code]), entered)).toEqual({ email: 'ann', password: 'secret' });
+  expect(keptValues(formOf([email, password, code]), entered)).toEqual([
+    { ref: 'email', value: 'ann', origin: 'https://example.com' },
+    { ref: 'password', value: 'secret', origin: 'https://example.com' },
+  ]);
 });
 
-test('whether a connection can log in again by itself is told with its reason', () => {
+test('a credential answers on its domain and subdomains only', () => {
+  for (const [domain, origin, answers] of [
+    ['example.com', 'https://example.com', true],
+    ['example.com', 'https://login.example.com', true],
+    ['example.com', 'https://example.com:8443', true],
+    ['www.example.com', 'https://example.com', true],
+    ['example.com:8443', 'https://example.com:8443', true],
+    ['example.com:8443', 'https://example.com', false],
+    ['login.example.com', 'https://example.com', false],
+    ['login.example.com', 'https://other.example.com', false],
+    ['example.com', 'https://example.com.evil.test', false],
+    ['example.com', 'https://notexample.com', false],
+    ['example.com', 'https://accounts.google.com', false],
+    ['example.com', 'null', false],
+    ['example.com', undefined, false],
+  ] as const) {
+    const stored = { values: { email: 'ann' }, totpCode: () => '123456', ssoProvider: undefined, domains: [domain] };
+    const { origin: _, ...form } = formOf([email, code]);
+    const values = storedValues({ ...form, ...(origin !== undefined && { origin }) }, stored);
+    expect([domain, origin, Object.keys(values).length > 0]).toEqual([domain, origin, answers]);
+  }
+});
+
+test('reports whether a connection can log in again by itself, and the reason', () => {
   const mine = { name: 'mine' };
   const vault = { provider: 'vault', auto: true as const };
   const known = { exists: true, hasTotpSecret: false };

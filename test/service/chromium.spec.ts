@@ -5,9 +5,10 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { chromium, expect, test } from '@playwright/test';
-import { launchChromium } from '../../src/service/browsers/chromium.ts';
-import { findChromium } from '../../src/service/browsers/find-chromium.ts';
-import { chromiumSwitches } from '../../src/service/browsers/switches.ts';
+import { launchChromium } from '../../src/service/chromium/chromium.ts';
+import { findChromium } from '../../src/service/chromium/find-chromium.ts';
+import { withUtf8 } from '../../src/service/chromium/locale.ts';
+import { chromiumSwitches } from '../../src/service/chromium/switches.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 
 const viewport = { width: 1000, height: 500 };
@@ -25,26 +26,63 @@ async function installed(directory: string, build: string, file: string, complet
   return executable;
 }
 
+/** The headless shell that the installed Playwright names. */
+async function namedShell(): Promise<{ revision: number; version: string }> {
+  const directory = path.resolve('node_modules/playwright-core');
+  const { browsers } = JSON.parse(await readFile(path.join(directory, 'browsers.json'), 'utf8')) as {
+    browsers: { name: string; revision: string }[];
+  };
+  const { version } = JSON.parse(await readFile(path.join(directory, 'package.json'), 'utf8')) as { version: string };
+  return { revision: Number(browsers.find(({ name }) => name === 'chromium-headless-shell')!.revision), version };
+}
+
 test.describe('switches', () => {
   for (const headless of [true, false]) {
-    test(`those of a ${headless ? 'headless' : 'headful'} browser are Playwright's own`, async ({}, testInfo) => {
+    test(`a ${headless ? 'headless' : 'headful'} browser gets Playwright's own switches`, async ({}, testInfo) => {
       const output = testInfo.outputPath('switches');
       const executablePath = await script(testInfo.outputPath('chromium'), `printf '%s\\n' "$@" > '${output}'`);
       await expect(chromium.launch({ executablePath, headless })).rejects.toThrow();
       const itsOwn = (await readFile(output, 'utf8')).trim().split('\n');
       // These two are given to every Chromium of ours too, by launchChromium.
-      const switches = itsOwn.filter((name) => !name.startsWith('--user-data-dir=') && name !== '--remote-debugging-pipe');
+      const switches = itsOwn.filter(
+        (name) => !name.startsWith('--user-data-dir=') && name !== '--remote-debugging-pipe',
+      );
       expect(chromiumSwitches({ headless, sandbox: false }).sort()).toEqual(switches.sort());
     });
   }
 
-  test('only a browser without sandbox is started with --no-sandbox', () => {
+  test('passes --no-sandbox only to a browser without a sandbox', () => {
     expect(chromiumSwitches({ headless: true, sandbox: true })).not.toContain('--no-sandbox');
   });
 });
 
 test.describe('finding Chromium', () => {
-  test("Playwright's newest complete headless shell comes first, then its Chromium, then those in PATH", async ({}, testInfo) => {
+  test('prefers the build that the installed Playwright names, and warns about another one', async ({}, testInfo) => {
+    const browsers = testInfo.outputPath('browsers');
+    const environment = { PLAYWRIGHT_BROWSERS_PATH: browsers, PATH: testInfo.outputPath('commands') };
+    await script(testInfo.outputPath('commands/chromium-headless-shell'), 'exit');
+    const { revision, version } = await namedShell();
+    const file = 'chrome-headless-shell-linux64/chrome-headless-shell';
+    const found = async () => {
+      const warnings: string[] = [];
+      return { executable: await findChromium(true, undefined, environment, (text) => warnings.push(text)), warnings };
+    };
+    const warning = (used: number) => [
+      `Playwright ${version} names build ${revision} of chromium-headless-shell, which is not installed; using build ${used}. ` +
+        'Run npx playwright install chromium-headless-shell',
+    ];
+
+    const older = await installed(browsers, 'chromium_headless_shell-999', 'chrome-linux/headless_shell');
+    expect(await found()).toEqual({ executable: older, warnings: warning(999) });
+    const newer = await installed(browsers, `chromium_headless_shell-${revision + 1}`, file);
+    expect(await found()).toEqual({ executable: newer, warnings: warning(revision + 1) });
+    const named = await installed(browsers, `chromium_headless_shell-${revision}`, file, false);
+    expect(await found()).toEqual({ executable: newer, warnings: warning(revision + 1) });
+    await writeFile(path.join(browsers, `chromium_headless_shell-${revision}`, 'INSTALLATION_COMPLETE'), '');
+    expect(await found()).toEqual({ executable: named, warnings: [] });
+  });
+
+  test("takes Playwright's headless shell, then its Chromium, then those in PATH", async ({}, testInfo) => {
     const browsers = testInfo.outputPath('browsers');
     const commands = testInfo.outputPath('commands');
     const environment = { PLAYWRIGHT_BROWSERS_PATH: browsers, PATH: commands };
@@ -57,29 +95,34 @@ test.describe('finding Chromium', () => {
     expect(await find(false)).toBe(inPath);
     const full = await installed(browsers, 'chromium-1300', 'chrome-linux64/chrome');
     expect(await find(false)).toBe(full);
-    await installed(browsers, 'chromium_headless_shell-999', 'chrome-linux/headless_shell');
-    const newest = await installed(browsers, 'chromium_headless_shell-1200', 'chrome-headless-shell-linux64/chrome-headless-shell');
-    await installed(browsers, 'chromium_headless_shell-1201', 'chrome-headless-shell-linux64/chrome-headless-shell', false);
-    expect(await find(true)).toBe(newest);
+    const shell = await installed(
+      browsers,
+      'chromium_headless_shell-1200',
+      'chrome-headless-shell-linux64/chrome-headless-shell',
+    );
+    expect(await find(true)).toBe(shell);
   });
 
-  test('a given executable is used, by its path or its name in PATH; a missing one is an error', async ({}, testInfo) => {
+  test('uses a given executable, by its path or its name in PATH, and throws if it is missing', async ({}, testInfo) => {
     const executable = await script(testInfo.outputPath('my-chromium'), 'exit');
     expect(await findChromium(true, executable, {})).toBe(executable);
     expect(await findChromium(true, 'my-chromium', { PATH: testInfo.outputDir })).toBe(executable);
     const missing = findChromium(true, '/nowhere/chromium', {});
-    await expect(missing).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('/nowhere/chromium') });
+    await expect(missing).rejects.toMatchObject({
+      code: 'no_chromium',
+      message: expect.stringContaining('/nowhere/chromium'),
+    });
   });
 
-  test('without any the error says how to install one', async ({}, testInfo) => {
+  test('says how to install Chromium if there is none', async ({}, testInfo) => {
     const environment = { PLAYWRIGHT_BROWSERS_PATH: testInfo.outputDir, PATH: testInfo.outputDir };
     const message = expect.stringContaining('npx playwright install --with-deps chromium-headless-shell');
-    await expect(findChromium(true, undefined, environment)).rejects.toMatchObject({ code: 'unavailable', message });
+    await expect(findChromium(true, undefined, environment)).rejects.toMatchObject({ code: 'no_chromium', message });
   });
 });
 
 test.describe('launching', () => {
-  test('a Chromium that ends at once is an error with its last words and an advice', async ({}, testInfo) => {
+  test('a Chromium that ends at once causes an error with its last output and advice', async ({}, testInfo) => {
     const words = 'chromium: error while loading shared libraries: libnss3.so: cannot open shared object file';
     const executable = await script(testInfo.outputPath('chromium'), `echo '${words}' >&2; exit 127`);
     const launched = launchChromium({
@@ -93,7 +136,7 @@ test.describe('launching', () => {
     await expect(launched).rejects.toThrow('npx playwright install-deps chromium');
   });
 
-  test('a file that is no program is an error', async ({}, testInfo) => {
+  test("a file that isn't a program is an error", async ({}, testInfo) => {
     const executable = testInfo.outputPath('chromium');
     await writeFile(executable, '\0');
     const launched = launchChromium({
@@ -118,7 +161,7 @@ test.describe('launching', () => {
     await expectNoProcessWith(userDataDirectory);
   });
 
-  test('a Chromium that cannot get its priority is not left running', async ({}, testInfo) => {
+  test("stops a Chromium whose priority can't be set", async ({}, testInfo) => {
     const executable = await script(testInfo.outputPath('chromium'), 'sleep 1000');
     const userDataDirectory = testInfo.outputPath('user-data');
     const options = { executable, userDataDirectory, headless: true, viewport, environment: process.env };
@@ -134,12 +177,13 @@ test.describe('launching', () => {
       const environment = { ...process.env, PLAYWRIGHT_POOL_API_KEY: 'secret-key' };
       const launched = await launchChromium({ executable, userDataDirectory, headless: true, viewport, environment });
       try {
-        const browser = await chromium.connectOverCDP(launched.wsEndpoint);
-        const [context] = browser.contexts();
-        expect(context?.pages()).toEqual([]);
-        const page = await context!.newPage();
-        expect(await page.evaluate('[outerWidth, outerHeight]')).toEqual([viewport.width, viewport.height]);
-        await browser.close();
+        const { cdp } = launched;
+        expect((await cdp.send('Target.getTargets', {})).targetInfos).toEqual([]);
+        const { targetId } = await cdp.send('Target.createTarget', { url: 'about:blank' });
+        const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true });
+        const size = { expression: '[outerWidth, outerHeight]', returnByValue: true };
+        const { result } = await cdp.send('Runtime.evaluate', size, { sessionId });
+        expect(result.value).toEqual([viewport.width, viewport.height]);
         const processes = processesWith(userDataDirectory);
         expect(processes.length).toBeGreaterThan(0);
         for (const pid of processes) expect(await readFile(`/proc/${pid}/environ`, 'utf8')).not.toContain('secret-key');
@@ -154,7 +198,7 @@ test.describe('launching', () => {
       const executable = await findChromium(true, command, process.env).catch(() => '');
       test.skip(executable === '', `${command} is not installed`);
       const userDataDirectory = testInfo.outputPath('user-data');
-      const module = pathToFileURL(path.resolve('build/src/service/browsers/chromium.js')).href;
+      const module = pathToFileURL(path.resolve('build/src/service/chromium/chromium.js')).href;
       const options = { executable, userDataDirectory, headless: true, viewport };
       const program = `
         import { launchChromium } from ${JSON.stringify(module)};
@@ -162,7 +206,9 @@ test.describe('launching', () => {
         await cdp.send('Target.createTarget', { url: 'data:text/html,<script>for (;;);</script>' });
         console.log('ready');
       `;
-      const starter = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const starter = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
       const exited = once(starter, 'exit');
       await once(createInterface(starter.stdout), 'line');
       // The starter's own command line names the directory too.
@@ -172,4 +218,12 @@ test.describe('launching', () => {
       await expectNoProcessWith(userDataDirectory);
     });
   }
+});
+
+test('adds UTF-8 to a locale without it, and keeps all other settings', () => {
+  const inUtf8 = { PATH: '/bin', LANG: 'de_DE.UTF-8', LC_ALL: '' };
+  expect(withUtf8(inUtf8)).toBe(inUtf8);
+  expect(withUtf8({})).toEqual({ LC_CTYPE: 'C.UTF-8' });
+  expect(withUtf8({ LANG: 'C', LC_TIME: 'de_DE' })).toEqual({ LANG: 'C', LC_TIME: 'de_DE', LC_CTYPE: 'C.UTF-8' });
+  expect(withUtf8({ LANG: 'en_US.utf8', LC_ALL: 'POSIX' })).toEqual({ LANG: 'en_US.utf8', LC_ALL: 'C.UTF-8' });
 });

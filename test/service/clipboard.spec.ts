@@ -1,8 +1,9 @@
 import { expect } from '@playwright/test';
-import { findChromium } from '../../src/service/browsers/find-chromium.ts';
-import type { Session } from '../../src/service/browsers/session.ts';
+import { findChromium } from '../../src/service/chromium/find-chromium.ts';
+import type { Session } from '../../src/service/sessions/session.ts';
 import { page, settings, test as base } from '../support/browser-sessions.ts';
 import { actionsOf } from '../support/input-events.ts';
+import { clipboardOf } from '../../src/service/input/clipboard.ts';
 
 /** Writes down what a page would notice of another one in front. */
 const watchful = `
@@ -30,16 +31,16 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
     test.use({ command });
 
     test('the clipboard is empty at first, and holds what was written', async ({ session }) => {
-      expect(await session.clipboard.read()).toBe('');
+      expect(await clipboardOf(session).read()).toBe('');
       for (const text of ['one', 'grüße 😀\nline two\ttab "quoted" \u2028 \0', '', 'x'.repeat(1_000_000)]) {
-        await session.clipboard.write(text);
-        expect(await session.clipboard.read()).toBe(text);
+        await clipboardOf(session).write(text);
+        expect(await clipboardOf(session).read()).toBe(text);
       }
-      await Promise.all(['a', 'b', 'c'].map((text) => session.clipboard.write(text)));
-      expect(await session.clipboard.read()).toBe('c');
+      await Promise.all(['a', 'b', 'c'].map((text) => clipboardOf(session).write(text)));
+      expect(await clipboardOf(session).read()).toBe('c');
     });
 
-    test('it is the clipboard of the pages, by keys, by command and by script', async ({ session, site, connect }) => {
+    test('pages use the same clipboard by keys, by command and by script', async ({ session, site, connect }) => {
       const url = await site(page('<textarea>from the page</textarea>'));
       const browser = await connect(session);
       const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
@@ -49,22 +50,22 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
 
       await field.selectText();
       await ours.keyboard.press('ControlOrMeta+c');
-      expect(await session.clipboard.read()).toBe('from the page');
+      expect(await clipboardOf(session).read()).toBe('from the page');
       await field.fill('by command');
       await field.selectText();
       await ours.evaluate(`document.execCommand('copy')`);
-      expect(await session.clipboard.read()).toBe('by command');
+      expect(await clipboardOf(session).read()).toBe('by command');
       await ours.evaluate(`navigator.clipboard.writeText('by script')`);
-      expect(await session.clipboard.read()).toBe('by script');
+      expect(await clipboardOf(session).read()).toBe('by script');
 
-      await session.clipboard.write('from outside');
+      await clipboardOf(session).write('from outside');
       await field.fill('');
       await ours.keyboard.press('ControlOrMeta+v');
       await expect(field).toHaveValue('from outside');
       expect(await ours.evaluate('navigator.clipboard.readText()')).toBe('from outside');
     });
 
-    test('a copied picture is no text', async ({ session, site, connect }) => {
+    test('returns no text for a copied picture', async ({ session, site, connect }) => {
       const browser = await connect(session);
       const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
       const ours = await context.newPage();
@@ -73,10 +74,10 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
         new Promise((resolve) => document.querySelector('canvas').toBlob(resolve))
           .then((picture) => navigator.clipboard.write([new ClipboardItem({ 'image/png': picture })]))
       `);
-      expect(await session.clipboard.read()).toBe('');
+      expect(await clipboardOf(session).read()).toBe('');
     });
 
-    test('pages notice nothing of it, whether their client emulates focus or not', async ({
+    test('pages notice no access to the clipboard, with and without emulated focus @long', async ({
       session,
       site,
       connect,
@@ -99,8 +100,8 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       await expect.poll(() => evaluate('document.readyState')).toBe('complete');
       const before = await evaluate('({ focus: document.hasFocus(), visible: document.visibilityState })');
       await evaluate('noticed.length = 0');
-      await session.clipboard.read();
-      const fresh = await session.clipboard.read();
+      await clipboardOf(session).read();
+      const fresh = await clipboardOf(session).read();
       expect(fresh).toBe('two');
       expect(await evaluate('noticed')).toEqual([]);
       expect(await evaluate('({ focus: document.hasFocus(), visible: document.visibilityState })')).toEqual(before);
@@ -119,35 +120,37 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
 
 test('two sessions have two clipboards', async ({ sessions }) => {
   const [a, b] = await Promise.all([sessions.create(settings), sessions.create(settings)]);
-  await a.clipboard.write('of a');
-  expect(await b.clipboard.read()).toBe('');
-  expect(await a.clipboard.read()).toBe('of a');
+  await clipboardOf(a).write('of a');
+  expect(await clipboardOf(b).read()).toBe('');
+  expect(await clipboardOf(a).read()).toBe('of a');
 });
 
-test('it works again after its own page crashed', async ({ session, connectRaw }) => {
-  await session.clipboard.write('kept');
-  const direct = await connectRaw(session.wsEndpoint);
-  const { targetInfos } = await direct.send('Target.getTargets');
-  const { sessionId } = await direct.send('Target.attachToTarget', { targetId: targetInfos[0]!.targetId, flatten: true });
-  const crashed = direct.send('Page.crash', {}, sessionId).catch(() => {});
-  await expect
-    .poll(() => direct.received.some(({ method }) => method === 'Target.targetCrashed' || method === 'Inspector.targetCrashed'))
-    .toBe(true);
-  expect(await session.clipboard.read()).toBe('kept');
+test("works again after the crash of the service's own page", async ({ session }) => {
+  await clipboardOf(session).write('kept');
+  const { cdp } = session;
+  const { targetInfos } = await cdp.send('Target.getTargets', {});
+  const { targetId } = targetInfos[0]!;
+  const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true });
+  const isCrashed = new Promise<void>((resolve) => {
+    cdp.onEvent(({ method }) => method === 'Target.targetCrashed' && resolve());
+  });
+  const crashed = cdp.send('Page.crash', {}, { sessionId }).catch(() => {});
+  await isCrashed;
+  expect(await clipboardOf(session).read()).toBe('kept');
   void crashed;
 });
 
-test('the end of the session and an abort of the caller end it', async ({ session }) => {
-  await expect(session.clipboard.read(AbortSignal.abort(new Error('hung up')))).rejects.toThrow('hung up');
-  const read = session.clipboard.read();
+test("the end of the session and the caller's abort end a clipboard operation", async ({ session }) => {
+  await expect(clipboardOf(session).read(AbortSignal.abort(new Error('hung up')))).rejects.toThrow('hung up');
+  const read = clipboardOf(session).read();
   const refused = expect(read).rejects.toMatchObject({ code: expect.stringMatching(/conflict|unavailable/) });
   await session.end();
   await refused;
 });
 
 async function useClipboard(session: Session): Promise<void> {
-  await session.clipboard.write('one');
-  expect(await session.clipboard.read()).toBe('one');
-  await session.clipboard.write('two');
-  expect(await session.clipboard.read()).toBe('two');
+  await clipboardOf(session).write('one');
+  expect(await clipboardOf(session).read()).toBe('one');
+  await clipboardOf(session).write('two');
+  expect(await clipboardOf(session).read()).toBe('two');
 }

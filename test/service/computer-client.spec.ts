@@ -13,18 +13,21 @@ type Fixtures = {
 
 const test = base.extend<Fixtures>({
   kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 })),
-  id: async ({ kernel }, use) => use((await kernel.browsers.create({ viewport: { width: 800, height: 600 } })).session_id),
+  id: async ({ kernel }, use) =>
+    use((await kernel.browsers.create({ viewport: { width: 800, height: 600 } })).session_id),
   ours: async ({ kernel, id }, use) => {
     const browser = await chromium.connectOverCDP((await kernel.browsers.retrieve(id)).cdp_ws_url);
     const ours = await browser.newPage({ viewport: { width: 800, height: 600 } });
-    await ours.setContent(`<body style="margin: 0; height: 3000px">${recorder}<textarea style="width: 790px; height: 280px"></textarea>`);
+    await ours.setContent(
+      `<body style="margin: 0; height: 3000px">${recorder}<textarea style="width: 790px; height: 280px"></textarea>`,
+    );
     await ours.locator('textarea').focus();
     await use(ours);
     await browser.close();
   },
 });
 
-test('the public client moves, clicks, drags and scrolls', async ({ kernel, id, ours }) => {
+test('the public client moves, clicks, drags and scrolls @long', async ({ kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   await computer.moveMouse(id, { x: 300, y: 400, smooth: true, duration_ms: 100, hold_keys: ['Shift'] });
   expect(await computer.getMousePosition(id)).toEqual({ x: 300, y: 400 });
@@ -59,7 +62,7 @@ test('the public client moves, clicks, drags and scrolls', async ({ kernel, id, 
   expect((await seen(ours, 'wheel')).every(({ isTrusted }) => isTrusted)).toBe(true);
 });
 
-test('the public client types, presses keys and uses the clipboard', async ({ kernel, id, ours }) => {
+test('the public client types, presses keys and uses the clipboard @long', async ({ kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   const field = ours.locator('textarea');
   await computer.typeText(id, { text: 'Grüße\nyou', delay: 1 });
@@ -119,7 +122,7 @@ test('the public client sends batches', async ({ kernel, id, ours }) => {
   expect(await kernel.browsers.computer.getMousePosition(id)).toEqual({ x: 7, y: 8 });
 });
 
-test('what is not right is refused as a whole', async ({ service, kernel, id, ours }) => {
+test('refuses a batch with one wrong action as a whole', async ({ service, kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   const scrolled = { type: 'scroll', scroll: { x: 1, y: 1, delta_y: 1 } } as const;
   const sleep = { type: 'sleep', sleep: { duration_ms: 0 } } as const;
@@ -167,7 +170,11 @@ test('what is not right is refused as a whole', async ({ service, kernel, id, ou
       { actions: [scrolled, { type: 'scroll', scroll: { x: 5000, y: 1, delta_y: 1 } }] },
       /^actions\[1\] \(scroll\): coordinates exceed/,
     ],
-    ['batch', { actions: [scrolled, { type: 'press_key', press_key: { keys: ['Tap'] } }] }, /^actions\[1\] \(press_key\): there is no key/],
+    [
+      'batch',
+      { actions: [scrolled, { type: 'press_key', press_key: { keys: ['Tap'] } }] },
+      /^actions\[1\] \(press_key\): there is no key/,
+    ],
     ['batch', { actions: [scrolled, { type: 'sleep', sleep: { duration_ms: 30_001 } }] }, /actions\.1\.sleep/],
   ];
   for (const [path, body, message] of mistakes) {
@@ -183,7 +190,7 @@ test('what is not right is refused as a whole', async ({ service, kernel, id, ou
   expect(await seen(ours, 'mousemove', 'mousedown', 'keydown', 'wheel')).toEqual([]);
 });
 
-test('without a page there is nothing to act on, but there is a mouse and a clipboard', async ({ kernel, id }) => {
+test('without a page, actions on pages are refused, but mouse and clipboard work', async ({ kernel, id }) => {
   const { computer } = kernel.browsers;
   await expect(computer.clickMouse(id, { x: 1, y: 1 })).rejects.toThrow(ConflictError);
   await expect(computer.captureScreenshot(id)).rejects.toThrow(ConflictError);

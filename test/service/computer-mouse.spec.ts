@@ -1,6 +1,7 @@
 import { expect } from '@playwright/test';
 import { test } from '../support/browser-sessions.ts';
 import { actionsOf, forget, openPage, recording, seen } from '../support/input-events.ts';
+import { computerOf } from '../../src/service/input/computer.ts';
 
 const boxes = recording(`
   <style>body > div { position: absolute; width: 100px; height: 100px; user-select: none }</style>
@@ -16,16 +17,16 @@ const boxes = recording(`
 
 test.describe('moving', () => {
   test('jumps to a point and stays there', async ({ session, site, connect }) => {
-    expect(session.computer.mousePosition()).toEqual({ x: 0, y: 0 });
+    expect(computerOf(session).mousePosition()).toEqual({ x: 0, y: 0 });
     const ours = await openPage(await connect(session), await site(boxes));
     await actionsOf(session).move({ x: 340, y: 90, smooth: false });
     expect(await seen(ours, 'mousemove')).toEqual([
       expect.objectContaining({ target: 'blue', x: 340, y: 90, buttons: 0, isTrusted: true, modifiers: '' }),
     ]);
-    expect(session.computer.mousePosition()).toEqual({ x: 340, y: 90 });
+    expect(computerOf(session).mousePosition()).toEqual({ x: 340, y: 90 });
   });
 
-  test('glides there on a straight line, in the time that is asked for', async ({ session, site, connect }) => {
+  test('moves on a straight line in the requested time @long', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const { move } = actionsOf(session);
     await move({ x: 500, y: 400 });
@@ -44,7 +45,9 @@ test.describe('moving', () => {
   test('happens while keys are held', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(recording('<textarea></textarea>')));
     await actionsOf(session).move({ x: 10, y: 10, smooth: false, hold_keys: ['Ctrl', 'a'] });
-    expect((await seen(ours, 'keydown', 'mousemove', 'keyup')).map(({ type, key, modifiers }) => [type, key, modifiers])).toEqual([
+    expect(
+      (await seen(ours, 'keydown', 'mousemove', 'keyup')).map(({ type, key, modifiers }) => [type, key, modifiers]),
+    ).toEqual([
       ['keydown', 'Control', 'ctrl'],
       ['keydown', 'a', 'ctrl'],
       ['mousemove', undefined, 'ctrl'],
@@ -60,7 +63,9 @@ test.describe('clicking', () => {
     const ours = await openPage(await connect(session), await site(boxes));
     await actionsOf(session).click({ x: 330, y: 330 });
     const events = await seen(ours, 'pointermove', 'pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click');
-    expect(events.map(({ type, target, x, y, button, buttons, detail }) => [type, target, x, y, button, buttons, detail])).toEqual([
+    expect(
+      events.map(({ type, target, x, y, button, buttons, detail }) => [type, target, x, y, button, buttons, detail]),
+    ).toEqual([
       ['pointermove', 'green', 330, 330, -1, 0, 0],
       ['pointerdown', 'green', 330, 330, 0, 1, 0],
       ['mousedown', 'green', 330, 330, 0, 1, 1],
@@ -68,11 +73,16 @@ test.describe('clicking', () => {
       ['mouseup', 'green', 330, 330, 0, 0, 1],
       ['click', 'green', 330, 330, 0, 0, 1],
     ]);
-    expect(events.filter(({ pressure }) => pressure > 0).map(({ type, pressure }) => [type, pressure])).toEqual([['pointerdown', 0.5]]);
+    expect(events.filter(({ pressure }) => pressure > 0).map(({ type, pressure }) => [type, pressure])).toEqual([
+      ['pointerdown', 0.5],
+    ]);
   });
 
-  test('several times counts the clicks', async ({ session, site, connect }) => {
-    const ours = await openPage(await connect(session), await site(recording('<p style="margin: 0">double click selects</p>')));
+  test('counts repeated clicks', async ({ session, site, connect }) => {
+    const ours = await openPage(
+      await connect(session),
+      await site(recording('<p style="margin: 0">double click selects</p>')),
+    );
     const { click } = actionsOf(session);
     await click({ x: 10, y: 8, num_clicks: 2 });
     expect((await seen(ours, 'click', 'dblclick')).map(({ type, detail }) => [type, detail])).toEqual([
@@ -118,7 +128,7 @@ test.describe('clicking', () => {
     await ours.waitForURL('**/second');
   });
 
-  test('can press and release apart', async ({ session, site, connect }) => {
+  test('presses and releases in separate actions', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const { click, move } = actionsOf(session);
     await click({ x: 330, y: 330, click_type: 'down', num_clicks: 3 });
@@ -135,8 +145,10 @@ test.describe('clicking', () => {
     ]);
   });
 
-  test('reaches elements in frames of other sites', async ({ session, site, connect }) => {
-    const inner = await site(recording('<button id=inside style="position: absolute; left: 20px; top: 30px; width: 50px; height: 50px">'));
+  test('reaches elements in frames of other sites @long', async ({ session, site, connect }) => {
+    const inner = await site(
+      recording('<button id=inside style="position: absolute; left: 20px; top: 30px; width: 50px; height: 50px">'),
+    );
     const ours = await openPage(await connect(session), inner);
     await ours.setContent(
       `<body style="margin: 0"><iframe src="${inner.replace('localhost', '127.0.0.1')}" style="margin: 100px; border: 0">`,
@@ -144,15 +156,20 @@ test.describe('clicking', () => {
     const frame = ours.frameLocator('iframe').locator('#inside');
     await frame.waitFor();
     await actionsOf(session).click({ x: 130, y: 140 });
-    expect(await frame.evaluate('seenEvents.filter(({ type }) => type === "click").map(({ target, x, y }) => [target, x, y])')).toEqual([
-      ['inside', 30, 40],
-    ]);
+    expect(
+      await frame.evaluate(
+        'seenEvents.filter(({ type }) => type === "click").map(({ target, x, y }) => [target, x, y])',
+      ),
+    ).toEqual([['inside', 30, 40]]);
   });
 
   test('may close its own page', async ({ session, site, connect }) => {
     const browser = await connect(session);
     const first = await openPage(browser, await site(recording('<input>')));
-    const [popup] = await Promise.all([first.waitForEvent('popup'), first.evaluate(() => void window.open('about:blank'))]);
+    const [popup] = await Promise.all([
+      first.waitForEvent('popup'),
+      first.evaluate(() => void window.open('about:blank')),
+    ]);
     await popup.setContent('<body onclick="window.close()" style="height: 500px">');
     const closed = popup.waitForEvent('close');
     await actionsOf(session).click({ x: 100, y: 100 });
@@ -171,7 +188,7 @@ test.describe('dragging', () => {
     ],
   };
 
-  test('carries what a page lets go, and drops it', async ({ session, site, connect }) => {
+  test('moves a draggable element and drops it', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const { drag, move } = actionsOf(session);
     await drag(way);
@@ -180,7 +197,8 @@ test.describe('dragging', () => {
     const events = await seen(ours, 'dragstart', 'dragenter', 'dragover', 'drop', 'dragend');
     expect(events[0]).toMatchObject({ type: 'dragstart', target: 'red', x: 100, y: 100 });
     const entered = events.filter(({ type }) => type === 'dragenter').map(({ target }) => target);
-    // Chromium tells of the drag some moves after it began: on a busy machine when the mouse has left what it started on.
+    // Chromium reports the drag some moves after its start. On a busy machine the mouse may have left the dragged
+    // element by then.
     expect([
       ['red', 'html', 'blue'],
       ['html', 'blue'],
@@ -189,7 +207,7 @@ test.describe('dragging', () => {
       { type: 'drop', target: 'blue', x: 350, y: 100 },
       { type: 'dragend', target: 'red' },
     ]);
-    expect(session.computer.mousePosition()).toEqual({ x: 350, y: 100 });
+    expect(computerOf(session).mousePosition()).toEqual({ x: 350, y: 100 });
 
     await forget(ours);
     await move({ x: 10, y: 10, smooth: false });
@@ -202,7 +220,7 @@ test.describe('dragging', () => {
     await expect(ours.locator('#blue')).toHaveText('carried');
   });
 
-  test('to where nothing takes it ends without a drop', async ({ session, site, connect }) => {
+  test('ends without a drop where no element accepts it', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     await actionsOf(session).drag({
       path: [
@@ -214,7 +232,7 @@ test.describe('dragging', () => {
     expect(await seen(ours, 'drop')).toEqual([]);
   });
 
-  test('by hand, over several actions, is the same', async ({ session, site, connect }) => {
+  test('works in the same way by separate actions', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const { click, move, press } = actionsOf(session);
     await click({ x: 100, y: 100, click_type: 'down' });
@@ -231,7 +249,7 @@ test.describe('dragging', () => {
     await expect(ours.locator('#blue')).toHaveText('');
   });
 
-  test('moves the pointer where the page drags by itself', async ({ session, site, connect }) => {
+  test('moves the pointer for pages that implement dragging themselves', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     await actionsOf(session).drag({
       path: [
@@ -248,13 +266,15 @@ test.describe('dragging', () => {
     expect(events.map(({ type, x, y }) => `${type} ${x},${y}`)).toEqual([
       'pointermove 320,320',
       'pointerdown 320,320',
-      ...['340,325', '360,330', '380,335', '400,340', '388,350', '375,360', '363,370', '350,380'].map((point) => `pointermove ${point}`),
+      ...['340,325', '360,330', '380,335', '400,340', '388,350', '375,360', '363,370', '350,380'].map(
+        (point) => `pointermove ${point}`,
+      ),
       'pointerup 350,380',
     ]);
     expect(new Set(events.slice(1, -1).map(({ buttons }) => buttons))).toEqual(new Set([1]));
   });
 
-  test('takes the time that is asked for, with the button that is asked for', async ({ session, site, connect }) => {
+  test('takes the requested time, with the requested button', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const startedAt = performance.now();
     await actionsOf(session).drag({
@@ -300,12 +320,19 @@ test.describe('dragging', () => {
 });
 
 test('scrolling turns the wheel tick by tick, down and up, right and left', async ({ session, site, connect }) => {
-  const ours = await openPage(await connect(session), await site(recording('<div style="width: 5000px; height: 5000px">')));
+  const ours = await openPage(
+    await connect(session),
+    await site(recording('<div style="width: 5000px; height: 5000px">')),
+  );
   const { scroll } = actionsOf(session);
   await scroll({ x: 100, y: 200, delta_x: 2, delta_y: 3 });
   await expect.poll(() => seen(ours, 'wheel')).toHaveLength(5);
   const wheel = await seen(ours, 'wheel');
-  expect(wheel.map(({ deltaX, deltaY }) => [deltaX, deltaY])).toEqual([...Array.from({ length: 3 }, () => [0, 120]), [120, 0], [120, 0]]);
+  expect(wheel.map(({ deltaX, deltaY }) => [deltaX, deltaY])).toEqual([
+    ...Array.from({ length: 3 }, () => [0, 120]),
+    [120, 0],
+    [120, 0],
+  ]);
   expect(wheel[0]).toMatchObject({ x: 100, y: 200, isTrusted: true });
   await expect.poll(() => ours.evaluate('[scrollX, scrollY]')).toEqual([240, 360]);
   await scroll({ x: 100, y: 200, delta_x: -1, delta_y: -2, hold_keys: ['shift'] });

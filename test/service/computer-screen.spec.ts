@@ -2,6 +2,7 @@ import { expect, type Page } from '@playwright/test';
 import { settings, test as base } from '../support/browser-sessions.ts';
 import { systemChromium } from '../support/chromium.ts';
 import { actionsOf, openPage, recording, seen } from '../support/input-events.ts';
+import { computerOf } from '../../src/service/input/computer.ts';
 
 const test = base.extend({
   launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
@@ -22,7 +23,11 @@ const painted = recording(`
   </script>`);
 
 /** Size and pixels of a PNG image, as a browser shows it. */
-async function look(viewer: Page, png: Buffer, ...points: [number, number][]): Promise<{ size: number[]; pixels: string[] }> {
+async function look(
+  viewer: Page,
+  png: Buffer,
+  ...points: [number, number][]
+): Promise<{ size: number[]; pixels: string[] }> {
   return await viewer.evaluate(
     async ({ source, points }) => {
       const image = new Image();
@@ -40,36 +45,49 @@ async function look(viewer: Page, png: Buffer, ...points: [number, number][]): P
 const [red, green, blue] = ['255,0,0', '0,255,0', '0,0,255'];
 
 test.describe('a screenshot', () => {
-  test('is the page in view with one pixel for each of the screen, or a region of it', async ({ session, site, connect, page }) => {
+  test('shows the page in view or a region of it, with one pixel per pixel of the screen @long', async ({
+    session,
+    site,
+    connect,
+    page,
+  }) => {
     await openPage(await connect(session), await site(painted));
-    const whole = await session.computer.screenshot();
+    const whole = await computerOf(session).screenshot();
     expect(await look(page, whole, [0, 0], [100, 60], [149, 99], [150, 99])).toEqual({
       size: [1280, 720],
       pixels: [red, green, blue, red],
     });
-    const region = await session.computer.screenshot({ x: 99, y: 59, width: 51, height: 41 });
+    const region = await computerOf(session).screenshot({ x: 99, y: 59, width: 51, height: 41 });
     expect(await look(page, region, [0, 0], [1, 1], [50, 40])).toEqual({ size: [51, 41], pixels: [red, green, blue] });
-    const pixel = await session.computer.screenshot({ x: 1279, y: 719, width: 1, height: 1 });
+    const pixel = await computerOf(session).screenshot({ x: 1279, y: 719, width: 1, height: 1 });
     expect(await look(page, pixel, [0, 0])).toEqual({ size: [1, 1], pixels: [red] });
   });
 
-  test('of a region shows exactly what the whole does', async ({ session, site, connect, page }) => {
+  test('of a region equals the same region of the whole @long', async ({ session, site, connect, page }) => {
     const colours = Array.from({ length: 40 }, (_, index) => `hsl(${index * 9} 80% ${30 + index}%)`);
-    const text = colours.map((colour) => `<span style="color: ${colour}; font-size: 20px">Quick brown foxes </span>`).join('');
+    const text = colours
+      .map((colour) => `<span style="color: ${colour}; font-size: 20px">Quick brown foxes </span>`)
+      .join('');
     const gradient = 'background: radial-gradient(yellow, teal, purple)';
-    await openPage(await connect(session), await site(recording(`<p style="margin: 0; height: 100vh; ${gradient}">${text}</p>`)));
+    await openPage(
+      await connect(session),
+      await site(recording(`<p style="margin: 0; height: 100vh; ${gradient}">${text}</p>`)),
+    );
     const [whole, region] = [
-      await session.computer.screenshot(),
-      await session.computer.screenshot({ x: 303, y: 101, width: 211, height: 97 }),
+      await computerOf(session).screenshot(),
+      await computerOf(session).screenshot({ x: 303, y: 101, width: 211, height: 97 }),
     ];
-    const points = Array.from({ length: 211 * 97 }, (_, index): [number, number] => [index % 211, Math.floor(index / 211)]);
+    const points = Array.from({ length: 211 * 97 }, (_, index): [number, number] => [
+      index % 211,
+      Math.floor(index / 211),
+    ]);
     const ofRegion = await look(page, region, ...points);
     const ofWhole = await look(page, whole, ...points.map(([x, y]): [number, number] => [x + 303, y + 101]));
     expect(new Set(ofRegion.pixels).size).toBeGreaterThan(1000);
     expect(ofRegion.pixels).toEqual(ofWhole.pixels);
   });
 
-  test('leaves the page as it is, whatever device it emulates', async ({ session, site, connect, page }) => {
+  test('leaves the page as it is, with any emulated device @long', async ({ session, site, connect, page }) => {
     const browser = await connect(session);
     const url = await site(painted);
     for (const [options, expected] of [
@@ -77,8 +95,10 @@ test.describe('a screenshot', () => {
       [{ viewport: { width: 390, height: 600 }, deviceScaleFactor: 3, isMobile: true, hasTouch: true }, [390, 600]],
     ] as const) {
       const ours = await openPage(browser, url, options);
-      expect((await look(page, await session.computer.screenshot())).size).toEqual(expected);
-      expect((await look(page, await session.computer.screenshot({ x: 10, y: 10, width: 20, height: 30 }))).size).toEqual([20, 30]);
+      expect((await look(page, await computerOf(session).screenshot())).size).toEqual(expected);
+      expect(
+        (await look(page, await computerOf(session).screenshot({ x: 10, y: 10, width: 20, height: 30 }))).size,
+      ).toEqual([20, 30]);
       expect(await ours.evaluate('changes')).toEqual([]);
       expect(await ours.evaluate('devicePixelRatio')).toBe(options.deviceScaleFactor);
     }
@@ -91,7 +111,7 @@ test.describe('a screenshot', () => {
       { x: 0, y: 700, width: 10, height: 21 },
     ]) {
       const message = 'region exceeds screen bounds: the page in view shows 1280x720 pixels';
-      await expect(session.computer.screenshot(region)).rejects.toMatchObject({ code: 'bad_request', message });
+      await expect(computerOf(session).screenshot(region)).rejects.toMatchObject({ code: 'bad_request', message });
     }
   });
 });
@@ -112,28 +132,36 @@ test.describe('the screen', () => {
         ],
       }),
     ).rejects.toMatchObject(outside('1280,10'));
-    expect(session.computer.mousePosition()).toEqual({ x: 0, y: 0 });
+    expect(computerOf(session).mousePosition()).toEqual({ x: 0, y: 0 });
     await move({ x: 1279, y: 719 });
   });
 
-  test('is as large as the page in view where that is larger', async ({ sessions, site, connect }) => {
+  test('grows to the size of a larger page in view', async ({ sessions, site, connect }) => {
     const session = await sessions.create({ ...settings, viewport: { width: 400, height: 300 } });
     const { click } = actionsOf(session);
-    const ours = await openPage(await connect(session), await site(recording('')), { viewport: { width: 900, height: 1200 } });
+    const ours = await openPage(await connect(session), await site(recording('')), {
+      viewport: { width: 900, height: 1200 },
+    });
     await click({ x: 899, y: 1199 });
     expect(await seen(ours, 'click')).toMatchObject([{ x: 899, y: 1199 }]);
-    await expect(click({ x: 900, y: 0 })).rejects.toMatchObject({ code: 'bad_request', message: expect.stringContaining('max: 899x1199') });
+    await expect(click({ x: 900, y: 0 })).rejects.toMatchObject({
+      code: 'bad_request',
+      message: expect.stringContaining('max: 899x1199'),
+    });
   });
 
-  test('shows pages of phones scaled, and the mouse meets what is seen there', async ({ session, site, connect, page }) => {
-    const ours = await openPage(await connect(session), await site(painted), { viewport: { width: 390, height: 600 }, isMobile: true });
+  test('shows phone pages scaled, and the mouse hits the shown elements', async ({ session, site, connect, page }) => {
+    const ours = await openPage(await connect(session), await site(painted), {
+      viewport: { width: 390, height: 600 },
+      isMobile: true,
+    });
     const scale: number = await ours.evaluate('visualViewport.scale');
     expect(scale).toBeLessThan(0.5);
     const [x, y] = [Math.round(125 * scale), Math.round(80 * scale)];
-    expect((await look(page, await session.computer.screenshot(), [x, y])).pixels).toEqual([green]);
+    expect((await look(page, await computerOf(session).screenshot(), [x, y])).pixels).toEqual([green]);
     await actionsOf(session).click({ x, y });
     expect(await seen(ours, 'click')).toMatchObject([{ target: 'field' }]);
-    expect(session.computer.mousePosition()).toEqual({ x, y });
+    expect(computerOf(session).mousePosition()).toEqual({ x, y });
   });
 });
 

@@ -1,7 +1,8 @@
 import { expect, type Page } from '@playwright/test';
-import type { Session } from '../../src/service/browsers/session.ts';
+import type { Session } from '../../src/service/sessions/session.ts';
 import { page, test } from '../support/browser-sessions.ts';
 import { actionsOf, openPage, recording, seen } from '../support/input-events.ts';
+import { computerOf } from '../../src/service/input/computer.ts';
 
 const field = recording('<textarea></textarea>');
 
@@ -15,16 +16,19 @@ async function inView(session: Session, pages: Page[]): Promise<Page | undefined
 }
 
 test.describe('the page in view', () => {
-  test('is the one that was opened or brought to the front last and still exists, in whatever context', async ({
+  test('is the existing page that was opened or brought to the front last, in any context @long', async ({
     session,
     site,
     connect,
   }) => {
     const { type, move } = actionsOf(session);
     const url = await site(page('<input><a href="/" target="_blank">open</a>'));
-    await expect(type({ text: 'x' })).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('no page to act on') });
+    await expect(type({ text: 'x' })).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('the session has no page'),
+    });
     await expect(move({ x: 1, y: 1 })).rejects.toMatchObject({ code: 'conflict' });
-    await expect(session.computer.screenshot()).rejects.toMatchObject({ code: 'conflict' });
+    await expect(computerOf(session).screenshot()).rejects.toMatchObject({ code: 'conflict' });
 
     const browser = await connect(session);
     const first = await openPage(browser, url);
@@ -43,7 +47,7 @@ test.describe('the page in view', () => {
     await expect(type({ text: 'x' })).rejects.toMatchObject({ code: 'conflict' });
   });
 
-  test('is acted on after it went to another site', async ({ session, site, connect }) => {
+  test('still gets actions after it went to another site', async ({ session, site, connect }) => {
     const { type, click } = actionsOf(session);
     const url = await site(recording('<input>'));
     const ours = await openPage(await connect(session), url);
@@ -61,12 +65,17 @@ test.describe('actions', () => {
   test('run one after another', async ({ session, site, connect }) => {
     const { type, move } = actionsOf(session);
     const ours = await openPage(await connect(session), await site(field));
-    await Promise.all([type({ text: 'aaaa', delay: 20 }), type({ text: 'bbbb' }), move({ x: 5, y: 5 }), type({ text: 'cccc', delay: 5 })]);
+    await Promise.all([
+      type({ text: 'aaaa', delay: 20 }),
+      type({ text: 'bbbb' }),
+      move({ x: 5, y: 5 }),
+      type({ text: 'cccc', delay: 5 }),
+    ]);
     await expect(ours.locator('textarea')).toHaveValue('aaaabbbbcccc');
     expect((await seen(ours, 'input', 'mousemove')).findIndex(({ type }) => type === 'mousemove')).toBe(8);
   });
 
-  test('end when the caller is gone, and let go the keys that they held', async ({ session, site, connect }) => {
+  test('end when the caller hangs up, and release the keys that they held', async ({ session, site, connect }) => {
     const { type, move } = actionsOf(session);
     const ours = await openPage(await connect(session), await site(field));
     const abort = new AbortController();
@@ -95,7 +104,10 @@ test.describe('actions', () => {
     const url = await site(page('<input>'));
     const [other, ours] = [await openPage(browser, url), await openPage(browser, url)];
     const typed = type({ text: 'x'.repeat(1000), delay: 10 });
-    const refused = expect(typed).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('closed') });
+    const refused = expect(typed).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('closed'),
+    });
     await expect(ours.locator('input')).toHaveValue(/x/);
     await ours.close();
     await refused;
@@ -108,12 +120,15 @@ test.describe('actions', () => {
     const ours = await openPage(await connect(session), 'about:blank');
     const cdp = await ours.context().newCDPSession(ours);
     const typed = type({ text: 'x'.repeat(1000), delay: 10 });
-    const refused = expect(typed).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('crashed') });
+    const refused = expect(typed).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('crashed'),
+    });
     cdp.send('Page.crash').catch(() => {});
     await refused;
   });
 
-  test('wait no longer than 10 s for a page that shows a dialog, and work again when that is closed', async ({
+  test('wait no longer than 10 s for a page that shows a dialog, and work again when that is closed @long', async ({
     session,
     site,
     connect,
@@ -125,7 +140,9 @@ test.describe('actions', () => {
     const box = (await ours.locator('p').boundingBox())!;
     const stuck = { code: 'conflict', message: expect.stringMatching(/did not answer for 10 s.*dialog/) };
     const startedAt = performance.now();
-    await expect(click({ x: Math.round(box.x + 5), y: Math.round(box.y + 5), hold_keys: ['shift'] })).rejects.toMatchObject(stuck);
+    await expect(
+      click({ x: Math.round(box.x + 5), y: Math.round(box.y + 5), hold_keys: ['shift'] }),
+    ).rejects.toMatchObject(stuck);
     expect(performance.now() - startedAt).toBeLessThan(12_000);
     await dialogs[0]!.accept();
     await ours.locator('input').focus();
@@ -135,7 +152,7 @@ test.describe('actions', () => {
 });
 
 test.describe('a batch', () => {
-  test('does all kinds of actions in their order', async ({ session, site, connect }) => {
+  test('runs all kinds of actions in their order', async ({ session, site, connect }) => {
     const { batch } = actionsOf(session);
     const ours = await openPage(await connect(session), await site(field));
     const startedAt = performance.now();
@@ -164,7 +181,7 @@ test.describe('a batch', () => {
     expect(types).toEqual(['keyup', 'keyup', 'keyup', 'keyup', 'mousedown', 'contextmenu', 'mousedown', 'wheel']);
   });
 
-  test('is not interrupted', async ({ session, site, connect }) => {
+  test('is not interrupted by other actions', async ({ session, site, connect }) => {
     const { batch, type } = actionsOf(session);
     const ours = await openPage(await connect(session), await site(field));
     const first = batch([
@@ -176,9 +193,12 @@ test.describe('a batch', () => {
     await expect(ours.locator('textarea')).toHaveValue('abc');
   });
 
-  test('stops at the first action that fails, and names it', async ({ session, site, connect }) => {
+  test('stops at the first action that fails, and names it @long', async ({ session, site, connect }) => {
     const { batch } = actionsOf(session);
-    const ours = await openPage(await connect(session), await site(recording('<input onkeyup="if (event.key === \'x\') window.close()">')));
+    const ours = await openPage(
+      await connect(session),
+      await site(recording('<input onkeyup="if (event.key === \'x\') window.close()">')),
+    );
     const popup = ours.waitForEvent('popup');
     await ours.evaluate('void open(location.href)');
     await (await popup).locator('input').focus();
@@ -224,6 +244,6 @@ test.describe('a batch', () => {
     const message = 'actions[1] (drag_mouse): coordinates exceed screen bounds (max: 1279x719): 1280,719';
     await expect(batch(actions)).rejects.toMatchObject({ code: 'bad_request', message });
     expect(await seen(ours, 'mousemove', 'mousedown')).toEqual([]);
-    expect(session.computer.mousePosition()).toEqual({ x: 0, y: 0 });
+    expect(computerOf(session).mousePosition()).toEqual({ x: 0, y: 0 });
   });
 });

@@ -17,7 +17,7 @@ test('names of live sessions are unique, and free again when one ends', async ({
   expect((await call('PATCH', `/browsers/${second.body.session_id}`, { name: 'one' })).body.name).toBe('one');
 });
 
-test('an id means the session that has it, however another one is named', async ({ service: { call } }) => {
+test('an id finds its own session, even if another session has it as a name @long', async ({ service: { call } }) => {
   const { body: first } = await call('POST', '/browsers', {});
   const { body: second } = await call('POST', '/browsers', { name: first.session_id });
   expect((await call('GET', `/browsers/${first.session_id}`)).body.session_id).toBe(first.session_id);
@@ -26,7 +26,10 @@ test('an id means the session that has it, however another one is named', async 
 });
 
 test('of two sessions that start at the same time one gets the name', async ({ service: { call } }) => {
-  const answers = await Promise.all([call('POST', '/browsers', { name: 'same' }), call('POST', '/browsers', { name: 'same' })]);
+  const answers = await Promise.all([
+    call('POST', '/browsers', { name: 'same' }),
+    call('POST', '/browsers', { name: 'same' }),
+  ]);
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
   expect((await call('GET', '/browsers')).body).toHaveLength(1);
 });
@@ -34,7 +37,9 @@ test('of two sessions that start at the same time one gets the name', async ({ s
 test('a session has one profile at most', async ({ service: { call } }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const { body: without } = await call('POST', '/browsers', {});
-  expect((await call('PATCH', `/browsers/${without.session_id}`, { profile: { name: 'ann' } })).body.profile).toMatchObject({
+  expect(
+    (await call('PATCH', `/browsers/${without.session_id}`, { profile: { name: 'ann' } })).body.profile,
+  ).toMatchObject({
     name: 'ann',
   });
   expectConflict(await call('PATCH', `/browsers/${without.session_id}`, { profile: { name: 'ann' } }));

@@ -2,54 +2,22 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
-import { Vaults } from '../../src/service/auth/vault.ts';
 import { startService } from '../../src/service/service.ts';
-import { collect, expectRefused, test as base } from '../support/organization.ts';
+import { collect, expectRefused } from '../support/organization.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 import { VaultServer } from '../support/vault.ts';
+import { items, test, token } from '../support/shop-vault.ts';
 
 const names = (items: { name: string }[]) => items.map(({ name }) => name);
 
-const token = 'ops_the-token-of-the-vault';
-
-const fields = [
-  { id: 'u', type: 'STRING', purpose: 'USERNAME', label: 'Benutzername', value: 'ann@shop.example' },
-  { id: 'p', type: 'CONCEALED', purpose: 'PASSWORD', label: 'Passwort', value: 'correct horse' },
-  { id: 'n', type: 'STRING', purpose: 'NOTES', label: 'notesPlain', value: 'of no use' },
-  { id: 'b', type: 'STRING', label: 'branch', value: '12' },
-  { id: 'e', type: 'STRING', label: 'empty' },
-  { id: 'o', type: 'OTP', label: 'one-time password', value: 'otpauth://totp/shop?secret=jbswy3dpehpk3pxp&issuer=shop', totp: '123456' },
-];
-
-/** A vault server with two vaults. */
-const test = base.extend<{ vault: VaultServer }>({
-  vault: async ({}, use) => {
-    await using vault = await VaultServer.start(token, [
-      {
-        id: 'v1',
-        name: 'Shared',
-        items: [
-          { id: 'i1', title: 'Shop', category: 'LOGIN', urls: [{ href: 'https://shop.example/login' }], fields },
-          { id: 'i2', title: 'Router', category: 'SERVER' },
-          { id: 'i3', title: 'Blog', category: 'LOGIN', urls: [] },
-        ],
-      },
-      { id: 'v2', name: 'Tests', items: [{ id: 'i4', title: 'Bank', category: 'LOGIN' }] },
-    ]);
-    await use(vault);
-  },
-});
-
-const shop = { vault_id: 'v1', vault_name: 'Shared', id: 'i1', title: 'Shop', path: 'Shared/Shop', urls: ['https://shop.example/login'] };
-const items = [
-  shop,
-  { vault_id: 'v1', vault_name: 'Shared', id: 'i3', title: 'Blog', path: 'Shared/Blog', urls: [] },
-  { vault_id: 'v2', vault_name: 'Tests', id: 'i4', title: 'Bank', path: 'Tests/Bank', urls: [] },
-];
-
-test('a provider is created, read, changed and deleted, and its token is never told', async ({ client, clock, vault }) => {
+test('creates, reads, changes and deletes a provider, and never shows its token', async ({ client, clock, vault }) => {
   const { address } = vault;
-  const created = await client.credentialProviders.create({ provider_type: 'onepassword', name: 'vault', token, address });
+  const created = await client.credentialProviders.create({
+    provider_type: 'onepassword',
+    name: 'vault',
+    token,
+    address,
+  });
   const now = new Date(clock.now()).toISOString();
   expect(created).toEqual({
     id: expect.stringMatching(/^[a-z0-9]{24}$/),
@@ -64,9 +32,21 @@ test('a provider is created, read, changed and deleted, and its token is never t
   });
   expect(await client.credentialProviders.retrieve(created.id)).toEqual(created);
   clock.advance(1000);
-  const changed = await client.credentialProviders.update(created.id, { name: 'safe', enabled: false, priority: 7, cache_ttl_seconds: 0 });
+  const changed = await client.credentialProviders.update(created.id, {
+    name: 'safe',
+    enabled: false,
+    priority: 7,
+    cache_ttl_seconds: 0,
+  });
   const later = new Date(clock.now()).toISOString();
-  expect(changed).toEqual({ ...created, name: 'safe', enabled: false, priority: 7, cache_ttl_seconds: 0, updated_at: later });
+  expect(changed).toEqual({
+    ...created,
+    name: 'safe',
+    enabled: false,
+    priority: 7,
+    cache_ttl_seconds: 0,
+    updated_at: later,
+  });
   expect(await client.credentialProviders.update(created.id, { address: '' })).not.toHaveProperty('address');
   await client.credentialProviders.delete(created.id);
   const absent = { status: 404, code: 'not_found' };
@@ -78,14 +58,20 @@ test('a provider is created, read, changed and deleted, and its token is never t
   expect(vault.requests).toEqual([]);
 });
 
-test('the public client does the same', async ({ kernel, client, vault }) => {
+test('the public client manages credential providers', async ({ kernel, client, vault }) => {
   const created = await kernel.credentialProviders.create({ provider_type: 'onepassword', name: 'vault', token });
   expect(await kernel.credentialProviders.retrieve(created.id)).toEqual(created);
-  await expect(kernel.credentialProviders.create({ provider_type: 'onepassword', name: 'vault', token })).rejects.toThrow(ConflictError);
-  await expect(kernel.credentialProviders.create({ provider_type: 'onepassword', name: 'other', token: '' })).rejects.toThrow(
-    BadRequestError,
-  );
-  expect(await kernel.credentialProviders.test(created.id)).toMatchObject({ success: false, vaults: [], error: expect.any(String) });
+  await expect(
+    kernel.credentialProviders.create({ provider_type: 'onepassword', name: 'vault', token }),
+  ).rejects.toThrow(ConflictError);
+  await expect(
+    kernel.credentialProviders.create({ provider_type: 'onepassword', name: 'other', token: '' }),
+  ).rejects.toThrow(BadRequestError);
+  expect(await kernel.credentialProviders.test(created.id)).toMatchObject({
+    success: false,
+    vaults: [],
+    error: expect.any(String),
+  });
   await client.credentialProviders.update(created.id, { address: vault.address });
   expect(await kernel.credentialProviders.test(created.id)).toEqual({
     success: true,
@@ -99,14 +85,19 @@ test('the public client does the same', async ({ kernel, client, vault }) => {
     enabled: false,
     name: 'safe',
   });
-  for (const name of ['one', 'two']) await kernel.credentialProviders.create({ provider_type: 'onepassword', name, token });
-  expect(names(await collect(kernel.credentialProviders.list({ limit: 1 }))).toSorted()).toEqual(['one', 'safe', 'two']);
+  for (const name of ['one', 'two'])
+    await kernel.credentialProviders.create({ provider_type: 'onepassword', name, token });
+  expect(names(await collect(kernel.credentialProviders.list({ limit: 1 }))).toSorted()).toEqual([
+    'one',
+    'safe',
+    'two',
+  ]);
   expect(names(await collect(kernel.credentialProviders.list({ query: 'SA' })))).toEqual(['safe']);
   await kernel.credentialProviders.delete(created.id);
   await expect(kernel.credentialProviders.test(created.id)).rejects.toThrow(NotFoundError);
 });
 
-test('providers are listed newest first, page by page, and a new one is asked after the others', async ({
+test('lists providers newest first in pages, and asks a new provider last', async ({
   client,
   clock,
   service: { call },
@@ -133,7 +124,7 @@ test('providers are listed newest first, page by page, and a new one is asked af
   }
 });
 
-test('what cannot be meant is refused with the name of its field, and names are unique', async ({ client, service: { call } }) => {
+test("refuses wrong values with the field's name, and names are unique", async ({ client, service: { call } }) => {
   const changeable = {
     name: ['', 'x'.repeat(256), 'a\0b', 7, null],
     token: ['', 'two words', 'line\nbreak', 'ünïcödé', 'x'.repeat(8193), 7, null],
@@ -150,10 +141,19 @@ test('what cannot be meant is refused with the name of its field, and names are 
     unknown: ['x'],
   };
   const rest = { provider_type: 'onepassword', name: 'a', token };
-  await expectRefused(call, 'POST', '/org/credential_providers', { ...changeable, provider_type: ['bitwarden', '', null] }, rest);
+  await expectRefused(
+    call,
+    'POST',
+    '/org/credential_providers',
+    { ...changeable, provider_type: ['bitwarden', '', null] },
+    rest,
+  );
   for (const field of ['name', 'provider_type', 'token']) {
     const answer = await call('POST', '/org/credential_providers', { ...rest, [field]: undefined });
-    expect(answer).toMatchObject({ status: 400, body: { details: [{ message: expect.stringMatching(`^${field}:`) }] } });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { details: [{ message: expect.stringMatching(`^${field}:`) }] },
+    });
   }
   const { id } = await client.credentialProviders.create({ ...rest, provider_type: 'onepassword' });
   const path = `/org/credential_providers/${id}`;
@@ -170,7 +170,7 @@ test('what cannot be meant is refused with the name of its field, and names are 
   expect(await client.credentialProviders.retrieve(id)).toMatchObject({ name: 'a', enabled: true });
 });
 
-test("providers are the organization's, and need its key", async ({ client, callWith }) => {
+test('providers belong to the organization, and need an organization key', async ({ client, callWith }) => {
   const { id } = await client.credentialProviders.create({ provider_type: 'onepassword', name: 'vault', token });
   const project = await client.projects.create({ name: 'shop' });
   const { key } = await client.apiKeys.create({ name: 'shop', project_id: project.id });
@@ -187,7 +187,7 @@ test("providers are the organization's, and need its key", async ({ client, call
   }
 });
 
-test('a test lists the vaults that the token opens, and says what is wrong otherwise', async ({ client, vault }) => {
+test('testing a provider lists the vaults that its token opens, or names the problem', async ({ client, vault }) => {
   const { id } = await client.credentialProviders.create({ provider_type: 'onepassword', name: 'my vault', token });
   expect(await client.credentialProviders.test(id)).toEqual(failure('my vault', 'no address'));
   await expect(client.credentialProviders.listItems(id)).rejects.toMatchObject({
@@ -197,7 +197,10 @@ test('a test lists the vaults that the token opens, and says what is wrong other
   expect(vault.requests).toEqual([]);
 
   await client.credentialProviders.update(id, { address: `${vault.address}/` });
-  expect(await client.credentialProviders.test(id)).toMatchObject({ success: true, vaults: [{ name: 'Shared' }, { name: 'Tests' }] });
+  expect(await client.credentialProviders.test(id)).toMatchObject({
+    success: true,
+    vaults: [{ name: 'Shared' }, { name: 'Tests' }],
+  });
   expect(vault.requests).toEqual([`GET /v1/vaults Bearer ${token}`]);
 
   await client.credentialProviders.update(id, { token: 'another-token-of-the-vault' });
@@ -211,8 +214,14 @@ test('a test lists the vaults that the token opens, and says what is wrong other
     [(_, response) => response.writeHead(500).end(), ['status 500']],
     [({ headers }, response) => response.writeHead(403).end(headers.authorization), ['refuses the token', '403']],
     [(_, response) => response.end('<title>Welcome</title>'), ['something else than a vault']],
-    [(_, response) => response.setHeader('content-type', 'application/json').end('{"vaults":[]}'), ['something else than a vault']],
-    [(_, response) => response.end(JSON.stringify([{ id: 'v', name: 'x'.repeat(17 * 1024 * 1024) }])), ['something else than a vault']],
+    [
+      (_, response) => response.setHeader('content-type', 'application/json').end('{"vaults":[]}'),
+      ['something else than a vault'],
+    ],
+    [
+      (_, response) => response.end(JSON.stringify([{ id: 'v', name: 'x'.repeat(17 * 1024 * 1024) }])),
+      ['something else than a vault'],
+    ],
     [(_, response) => response.socket!.resetAndDestroy(), ['cannot be reached']],
   ];
   for (const [answer, words] of answers) {
@@ -225,15 +234,21 @@ test('a test lists the vaults that the token opens, and says what is wrong other
   expect(await client.credentialProviders.test(id)).toEqual(failure('my vault', 'cannot be reached', 'ECONNREFUSED'));
 });
 
-test('the token goes to no other address, wherever a vault leads', async ({ client, vault }) => {
+test('sends the token to no other address, even if a vault redirects', async ({ client, vault }) => {
   await using elsewhere = await VaultServer.start(token, []);
-  const { id } = await client.credentialProviders.create({ provider_type: 'onepassword', name: 'vault', token, address: vault.address });
+  const { id } = await client.credentialProviders.create({
+    provider_type: 'onepassword',
+    name: 'vault',
+    token,
+    address: vault.address,
+  });
   for (const status of [301, 302, 303, 307, 308]) {
-    vault.answer = (request, response) => response.writeHead(status, { location: elsewhere.address + request.url }).end();
+    vault.answer = (request, response) =>
+      response.writeHead(status, { location: elsewhere.address + request.url }).end();
     expect(await client.credentialProviders.test(id)).toEqual({
       success: false,
       vaults: [],
-      error: expect.stringContaining('leads elsewhere'),
+      error: expect.stringContaining('redirects to another address'),
     });
     await expect(client.credentialProviders.listItems(id)).rejects.toMatchObject({ status: 409 });
   }
@@ -241,7 +256,12 @@ test('the token goes to no other address, wherever a vault leads', async ({ clie
 });
 
 test('a vault has 10 seconds to answer, from the first to the last byte', async ({ client, clock, vault }) => {
-  const { id } = await client.credentialProviders.create({ provider_type: 'onepassword', name: 'vault', token, address: vault.address });
+  const { id } = await client.credentialProviders.create({
+    provider_type: 'onepassword',
+    name: 'vault',
+    token,
+    address: vault.address,
+  });
   for (const begin of [false, true]) {
     vault.answer = (_, response) => void (begin && response.write('['));
     const asked = vault.asked();
@@ -255,8 +275,13 @@ test('a vault has 10 seconds to answer, from the first to the last byte', async 
   expect(clock.pending()).not.toContain(10_000);
 });
 
-test('a caller who hangs up is waited for no longer', async ({ client, vault, service }) => {
-  const { id } = await client.credentialProviders.create({ provider_type: 'onepassword', name: 'vault', token, address: vault.address });
+test('stops asking the vault when the caller hangs up', async ({ client, vault, service }) => {
+  const { id } = await client.credentialProviders.create({
+    provider_type: 'onepassword',
+    name: 'vault',
+    token,
+    address: vault.address,
+  });
   const hungUp = new Promise<void>((resolve) => {
     vault.answer = (_, response) => void response.once('close', resolve);
   });
@@ -274,53 +299,7 @@ test('a caller who hangs up is waited for no longer', async ({ client, vault, se
   await hungUp;
 });
 
-test('the logins of all vaults are listed, and kept until the time is over or the provider changes', async ({ client, clock, vault }) => {
-  const { id } = await client.credentialProviders.create({
-    provider_type: 'onepassword',
-    name: 'vault',
-    token,
-    address: vault.address,
-    cache_ttl_seconds: 60,
-  });
-  const asked = async () => {
-    vault.requests.length = 0;
-    expect(await client.credentialProviders.listItems(id)).toEqual({ items });
-    return vault.requests.length;
-  };
-  expect(await asked()).toBe(3);
-  clock.advance(59_999);
-  expect(await asked()).toBe(0);
-  clock.advance(1);
-  expect(await asked()).toBe(3);
-  await client.credentialProviders.update(id, { name: 'safe' });
-  expect(await asked()).toBe(3);
-  await client.credentialProviders.update(id, { cache_ttl_seconds: 0 });
-  expect([await asked(), await asked()]).toEqual([3, 3]);
-});
-
-test('a login is read from the item at a path, or from the first one for a domain', async ({ vault, clock }) => {
-  const vaults = new Vaults(clock);
-  const access = { id: 'p', name: 'vault', version: 1, address: vault.address, token, cacheTtlMs: 60_000 };
-  const { signal } = new AbortController();
-  const login = { values: { username: 'ann@shop.example', password: 'correct horse', branch: '12' }, totpSecret: 'JBSWY3DPEHPK3PXP' };
-  expect(await vaults.login(access, { path: 'Shared/Shop' }, signal)).toEqual(login);
-  for (const domain of ['shop.example', 'www.shop.example', 'example']) {
-    expect(await vaults.login(access, { domain }, signal), domain).toEqual(login);
-  }
-  expect(await vaults.login(access, { path: 'Tests/Bank' }, signal)).toEqual({ values: {}, totpSecret: undefined });
-  for (const none of [
-    { path: 'Shared/Router' },
-    { path: 'Shop' },
-    { domain: 'login.shop.example' },
-    { domain: 'hop.example' },
-    { domain: 'shop.example:8080' },
-  ]) {
-    expect(await vaults.login(access, none, signal)).toBeUndefined();
-  }
-  expect(vault.requests.filter((asked) => asked.startsWith('GET /v1/vaults '))).toHaveLength(1);
-});
-
-test('the token is read after a restart, and lies in the database only sealed', async ({ vault }, testInfo) => {
+test('reads the token after a restart, and stores it only sealed', async ({ vault }, testInfo) => {
   const directory = dataDirectory(testInfo);
   let path: string;
   {
@@ -333,7 +312,7 @@ test('the token is read after a restart, and lies in the database only sealed', 
   expect(await callerOf(service)('POST', `${path}/test`)).toMatchObject({ status: 200, body: { success: true } });
 });
 
-/** What a test says when a vault does not open. */
+/** The test's answer for a vault that does not open. */
 function failure(...words: string[]): object {
   return { success: false, vaults: [], error: expect.stringMatching(words.join('.*')) };
 }

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
 import { createClient } from '../../src/client/index.ts';
-import { totpCode } from '../../src/service/auth/totp.ts';
+import { totpCode } from '../../src/service/credentials/totp.ts';
 import { startService } from '../../src/service/service.ts';
-import { CredentialStore } from '../../src/service/store/credentials.ts';
-import { Secrets } from '../../src/service/store/secrets.ts';
+import { CredentialStore } from '../../src/service/credentials/credentials.ts';
+import { Secrets } from '../../src/service/database/secrets.ts';
 import { TestClock } from '../support/clock.ts';
 import { collect, expectRefused, test } from '../support/organization.ts';
 import { openTestDatabase, projectId } from '../support/project.ts';
@@ -17,7 +17,10 @@ const names = (items: { name: string }[]) => items.map(({ name }) => name);
 /** "12345678901234567890", with which RFC 6238 tests. */
 const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
 
-test('a credential is created, read by id and by name, changed and deleted, and its values are never told', async ({ client, clock }) => {
+test('creates, reads, changes and deletes a credential by id and name, and never shows its values', async ({
+  client,
+  clock,
+}) => {
   const created = await client.credentials.create({
     name: 'shop login',
     domain: 'Shop.Example',
@@ -66,20 +69,30 @@ test('a credential is created, read by id and by name, changed and deleted, and 
   await expect(client.credentials.delete(created.id)).rejects.toMatchObject({ status: 404 });
 });
 
-test('the public client does the same', async ({ kernel }) => {
-  const created = await kernel.credentials.create({ name: 'a/b', domain: 'a.example', values: { username: 'ann' }, totp_secret: secret });
+test('the public client manages credentials', async ({ kernel }) => {
+  const created = await kernel.credentials.create({
+    name: 'a/b',
+    domain: 'a.example',
+    values: { username: 'ann' },
+    totp_secret: secret,
+  });
   const { totp_code, totp_code_expires_at, ...credential } = created;
   expect(await kernel.credentials.totpCode('a/b')).toEqual({ code: totp_code, expires_at: totp_code_expires_at });
   expect(await kernel.credentials.retrieve('a/b')).toEqual(credential);
-  await expect(kernel.credentials.create({ name: 'a/b', domain: 'b.example', values: {} })).rejects.toThrow(ConflictError);
-  await expect(kernel.credentials.create({ name: '', domain: 'b.example', values: {} })).rejects.toThrow(BadRequestError);
+  await expect(kernel.credentials.create({ name: 'a/b', domain: 'b.example', values: {} })).rejects.toThrow(
+    ConflictError,
+  );
+  await expect(kernel.credentials.create({ name: '', domain: 'b.example', values: {} })).rejects.toThrow(
+    BadRequestError,
+  );
   expect(await kernel.credentials.update(created.id, { name: 'c', values: { password: 'x' } })).toMatchObject({
     name: 'c',
     value_keys: ['username', 'password'],
   });
   await kernel.credentials.delete('c');
   await expect(kernel.credentials.totpCode(created.id)).rejects.toThrow(NotFoundError);
-  for (const name of ['one', 'two', 'three']) await kernel.credentials.create({ name, domain: `${name}.example`, values: {} });
+  for (const name of ['one', 'two', 'three'])
+    await kernel.credentials.create({ name, domain: `${name}.example`, values: {} });
   expect(names(await collect(kernel.credentials.list({ limit: 2 }))).toSorted()).toEqual(['one', 'three', 'two']);
   expect(names(await collect(kernel.credentials.list({ domain: 'two.example' })))).toEqual(['two']);
   expect(names(await collect(kernel.credentials.list({ query: 'THREE' })))).toEqual(['three']);
@@ -92,13 +105,23 @@ test('credentials are listed newest first, page by page, without the names of th
 }) => {
   for (const name of ['one', 'two', 'three', 'four', 'five']) {
     clock.advance(1000);
-    await client.credentials.create({ name, domain: name === 'two' ? 'shop.example' : 'blog.example', values: { username: 'ann' } });
+    await client.credentials.create({
+      name,
+      domain: name === 'two' ? 'shop.example' : 'blog.example',
+      values: { username: 'ann' },
+    });
   }
   const all = await collect(client.credentials.list({ limit: 2 }));
   expect(names(all)).toEqual(['five', 'four', 'three', 'two', 'one']);
   expect(all[0]).toMatchObject({ has_values: true });
   expect(all[0]).not.toHaveProperty('value_keys');
-  expect(names(await collect(client.credentials.list({ query: 'O', limit: 1 })))).toEqual(['five', 'four', 'three', 'two', 'one']);
+  expect(names(await collect(client.credentials.list({ query: 'O', limit: 1 })))).toEqual([
+    'five',
+    'four',
+    'three',
+    'two',
+    'one',
+  ]);
   expect(names(await collect(client.credentials.list({ query: 'SHOP' })))).toEqual(['two']);
   expect(names(await collect(client.credentials.list({ domain: 'Shop.example:443' })))).toEqual(['two']);
   expect(names(await collect(client.credentials.list({ query: all[1]!.id })))).toEqual(['four']);
@@ -113,20 +136,43 @@ test('credentials are listed newest first, page by page, without the names of th
   }
 });
 
-test('what cannot be meant is refused with the name of its field', async ({ client, service: { call } }) => {
+test("refuses wrong values with the field's name", async ({ client, service: { call } }) => {
   const changeable = {
     name: ['', 'x'.repeat(256), 'a\0b', 7, null],
-    values: [{ a: 1 }, { '': 'x' }, { ['x'.repeat(129)]: 'x' }, { 'a\0': 'x' }, { a: 'x'.repeat(8193) }, ['a'], 'a', null],
+    values: [
+      { a: 1 },
+      { '': 'x' },
+      { ['x'.repeat(129)]: 'x' },
+      { 'a\0': 'x' },
+      { a: 'x'.repeat(8193) },
+      ['a'],
+      'a',
+      null,
+    ],
     totp_secret: ['1', 'not base32!', 'ABCDEFG', 'ABCDEFGH0', 'A'.repeat(9), 'A'.repeat(1032), 7, null],
     sso_provider: ['x'.repeat(256), 7],
     unknown: ['x'],
   };
   const rest = { name: 'a', domain: 'a.example', values: {} };
-  const domain = ['', 'https://a.example', 'a.example/login', 'a b', 'ann@a.example', 'a.example:x', '-', 'x'.repeat(261), 7, null];
+  const domain = [
+    '',
+    'https://a.example',
+    'a.example/login',
+    'a b',
+    'ann@a.example',
+    'a.example:x',
+    '-',
+    'x'.repeat(261),
+    7,
+    null,
+  ];
   await expectRefused(call, 'POST', '/credentials', { ...changeable, domain, sso_provider: ['', null] }, rest);
   for (const field of ['name', 'domain', 'values']) {
     const answer = await call('POST', '/credentials', { ...rest, [field]: undefined });
-    expect(answer).toMatchObject({ status: 400, body: { details: [{ message: expect.stringMatching(`^${field}:`) }] } });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { details: [{ message: expect.stringMatching(`^${field}:`) }] },
+    });
   }
   const many = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`field ${index}`, '']));
   await expectRefused(call, 'POST', '/credentials', { values: [many] }, rest);
@@ -140,7 +186,7 @@ test('what cannot be meant is refused with the name of its field', async ({ clie
   expect(await client.credentials.retrieve(id)).toMatchObject({ name: 'a', domain: 'a.example', has_values: false });
 });
 
-test('names are taken in their project only, and nothing is half done when one is', async ({ client, callWith, service }) => {
+test('names are unique within a project, and a taken name changes nothing', async ({ client, callWith, service }) => {
   const shop = callWith(service.apiKey, (await client.projects.create({ name: 'shop' })).id);
   const body = { name: 'ann', domain: 'a.example', values: { password: 'one' } };
   await client.credentials.create(body);
@@ -148,15 +194,29 @@ test('names are taken in their project only, and nothing is half done when one i
   expect(await service.call('POST', '/credentials', body)).toMatchObject(taken);
   expect(await shop('POST', '/credentials', body)).toMatchObject({ status: 201 });
   await shop('POST', '/credentials', { ...body, name: 'bob' });
-  expect(await shop('PATCH', '/credentials/bob', { name: 'ann', values: { pin: '1' }, totp_secret: secret })).toMatchObject(taken);
-  expect((await shop('GET', '/credentials/bob')).body).toMatchObject({ value_keys: ['password'], has_totp_secret: false });
+  expect(
+    await shop('PATCH', '/credentials/bob', { name: 'ann', values: { pin: '1' }, totp_secret: secret }),
+  ).toMatchObject(taken);
+  expect((await shop('GET', '/credentials/bob')).body).toMatchObject({
+    value_keys: ['password'],
+    has_totp_secret: false,
+  });
   expect(await shop('PATCH', '/credentials/bob', { name: 'bob' })).toMatchObject({ status: 200 });
 });
 
-test('a credential belongs to its project, and answers 404 in every other one', async ({ client, callWith, service }) => {
+test('a credential belongs to its project, and answers 404 in every other one', async ({
+  client,
+  callWith,
+  service,
+}) => {
   const [shop, blog] = await Promise.all(['shop', 'blog'].map((name) => client.projects.create({ name })));
   const [inShop, inBlog] = [callWith(service.apiKey, shop!.id), callWith(service.apiKey, blog!.id)];
-  const { body } = await inShop('POST', '/credentials', { name: 'ann', domain: 'a.example', values: {}, totp_secret: secret });
+  const { body } = await inShop('POST', '/credentials', {
+    name: 'ann',
+    domain: 'a.example',
+    values: {},
+    totp_secret: secret,
+  });
   for (const id of [body.id, 'ann']) {
     for (const [method, path, sent] of [
       ['GET', `/credentials/${id}`],
@@ -164,7 +224,10 @@ test('a credential belongs to its project, and answers 404 in every other one', 
       ['DELETE', `/credentials/${id}`],
       ['GET', `/credentials/${id}/totp-code`],
     ] as const) {
-      expect(await inBlog(method, path, sent), `${method} ${path}`).toMatchObject({ status: 404, body: { code: 'not_found' } });
+      expect(await inBlog(method, path, sent), `${method} ${path}`).toMatchObject({
+        status: 404,
+        body: { code: 'not_found' },
+      });
     }
   }
   expect((await inBlog('GET', '/credentials')).body).toEqual([]);
@@ -173,7 +236,7 @@ test('a credential belongs to its project, and answers 404 in every other one', 
   expect(await callWith(key)('GET', '/credentials/ann')).toMatchObject({ status: 404 });
 });
 
-test('codes are those of RFC 6238', () => {
+test('codes follow RFC 6238', () => {
   const vectors = [
     [59, '287082'],
     [1_111_111_109, '081804'],
@@ -187,12 +250,24 @@ test('codes are those of RFC 6238', () => {
   }
 });
 
-test('the code of a stored secret changes every 30 seconds, and is told with a secret that was just set', async ({ client, clock }) => {
+test('the code of a stored secret changes every 30 seconds, and setting a secret returns its code', async ({
+  client,
+  clock,
+}) => {
   const base = { domain: 'a.example', values: {} };
   clock.jump(1_111_111_109_000 - clock.now());
-  const created = await client.credentials.create({ ...base, name: 'ann', totp_secret: 'gezd gnbv-gy3tqojq GEZDGNBVGY3TQOJQ' });
+  const created = await client.credentials.create({
+    ...base,
+    name: 'ann',
+    totp_secret: 'gezd gnbv-gy3tqojq GEZDGNBVGY3TQOJQ',
+  });
   const expires_at = '2005-03-18T01:58:30.000Z';
-  expect(created).toMatchObject({ has_totp_secret: true, has_values: false, totp_code: '081804', totp_code_expires_at: expires_at });
+  expect(created).toMatchObject({
+    has_totp_secret: true,
+    has_values: false,
+    totp_code: '081804',
+    totp_code_expires_at: expires_at,
+  });
   expect(await client.credentials.retrieve('ann')).not.toHaveProperty('totp_code');
   expect(await client.credentials.update('ann', { name: 'ann' })).not.toHaveProperty('totp_code');
   expect(await client.credentials.totpCode('ann')).toEqual({ code: '081804', expires_at });
@@ -202,12 +277,15 @@ test('the code of a stored secret changes every 30 seconds, and is told with a s
   const cleared = await client.credentials.update('ann', { totp_secret: '' });
   expect(cleared).toMatchObject({ has_totp_secret: false });
   expect(cleared).not.toHaveProperty('totp_code');
-  await expect(client.credentials.totpCode('ann')).rejects.toMatchObject({ status: 404, message: expect.stringContaining('TOTP') });
+  await expect(client.credentials.totpCode('ann')).rejects.toMatchObject({
+    status: 404,
+    message: expect.stringContaining('TOTP'),
+  });
   const other = await client.credentials.update('ann', { totp_secret: 'JBSWY3DPEHPK3PXP====' });
   expect(other).toMatchObject({ has_totp_secret: true, totp_code: expect.stringMatching(/^\d{6}$/) });
 });
 
-test('what is stored is read after a restart, by a key that only its owner may read, and lies nowhere in the open', async ({}, testInfo) => {
+test('reads stored values after a restart, with a key file of mode 0600, and stores nothing in plain text', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const open = async () => {
     const service = await startService({ dataDirectory: directory });
@@ -222,7 +300,9 @@ test('what is stored is read after a restart, by a key that only its owner may r
     await first.call('PATCH', '/credentials/ann', { values: { ...secrets, '\0': 'of no name' } });
     expect((await stat(join(directory, 'secrets-key'))).mode & 0o777).toBe(0o600);
     await first.call('GET', '/credentials/ann?password=correct%20horse%20battery%20staple');
-    expect(await filesWith(directory, [...Object.values(secrets), secret, encodeURIComponent(secrets.password)])).toEqual([]);
+    expect(
+      await filesWith(directory, [...Object.values(secrets), secret, encodeURIComponent(secrets.password)]),
+    ).toEqual([]);
   }
   expect(await filesWith(directory, [...Object.values(secrets), secret])).toEqual([]);
   await using second = await open();
@@ -230,13 +310,18 @@ test('what is stored is read after a restart, by a key that only its owner may r
   expect(await second.call('GET', '/credentials/ann/totp-code')).toMatchObject({ status: 200 });
 });
 
-test('without its key a stored secret is lost, says so, and can be set again', async ({}, testInfo) => {
+test('reports a stored secret whose key is lost, and accepts a new one', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const start = async () => await startService({ dataDirectory: directory });
   {
     await using service = await start();
     await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-    await client.credentials.create({ name: 'ann', domain: 'a.example', values: { password: 'one' }, totp_secret: secret });
+    await client.credentials.create({
+      name: 'ann',
+      domain: 'a.example',
+      values: { password: 'one' },
+      totp_secret: secret,
+    });
   }
   const file = join(directory, 'secrets-key');
   for (const [damage, problem] of [
@@ -246,7 +331,10 @@ test('without its key a stored secret is lost, says so, and can be set again', a
     await damage();
     await using service = await start();
     const call = callerOf(service);
-    expect((await call('GET', '/credentials/ann')).body).toMatchObject({ value_keys: ['password'], has_totp_secret: true });
+    expect((await call('GET', '/credentials/ann')).body).toMatchObject({
+      value_keys: ['password'],
+      has_totp_secret: true,
+    });
     expect(await call('GET', '/credentials/ann/totp-code')).toMatchObject({
       status: 503,
       body: { code: 'unavailable', message: expect.stringContaining(problem) },
@@ -255,12 +343,14 @@ test('without its key a stored secret is lost, says so, and can be set again', a
   await using service = await start();
   const call = callerOf(service);
   await call('POST', '/credentials', { name: 'bob', domain: 'a.example', values: { password: 'two' } });
-  expect((await call('GET', '/credentials/ann/totp-code')).body).toMatchObject({ message: expect.stringContaining('is another one') });
+  expect((await call('GET', '/credentials/ann/totp-code')).body).toMatchObject({
+    message: expect.stringContaining('is another one'),
+  });
   await call('PATCH', '/credentials/ann', { totp_secret: secret });
   expect(await call('GET', '/credentials/ann/totp-code')).toMatchObject({ status: 200 });
 });
 
-test('a login reads the values as they were given, and what was sealed for one credential opens in no other', async () => {
+test('a login reads the stored values, and a value sealed for one credential opens in no other', async () => {
   const database = await openTestDatabase();
   const store = new CredentialStore(database, new TestClock(), new Secrets());
   const values = { username: 'ann', password: '', 'what you are': 'ünïcödé\0 👩' };
@@ -268,7 +358,9 @@ test('a login reads the values as they were given, and what was sealed for one c
   const { id: other } = store.create(projectId, { name: 'bob', domain: 'a.example', values: { username: 'bob' } });
   expect(store.values(projectId, 'ann')).toEqual(values);
   expect(store.totpSecret(projectId, id)).toBe(secret);
-  database.prepare('UPDATE credentials SET totp_secret = (SELECT totp_secret FROM credentials WHERE id = ?) WHERE id = ?').run(id, other);
+  database
+    .prepare('UPDATE credentials SET totp_secret = (SELECT totp_secret FROM credentials WHERE id = ?) WHERE id = ?')
+    .run(id, other);
   expect(() => store.totpSecret(projectId, other)).toThrow(/another one/);
   store.delete(projectId, id);
   expect(database.prepare('SELECT name FROM credential_values').all()).toEqual([{ name: 'username' }]);

@@ -9,7 +9,10 @@ import { contentType, encoded, zipOf, zipWith, type Part } from '../support/uplo
 
 const hello = appOf({ greet: '({ name }) => `Hello ${name}`', add: '({ a, b }) => a + b' });
 
-test('an application runs once its actions are known, and tells the names of its variables only', async ({ client, deploy }) => {
+test('a deployment runs once its actions are known, and shows only the names of its variables', async ({
+  client,
+  deploy,
+}) => {
   const deployment = await deploy(hello, { version: '1.0', env_vars: { TOKEN: 'very secret' } });
   expect(deployment).toMatchObject({
     status: 'running',
@@ -21,18 +24,31 @@ test('an application runs once its actions are known, and tells the names of its
   });
   const apps = await collect(client.apps.list());
   expect(apps).toMatchObject([
-    { app_name: 'app', version: '1.0', deployment: deployment.id, actions: [{ name: 'greet' }, { name: 'add' }], env_vars: { TOKEN: '' } },
+    {
+      app_name: 'app',
+      version: '1.0',
+      deployment: deployment.id,
+      actions: [{ name: 'greet' }, { name: 'add' }],
+      env_vars: { TOKEN: '' },
+    },
   ]);
   expect(await collect(client.apps.list({ version: '2.0' }))).toEqual([]);
   expect(await collect(client.apps.list({ app_name: 'app', query: 'AP' }))).toHaveLength(1);
 });
 
 const broken: Record<string, { module: string; reason: RegExp; log?: RegExp }> = {
-  'crashes at start': { module: "console.log('so far'); throw new Error('no database');", reason: /^Error: no database$/, log: /so far/ },
+  'crashes at start': {
+    module: "console.log('so far'); throw new Error('no database');",
+    reason: /^Error: no database$/,
+    log: /so far/,
+  },
   'exits at once': { module: 'process.exit(0)', reason: /ended with exit code 0/ },
   'kills itself': { module: "process.kill(process.pid, 'SIGKILL')", reason: /ended with SIGKILL/ },
   'has no default export': { module: 'export const a = 1;', reason: /no default export/ },
-  'has no actions': { module: "export default { name: 'app', actions: {} };", reason: /actions must be an object of functions/ },
+  'has no actions': {
+    module: "export default { name: 'app', actions: {} };",
+    reason: /actions must be an object of functions/,
+  },
   'has an action that is no function': {
     module: "export default { name: 'app', actions: { a: 1 } };",
     reason: /the action a must be a function/,
@@ -52,7 +68,7 @@ for (const [name, { module, reason, log }] of Object.entries(broken)) {
   });
 }
 
-test('a version is deployed once, unless by force', async ({ client, deploy }) => {
+test('refuses to deploy a version twice, unless forced @long', async ({ client, deploy }) => {
   const first = await deploy(hello, { version: '1.0' });
   const second = await deploy(hello, { version: '1.0' });
   expect(second).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(/deploy with force/) });
@@ -64,12 +80,12 @@ test('a version is deployed once, unless by force', async ({ client, deploy }) =
     status_reason: expect.stringContaining(third.id),
   });
   expect((await collect(client.apps.list({ version: '1.0' }))).map(({ deployment }) => deployment)).toEqual([third.id]);
-  expect((await collect(client.deployments.list({ app_name: 'app', app_version: '1.0' }))).map(({ id }) => id)).toEqual([
-    third.id,
-    second.id,
+  expect((await collect(client.deployments.list({ app_name: 'app', app_version: '1.0' }))).map(({ id }) => id)).toEqual(
+    [third.id, second.id, first.id],
+  );
+  expect((await collect(client.deployments.list({ query: first.id, limit: 1 }))).map(({ id }) => id)).toEqual([
     first.id,
   ]);
-  expect((await collect(client.deployments.list({ query: first.id, limit: 1 }))).map(({ id }) => id)).toEqual([first.id]);
   await expect(collect(client.deployments.list({ app_version: '1.0' }))).rejects.toThrow('app_version: needs app_name');
 });
 
@@ -79,11 +95,13 @@ test('a deployment that is deleted stops, and its files are gone', async ({ clie
   expect(existsSync(directory)).toBe(true);
   const following = collect(client.deployments.follow(id));
   await client.deployments.delete(id);
-  expect((await following).at(-1)).toMatchObject({ deployment: { status: 'stopped', status_reason: 'it was deleted' } });
+  expect((await following).at(-1)).toMatchObject({
+    deployment: { status: 'stopped', status_reason: 'it was deleted' },
+  });
   expect(existsSync(directory)).toBe(false);
   await client.deployments.delete(id);
   expect(await client.deployments.retrieve(id)).toMatchObject({ status: 'stopped', env_vars: { TOKEN: '' } });
-  // The payload of the greatest length, whose every character is escaped in the body.
+  /** A payload of the greatest length. Every character is escaped in the body. */
   for (const payload of [undefined, JSON.stringify('"'.repeat(2_200_000))]) {
     const invocation = { app_name: 'app', action_name: 'greet', ...(payload !== undefined && { payload }) };
     await expect(client.invocations.create(invocation)).rejects.toThrow(/404.*deploy it first/);
@@ -91,7 +109,7 @@ test('a deployment that is deleted stops, and its files are gone', async ({ clie
   await expect(client.deployments.delete('nowhere')).rejects.toThrow(/404/);
 });
 
-test('a deployment that loops is ended when it is deleted', async ({ client }, testInfo) => {
+test('deleting a deployment ends its process even in an endless loop', async ({ client }, testInfo) => {
   const { id } = await deployed(client, "console.log('looping'); for (;;);");
   await expect.poll(async () => (await client.deployments.retrieve(id)).status).toBe('in_progress');
   for await (const { message } of client.deployments.follow(id)) if (message === 'looping') break;
@@ -155,7 +173,7 @@ const refused: Record<string, { parts: () => Promise<Part[]> | Part[]; status: n
 };
 
 for (const [name, { parts, status, message }] of Object.entries(refused)) {
-  test(`refused with ${status}, and nothing is left: ${name}`, async ({ service }, testInfo) => {
+  test(`refuses with ${status} and leaves no files: ${name}`, async ({ service }, testInfo) => {
     const answer = await service.call('POST', '/deployments', encoded(await parts()), { 'content-type': contentType });
     expect(answer.status, JSON.stringify(answer.body)).toBe(status);
     expect(JSON.stringify(answer.body)).toMatch(message);
@@ -164,7 +182,7 @@ for (const [name, { parts, status, message }] of Object.entries(refused)) {
   });
 }
 
-test('deployments belong to a project, and keep it from being deleted', async ({ service, client, deploy }) => {
+test('deployments belong to a project, and prevent its deletion', async ({ service, client, deploy }) => {
   const { id } = await deploy(hello);
   const project = await client.projects.create({ name: 'other' });
   const elsewhere = { 'x-kernel-project-id': project.id };
@@ -183,23 +201,30 @@ test('deployments belong to a project, and keep it from being deleted', async ({
   const answer = await service.call('POST', '/deployments', form, { ...elsewhere, 'content-type': contentType });
   expect(answer.status).toBe(201);
   const there = { headers: elsewhere };
-  await expect.poll(async () => (await client.deployments.retrieve(answer.body.id, there)).status, { timeout: 30_000 }).toBe('running');
+  await expect
+    .poll(async () => (await client.deployments.retrieve(answer.body.id, there)).status, { timeout: 30_000 })
+    .toBe('running');
   await expect(client.projects.delete(project.id)).rejects.toThrow(/409 project_not_empty: .*deployments/);
   await client.deployments.delete(answer.body.id, there);
   await client.projects.delete(project.id);
   expect((await started(client, id)).status).toBe('running');
 });
 
-test('variables are sealed in the database, and when their key is lost an invocation says so', async ({}, testInfo) => {
+test('seals variables in the database, and an invocation reports a lost key', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const source = appOf({ tell: '() => process.env.TOKEN' });
   {
     await using service = await startService({ dataDirectory: directory });
     await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
     await started(client, (await deployed(client, source, { env_vars: { TOKEN: 'very secret' } })).id);
-    expect(await client.invocations.create({ app_name: 'app', action_name: 'tell' })).toMatchObject({ output: '"very secret"' });
+    expect(await client.invocations.create({ app_name: 'app', action_name: 'tell' })).toMatchObject({
+      output: '"very secret"',
+    });
     // The output above is kept as it is.
-    const { id } = await started(client, (await deployed(client, source, { version: '2', env_vars: { TOKEN: 'sealed secret' } })).id);
+    const { id } = await started(
+      client,
+      (await deployed(client, source, { version: '2', env_vars: { TOKEN: 'sealed secret' } })).id,
+    );
     expect(await client.deployments.retrieve(id)).toMatchObject({ env_vars: { TOKEN: '' } });
   }
   const kept = readdirSync(directory).filter((name) => name.startsWith('service.db'));

@@ -71,7 +71,7 @@ class Source implements AsyncIterableIterator<unknown> {
   }
 }
 
-test('the head is sent at once, each event is one line, and the end is the end', async ({ open, clock }) => {
+test('sends the head at once and each event as one line, and ends with its source', async ({ open, clock }) => {
   const source = new Source();
   const { response, text } = await open(source);
   expect(response.headers).toMatchObject({ 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
@@ -83,7 +83,7 @@ test('the head is sent at once, each event is one line, and the end is the end',
   expect(clock.pending()).toEqual([]);
 });
 
-test('a silent stream says every 15 s that it is there', async ({ open, clock }) => {
+test('sends a heartbeat every 15 s on a silent stream', async ({ open, clock }) => {
   const source = new Source();
   const { text, response } = await open(source);
   clock.advance(14_999);
@@ -96,7 +96,7 @@ test('a silent stream says every 15 s that it is there', async ({ open, clock })
   expect(clock.pending()).toEqual([]);
 });
 
-test('events that fail break the stream off', async ({ open, clock }) => {
+test('breaks the stream off if its source fails', async ({ open, clock }) => {
   const source = new Source();
   const { response } = await open(source);
   source.fail(new Error('lost'));
@@ -105,7 +105,7 @@ test('events that fail break the stream off', async ({ open, clock }) => {
   expect(clock.pending()).toEqual([]);
 });
 
-test('who hangs up is sent nothing, and the events are told', async ({ open, clock }) => {
+test('ends the source of events when the caller hangs up', async ({ open, clock }) => {
   const source = new Source();
   const { hangUp } = await open(source);
   source.give(1);

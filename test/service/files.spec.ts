@@ -10,7 +10,7 @@ import { expectCode, read, test, write } from '../support/session-files.ts';
 const run = promisify(execFile);
 
 test.describe('write and read', () => {
-  test('a written file is read back, with its size, and its missing parents are made', async ({ files, place }) => {
+  test('writes a file with its missing parents, and reads it back with its size', async ({ files, place }) => {
     await write(files, '/home/user/deep/er/a.txt', 'hello');
     expect(await readFile(path.join(place.root, 'home/user/deep/er/a.txt'), 'utf8')).toBe('hello');
     expect(await read(files, '/home/user/deep/er/a.txt')).toBe('hello');
@@ -20,13 +20,13 @@ test.describe('write and read', () => {
     expect((await stat(path.join(place.root, 'home/user/deep'))).mode & 0o777).toBe(0o755);
   });
 
-  test('an empty body is an empty file', async ({ files }) => {
+  test('writes an empty file from an empty body', async ({ files }) => {
     await write(files, '/empty', '');
     expect(await read(files, '/empty')).toBe('');
     expect(await files.info('/empty')).toMatchObject({ size_bytes: 0, is_dir: false });
   });
 
-  test('the mode counts for a new file only, and whatever the umask', async ({ files }) => {
+  test('sets the mode of a new file only, regardless of the umask', async ({ files }) => {
     const umask = process.umask(0o077);
     try {
       await write(files, '/made/a', 'one', '666');
@@ -43,7 +43,14 @@ test.describe('write and read', () => {
     expect(await read(files, '/made/a')).toBe('two');
   });
 
-  test('writing through a link within the root changes what it points to', async ({ files, place }) => {
+  test('a new or replaced file gets the modification time of the call', async ({ files }) => {
+    for (const modTime of ['2001-09-09T01:46:40.123Z', '2020-01-01T00:00:00.000Z']) {
+      await files.write('/timed', Readable.from([Buffer.from('x')]), '644', new AbortController().signal, modTime);
+      expect(await files.info('/timed')).toMatchObject({ mod_time: modTime });
+    }
+  });
+
+  test('writes through a link within the root to its target', async ({ files, place }) => {
     await write(files, '/target', 'old');
     await symlink('../target', path.join(place.root, 'home/link'));
     await symlink(path.join(place.root, 'new'), path.join(place.root, 'home/dangling'));
@@ -54,7 +61,7 @@ test.describe('write and read', () => {
     expect(await readlink(path.join(place.root, 'home/link'))).toBe('../target');
   });
 
-  test('an upload that breaks off leaves the old file and nothing else', async ({ files, place }) => {
+  test('keeps the old file, and no part of the new one, if an upload ends early', async ({ files, place }) => {
     await write(files, '/home/a', 'old');
     for (const breakOff of ['abort', 'error'] as const) {
       const hangUp = new AbortController();
@@ -65,13 +72,13 @@ test.describe('write and read', () => {
       expect(await files.list('/home')).toHaveLength(2);
       if (breakOff === 'abort') hangUp.abort();
       else upload.destroy(new Error('aborted'));
-      await expectCode(written, 'bad_request', 'broke off');
+      await expectCode(written, 'bad_request', 'ended before it was complete');
       expect(await readdir(path.join(place.root, 'home'))).toEqual(['a', 'user']);
       expect(await read(files, '/home/a')).toBe('old');
     }
   });
 
-  test("an upload that its reader refuses keeps the reader's error", async ({ files, place }) => {
+  test("passes on the reader's error if the reader refuses an upload", async ({ files, place }) => {
     const upload = Readable.from(
       (function* () {
         yield Buffer.from('some');
@@ -82,7 +89,7 @@ test.describe('write and read', () => {
     expect(await readdir(place.root)).toEqual(['home']);
   });
 
-  test('200 MB stream through with little memory', async ({ files }) => {
+  test('streams 200 MB with little memory', async ({ files }) => {
     const size = 200 * 1024 * 1024;
     const chunk = Buffer.alloc(64 * 1024, 'x');
     const before = process.memoryUsage().rss;
@@ -107,14 +114,21 @@ test.describe('write and read', () => {
     expect((most - before) / 1024 / 1024).toBeLessThan(100);
   });
 
-  test('a full file system answers 507 and keeps no part of the file', async ({ place, files }) => {
-    test.skip(process.platform !== 'linux' || process.getuid?.() !== 0, 'only root on Linux may mount a small file system');
+  test('answers 507 on a full file system, and keeps no part of the file', async ({ place, files }) => {
+    test.skip(
+      process.platform !== 'linux' || process.getuid?.() !== 0,
+      'only root on Linux may mount a small file system',
+    );
     const small = path.join(place.root, 'small');
     await mkdir(small);
     await run('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small]);
     try {
       const upload = Readable.from(Array.from({ length: 64 }, () => Buffer.alloc(64 * 1024)));
-      await expectCode(files.write('/small/a', upload, '644', new AbortController().signal), 'insufficient_storage', '"/small/a"');
+      await expectCode(
+        files.write('/small/a', upload, '644', new AbortController().signal),
+        'insufficient_storage',
+        '"/small/a"',
+      );
       expect(upload.destroyed).toBe(false);
       expect(await readdir(small)).toEqual([]);
       await write(files, '/small/a', 'fits');
@@ -124,7 +138,7 @@ test.describe('write and read', () => {
     }
   });
 
-  test('what is not a regular file is refused without waiting', async ({ files, place }) => {
+  test('refuses a FIFO and other special files without waiting', async ({ files, place }) => {
     await run('mkfifo', [path.join(place.root, 'fifo')]);
     await expectCode(files.read('/fifo'), 'bad_request', 'not a regular file');
     await expectCode(write(files, '/fifo', 'x'), 'bad_request', 'not a regular file');
@@ -136,15 +150,36 @@ test.describe('write and read', () => {
 });
 
 test.describe('directories, moves and permissions', () => {
-  test('a listing has one level, sorted by name, and describes links themselves', async ({ files, place }) => {
+  test('lists one level, sorted by name, and describes links instead of their targets', async ({ files, place }) => {
     await write(files, '/home/user/b', '12');
     await write(files, '/home/user/a', '1', '600');
     await files.createDirectory('/home/user/directory/below', '755');
     await symlink(place.outside, path.join(place.root, 'home/user/link'));
     expect(await files.list('/home/user/')).toEqual([
-      { name: 'a', path: '/home/user/a', size_bytes: 1, is_dir: false, mod_time: expect.any(String), mode: '-rw-------' },
-      { name: 'b', path: '/home/user/b', size_bytes: 2, is_dir: false, mod_time: expect.any(String), mode: '-rw-r--r--' },
-      { name: 'directory', path: '/home/user/directory', size_bytes: 0, is_dir: true, mod_time: expect.any(String), mode: 'drwxr-xr-x' },
+      {
+        name: 'a',
+        path: '/home/user/a',
+        size_bytes: 1,
+        is_dir: false,
+        mod_time: expect.any(String),
+        mode: '-rw-------',
+      },
+      {
+        name: 'b',
+        path: '/home/user/b',
+        size_bytes: 2,
+        is_dir: false,
+        mod_time: expect.any(String),
+        mode: '-rw-r--r--',
+      },
+      {
+        name: 'directory',
+        path: '/home/user/directory',
+        size_bytes: 0,
+        is_dir: true,
+        mod_time: expect.any(String),
+        mode: 'drwxr-xr-x',
+      },
       expect.objectContaining({ name: 'link', is_dir: false, mode: 'lrwxrwxrwx' }),
     ]);
     expect(await files.list('/home/user/directory/below')).toEqual([]);
@@ -166,7 +201,7 @@ test.describe('directories, moves and permissions', () => {
     await expectCode(files.info('/link/below'), 'not_found');
   });
 
-  test('create_directory is content with a directory and refuses a file in the way', async ({ files }) => {
+  test('create_directory accepts an existing directory and refuses an existing file', async ({ files }) => {
     await files.createDirectory('/a/b', '700');
     await files.createDirectory('/a/b', '755');
     await files.createDirectory('/', '755');
@@ -174,10 +209,10 @@ test.describe('directories, moves and permissions', () => {
     await write(files, '/file', 'x');
     await expectCode(files.createDirectory('/file', '755'), 'conflict');
     await expectCode(files.createDirectory('/file/below', '755'), 'conflict', '"/file/below"');
-    await expectCode(write(files, '/file/below', 'x'), 'bad_request', 'a file is in the way');
+    await expectCode(write(files, '/file/below', 'x'), 'bad_request', 'a file exists where a directory is needed');
   });
 
-  test('delete_file takes files, links and empty directories', async ({ files, place }) => {
+  test('delete_file deletes files, links and empty directories', async ({ files, place }) => {
     await write(files, '/full/a', 'x');
     await files.createDirectory('/empty', '755');
     await symlink('full', path.join(place.root, 'link'));
@@ -204,7 +239,7 @@ test.describe('directories, moves and permissions', () => {
     expect(await readFile(path.join(place.outside, 'secret'), 'utf8')).toBe('outside');
   });
 
-  test('the root can be neither deleted nor moved', async ({ files }) => {
+  test('refuses to delete or move the root', async ({ files }) => {
     for (const root of ['/', '//', '/home/..', '/.']) {
       await expectCode(files.deleteFile(root), 'forbidden');
       await expectCode(files.deleteDirectory(root), 'forbidden');
@@ -213,7 +248,7 @@ test.describe('directories, moves and permissions', () => {
     }
   });
 
-  test('move renames over a file and refuses what a rename cannot do', async ({ files }) => {
+  test('move renames over a file, and refuses impossible renames', async ({ files }) => {
     await write(files, '/a', 'a');
     await write(files, '/b', 'b');
     await files.move('/a', '/b');
@@ -226,20 +261,23 @@ test.describe('directories, moves and permissions', () => {
     await expectCode(files.move('/house', '/house/user/house'), 'bad_request', 'into itself');
     await expectCode(files.move('/house/user/c', '/house'), 'conflict');
     await files.createDirectory('/other', '755');
-    await expectCode(files.move('/other', '/house/user/c'), 'conflict', 'a file is in the way');
+    await expectCode(files.move('/other', '/house/user/c'), 'conflict', 'a file exists where a directory is needed');
     await expectCode(files.move('/other', '/house'), 'conflict', 'not empty');
-    await expectCode(files.move('/house/user/c', '/other'), 'conflict', 'a directory is in the way');
+    await expectCode(files.move('/house/user/c', '/other'), 'conflict', 'a directory exists there');
     await expectCode(files.move('/house/user/c/below', '/d'), 'not_found');
   });
 
-  test('set_file_permissions sets the mode and, as far as it may, owner and group', async ({ files, place }) => {
+  test('set_file_permissions sets the mode without set-user-id and set-group-id, and owner and group if it may', async ({
+    files,
+    place,
+  }) => {
     await write(files, '/a', 'a');
     await files.setPermissions('/a', '4711', 'nobody-of-this-name', 'no-such-group');
-    expect(await files.info('/a')).toMatchObject({ mode: '-rws--x--x' });
+    expect(await files.info('/a')).toMatchObject({ mode: '-rwx--x--x' });
     await expectCode(files.setPermissions('/nowhere', '600'), 'not_found');
     if (process.getuid?.() === 0) {
       await files.setPermissions('/a', '4711', 'daemon', '12');
-      expect(await files.info('/a')).toMatchObject({ mode: '-rws--x--x' });
+      expect(await files.info('/a')).toMatchObject({ mode: '-rwx--x--x' });
       expect(await stat(path.join(place.root, 'a'))).toMatchObject({ uid: 1, gid: 12 });
       await write(files, '/a', 'b');
       expect(await stat(path.join(place.root, 'a'))).toMatchObject({ uid: 1, gid: 12 });

@@ -21,7 +21,10 @@ for (const [how, hangUp] of [
   });
 }
 
-test('the handler learns that its caller closed the connection while the answer was written', async ({ server, noticed }) => {
+test('the handler learns that its caller closed the connection while the answer was written', async ({
+  server,
+  noticed,
+}) => {
   const closed = new Int32Array(new SharedArrayBuffer(8));
   const request = `POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`;
   const caller = new Worker(
@@ -40,7 +43,7 @@ test('the handler learns that its caller closed the connection while the answer 
   await caller.terminate();
 });
 
-test('a caller that has its answers and closes the connection has not hung up', async ({ server, noticed, call }) => {
+test('closing the connection after the last answer is no hang-up', async ({ server, noticed, call }) => {
   for (const [connection, counts] of Object.entries({ 'keep-alive': [1, 2, 3], close: [4] })) {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
     const head = `Host: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nConnection: ${connection}\r\nContent-Length: 0\r\n\r\n`;
@@ -56,12 +59,14 @@ test('a caller that has its answers and closes the connection has not hung up', 
   expect(noticed.aborts).toBe(0);
 });
 
-test('a caller that breaks off its body is no error of the service', async ({ server, call }) => {
+test('an incomplete request body is no error of the service', async ({ server, call }) => {
   const logged: unknown[][] = [];
   const original = console.error;
   console.error = (...parts) => logged.push(parts);
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
-  socket.write(`POST /things/a/echo HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 100\r\n\r\n{"a":`);
+  socket.write(
+    `POST /things/a/echo HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 100\r\n\r\n{"a":`,
+  );
   await call('GET', '/things/a');
   socket.destroy();
   await once(socket, 'close');
@@ -70,7 +75,7 @@ test('a caller that breaks off its body is no error of the service', async ({ se
   expect(logged).toEqual([]);
 });
 
-test('bytes whose caller hung up before they were sent are let go, which is no error of the service', async ({ server, noticed }) => {
+test('releases bytes of a caller that hung up, without an error of the service', async ({ server, noticed }) => {
   const logged: unknown[][] = [];
   const original = console.error;
   console.error = (...parts) => logged.push(parts);

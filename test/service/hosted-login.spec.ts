@@ -19,7 +19,7 @@ test.describe.configure({ timeout: 90_000 });
 
 const patience = { timeout: 30_000 };
 
-/** Does as a person would, whatever the page asks for, until it asks for nothing more. */
+/** Answers like a person until the page asks for nothing more. */
 async function answer(page: Page, way: SignInWay, site: SignedInSite): Promise<void> {
   const { profile, password, sso } = way;
   const done = page.getByRole('heading', { name: 'You are logged in' });
@@ -31,7 +31,9 @@ async function answer(page: Page, way: SignInWay, site: SignedInSite): Promise<v
   const proceed = page.getByRole('button', { name: 'Continue' });
   for (;;) {
     const next =
-      sso !== undefined && !(await page.getByLabel('Keyring name').isVisible()) ? button : name.or(secret).or(code).or(method).first();
+      sso !== undefined && !(await page.getByLabel('Keyring name').isVisible())
+        ? button
+        : name.or(secret).or(code).or(method).first();
     await expect(done.or(next).first()).toBeVisible(patience);
     if (await done.isVisible()) return;
     if (await method.isVisible()) await method.click();
@@ -48,19 +50,27 @@ async function answer(page: Page, way: SignInWay, site: SignedInSite): Promise<v
 }
 
 for (const [name, way] of Object.entries(signInWays)) {
-  test(`a person logs in with ${name}`, async ({ page, service, signedIn }) => {
-    test.skip(!isLong && !['a text message', 'single sign-on'].includes(name), 'the others are tried by npm run test:long');
+  test(`a person logs in with ${name}${name === 'single sign-on' ? ' @long' : ''}`, async ({
+    page,
+    service,
+    signedIn,
+  }) => {
+    test.skip(
+      !isLong && !['a text message', 'single sign-on'].includes(name),
+      'the others are tried by npm run test:long',
+    );
     const connection = await Logins.create(service, connectionOf(way, signedIn));
     const { hostedUrl, stream } = await connection.login();
     await page.goto(hostedUrl);
     await answer(page, way, signedIn);
     expect((await ended(stream)).flow_status).toBe('SUCCESS');
     await expect(page.getByRole('status')).toHaveText('You can close this page.');
+    await expect(page.getByText('What you enter goes to the site')).toBeHidden();
     await connection.expectStatus('AUTHENTICATED');
   });
 }
 
-test('the page is labelled, keeps to its own policy, and fits on a phone', async ({ page, carol }) => {
+test('the page is labelled, keeps to its own policy, and fits on a phone @long', async ({ page, carol }) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -78,10 +88,9 @@ test('the page is labelled, keeps to its own policy, and fits on a phone', async
       - textbox "Password"
       - button "Continue"
       - group: Show the browser`);
-  expect(await page.getByLabel('Password').evaluate((input: HTMLInputElement) => [input.type, input.autocomplete])).toEqual([
-    'password',
-    'current-password',
-  ]);
+  expect(
+    await page.getByLabel('Password').evaluate((input: HTMLInputElement) => [input.type, input.autocomplete]),
+  ).toEqual(['password', 'current-password']);
   for (const width of [320, 1200]) {
     await page.setViewportSize({ width, height: 700 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
@@ -98,7 +107,31 @@ test('the page is labelled, keeps to its own policy, and fits on a phone', async
   expect(complaints).toEqual([]);
 });
 
-test('the service warns of nothing while the page is open', async ({ page, carol }) => {
+test('the browser in the page is as large as the window allows @long', async ({ page, carol }, testInfo) => {
+  await page.setViewportSize({ width: 1600, height: 1000 });
+  const { hostedUrl } = await carol.login();
+  await page.goto(hostedUrl);
+  await expect(page.getByLabel('Password')).toBeVisible(patience);
+  await page.getByText('Show the browser').click();
+  await expect(page.frameLocator('iframe').getByRole('status')).toHaveText('Live', patience);
+  for (const [width, height] of [
+    [1600, 1000],
+    [360, 740],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    const frame = (await page.locator('iframe').boundingBox())!;
+    expect(frame.width).toBeGreaterThan(width - 80);
+    expect(frame.height).toBeGreaterThan(height * 0.8);
+    expect((await page.getByLabel('Password').boundingBox())!.width).toBeLessThanOrEqual(448);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.screenshot({ path: testInfo.outputPath(`${width}-${colorScheme}.png`), fullPage: true });
+    }
+  }
+});
+
+test('Node warns of nothing while the page is open @long', async ({ page, carol }) => {
   const warnings: string[] = [];
   const warned = ({ message }: Error) => void warnings.push(message);
   process.on('warning', warned);
@@ -109,7 +142,12 @@ test('the service warns of nothing while the page is open', async ({ page, carol
   expect(warnings).toEqual([]);
 });
 
-test('the page says what the site says, keeps the name, and ends with the login', async ({ page, service, site, carol }) => {
+test("shows the site's messages, keeps the entered name, and ends with the login @long", async ({
+  page,
+  service,
+  site,
+  carol,
+}) => {
   const { hostedUrl } = await carol.login();
   await page.goto(`${hostedUrl}&error_url=${encodeURIComponent(`http://${site.domain}/failed?from=pool`)}`);
   await page.getByLabel('User name').fill('carol');
@@ -127,7 +165,7 @@ test('the page says what the site says, keeps the name, and ends with the login'
   await expect(page.getByRole('heading')).toHaveText('There is no such login');
 });
 
-test('what could not be sent stays in the form, which has the focus again', async ({ page, carol }) => {
+test('keeps unsent values in the form, and gives it the focus again @long', async ({ page, carol }) => {
   const { hostedUrl } = await carol.login();
   await page.goto(hostedUrl);
   await page.getByLabel('User name').fill('carol');
@@ -139,7 +177,7 @@ test('what could not be sent stays in the form, which has the focus again', asyn
   await expect(page.getByLabel('User name')).toBeFocused();
 });
 
-test('a page that missed how the site took an answer asks again', async ({ page, carol }) => {
+test("asks again if the page missed the site's reaction to an answer @long", async ({ page, carol }) => {
   const { hostedUrl, stream } = await carol.login();
   // Connections that break off once they have told the state of now.
   await page.route('**/login/events?*', async (route) => {
@@ -159,13 +197,16 @@ test('a page that missed how the site took an answer asks again', async ({ page,
   }
 });
 
-test('the page of a login that succeeded goes on to where the person came from', async ({ page, site, carol }) => {
+test('returns the person to the calling page after a successful login @long', async ({ page, site, carol }) => {
   const { hostedUrl, stream } = await carol.login();
   await page.goto(`${hostedUrl}&success_url=${encodeURIComponent(`http://${site.domain}/`)}`);
   // Somebody else answers meanwhile.
   await atStep(stream, 'AWAITING_INPUT');
   await carol.submit({ field_values: { username: 'carol', password: site.password } });
-  await expect(page).toHaveURL(new RegExp(`/\\?profile_name=carol&domain=${encodeURIComponent(site.domain)}$`), patience);
+  await expect(page).toHaveURL(
+    new RegExp(`/\\?profile_name=carol&domain=${encodeURIComponent(site.domain)}$`),
+    patience,
+  );
 });
 
 test('a login has one link, and it opens nothing else', async ({ service, carol }) => {

@@ -3,7 +3,7 @@ import { test as base } from '@playwright/test';
 import { z } from 'zod';
 import { OperationError } from '../../src/contract/errors.ts';
 import { empty, json, octets, operation } from '../../src/contract/operation.ts';
-import { systemClock } from '../../src/service/clock.ts';
+import { systemClock } from '../../src/service/process/clock.ts';
 import { createApp } from '../../src/service/http/app.ts';
 import type { HandlerTree } from '../../src/service/http/handler.ts';
 import { listen, type HttpServer } from '../../src/service/http/server.ts';
@@ -12,10 +12,7 @@ export const key = 'the-key';
 
 /** A contract that has one of each kind of request and answer, so that this layer is tested alone. */
 const contract = {
-  echo: operation({
-    method: 'POST',
-    path: '/things/{id}/echo',
-    summary: '',
+  echo: operation('POST /things/{id}/echo', '', {
     query: z.strictObject({
       tags: z.record(z.string(), z.string()).optional(),
       methods: z.array(z.string()).optional(),
@@ -23,22 +20,27 @@ const contract = {
     }),
     body: z.strictObject({ a: z.int().default(1) }).prefault({}),
     responses: { 200: json(z.unknown()) },
-    errors: [],
   }),
-  get: operation({ method: 'GET', path: '/things/{id}', summary: '', responses: { 200: json(z.unknown()) }, errors: [404, 409] }),
-  put: operation({ method: 'PUT', path: '/things/{id}', summary: '', responses: { 201: empty }, errors: [] }),
-  remove: operation({ method: 'DELETE', path: '/things/{id}', summary: '', responses: { 204: empty }, errors: [] }),
-  poll: operation({ method: 'POST', path: '/poll', summary: '', responses: { 200: json(z.unknown()), 204: empty }, errors: [] }),
-  pollBytes: operation({ method: 'GET', path: '/poll', summary: '', responses: { 200: octets() }, errors: [] }),
-  download: operation({ method: 'GET', path: '/bytes', summary: '', responses: { 200: octets() }, errors: [] }),
-  downloadLess: operation({ method: 'GET', path: '/less', summary: '', responses: { 200: octets() }, errors: [] }),
-  upload: operation({ method: 'PUT', path: '/bytes', summary: '', body: octets(), responses: { 200: json(z.unknown()) }, errors: [] }),
+  get: operation('GET /things/{id}', '', { responses: { 200: json(z.unknown()) }, errors: [409] }),
+  put: operation('PUT /things/{id}', '', { responses: { 201: empty } }),
+  remove: operation('DELETE /things/{id}', '', { responses: { 204: empty } }),
+  poll: operation('POST /poll', '', { responses: { 200: json(z.unknown()), 204: empty } }),
+  pollBytes: operation('GET /poll', '', { responses: { 200: octets() } }),
+  download: operation('GET /bytes', '', { responses: { 200: octets() } }),
+  downloadLess: operation('GET /less', '', { responses: { 200: octets() } }),
+  upload: operation('PUT /bytes', '', { body: octets(), responses: { 200: json(z.unknown()) } }),
 };
 
 type Init = { body?: RequestInit['body']; headers?: Record<string, string>; duplex?: 'half' };
 
-/** What the handlers noticed. */
-type Noticed = { aborts: number; polls: number; closedStreams: number; produced: number; finishPoll: (value?: object) => void };
+/** The events that the handlers saw. */
+type Noticed = {
+  aborts: number;
+  polls: number;
+  closedStreams: number;
+  produced: number;
+  finishPoll: (value?: object) => void;
+};
 
 type Fixtures = {
   server: HttpServer;
@@ -57,7 +59,10 @@ export const test = base.extend<Fixtures>({
       handlers: handlersOf(noticed),
       clock: systemClock,
       callers: {
-        identify: (token) => (token === key ? { id: 'key-1', name: 'test', email: 'key-1@example.com', projectId: undefined } : undefined),
+        identify: (token) =>
+          token === key
+            ? { id: 'key-1', name: 'test', email: 'key-1@example.com', projectId: undefined, isOfApp: false }
+            : undefined,
         projectOf: () => 'project-1',
       },
       openapi: async () => ({ openapi: '3.1.0' }),

@@ -17,7 +17,10 @@ test('every answer has a request id of its own', async ({ call }) => {
   expect(ids).not.toContain(null);
 });
 
-test('without the right bearer token nothing but the OpenAPI document is shown, not even what exists', async ({ call, server }) => {
+test("without the right bearer token, every path except the OpenAPI document answers 401, even if it doesn't exist", async ({
+  call,
+  server,
+}) => {
   for (const path of ['/things/a', '/nowhere']) {
     for (const authorization of ['', 'Bearer', 'Bearer wrong', `Basic ${key}`, `Bearer ${key}x`]) {
       const answer = await call('GET', path, { headers: { authorization } });
@@ -29,9 +32,12 @@ test('without the right bearer token nothing but the OpenAPI document is shown, 
   expect((await call('GET', '/things/a', { headers: { authorization: `bearer ${key}` } })).status).toBe(200);
 });
 
-test('a path that is not offered is 404, and a method that is not offered is 405 with those that are', async ({ call }) => {
+test('answers 404 for an unknown path, and 405 with the allowed methods for a wrong method', async ({ call }) => {
   const nowhere = await call('GET', '/things/a/b');
-  expect([nowhere.status, await nowhere.json()]).toEqual([404, { code: 'not_found', message: expect.stringContaining('/things/a/b') }]);
+  expect([nowhere.status, await nowhere.json()]).toEqual([
+    404,
+    { code: 'not_found', message: expect.stringContaining('/things/a/b') },
+  ]);
   const wrong = await call('POST', '/things/a');
   expect([wrong.status, await codeOf(wrong)]).toEqual([405, 'method_not_allowed']);
   expect(wrong.headers.get('allow')).toBe('GET, HEAD, PUT, DELETE');
@@ -43,12 +49,12 @@ test('empty answers have no body and no content type', async ({ call }) => {
     ['DELETE', 204, null],
   ] as const) {
     const answer = await call(method, '/things/a');
-    expect([answer.status, await answer.text(), answer.headers.get('content-type'), answer.headers.get('content-length')]).toEqual([
-      status,
-      '',
-      null,
-      length,
-    ]);
+    expect([
+      answer.status,
+      await answer.text(),
+      answer.headers.get('content-type'),
+      answer.headers.get('content-length'),
+    ]).toEqual([status, '', null, length]);
   }
 });
 
@@ -56,10 +62,14 @@ test('a HEAD request is answered as GET, without the body', async ({ call }) => 
   const json = await call('HEAD', '/things/a');
   expect([json.status, await json.text(), json.headers.get('content-type')]).toEqual([200, '', 'application/json']);
   const raw = await call('HEAD', '/bytes');
-  expect([raw.status, await raw.text(), raw.headers.get('content-length')]).toEqual([200, '', String(64 * 1024 * 1024)]);
+  expect([raw.status, await raw.text(), raw.headers.get('content-length')]).toEqual([
+    200,
+    '',
+    String(64 * 1024 * 1024),
+  ]);
 });
 
-test('path parameters are decoded one by one, whatever they hold', async ({ call }) => {
+test('decodes path parameters one by one, with any characters', async ({ call }) => {
   for (const id of ['a/b', 'a%b', '%2F', 'ä ö', 'a.b', ':id', '*', "it's", 'a;b=c']) {
     const answer = await call('GET', `/things/${encodeURIComponent(id)}`);
     expect(await answer.json()).toEqual({ id });
@@ -67,7 +77,7 @@ test('path parameters are decoded one by one, whatever they hold', async ({ call
   expect((await call('GET', '/things/%zz')).status).toBeLessThan(500);
 });
 
-test('the query holds comma-joined arrays and bracketed objects, and an empty value is none', async ({ call }) => {
+test('reads comma-joined arrays and bracketed objects in queries, and ignores empty values', async ({ call }) => {
   const path = '/things/a/echo?methods=GET%2CHEAD&methods=PUT&tags%5Bteam%5D=a%20b&tags%5Bx%5D=&tags[k]=%2C&text=';
   expect(await (await call('POST', path)).json()).toEqual({
     params: { id: 'a' },
@@ -76,14 +86,14 @@ test('the query holds comma-joined arrays and bracketed objects, and an empty va
   });
 });
 
-test('a query of many parameters is read in a moment', async () => {
+test('reads a query of many parameters quickly', async () => {
   const search = new URLSearchParams(Array.from({ length: 12_000 }, () => ['search_user_id', ',']));
   expect(() => readQuery(contract.auditLogs.list, search)).toThrow(/search_user_id: Too big/);
   // The time that it took counts.
   await setImmediate();
 });
 
-test('a query that does not fit is refused by the name of the parameter', async ({ call }) => {
+test("refuses a wrong query with the parameter's name", async ({ call }) => {
   for (const [query, message] of [
     ['text=a&text=b', /^text: .*array/],
     ['other=1', 'other: unknown field'],
@@ -99,24 +109,29 @@ test('a query that does not fit is refused by the name of the parameter', async 
       {
         code: 'bad_request',
         message: expect.any(String),
-        details: [{ code: 'invalid_input', message: typeof message === 'string' ? message : expect.stringMatching(message) }],
+        details: [
+          { code: 'invalid_input', message: typeof message === 'string' ? message : expect.stringMatching(message) },
+        ],
       },
     ]);
   }
 });
 
-test('a body that is no text is refused, and of many mistakes the first are named', async ({ call }) => {
+test("refuses a body that isn't text, and names the first of many mistakes", async ({ call }) => {
   const send = async (body: Buffer<ArrayBuffer>) => {
     const answer = await call('POST', '/things/a/echo', { body, headers: { 'content-type': 'application/json' } });
     return { status: answer.status, ...((await answer.json()) as { message: string; details?: unknown[] }) };
   };
-  expect(await send(Buffer.from('{"a":1}\xff', 'latin1'))).toMatchObject({ status: 400, message: 'the body is not UTF-8 text' });
+  expect(await send(Buffer.from('{"a":1}\xff', 'latin1'))).toMatchObject({
+    status: 400,
+    message: 'the body is not UTF-8 text',
+  });
   const unknown = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`x${index}`, 1]));
   const { status, details } = await send(Buffer.from(JSON.stringify(unknown)));
   expect([status, details!.length]).toEqual([400, 20]);
 });
 
-test('a JSON body is read by its content type, and may be absent where all is optional', async ({ call }) => {
+test('reads a JSON body by its content type, and accepts no body if all fields are optional', async ({ call }) => {
   const send = (body: string | undefined, type: string | undefined) =>
     call('POST', '/things/a/echo', {
       body: body === undefined ? null : Buffer.from(body),
@@ -148,7 +163,7 @@ test('a JSON body is read by its content type, and may be absent where all is op
   expect([invalid.status, await codeOf(invalid)]).toEqual([400, 'bad_request']);
 });
 
-test('keys that name the prototype pollute nothing', async ({ call }) => {
+test('keys such as __proto__ change no prototype', async ({ call }) => {
   const answer = await call('POST', '/things/a/echo?tags[__proto__]=x&tags[constructor]=y', {
     body: Buffer.from('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'),
   });
@@ -156,7 +171,7 @@ test('keys that name the prototype pollute nothing', async ({ call }) => {
   expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('polluted');
 });
 
-test('an error without a known cause is a 500 that tells nothing of it, and the log has all', async ({ call }) => {
+test('answers 500 without details for an unexpected error, and logs all details', async ({ call }) => {
   const logged: unknown[][] = [];
   const original = console.error;
   console.error = (...parts) => logged.push(parts);
@@ -170,12 +185,12 @@ test('an error without a known cause is a 500 that tells nothing of it, and the 
   expect((await call('GET', '/things/a')).status).toBe(200);
 });
 
-test('every conflict says that repeating it is no use', async ({ call }) => {
+test('every conflict tells the client not to retry', async ({ call }) => {
   expect((await call('GET', '/things/taken')).headers.get('x-should-retry')).toBe('false');
   expect((await call('GET', '/things/missing')).headers.get('x-should-retry')).toBeNull();
 });
 
-test('an operation with an empty answer beside another gives it for nothing', async ({ call, noticed }) => {
+test('answers 204 if a handler returns undefined, and 200 otherwise', async ({ call, noticed }) => {
   for (const [value, status, text] of [
     [undefined, 204, ''],
     [{ a: 1 }, 200, '{"a":1}'],
@@ -188,7 +203,7 @@ test('an operation with an empty answer beside another gives it for nothing', as
   expect(noticed.aborts).toBe(0);
 });
 
-test('bytes are streamed as fast as they are read, and no faster', async ({ server, noticed }) => {
+test('streams bytes only as fast as the caller reads', async ({ server, noticed }) => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
   socket.pause();
   socket.write(`GET /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n\r\n`);
@@ -200,7 +215,7 @@ test('bytes are streamed as fast as they are read, and no faster', async ({ serv
   await expect.poll(() => noticed.closedStreams).toBe(1);
 });
 
-test('a download has its size and arrives whole', async ({ call }) => {
+test('a download has its content length and arrives complete', async ({ call }) => {
   const answer = await call('GET', '/bytes');
   expect([answer.status, answer.headers.get('content-type'), answer.headers.get('content-length')]).toEqual([
     200,
@@ -210,7 +225,7 @@ test('a download has its size and arrives whole', async ({ call }) => {
   expect((await answer.arrayBuffer()).byteLength).toBe(64 * 1024 * 1024);
 });
 
-test('a download of which less comes than was announced breaks off, and the log says so', async ({ call }) => {
+test('breaks off a download that is shorter than announced, and logs it', async ({ call }) => {
   const logged: unknown[][] = [];
   const original = console.error;
   console.error = (...parts) => logged.push(parts);
@@ -221,8 +236,11 @@ test('a download of which less comes than was announced breaks off, and the log 
   expect(String(logged[0]?.[1])).toContain('10 bytes shorter');
 });
 
-test('an upload is taken whatever its content type, with and without a known size', async ({ call }) => {
-  const whole = await call('PUT', '/bytes', { body: Buffer.alloc(3_000_000), headers: { 'content-type': 'application/json' } });
+test('accepts uploads of any content type, with and without a known size', async ({ call }) => {
+  const whole = await call('PUT', '/bytes', {
+    body: Buffer.alloc(3_000_000),
+    headers: { 'content-type': 'application/json' },
+  });
   expect(await whole.json()).toEqual({ size: 3_000_000 });
   const chunks = Readable.from(Array.from({ length: 30 }, () => Buffer.alloc(100_000)));
   const streamed = await call('PUT', '/bytes', { body: Readable.toWeb(chunks) as ReadableStream, duplex: 'half' });
@@ -236,9 +254,14 @@ test.describe('with a limit on bodies', () => {
     ['JSON', '/things/a/echo', 'POST'],
     ['bytes', '/bytes', 'PUT'],
   ] as const) {
-    test(`a larger body of ${what} is refused, known size or not, and the connection lives on`, async ({ call }) => {
+    test(`refuses a larger body of ${what}, with or without a known size, and keeps the connection`, async ({
+      call,
+    }) => {
       const large = Buffer.from(`{"a":"${'x'.repeat(2_000_000)}"}`);
-      for (const body of [large, Readable.toWeb(Readable.from([large.subarray(0, 600), large.subarray(600)])) as ReadableStream]) {
+      for (const body of [
+        large,
+        Readable.toWeb(Readable.from([large.subarray(0, 600), large.subarray(600)])) as ReadableStream,
+      ]) {
         const answer = await call(method, path, { body, duplex: 'half' });
         expect([answer.status, await codeOf(answer)]).toEqual([413, 'payload_too_large']);
       }

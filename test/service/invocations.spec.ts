@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect } from '@playwright/test';
 import type { Client } from '../../src/client/index.ts';
-import { MarkedProcesses, markVariable } from '../../src/service/apps/marked-processes.ts';
+import { MarkedProcesses, markVariable } from '../../src/service/apps/process/marked-processes.ts';
 import { startService } from '../../src/service/service.ts';
 import { appOf, collect, deployed, started, test } from '../support/apps.ts';
 import { TestClock } from '../support/clock.ts';
@@ -23,9 +23,15 @@ async function begun(client: Client, action_name: string, payload?: unknown): Pr
   throw new Error('it ended without a word');
 }
 
-const waiting = appOf({ wait: "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }" });
+const waiting = appOf({
+  wait: "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }",
+});
 
-test('an action gets its payload and context, and its result is the output', async ({ client, deploy, invoke }) => {
+test('an action gets its payload and context, and its result becomes the output @long', async ({
+  client,
+  deploy,
+  invoke,
+}) => {
   const { id: deployment_id } = await deploy(
     appOf({
       add: '({ a, b }) => a + b',
@@ -38,17 +44,31 @@ test('an action gets its payload and context, and its result is the output', asy
     { version: 'latest' },
   );
   const added = await invoke('add', { a: 1, b: 2 });
-  expect(added).toMatchObject({ status: 'succeeded', output: '3', payload: '{"a":1,"b":2}', version: 'latest', app_name: 'app' });
+  expect(added).toMatchObject({
+    status: 'succeeded',
+    output: '3',
+    payload: '{"a":1,"b":2}',
+    version: 'latest',
+    app_name: 'app',
+  });
   expect(Date.parse(added.finished_at!)).toBeGreaterThanOrEqual(Date.parse(added.started_at));
   const nothing = await invoke('nothing');
   expect(nothing.status).toBe('succeeded');
   expect(nothing).not.toHaveProperty('output');
   const { id, output } = await invoke('context');
-  expect(JSON.parse(output!)).toEqual({ invocation_id: id, app_name: 'app', version: 'latest', action_name: 'context' });
+  expect(JSON.parse(output!)).toEqual({
+    invocation_id: id,
+    app_name: 'app',
+    version: 'latest',
+    action_name: 'context',
+  });
 
   expect(await invoke('fail')).toMatchObject({ status: 'failed', status_reason: 'RangeError: too far' });
   expect(await invoke('loop')).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(/circular/) });
-  expect(await invoke('leave')).toMatchObject({ status: 'failed', status_reason: 'its process ended with exit code 3' });
+  expect(await invoke('leave')).toMatchObject({
+    status: 'failed',
+    status_reason: 'its process ended with exit code 3',
+  });
   await expect(invoke('unknown')).rejects.toThrow(/404.*no action unknown; its actions are: add, nothing/);
 
   const named = async (query: Parameters<Client['invocations']['list']>[0]) =>
@@ -61,10 +81,16 @@ test('an action gets its payload and context, and its result is the output', asy
   expect(await named({ since: '1h30m' })).toHaveLength(6);
   expect(await named({ since: new Date(Date.now() + 60_000).toISOString() })).toEqual([]);
   expect(await named({ version: '2' })).toEqual([]);
-  await expect(named({ since: 'yesterday' })).rejects.toThrow(/400.*since: must be an RFC 3339 timestamp, or a duration/);
+  await expect(named({ since: 'yesterday' })).rejects.toThrow(
+    /400.*since: must be an RFC 3339 timestamp, or a duration/,
+  );
 });
 
-test('an action calls the service with a key of its project, which ends with it', async ({ client, deploy, service }) => {
+test('gives an action a key of its project, and deletes the key after the action @long', async ({
+  client,
+  deploy,
+  service,
+}) => {
   const project = await client.projects.create({ name: 'other' });
   const there = { headers: { 'x-kernel-project-id': project.id } };
   const source = appOf(
@@ -80,7 +106,9 @@ test('an action calls the service with a key of its project, which ends with it'
   process.env['SERVICE_SECRET'] = 'x';
   await deploy(source);
   const { id: deploymentId } = await deployedIn(client, source, there);
-  await expect.poll(async () => (await client.deployments.retrieve(deploymentId, there)).status, { timeout: 30_000 }).toBe('running');
+  await expect
+    .poll(async () => (await client.deployments.retrieve(deploymentId, there)).status, { timeout: 30_000 })
+    .toBe('running');
   const { id } = await client.invocations.create({ app_name: 'app', action_name: 'who' }, there);
   delete process.env['SERVICE_SECRET'];
   const { output, status, status_reason } = await client.invocations.retrieve(id, there);
@@ -92,7 +120,7 @@ test('an action calls the service with a key of its project, which ends with it'
   expect(answer.status).toBe(401);
 });
 
-test('an invocation whose key is deleted while it runs succeeds all the same', async ({ client, deploy }) => {
+test('an invocation succeeds even if its key is deleted while it runs', async ({ client, deploy }) => {
   await deploy(
     appOf({
       work: `async () => {
@@ -110,7 +138,7 @@ test('an invocation whose key is deleted while it runs succeeds all the same', a
   expect(events.at(-1)).toMatchObject({ invocation: { status: 'succeeded', output: '"done"' } });
 });
 
-test('browsers that are created with the id of an invocation end with it', async ({ client, deploy }) => {
+test('browsers that are created with the id of an invocation end with it @long', async ({ client, deploy }) => {
   await deploy(
     appOf({
       browse: `async ({ wait }, { invocation_id }) => {
@@ -145,25 +173,31 @@ test('browsers that are created with the id of an invocation end with it', async
   });
   await expect(client.browsers.retrieve('by-hand')).rejects.toThrow(/404/);
   await expect(client.invocations.update(id, { status: 'succeeded' })).rejects.toThrow(/400.*has failed already/);
-  await expect(client.browsers.create({ invocation_id: id })).rejects.toThrow(/400.*invocation_id: the invocation .* has failed already/);
-  await expect(client.browsers.create({ invocation_id: 'nowhere' })).rejects.toThrow(/400.*invocation_id: there is no invocation nowhere/);
+  await expect(client.browsers.create({ invocation_id: id })).rejects.toThrow(
+    /400.*invocation_id: the invocation .* has failed already/,
+  );
+  await expect(client.browsers.create({ invocation_id: 'nowhere' })).rejects.toThrow(
+    /400.*invocation_id: there is no invocation nowhere/,
+  );
 });
 
-test('as many invocations of a project run as its limit allows', async ({ client, deploy, service: { call } }) => {
+test('limits the running invocations of a project', async ({ client, deploy, service: { call } }) => {
   await deploy(waiting);
   const [project] = await collect(client.projects.list());
   await client.projects.limits.update(project!.id, { max_concurrent_invocations: 1 });
   const id = await begun(client, 'wait');
   const more = client.invocations.create({ app_name: 'app', action_name: 'wait', async: true }, { maxRetries: 0 });
-  await expect(more).rejects.toThrow(/429 rate_limited: 1 invocations of the project are under way/);
+  await expect(more).rejects.toThrow(/429 rate_limited: 1 invocations of the project are running/);
   const refused = await call('POST', '/invocations', { app_name: 'app', action_name: 'wait', async: true });
   expect(Object.fromEntries(refused.headers)).toMatchObject({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' });
   await client.invocations.update(id, { status: 'succeeded', output: '1' });
   expect(await client.invocations.retrieve(id)).toMatchObject({ status: 'succeeded', output: '1' });
-  expect((await client.invocations.create({ app_name: 'app', action_name: 'wait', async: true })).status).toBe('queued');
+  expect((await client.invocations.create({ app_name: 'app', action_name: 'wait', async: true })).status).toBe(
+    'queued',
+  );
 });
 
-test('a page of invocations ends early where their payloads and outputs are large, and the next one goes on there', async ({
+test('ends a list page early if payloads and outputs are large, and continues on the next one @long', async ({
   client,
   deploy,
   invoke,
@@ -175,7 +209,10 @@ test('a page of invocations ends early where their payloads and outputs are larg
   expect(pages.map(({ items }) => items.map(({ id }) => id))).toEqual(ids.map((id) => [id]));
 });
 
-test('a caller that hangs up ends its invocation, and so does the deployment', async ({ client, deploy }, testInfo) => {
+test('an invocation ends when its caller hangs up or its deployment is deleted', async ({
+  client,
+  deploy,
+}, testInfo) => {
   const { id: deploymentId } = await deploy(waiting);
   const hangUp = new AbortController();
   const call = client.invocations.create({ app_name: 'app', action_name: 'wait' }, { signal: hangUp.signal });
@@ -183,7 +220,7 @@ test('a caller that hangs up ends its invocation, and so does the deployment', a
   const first = async () => (await collect(client.invocations.list()))[0];
   await expect.poll(async () => (await first())?.status, { timeout: 20_000 }).toBe('running');
   hangUp.abort();
-  await expect.poll(async () => (await first())?.status_reason).toBe('its caller hung up before it was done');
+  await expect.poll(async () => (await first())?.status_reason).toBe('its caller hung up before the end');
 
   const id = await begun(client, 'wait');
   await client.deployments.delete(deploymentId);
@@ -194,7 +231,7 @@ test('a caller that hangs up ends its invocation, and so does the deployment', a
   await expect.poll(() => processesWith(testInfo.outputPath())).toEqual([]);
 });
 
-/** `started` is the command line of what it starts. */
+/** `started` is the command line of the process that the action starts. */
 const harmful: Record<string, { action: string; reason: RegExp; started?: string }> = {
   'whose heap grows without end': {
     action: '() => { const all = []; for (;;) all.push(new Array(100_000).fill(Math.random())); }',
@@ -216,7 +253,11 @@ const harmful: Record<string, { action: string; reason: RegExp; started?: string
 };
 
 for (const [name, { action, reason, started }] of Object.entries(harmful)) {
-  test(`an action ${name} is ended with all that it started`, async ({ client, deploy, invoke }) => {
+  test(`ends an action ${name} with all processes that it started${name.includes('buffers') ? ' @long' : ''}`, async ({
+    client,
+    deploy,
+    invoke,
+  }) => {
     await deploy(appOf({ harm: action, fine: '() => 1' }));
     const harm = invoke('harm');
     const fine = await invoke('fine');
@@ -228,10 +269,13 @@ for (const [name, { action, reason, started }] of Object.entries(harmful)) {
   });
 }
 
-test('a process that is seen before its environment can be read is found by its mark later', async () => {
+test("finds a process later if its environment can't be read yet at first", async () => {
   test.skip(process.platform !== 'linux', 'processes are looked for on Linux only');
-  // What reads as empty in the middle of exec does so here for as long as the shell waits.
-  const child = spawn('/bin/sh', ['-c', `read line; ${markVariable}=late/ exec /bin/cat`], { env: {}, stdio: ['pipe', 'pipe', 'inherit'] });
+  // The environment reads as empty in the middle of an exec. Here that lasts as long as the shell waits.
+  const child = spawn('/bin/sh', ['-c', `read line; ${markVariable}=late/ exec /bin/cat`], {
+    env: {},
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const ended = once(child, 'exit');
   try {
     const marked = new MarkedProcesses();
@@ -245,17 +289,24 @@ test('a process that is seen before its environment can be read is found by its 
   }
 });
 
-test('an action is ended when its time is over, also one that loops', async ({}, testInfo) => {
+test('ends an action at its timeout, even in an endless loop', async ({}, testInfo) => {
   const clock = new TestClock();
   await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
   const { createClient } = await import('../../src/client/index.ts');
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   await started(client, (await deployed(client, appOf({ loop: "() => { console.log('looping'); for (;;); }" }))).id);
-  const { id } = await client.invocations.create({ app_name: 'app', action_name: 'loop', async: true, async_timeout_seconds: 10 });
+  const { id } = await client.invocations.create({
+    app_name: 'app',
+    action_name: 'loop',
+    async: true,
+    async_timeout_seconds: 10,
+  });
   for await (const event of client.invocations.follow(id)) if (event.event === 'log') break;
   clock.advance(10_000);
   const events = await collect(client.invocations.follow(id));
-  expect(events.at(-1)).toMatchObject({ invocation: { status: 'failed', status_reason: 'it was not done within 10 s' } });
+  expect(events.at(-1)).toMatchObject({
+    invocation: { status: 'failed', status_reason: 'it was not done within 10 s' },
+  });
   await expect.poll(() => processesWith(testInfo.outputPath())).toEqual([]);
 
   const { id: deploymentId } = await deployed(client, "console.log('looping'); for (;;);", { version: '2' });
@@ -267,7 +318,7 @@ test('an action is ended when its time is over, also one that loops', async ({},
   });
 });
 
-test('after a restart deployments run, and what ran has failed', async ({}, testInfo) => {
+test('after a restart, deployments run again and interrupted invocations have failed', async ({}, testInfo) => {
   const { createClient } = await import('../../src/client/index.ts');
   const options = { dataDirectory: dataDirectory(testInfo) };
   let ids: { deployment: string; invocation: string };
@@ -281,13 +332,16 @@ test('after a restart deployments run, and what ran has failed', async ({}, test
   await using service = await startService(options);
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   expect(await client.deployments.retrieve(ids.deployment)).toMatchObject({ status: 'running' });
-  expect(await client.invocations.retrieve(ids.invocation)).toMatchObject({ status: 'failed', status_reason: 'the service has ended' });
+  expect(await client.invocations.retrieve(ids.invocation)).toMatchObject({
+    status: 'failed',
+    status_reason: 'the service has ended',
+  });
   const events = await collect(client.invocations.follow(ids.invocation));
   expect(events.map(({ message }) => message)).toEqual(['waiting', 'failed: the service has ended']);
   await begun(client, 'wait');
 });
 
-test('what has ended is kept for a week, and what runs for as long as it runs', async ({}, testInfo) => {
+test('keeps ended invocations for a week, and running ones as long as they run', async ({}, testInfo) => {
   const { createClient } = await import('../../src/client/index.ts');
   const clock = new TestClock();
   await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
@@ -303,7 +357,11 @@ test('what has ended is kept for a week, and what runs for as long as it runs', 
   expect(await left()).toEqual([running.id]);
 });
 
-async function deployedIn(client: Client, module: string, options: { headers: Record<string, string> }): Promise<{ id: string }> {
+async function deployedIn(
+  client: Client,
+  module: string,
+  options: { headers: Record<string, string> },
+): Promise<{ id: string }> {
   const { zipOf } = await import('../support/uploads.ts');
   const file = await zipOf([{ name: 'index.mjs', content: module }]);
   return client.deployments.create({ file, entrypoint_rel_path: 'index.mjs', env_vars: { TOKEN: 'abc' } }, options);

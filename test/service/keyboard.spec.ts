@@ -1,7 +1,8 @@
 import { expect } from '@playwright/test';
-import { keysOf } from '../../src/service/browsers/key-names.ts';
+import { keysOf } from '../../src/service/input/key-names.ts';
 import { page, test } from '../support/browser-sessions.ts';
 import { actionsOf, forget, openPage, recording, seen } from '../support/input-events.ts';
+import { computerOf } from '../../src/service/input/computer.ts';
 
 const field = recording('<textarea rows=8 cols=80></textarea>');
 
@@ -31,10 +32,15 @@ test.describe('typing', () => {
   });
 
   test('follows a page that moves the focus with each key', async ({ session, site, connect }) => {
-    const fields = Array.from({ length: 6 }, () => '<input maxlength=1 oninput="this.nextElementSibling?.focus()">').join('');
+    const fields = Array.from(
+      { length: 6 },
+      () => '<input maxlength=1 oninput="this.nextElementSibling?.focus()">',
+    ).join('');
     const ours = await openPage(await connect(session), await site(recording(fields)));
     await actionsOf(session).type({ text: '314159' });
-    const values = ours.locator('input').evaluateAll((inputs) => inputs.map((input) => (input as HTMLInputElement).value));
+    const values = ours
+      .locator('input')
+      .evaluateAll((inputs) => inputs.map((input) => (input as HTMLInputElement).value));
     expect((await values).join('')).toBe('314159');
   });
 
@@ -50,12 +56,14 @@ test.describe('typing', () => {
     const ours = await openPage(await connect(session), await site(field));
     const over = new AbortController();
     const letters = ['🇯🇵', 'e\u0301', '日'];
-    const typed = session.computer.perform(
+    const typed = computerOf(session).perform(
       { type: 'type_text', type_text: { text: letters.join('').repeat(30_000), delay: 10 } },
       over.signal,
     );
     const refused = expect(typed).rejects.toThrow('enough');
-    await expect.poll(async () => (await seen(ours, 'input')).slice(0, 4).map(({ data }) => data)).toEqual([...letters, letters[0]]);
+    await expect
+      .poll(async () => (await seen(ours, 'input')).slice(0, 4).map(({ data }) => data))
+      .toEqual([...letters, letters[0]]);
     over.abort(new Error('enough'));
     await refused;
   });
@@ -64,7 +72,7 @@ test.describe('typing', () => {
     ['keys', 'abcdefghi '.repeat(100)],
     ['letters without keys', 'äöüß日本語éàç'.repeat(1000)],
   ] as const) {
-    test(`of a long text of ${what} is right`, async ({ session, site, connect }) => {
+    test(`enters a long text of ${what} without a mistake`, async ({ session, site, connect }) => {
       const ours = await openPage(await connect(session), await site(page('<textarea></textarea>')));
       const field = ours.locator('textarea');
       await field.focus();
@@ -81,10 +89,9 @@ test.describe('pressing keys', () => {
     await press({ keys: ['a', 'BackSpace', 'X', 'Return', 'plus', 'space', 'KP_7', '日'] });
     await expect(ours.locator('textarea')).toHaveValue('X\n+ 7日');
     expect((await seen(ours, 'keydown', 'keyup')).map(({ type, key, code }) => `${type} ${key} ${code}`)).toEqual(
-      ['a KeyA', 'Backspace Backspace', 'X KeyX', 'Enter Enter', '+ Equal', '  Space', '7 Numpad7', '日 '].flatMap((key) => [
-        `keydown ${key}`,
-        `keyup ${key}`,
-      ]),
+      ['a KeyA', 'Backspace Backspace', 'X KeyX', 'Enter Enter', '+ Equal', '  Space', '7 Numpad7', '日 '].flatMap(
+        (key) => [`keydown ${key}`, `keyup ${key}`],
+      ),
     );
     expect((await seen(ours, 'keydown')).map(({ location }) => location)).toEqual([0, 0, 0, 0, 0, 0, 3, 0]);
   });
@@ -93,12 +100,21 @@ test.describe('pressing keys', () => {
     const ours = await openPage(await connect(session), await site(field));
     const { press, type } = actionsOf(session);
     await type({ text: 'one two' });
-    await press({ keys: ['Control+a', 'ctrl+c', 'End', 'CONTROL+v', 'Shift+Left', 'Control_L+x', 'shift+t', 'Shift+1', 'ctrl++'] });
+    await press({
+      keys: ['Control+a', 'ctrl+c', 'End', 'CONTROL+v', 'Shift+Left', 'Control_L+x', 'shift+t', 'Shift+1', 'ctrl++'],
+    });
     await expect(ours.locator('textarea')).toHaveValue('one twoone twT!');
     expect((await seen(ours, 'copy', 'cut', 'paste')).map(({ type }) => type)).toEqual(['copy', 'paste', 'cut']);
     await forget(ours);
     await press({ keys: ['Alt+Super_R+F5'] });
-    expect((await seen(ours, 'keydown', 'keyup')).map(({ type, code, location, modifiers }) => [type, code, location, modifiers])).toEqual([
+    expect(
+      (await seen(ours, 'keydown', 'keyup')).map(({ type, code, location, modifiers }) => [
+        type,
+        code,
+        location,
+        modifiers,
+      ]),
+    ).toEqual([
       ['keydown', 'AltLeft', 1, 'alt'],
       ['keydown', 'MetaRight', 2, 'alt+meta'],
       ['keydown', 'F5', 0, 'alt+meta'],
@@ -135,7 +151,11 @@ test.describe('pressing keys', () => {
     ]);
   });
 
-  test('refuses an unknown key before it presses any, and names the nearest one', async ({ session, site, connect }) => {
+  test('refuses an unknown key before it presses any, and names the nearest one', async ({
+    session,
+    site,
+    connect,
+  }) => {
     const ours = await openPage(await connect(session), await site(field));
     const { press, click, batch } = actionsOf(session);
     for (const [name, nearest] of [
@@ -159,7 +179,7 @@ test.describe('pressing keys', () => {
     expect(await seen(ours, 'keydown', 'mousemove')).toEqual([]);
   });
 
-  test('lets go what it holds when it is aborted', async ({ session, site, connect }) => {
+  test('releases held keys when it is aborted', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(field));
     const { press, type } = actionsOf(session);
     const abort = new AbortController();

@@ -1,15 +1,11 @@
 import { once } from 'node:events';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect } from '@playwright/test';
 import { WebSocket } from 'ws';
-import type { Session } from '../../src/service/browsers/session.ts';
-import { TestClock } from '../support/clock.ts';
+import { testTag, testTagOf } from '../../src/contract/lease-tags.ts';
 import { lowestContrast } from '../support/contrast.ts';
-import { FaultProxy } from '../support/fault-proxy.ts';
-import { clickAt, eventsOf, middle, pointAt, socketOf, test } from '../support/live-view.ts';
+import { clickAt, eventsOf, middle, nextPicture, pointAt, socketOf, test } from '../support/live-view.ts';
 
-test('shows the page in view, and the next one that comes into view', async ({ page, link, openPage }) => {
+test('shows the page in view, and the next page', async ({ page, link, openPage }) => {
   await page.goto(link);
   await expect(page.getByRole('status')).toHaveText('Connected. The session shows no page yet.');
   const ours = await openPage();
@@ -23,7 +19,7 @@ test('shows the page in view, and the next one that comes into view', async ({ p
   await expect.poll(size).toEqual([400, 600]);
 });
 
-test('says so when the last page was closed, and shows the next one', async ({ openPage, view }) => {
+test('reports that the last page was closed, and shows the next page @long', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   await expect.poll(() => middle(viewer)).toBe('010');
@@ -35,7 +31,7 @@ test('says so when the last page was closed, and shows the next one', async ({ o
   await expect.poll(() => middle(viewer)).toBe('010');
 });
 
-test('the page is labelled, stays inside its own policy, and fits into the window', async ({ page, openPage, view }) => {
+test('labels its parts, follows its own policy, and fits into the window @long', async ({ page, openPage, view }) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -45,9 +41,14 @@ test('the page is labelled, stays inside its own policy, and fits into the windo
     - banner:
       - heading "Live view" [level=1]
       - status: Live
+      - button "End session"
+      - term: Session
+      - definition: /[a-z0-9]+/
+      - term: Page
+      - definition: about:blank
       - paragraph: /The keyboard goes to the session .* Shift\\+Esc gives it back/
     - main:
-      - img "What the session shows"
+      - img "Screen of the session"
       - textbox "Keyboard of the session"`);
   for (const size of [
     { width: 1600, height: 500 },
@@ -67,7 +68,47 @@ test('the page is labelled, stays inside its own policy, and fits into the windo
   expect(complaints).toEqual([]);
 });
 
-test('the mouse moves, clicks, drags and scrolls where the viewer does', async ({ openPage, view }) => {
+test('shows pool, session, test and page, and follows their changes @long', async ({ session, openPage, view }) => {
+  session.pool = { id: 'id-of-ci', name: 'ci' };
+  session.tags = { [testTag]: testTagOf('shop.spec.ts:3 › pays “at once”') };
+  const ours = await openPage();
+  const viewer = await view();
+  const fact = (name: string) => viewer.locator('dl div').filter({ hasText: name }).locator('dd');
+  await expect(viewer.getByRole('heading')).toHaveText('shop.spec.ts:3 › pays “at once”');
+  await expect(viewer).toHaveTitle('shop.spec.ts:3 › pays “at once” – Live view');
+  await expect(fact('Pool')).toHaveText('ci');
+  await expect(fact('Session')).toHaveText(session.id);
+  await ours.goto('data:text/html,second');
+  await expect(fact('Page')).toHaveText('data:text/html,second');
+  session.tags = { [testTag]: 'next test' };
+  await expect(viewer.getByRole('heading')).toHaveText('next test', { timeout: 10_000 });
+});
+
+test('ends the session after a confirmation @long', async ({ session, openPage, view }) => {
+  await openPage();
+  const viewer = await view();
+  await viewer.getByRole('button', { name: 'End session' }).click();
+  const dialog = viewer.getByRole('dialog', { name: 'End this session?' });
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await expect(dialog).toBeHidden();
+  expect(session.alive).toBe(true);
+  await viewer.getByRole('button', { name: 'End session' }).click();
+  await dialog.getByRole('button', { name: 'End session' }).click();
+  await session.ended;
+  await expect(viewer.getByRole('status')).toContainText('Ended: the session has ended');
+  await expect(viewer.getByRole('button', { name: 'End session' })).toHaveCount(0);
+});
+
+test('offers no end of the session inside another page', async ({ page, link, openPage }) => {
+  await openPage();
+  // The view allows only frames of its own origin, such as the hosted login.
+  await page.goto(new URL('/browser/live', link).href);
+  await page.setContent(`<iframe src="${link}"></iframe>`);
+  await expect(page.frameLocator('iframe').getByRole('status')).toHaveText('Live');
+  await expect(page.frameLocator('iframe').getByRole('button', { name: 'End session' })).toBeHidden();
+});
+
+test('moves, clicks, drags and scrolls at the point of the viewer', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   await clickAt(viewer, 0.25, 0.5);
@@ -84,7 +125,7 @@ test('the mouse moves, clicks, drags and scrolls where the viewer does', async (
   const from = await pointAt(viewer, 0.5, 0.5);
   await viewer.mouse.move(from.x, from.y);
   await viewer.mouse.down();
-  // Out of the window's picture: the pointer stays captured.
+  // The pointer stays captured outside the picture.
   await viewer.mouse.move(2, 2, { steps: 3 });
   await viewer.mouse.up();
   await expect.poll(async () => (await eventsOf(ours, 'mouseup')).at(-1)).toMatchObject({ x: 0, y: 0, buttons: 0 });
@@ -95,7 +136,7 @@ test('the mouse moves, clicks, drags and scrolls where the viewer does', async (
   await expect.poll(() => ours.evaluate(() => scrollY)).toBe(400);
 });
 
-test('buttons of the mouse are held together, and released one by one', async ({ openPage, view }) => {
+test('holds several mouse buttons, and releases them one by one', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   const { x, y } = await pointAt(viewer, 0.5, 0.5);
@@ -104,7 +145,8 @@ test('buttons of the mouse are held together, and released one by one', async ({
   await viewer.mouse.down({ button: 'right' });
   await viewer.mouse.up();
   await viewer.mouse.up({ button: 'right' });
-  const changes = async () => (await eventsOf(ours, 'mousedown', 'mouseup')).map(({ button, buttons }) => [button, buttons]);
+  const changes = async () =>
+    (await eventsOf(ours, 'mousedown', 'mouseup')).map(({ button, buttons }) => [button, buttons]);
   await expect.poll(changes).toEqual([
     [0, 1],
     [2, 3],
@@ -113,7 +155,7 @@ test('buttons of the mouse are held together, and released one by one', async ({
   ]);
 });
 
-test("a mouse's buttons for back and forward are the session's alone", async ({ page, openPage, view }) => {
+test('sends the back and forward buttons of a mouse to the session only @long', async ({ page, openPage, view }) => {
   const ours = await openPage();
   await page.goto('data:text/html,the page before');
   const viewer = await view();
@@ -132,7 +174,7 @@ test("a mouse's buttons for back and forward are the session's alone", async ({ 
   await expect(viewer.getByRole('status')).toHaveText('Live');
 });
 
-test('the mouse hits its mark on a phone whose page is wider than its screen', async ({ openPage, view }) => {
+test('clicks at the right point of a phone page that is wider than its screen', async ({ openPage, view }) => {
   const ours = await openPage({ viewport: { width: 390, height: 844 }, isMobile: true, deviceScaleFactor: 3 });
   const viewer = await view();
   await clickAt(viewer, 0.5, 0.5);
@@ -141,7 +183,7 @@ test('the mouse hits its mark on a phone whose page is wider than its screen', a
   expect(Math.abs(click!.x / (await ours.evaluate(() => innerWidth)) - 0.5)).toBeLessThan(0.01);
 });
 
-test('what is typed, pasted or composed arrives in the page', async ({ openPage, view }) => {
+test('types, pastes and composes text in the page @long', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   const field = ours.locator('input').first();
@@ -164,7 +206,10 @@ test('what is typed, pasted or composed arrives in the page', async ({ openPage,
   expect(shortcuts.map(({ key }) => key)).toEqual(['A']);
 });
 
-test('characters that need AltGr or Option are typed, shortcuts with Alt are not', async ({ openPage, view }) => {
+test('types characters of AltGr and Option, and no character for shortcuts with Alt @long', async ({
+  openPage,
+  view,
+}) => {
   const ours = await openPage();
   const viewer = await view();
   await clickAt(viewer, 120 / 1280, 110 / 720);
@@ -181,9 +226,11 @@ test('characters that need AltGr or Option are typed, shortcuts with Alt are not
   await expect(ours.locator('input').first()).toHaveValue('@€.');
 });
 
-test('Shift+Escape gives the keyboard back, and no key stays pressed', async ({ openPage, view }) => {
+test('Shift+Escape releases the keyboard and all keys', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
+  // The first stop is the button that ends the session.
+  await viewer.keyboard.press('Tab');
   await viewer.keyboard.press('Tab');
   await expect(viewer.getByRole('textbox')).toBeFocused();
   await viewer.keyboard.down('a');
@@ -193,44 +240,80 @@ test('Shift+Escape gives the keyboard back, and no key stays pressed', async ({ 
   const before = await eventsOf(ours, 'keydown');
   expect(before.map(({ key }) => key)).not.toContain('Escape');
   await viewer.keyboard.press('b');
-  // What was sent before has arrived once this has.
+  // The session gets input in order.
   await clickAt(viewer, 0.5, 0.5);
   await expect.poll(() => eventsOf(ours, 'click')).toHaveLength(1);
   expect(await eventsOf(ours, 'keydown')).toEqual(before);
 });
 
-test('what a viewer holds down is released when it leaves', async ({ openPage, connectViewer }) => {
+test('releases held buttons and keys when the viewer leaves', async ({ openPage, connectViewer }) => {
   const ours = await openPage();
   const viewer = await connectViewer();
-  await once(viewer, 'message');
-  const mouse = { type: 'mouse', action: 'press', x: 0.5, y: 0.5, button: 'left', buttons: 1, clickCount: 1, modifiers: 0 };
+  await nextPicture(viewer);
+  const mouse = {
+    type: 'mouse',
+    action: 'press',
+    x: 0.5,
+    y: 0.5,
+    button: 'left',
+    buttons: 1,
+    clickCount: 1,
+    modifiers: 0,
+  };
   viewer.send(JSON.stringify(mouse));
   await expect.poll(() => eventsOf(ours, 'mousedown')).toHaveLength(1);
   viewer.terminate();
   await expect.poll(() => eventsOf(ours, 'mouseup')).toHaveLength(1);
 });
 
-test('readOnly shows all and takes nothing, neither the page nor its socket', async ({ openPage, view, connectViewer }) => {
+test('takes no input with readOnly, neither by the page nor by its socket @long', async ({
+  session,
+  openPage,
+  view,
+  connectViewer,
+}) => {
   const ours = await openPage();
   const viewer = await view('&readOnly=true');
   await expect(viewer.getByText('Read only')).toBeVisible();
   await expect(viewer.getByRole('textbox')).toHaveCount(0);
+  await expect(viewer.getByRole('button')).toHaveCount(0);
   await clickAt(viewer, 0.5, 0.5);
   await viewer.keyboard.press('a');
 
-  const socket = await connectViewer('&readOnly=true');
-  const closed = once(socket, 'close');
-  socket.send(JSON.stringify({ type: 'text', text: 'a' }));
-  const [code, reason] = (await closed) as [number, Buffer];
-  expect([code, String(reason)]).toEqual([1008, 'this live view is read only']);
+  for (const message of [{ type: 'text', text: 'a' }, { type: 'end' }]) {
+    const socket = await connectViewer('&readOnly=true');
+    const closed = once(socket, 'close');
+    socket.send(JSON.stringify(message));
+    const [code, reason] = (await closed) as [number, Buffer];
+    expect([code, String(reason)]).toEqual([1008, 'this live view is read only']);
+  }
+  expect(session.alive).toBe(true);
   expect(await eventsOf(ours, 'mousedown', 'keydown')).toEqual([]);
   await expect(ours.locator('input').first()).toHaveValue('');
 });
 
-test('input that is none closes the socket', async ({ openPage, connectViewer }) => {
+test('closes the socket at invalid input', async ({ openPage, connectViewer }) => {
   await openPage();
-  const mouse = { type: 'mouse', action: 'move', x: 0.5, y: 0.5, button: 'none', buttons: 0, clickCount: 0, modifiers: 0 };
-  const wrong = ['', 'null', '[]', '{}', { ...mouse, x: 2 }, { ...mouse, y: null }, { ...mouse, button: 'sixth' }, { type: 'text' }];
+  const mouse = {
+    type: 'mouse',
+    action: 'move',
+    x: 0.5,
+    y: 0.5,
+    button: 'none',
+    buttons: 0,
+    clickCount: 0,
+    modifiers: 0,
+  };
+  const wrong = [
+    '',
+    'null',
+    '[]',
+    '{}',
+    { ...mouse, x: 2 },
+    { ...mouse, y: null },
+    { ...mouse, button: 'sixth' },
+    { type: 'text' },
+  ];
   for (const input of [...wrong, Buffer.from([1])]) {
     const socket = await connectViewer();
     const closed = once(socket, 'close');
@@ -240,7 +323,7 @@ test('input that is none closes the socket', async ({ openPage, connectViewer })
   }
 });
 
-test('a wrong token opens neither the page nor the socket', async ({ page, url, session }) => {
+test('opens neither the page nor the socket for a wrong token', async ({ page, url, session }) => {
   for (const query of ['', '?jwt=', '?jwt=wrong', `?jwt=${session.token}`, `?jwt=${session.id}.`]) {
     expect((await page.goto(`${url}/browser/live${query}`))!.status()).toBe(404);
     await expect(page.getByRole('heading')).toHaveText('There is no such live view');
@@ -253,127 +336,3 @@ test('a wrong token opens neither the page nor the socket', async ({ page, url, 
     socket.terminate();
   }
 });
-
-for (const [what, end] of [
-  ['the session ends', (session: Session) => session.end()],
-  ['its lease is given back', (session: Session) => session.changeHands()],
-] as const) {
-  test(`the view ends when ${what}, and can't be opened again`, async ({ openPage, view, session, link }) => {
-    await openPage();
-    const viewer = await view();
-    await end(session);
-    await expect(viewer.getByRole('status')).toHaveText('Ended: the session has ended, or its lease was given back.');
-    expect((await viewer.goto(link))!.status()).toBe(404);
-  });
-}
-
-test('a view that lost its connection connects again', async ({ openPage, view, sockets, session }) => {
-  await openPage();
-  const viewer = await view();
-  sockets.close();
-  await expect(viewer.getByRole('status')).toHaveText('The connection is lost; trying again.');
-  await expect(viewer.getByRole('status')).toHaveText('Live');
-  sockets.close();
-  await session.end();
-  await expect(viewer.getByRole('status')).toContainText('Ended');
-});
-
-test('a view that lost its connection says so while nothing answers, and connects again', async ({ openPage, view, sockets }) => {
-  await openPage();
-  const viewer = await view();
-  const status = viewer.getByRole('status');
-  await expect(status).toHaveText('Live');
-  await viewer.route('**/*', (route) => (route.request().method() === 'HEAD' ? undefined : route.continue()), { times: 1 });
-  sockets.close();
-  await expect(status).toHaveText('The connection is lost; trying again.');
-  await expect(status).toHaveText('Live', { timeout: 20_000 });
-});
-
-test('a view of a page that has long stood still connects again, too', async ({ page, openPage, view, sockets }) => {
-  await openPage();
-  await page.clock.install();
-  const viewer = await view();
-  await page.clock.fastForward('02:00');
-  sockets.close();
-  await expect(viewer.getByRole('status')).toHaveText('The connection is lost; trying again.');
-  await expect(viewer.getByRole('status')).toHaveText('Live');
-});
-
-test('a view whose connection is open and dead says so, and connects again', async ({ page, url, link, openPage }) => {
-  await using proxy = await FaultProxy.start(url);
-  await openPage();
-  await page.clock.install();
-  await page.goto(link.replace(url, proxy.url));
-  const status = page.getByRole('status');
-  await expect(status).toHaveText('Live');
-  proxy.silenceWebSockets();
-  await page.clock.fastForward('00:15');
-  await expect(status).toHaveText('The connection is lost; trying again.');
-  await expect(status).toHaveText('Live');
-});
-
-test.describe('under a clock that the test moves', () => {
-  test.use({ clock: async ({}, use) => use(new TestClock()) });
-
-  test('a session stays active while it is watched', async ({ session, clock, connectViewer }) => {
-    const time = clock as TestClock;
-    session.watchIdle(10);
-    const viewer = await connectViewer();
-    const said: string[] = [];
-    viewer.on('message', (message: Buffer) => said.push(message.toString()));
-    for (let second = 0; second < 40; second += 4) {
-      const pinged = once(viewer, 'ping');
-      time.advance(4000);
-      await pinged;
-      // The pong is on its way once the socket has answered something that was sent after it.
-      await new Promise((resolve) => viewer.ping(undefined, undefined, resolve));
-      await once(viewer, 'pong');
-    }
-    expect(session.alive).toBe(true);
-    // By which a viewer that shows a page that stands still knows that it is connected.
-    expect(said).toEqual(Array.from({ length: 10 }, () => ''));
-    viewer.terminate();
-    await expect.poll(() => time.pending().length).toBe(1);
-    time.advance(10_000);
-    await session.ended;
-  });
-});
-
-test('a viewer that reads nothing costs no memory, and misses pictures', async ({ produced, connectViewer, openPage }) => {
-  const mebibyte = 1024 * 1024;
-  await openPage(undefined, noise);
-  const viewer = await connectViewer();
-  await once(viewer, 'message');
-  viewer.pause();
-  const before = bufferMemory();
-  await expect.poll(() => produced.bytes, { timeout: 50_000 }).toBeGreaterThan(40 * mebibyte);
-  expect(bufferMemory() - before).toBeLessThan(20 * mebibyte);
-  let received = 0;
-  viewer.on('message', (data: Buffer) => (received += data.length));
-  viewer.resume();
-  await expect.poll(() => received).toBeGreaterThan(mebibyte);
-  expect(received).toBeLessThan(produced.bytes - 10 * mebibyte);
-});
-
-/** A page of which every picture is large, and another than the one before. */
-const noise = `
-  <body style="margin: 0"><canvas width=1280 height=720></canvas>
-  <script>
-    const context = document.querySelector('canvas').getContext('2d');
-    const image = context.createImageData(1280, 720);
-    for (let at = 0; at < image.data.length; at += 65536) crypto.getRandomValues(image.data.subarray(at, at + 65536));
-    let row = 0;
-    (function draw() {
-      row = (row + 7) % 720;
-      context.putImageData(image, 0, row);
-      context.putImageData(image, 0, row - 720);
-      requestAnimationFrame(draw);
-    })();
-  </script>`;
-
-/** The bytes of buffers that are still in use. */
-function bufferMemory(): number {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
-  return process.memoryUsage().arrayBuffers;
-}

@@ -14,15 +14,15 @@ const size = 4;
 const longestHandOffMs = isLong ? 20 : 200;
 const killEveryMs = 700;
 /**
- * By how much two acquires must differ, in ms, to be told apart from here: they come over connections of their own, of which a caller that
- * hung up needs a new one. More where other tests run at the same time.
+ * By how much two acquires must differ, in ms, to be told apart from here: they come over connections of their own, of
+ * which a caller that hung up needs a new one. More where other tests run at the same time.
  */
 const simultaneousMs = isLong ? 50 : 300;
 
 /** Times in ms, of the test's own clock. */
 type Grant = { sessionId: string; sentAt: number; grantedAt: number; handOffMs: number | undefined };
 
-/** As many workers as there may be, on one pool, and what became of their acquires. */
+/** The greatest number of workers on one pool, and the results of their acquires. */
 class Load {
   readonly grants: Grant[] = [];
   readonly violations: string[] = [];
@@ -84,7 +84,12 @@ class Load {
       this.endings.granted += 1;
       const grantedAt = performance.now();
       const releasedAt = this.#releasedAt.get(sessionId);
-      this.grants.push({ sessionId, sentAt, grantedAt, handOffMs: releasedAt === undefined ? undefined : grantedAt - releasedAt });
+      this.grants.push({
+        sessionId,
+        sentAt,
+        grantedAt,
+        handOffMs: releasedAt === undefined ? undefined : grantedAt - releasedAt,
+      });
       return sessionId;
     } catch (error) {
       if (hangUp?.aborted) this.endings.aborted += 1;
@@ -113,9 +118,12 @@ function overtakings(grants: Grant[]): string[] {
   let earliest = Infinity;
   let later = byRequest.length - 1;
   for (const { sentAt, grantedAt } of byRequest.toReversed()) {
-    for (; byRequest[later]!.sentAt > sentAt + simultaneousMs; later -= 1) earliest = Math.min(earliest, byRequest[later]!.grantedAt);
+    for (; byRequest[later]!.sentAt > sentAt + simultaneousMs; later -= 1)
+      earliest = Math.min(earliest, byRequest[later]!.grantedAt);
     if (earliest < grantedAt - simultaneousMs) {
-      found.push(`asked at ${sentAt.toFixed()}, served at ${grantedAt.toFixed()}, a later one at ${earliest.toFixed()}`);
+      found.push(
+        `asked at ${sentAt.toFixed()}, served at ${grantedAt.toFixed()}, a later one at ${earliest.toFixed()}`,
+      );
     }
   }
   return found;
@@ -125,7 +133,7 @@ function quantile(values: number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? NaN;
 }
 
-test('50 workers share 4 browsers while browsers are killed and callers hang up: in their order, each browser one at a time', async ({}, testInfo) => {
+test('50 workers share 4 browsers in order, one worker per browser, while browsers are killed and callers hang up', async ({}, testInfo) => {
   test.setTimeout(durationMs + 60_000);
   const directory = dataDirectory(testInfo);
   const apiKey = 'key-of-the-loaded-service';

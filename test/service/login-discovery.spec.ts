@@ -1,8 +1,8 @@
 import { expect } from '@playwright/test';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:http';
-import { LoginPage } from '../../src/service/auth/login-page.ts';
-import type { LoginState } from '../../src/service/auth/login-form.ts';
+import { LoginPage } from '../../src/service/logins/robot/login-page.ts';
+import type { LoginState } from '../../src/service/logins/reading/login-form.ts';
 import { settings, test as base } from '../support/browser-sessions.ts';
 import type { LoginFixture } from './login-forms/fixture.ts';
 import { applications } from './login-forms/applications.ts';
@@ -24,7 +24,9 @@ const test = base.extend<{ origin: string; serve: { fixtures: LoginFixture[] } }
       const other = `http://localhost:${(server.address() as AddressInfo).port}${request.url}`;
       const isFrame = request.headers.host?.startsWith('localhost');
       response.setHeader('content-type', 'text/html; charset=utf-8');
-      response.end(`<!doctype html>${(isFrame ? fixture?.frame : fixture?.html)?.replaceAll('{{other}}', other) ?? ''}`);
+      response.end(
+        `<!doctype html>${(isFrame ? fixture?.frame : fixture?.html)?.replaceAll('{{other}}', other) ?? ''}`,
+      );
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -33,8 +35,20 @@ const test = base.extend<{ origin: string; serve: { fixtures: LoginFixture[] } }
   },
 });
 
-for (const [family, fixtures] of Object.entries({ labels, structures, languages, steps, applications, products, further })) {
-  test(`discovery finds what logins ask for: ${family}`, async ({ sessions, origin, serve }) => {
+for (const [family, fixtures] of Object.entries({
+  labels,
+  structures,
+  languages,
+  steps,
+  applications,
+  products,
+  further,
+})) {
+  test(`discovery finds what logins ask for: ${family}${family === 'steps' ? '' : ' @long'}`, async ({
+    sessions,
+    origin,
+    serve,
+  }) => {
     const session = await sessions.create(settings);
     const domain = new URL(origin).host;
     serve.fixtures = fixtures;
@@ -42,7 +56,11 @@ for (const [family, fixtures] of Object.entries({ labels, structures, languages,
     const discoverRest = async () => {
       for (let next = rest.shift(); next !== undefined; next = rest.shift()) {
         const [index, fixture] = next;
-        await using page = await LoginPage.open(session, { domain, loginUrl: `${origin}/${index}`, signal: AbortSignal.timeout(30_000) });
+        await using page = await LoginPage.open(session, {
+          domain,
+          loginUrl: `${origin}/${index}`,
+          signal: AbortSignal.timeout(30_000),
+        });
         expect.soft(summary(await page.state()), fixture.name).toEqual({
           kind: fixture.external ? 'external_action' : 'asks',
           fields: fixture.fields,
@@ -56,10 +74,14 @@ for (const [family, fixtures] of Object.entries({ labels, structures, languages,
   });
 }
 
-test('discovery reports what it did not find', async ({ sessions, origin, serve }) => {
+test('discovery reports what it did not find @long', async ({ sessions, origin, serve }) => {
   serve.fixtures = [
     { name: 'nameless', html: '<h1>Log in</h1><input><input type="password">', fields: [] },
-    { name: 'no login', html: '<form><input type="password"><input type="password"><button>Change password</button></form>', fields: [] },
+    {
+      name: 'no login',
+      html: '<form><input type="password"><input type="password"><button>Change password</button></form>',
+      fields: [],
+    },
   ];
   const session = await sessions.create(settings);
   const options = { domain: new URL(origin).host, signal: AbortSignal.timeout(30_000) };
@@ -84,12 +106,14 @@ const hostile = [
   {
     what: 'accents without letters',
     label: 'Answer',
-    html: `<div><template shadowrootmode="open"><p>${marks}</p></template></div>`.repeat(40) + '<label>Reason <input></label>',
+    html:
+      `<div><template shadowrootmode="open"><p>${marks}</p></template></div>`.repeat(40) +
+      '<label>Reason <input></label>',
   },
 ];
 
 for (const { what, label, html } of hostile) {
-  test(`a page cannot hold up the service by what it says: ${what}`, async ({ sessions, origin, serve }) => {
+  test(`a page's texts can't block the service: ${what}`, async ({ sessions, origin, serve }) => {
     const form = `<form><h1>Log in</h1>${html}<label>${label} <input></label><button>Log in</button></form>`;
     serve.fixtures = [{ name: what, html: form, fields: [] }];
     const session = await sessions.create(settings);
@@ -98,12 +122,12 @@ for (const { what, label, html } of hostile) {
     await using page = await LoginPage.open(session, { ...options, loginUrl: `${origin}/0` });
     const state = await page.state();
     expect(state.kind === 'asks' && state.form.fields.at(-1)).toMatchObject({ label });
-    // What the processor did, since other tests may keep it busy. In µs.
+    // Processor time, because other tests may keep the processor busy. In µs.
     expect(process.cpuUsage(before).user).toBeLessThan(500_000);
   });
 }
 
-test('of what a page calls its parts the beginning is read', async ({ sessions, origin, serve }) => {
+test("reads the beginning of a page's long names", async ({ sessions, origin, serve }) => {
   const long = 'abcde '.repeat(10_000);
   const html = `<title>${long}</title><h1>${long}</h1><form><label>Code <input placeholder="${long}"></label><button>Log in</button></form>`;
   serve.fixtures = [{ name: 'long', html, fields: [] }];
@@ -113,7 +137,11 @@ test('of what a page calls its parts the beginning is read', async ({ sessions, 
   expect(await page.state()).toMatchObject({ kind: 'asks', form: { fields: [{ placeholder: long.slice(0, 1000) }] } });
 });
 
-test('what a page says has no control characters, which would command a terminal that shows it', async ({ sessions, origin, serve }) => {
+test("removes control characters from a page's texts, because they could command a terminal", async ({
+  sessions,
+  origin,
+  serve,
+}) => {
   const html =
     '<form><p role="alert">Wrong&#27;[2J\u0007 code</p><label>Your&#27;[31m code <input name="code"></label><button>Log in</button></form>';
   serve.fixtures = [{ name: 'commands', html, fields: [] }];

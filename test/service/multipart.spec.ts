@@ -20,14 +20,16 @@ const body = multipart(
   { plain: 'files' },
 );
 
-/** What a form is understood as; files as their text. `sizes` are those of the pieces in which it arrives. */
+/** The parsed form, with files as text. `sizes` are the sizes of the pieces in which it arrives. */
 async function received(bytes: Uint8Array, size = 64 * 1024): Promise<unknown> {
-  const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size));
+  const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+    bytes.subarray(index * size, (index + 1) * size),
+  );
   const form = multipartBody(body, Readable.from(pieces), { 'content-type': contentType });
   return await form.receive(async (file) => (await buffer(file)).toString());
 }
 
-test('lists, maps and texts are put together, whatever the pieces in which they arrive', async () => {
+test('reads lists, maps and texts from pieces of any size', async () => {
   const form = encoded([
     ['files[10][dest_path]', 'ten'],
     ['files[10][file]', '10', 'file'],
@@ -47,19 +49,21 @@ test('lists, maps and texts are put together, whatever the pieces in which they 
   }
 });
 
-test('what follows the end of a form is no part of it', async () => {
+test('ignores bytes after the end of a form', async () => {
   const form = encoded([['source', 'x', 'file']]);
   expect(await received(Buffer.concat([Buffer.from('--cut--'), form]))).toEqual({ force: false });
   expect(await received(Buffer.concat([form, form]), 10)).toEqual({ force: false, source: 'x' });
 });
 
-test('texts are bounded, all together', async () => {
+test('limits the total size of all texts', async () => {
   const parts = Array.from({ length: 9 }, (_, index): Part => [`env_vars[${index}]`, 'x'.repeat(1024 * 1024)]);
   await expect(received(encoded(parts))).rejects.toMatchObject({ code: 'payload_too_large' });
-  await expect(received(encoded([['env_vars[a]', 'x'.repeat(9 * 1024 * 1024)]]))).rejects.toMatchObject({ code: 'payload_too_large' });
+  await expect(received(encoded([['env_vars[a]', 'x'.repeat(9 * 1024 * 1024)]]))).rejects.toMatchObject({
+    code: 'payload_too_large',
+  });
 });
 
-test('a file that cannot be stored ends the reading at once, and no other is stored', async () => {
+test("stops reading when a file can't be stored, and stores no other", async () => {
   const stored: string[] = [];
   const endless = Readable.from(
     (function* () {
@@ -80,10 +84,13 @@ test('a file that cannot be stored ends the reading at once, and no other is sto
 test('a body that broke off before it was received is refused', async () => {
   const gone = new Readable({ read() {} }).once('error', () => {}).destroy(new Error('aborted'));
   const form = multipartBody(body, gone, { 'content-type': contentType });
-  await expect(form.receive(async () => {})).rejects.toMatchObject({ code: 'bad_request', message: expect.stringContaining('broke off') });
+  await expect(form.receive(async () => {})).rejects.toMatchObject({
+    code: 'bad_request',
+    message: expect.stringContaining('broke off'),
+  });
 });
 
-test('a file holds the body back until it is stored', async () => {
+test('reads no further until a file is stored', async () => {
   let sent = 0;
   const form = Readable.from(
     (function* () {
@@ -104,7 +111,7 @@ test('a file holds the body back until it is stored', async () => {
   expect(await receiving).toMatchObject({ source: 100 * 64 * 1024 });
 });
 
-test('any bytes are understood or refused, and never failed on', async () => {
+test('parses or refuses any bytes, and never crashes', async () => {
   const form = encoded([
     ['dest_path', '/a'],
     ['file', 'content', 'file'],
@@ -113,12 +120,17 @@ test('any bytes are understood or refused, and never failed on', async () => {
   ]);
   const damage = fc.record({ at: fc.nat(form.length), cut: fc.nat(20), insert: fc.oneof(fc.uint8Array({ maxLength: 10 }), fc.constantFrom('\r\n', '--cut', '\r\n--cut\r\n', '\r\n\r\n', '"', ';', '[').map((text) => Buffer.from(text))) }); // prettier-ignore
   await fc.assert(
-    fc.asyncProperty(fc.array(damage, { minLength: 1, maxLength: 4 }), fc.integer({ min: 1, max: 600 }), async (damages, size) => {
-      let bytes: Uint8Array = form;
-      for (const { at, cut, insert } of damages) bytes = Buffer.concat([bytes.subarray(0, at), insert, bytes.subarray(at + cut)]);
-      const outcome = await received(bytes, size).catch((error: unknown) => error);
-      if (outcome instanceof Error) expect(outcome).toMatchObject({ name: 'OperationError', code: 'bad_request' });
-    }),
+    fc.asyncProperty(
+      fc.array(damage, { minLength: 1, maxLength: 4 }),
+      fc.integer({ min: 1, max: 600 }),
+      async (damages, size) => {
+        let bytes: Uint8Array = form;
+        for (const { at, cut, insert } of damages)
+          bytes = Buffer.concat([bytes.subarray(0, at), insert, bytes.subarray(at + cut)]);
+        const outcome = await received(bytes, size).catch((error: unknown) => error);
+        if (outcome instanceof Error) expect(outcome).toMatchObject({ name: 'OperationError', code: 'bad_request' });
+      },
+    ),
     { numRuns: 300, timeout: 5000 },
   );
 });

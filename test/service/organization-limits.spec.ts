@@ -10,7 +10,7 @@ const none = { max_concurrent_sessions: null, max_concurrent_invocations: null, 
 const overLimit = { status: 429, body: { code: 'rate_limited' } };
 
 const statuses = (answers: TestAnswer[]) => answers.map(({ status }) => status).toSorted((a, b) => a - b);
-/** What an answer says of the limit: how much there may be at once, and what is left of it. */
+/** The limit's headers: the most sessions at once, and the remaining ones. */
 const toldLimit = ({ headers }: TestAnswer) => [headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')];
 const start = (call: Call) => call('POST', '/browsers', { headless: true });
 const createPool = (call: Call, body: object) => call('POST', '/browser_pools', { headless: true, ...body });
@@ -36,44 +36,64 @@ limited(
     expect(await client.projects.limits.update(id, set)).toEqual(set);
     expect(await client.projects.limits.update(id)).toEqual(set);
     expect(await client.projects.limits.update(id, { max_concurrent_sessions: null })).toEqual(set);
-    expect(await client.projects.limits.update(id, { max_pooled_sessions: 0 })).toEqual({ ...set, max_pooled_sessions: null });
-    expect(await kernel.projects.limits.update(id, { max_concurrent_sessions: 0 })).toEqual({ ...none, max_concurrent_invocations: 4 });
+    expect(await client.projects.limits.update(id, { max_pooled_sessions: 0 })).toEqual({
+      ...set,
+      max_pooled_sessions: null,
+    });
+    expect(await kernel.projects.limits.update(id, { max_concurrent_sessions: 0 })).toEqual({
+      ...none,
+      max_concurrent_invocations: 4,
+    });
     expect(await kernel.projects.limits.retrieve(id)).toEqual({ ...none, max_concurrent_invocations: 4 });
     const other = await client.projects.create({ name: 'other' });
     expect(await client.projects.limits.retrieve(other.id)).toEqual(none);
   },
 );
 
-limited('each bound is refused with its field, and nothing changes', async ({ client, kernel, service: { call }, project: { id } }) => {
-  const invalid = [-1, 1.5, '3', true, {}];
-  const fields = Object.fromEntries(Object.keys(none).map((field) => [field, invalid]));
-  await expectRefused(call, 'PATCH', `/org/projects/${id}/limits`, { ...fields, max_sessions: [1] }, { max_pooled_sessions: 2 });
-  expect(await client.projects.limits.retrieve(id)).toEqual(none);
-  const { max_concurrent_sessions: cap } = await client.organization.limits.retrieve();
-  await expectRefused(call, 'PATCH', '/org/limits', {
-    default_project_max_concurrent_sessions: [...invalid, cap + 1],
-    max_concurrent_sessions: [5],
-  });
-  await expect(kernel.organization.limits.update({ default_project_max_concurrent_sessions: cap + 1 })).rejects.toThrow(BadRequestError);
-  expect((await client.organization.limits.retrieve()).default_project_max_concurrent_sessions).toBeNull();
-});
-
-limited("the organization's default is set up to its limit, removed by 0 and left by null", async ({ client, kernel }) => {
-  expect(await kernel.organization.limits.retrieve()).toEqual({
-    max_concurrent_sessions: 1000,
-    default_project_max_concurrent_sessions: null,
-  });
-  const set = { max_concurrent_sessions: 1000, default_project_max_concurrent_sessions: 1000 };
-  expect(await kernel.organization.limits.update({ default_project_max_concurrent_sessions: 1000 })).toEqual(set);
-  expect(await client.organization.limits.update()).toEqual(set);
-  expect(await client.organization.limits.update({ default_project_max_concurrent_sessions: null })).toEqual(set);
-  const removed = { ...set, default_project_max_concurrent_sessions: null };
-  expect(await client.organization.limits.update({ default_project_max_concurrent_sessions: 0 })).toEqual(removed);
-  expect(await client.organization.limits.retrieve()).toEqual(removed);
-});
+limited(
+  'each bound is refused with its field, and nothing changes',
+  async ({ client, kernel, service: { call }, project: { id } }) => {
+    const invalid = [-1, 1.5, '3', true, {}];
+    const fields = Object.fromEntries(Object.keys(none).map((field) => [field, invalid]));
+    await expectRefused(
+      call,
+      'PATCH',
+      `/org/projects/${id}/limits`,
+      { ...fields, max_sessions: [1] },
+      { max_pooled_sessions: 2 },
+    );
+    expect(await client.projects.limits.retrieve(id)).toEqual(none);
+    const { max_concurrent_sessions: cap } = await client.organization.limits.retrieve();
+    await expectRefused(call, 'PATCH', '/org/limits', {
+      default_project_max_concurrent_sessions: [...invalid, cap + 1],
+      max_concurrent_sessions: [5],
+    });
+    await expect(
+      kernel.organization.limits.update({ default_project_max_concurrent_sessions: cap + 1 }),
+    ).rejects.toThrow(BadRequestError);
+    expect((await client.organization.limits.retrieve()).default_project_max_concurrent_sessions).toBeNull();
+  },
+);
 
 limited(
-  'a session more than the project may have is refused, until one has ended',
+  "the organization's default is set up to its limit, removed by 0 and left by null",
+  async ({ client, kernel }) => {
+    expect(await kernel.organization.limits.retrieve()).toEqual({
+      max_concurrent_sessions: 1000,
+      default_project_max_concurrent_sessions: null,
+    });
+    const set = { max_concurrent_sessions: 1000, default_project_max_concurrent_sessions: 1000 };
+    expect(await kernel.organization.limits.update({ default_project_max_concurrent_sessions: 1000 })).toEqual(set);
+    expect(await client.organization.limits.update()).toEqual(set);
+    expect(await client.organization.limits.update({ default_project_max_concurrent_sessions: null })).toEqual(set);
+    const removed = { ...set, default_project_max_concurrent_sessions: null };
+    expect(await client.organization.limits.update({ default_project_max_concurrent_sessions: 0 })).toEqual(removed);
+    expect(await client.organization.limits.retrieve()).toEqual(removed);
+  },
+);
+
+limited(
+  'a session more than the project may have is refused, until one has ended @long',
   async ({ client, kernel, project: { id, call }, service }) => {
     await client.projects.limits.update(id, { max_concurrent_sessions: 1 });
     const { body: session } = await start(call);
@@ -92,7 +112,7 @@ limited(
   },
 );
 
-limited('a project without a limit of its own has the default one', async ({ client, project: { id, call } }) => {
+limited('a project without a limit of its own has the default one @long', async ({ client, project: { id, call } }) => {
   await client.organization.limits.update({ default_project_max_concurrent_sessions: 1 });
   expect(statuses([await start(call), await start(call)])).toEqual([200, 429]);
   await client.projects.limits.update(id, { max_concurrent_sessions: 2 });
@@ -114,32 +134,37 @@ limited('a start that fails gives its place back', async ({ client, project: { i
   await client.projects.limits.update(id, { max_concurrent_sessions: 1 });
   await call('POST', '/browsers', { headless: true, name: 'taken' });
   await call('DELETE', '/browsers/taken');
-  expect(await call('POST', '/browsers', { headless: true, profile: { name: 'nobody' } })).toMatchObject({ status: 400 });
+  expect(await call('POST', '/browsers', { headless: true, profile: { name: 'nobody' } })).toMatchObject({
+    status: 400,
+  });
   expect((await start(call)).status).toBe(200);
 });
 
-limited('at the limit an acquire waits, and is served when a session has ended', async ({ client, clock, project: { id, call } }) => {
-  await client.projects.limits.update(id, { max_concurrent_sessions: 1 });
-  const { body: single } = await start(call);
-  expect((await createPool(call, { name: 'ci', size: 2 })).status).toBe(201);
-  const acquire = () => call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 20 });
-  const first = acquire();
-  await call('DELETE', `/browsers/${single.session_id}`);
-  expect(await first).toMatchObject({ status: 200 });
-  expect(await start(call)).toMatchObject(overLimit);
+limited(
+  'at the limit an acquire waits, and is served when a session has ended',
+  async ({ client, clock, project: { id, call } }) => {
+    await client.projects.limits.update(id, { max_concurrent_sessions: 1 });
+    const { body: single } = await start(call);
+    expect((await createPool(call, { name: 'ci', size: 2 })).status).toBe(201);
+    const acquire = () => call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 20 });
+    const first = acquire();
+    await call('DELETE', `/browsers/${single.session_id}`);
+    expect(await first).toMatchObject({ status: 200 });
+    expect(await start(call)).toMatchObject(overLimit);
 
-  const second = acquire();
-  await expect.poll(() => clock.pending()).toContainEqual(20_000);
-  await call('POST', '/browser_pools/ci/release', { session_id: (await first).body.session_id, reuse: false });
-  expect(await second).toMatchObject({ status: 200 });
-  const third = acquire();
-  await expect.poll(() => clock.pending()).toContainEqual(20_000);
-  expect(await countsOf(call, 'ci')).toEqual({ available_count: 0, acquired_count: 1 });
-  clock.advance(20_000);
-  expect((await third).status).toBe(204);
-});
+    const second = acquire();
+    await expect.poll(() => clock.pending()).toContainEqual(20_000);
+    await call('POST', '/browser_pools/ci/release', { session_id: (await first).body.session_id, reuse: false });
+    expect(await second).toMatchObject({ status: 200 });
+    const third = acquire();
+    await expect.poll(() => clock.pending()).toContainEqual(20_000);
+    expect(await countsOf(call, 'ci')).toEqual({ available_count: 0, acquired_count: 1 });
+    clock.advance(20_000);
+    expect((await third).status).toBe(204);
+  },
+);
 
-limited('pools together may be as large as the project allows', async ({ client, project: { id, call } }) => {
+limited('pools together may be as large as the project allows @long', async ({ client, project: { id, call } }) => {
   await client.projects.limits.update(id, { max_pooled_sessions: 3 });
   expect((await createPool(call, { name: 'a', size: 2 })).status).toBe(201);
   const refused = await createPool(call, { name: 'b', size: 2 });
@@ -158,7 +183,7 @@ limited('pools together may be as large as the project allows', async ({ client,
 });
 
 limited(
-  'a lowered limit ends idle browsers, never leased ones, and a raised one fills the pool again',
+  'a lowered limit ends idle browsers, never leased ones, and a raised one fills the pool again @long',
   async ({ client, project: { id, call } }) => {
     await createPool(call, { name: 'ci', size: 3 });
     await idle(call, 'ci').toBe(3);
@@ -186,10 +211,12 @@ small('the organization has a limit over all its projects', async ({ client, pro
   expect(refused).toMatchObject({ ...overLimit, body: { message: expect.stringContaining('organization') } });
   expect(toldLimit(refused)).toEqual(['3', '0']);
   await call('DELETE', '/browser_pools/ci');
-  expect(statuses(await Promise.all([start(service.call), start(call), start(call), start(service.call)]))).toEqual([200, 200, 429, 429]);
+  expect(statuses(await Promise.all([start(service.call), start(call), start(call), start(service.call)]))).toEqual([
+    200, 200, 429, 429,
+  ]);
 });
 
-small('pools and single sessions that start at once never exceed it', async ({ project: { call }, service }) => {
+small('pools and single sessions that start at once never exceed it @long', async ({ project: { call }, service }) => {
   const answers = await Promise.all([
     ...Array.from({ length: 4 }, () => createPool(call, { size: 2 })),
     ...Array.from({ length: 6 }, () => start(service.call)),
@@ -200,7 +227,8 @@ small('pools and single sessions that start at once never exceed it', async ({ p
     return pools.reduce((sum, { available_count }) => sum + available_count, 0);
   };
   await expect.poll(async () => started + (await pooled()), { timeout: 20_000 }).toBe(3);
-  for (const { session_id } of (await service.call('GET', '/browsers')).body) await service.call('DELETE', `/browsers/${session_id}`);
+  for (const { session_id } of (await service.call('GET', '/browsers')).body)
+    await service.call('DELETE', `/browsers/${session_id}`);
   await expect.poll(pooled, { timeout: 20_000 }).toBe(3);
 });
 
@@ -214,17 +242,20 @@ const slow = limited.extend<{ go: string }>({
   },
 });
 
-slow('a start that its caller gives up makes room for a pool', async ({ client, clock, go, service, project: { id, call } }, testInfo) => {
-  await client.projects.limits.update(id, { max_concurrent_sessions: 1 });
-  const abort = new AbortController();
-  const headers = { authorization: `Bearer ${service.apiKey}`, 'x-kernel-project-id': id };
-  const starting = fetch(`${service.url}/browsers`, { method: 'POST', headers, signal: abort.signal });
-  await expect.poll(() => processesWith(testInfo.outputPath('chromium'))).not.toEqual([]);
-  await createPool(call, { name: 'ci', size: 1 });
-  const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 20 });
-  await expect.poll(() => clock.pending()).toContainEqual(20_000);
-  abort.abort();
-  await expect(starting).rejects.toThrow(/abort/);
-  await writeFile(go, '');
-  expect((await waiting).status).toBe(200);
-});
+slow(
+  'a start that its caller gives up makes room for a pool',
+  async ({ client, clock, go, service, project: { id, call } }, testInfo) => {
+    await client.projects.limits.update(id, { max_concurrent_sessions: 1 });
+    const abort = new AbortController();
+    const headers = { authorization: `Bearer ${service.apiKey}`, 'x-kernel-project-id': id };
+    const starting = fetch(`${service.url}/browsers`, { method: 'POST', headers, signal: abort.signal });
+    await expect.poll(() => processesWith(testInfo.outputPath('chromium'))).not.toEqual([]);
+    await createPool(call, { name: 'ci', size: 1 });
+    const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 20 });
+    await expect.poll(() => clock.pending()).toContainEqual(20_000);
+    abort.abort();
+    await expect(starting).rejects.toThrow(/abort/);
+    await writeFile(go, '');
+    expect((await waiting).status).toBe(200);
+  },
+);

@@ -7,13 +7,15 @@ const test = base.extend({
   launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
 });
 
-test('replay_view_url plays a recording, with its markers as chapters', async ({ page, service, record }) => {
+test('replay_view_url plays a recording, with its markers as chapters @long', async ({ page, service, record }) => {
   const recording = await record();
   await page.goto(recording.replay.replay_view_url);
   await expect(page.getByRole('status')).toContainText('still being recorded');
   const shown = await recording.openPage();
   await recording.show(shown, 'red', 700);
-  const marked = await service.call('POST', `${recording.path}/replays/${recording.replay.replay_id}/markers`, { title: 'Blue' });
+  const marked = await service.call('POST', `${recording.path}/replays/${recording.replay.replay_id}/markers`, {
+    title: 'Blue',
+  });
   expect(marked.status).toBe(201);
   await recording.show(shown, 'blue', 700);
   expect((await recording.stop()).status).toBe(200);
@@ -27,7 +29,11 @@ test('replay_view_url plays a recording, with its markers as chapters', async ({
   expect((await page.reload())!.status()).toBe(404);
 });
 
-test('browser_live_view_url shows the session and takes input until the session is deleted', async ({ page, service, record }) => {
+test('browser_live_view_url shows the session and takes input until the session is deleted @long', async ({
+  page,
+  service,
+  record,
+}) => {
   const recording = await record();
   const { body: browser } = await service.call('GET', recording.path);
   const shown = await recording.openPage();
@@ -47,5 +53,6 @@ test('the pages ask for no API key, and everything else still does', async ({ se
     expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=UTF-8']);
     expect((await fetch(`${service.url}${path}`, { method: 'POST' })).status).toBe(401);
   }
-  for (const path of ['/browser', '/browser/live/other', '/browsers']) expect((await fetch(`${service.url}${path}`)).status).toBe(401);
+  for (const path of ['/browser', '/browser/live/other', '/browsers'])
+    expect((await fetch(`${service.url}${path}`)).status).toBe(401);
 });

@@ -12,7 +12,7 @@ function paging({ headers }: TestAnswer): Record<string, string | null> {
 
 const names = ({ body }: TestAnswer) => (body as { name: string }[]).map(({ name }) => name);
 
-test('a list is cut into pages, newest first', async ({ service: { call } }) => {
+test('divides a list into list pages, newest first', async ({ service: { call } }) => {
   for (const name of ['a1', 'a2', 'a3', 'a4', 'b5']) await call('POST', '/profiles', { name });
   const first = await call('GET', '/profiles?limit=2');
   expect(paging(first)).toEqual({ more: 'true', next: '2', limit: '2', offset: '0' });
@@ -53,9 +53,13 @@ test('pools are paged, and found by part of the name or id and by the exact name
   expect(names(await call('GET', '/browser_pools?name=oth'))).toEqual([]);
 });
 
-test('sessions are found by status, tags and text; the idle ones of pools are not shown', async ({ service: { call } }) => {
+test('finds sessions by status, tags and text, and hides the idle ones of pools @long', async ({
+  service: { call },
+}) => {
   await call('POST', '/browser_pools', { size: 2, name: 'ci-1' });
-  await expect.poll(async () => (await call('GET', '/browser_pools/ci-1')).body.available_count, { timeout: 20_000 }).toBe(2);
+  await expect
+    .poll(async () => (await call('GET', '/browser_pools/ci-1')).body.available_count, { timeout: 20_000 })
+    .toBe(2);
   await call('POST', '/browser_pools/ci-1/acquire', { name: 'leased', tags: { team: 'a' } });
   await call('POST', '/profiles', { name: 'ann-1' });
   await call('POST', '/browsers', { name: 'single-1', tags: { team: 'a', run: 'x y' }, profile: { name: 'ann-1' } });
@@ -85,13 +89,17 @@ test('sessions are found by status, tags and text; the idle ones of pools are no
   expect(body).toMatchObject({ name: 'ended', deleted_at: expect.any(String) });
 });
 
-test('a released browser is out of reach of who held it', async ({ service: { call } }) => {
+test("the former holder can't find a released browser", async ({ service: { call } }) => {
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
   const path = `/browsers/${leased.session_id}`;
   expect((await call('GET', `${path}/fs/list_files?path=/`)).status).toBe(200);
   await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
-  for (const gone of [await call('GET', path), await call('DELETE', path), await call('GET', `${path}/fs/list_files?path=/`)]) {
+  for (const gone of [
+    await call('GET', path),
+    await call('DELETE', path),
+    await call('GET', `${path}/fs/list_files?path=/`),
+  ]) {
     expect(gone.status).toBe(404);
   }
   expect((await call('POST', '/browser_pools/ci/acquire', {})).body.session_id).toBe(leased.session_id);

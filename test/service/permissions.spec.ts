@@ -2,15 +2,15 @@ import { chmodSync, chownSync, existsSync, readdirSync, statSync } from 'node:fs
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from '@playwright/test';
-import { packZip } from '../../src/service/browsers/pack-zip.ts';
-import { removeTree } from '../../src/service/remove-tree.ts';
+import { packZip } from '../../src/service/files/pack-zip.ts';
+import { removeTree } from '../../src/service/process/remove-tree.ts';
 import { expectCode, test } from '../support/session-files.ts';
 
 const nobody = 65_534;
 
 test.skip(process.platform === 'win32', 'other systems have no such modes');
 
-/** What the service sees that does not run as root, to whom modes mean nothing. */
+/** Runs the test's body as a user that isn't root, because modes don't stop root. */
 async function withoutRoot<T>(directory: string, act: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return await act();
   for (const name of ['.', ...readdirSync(directory, { recursive: true, encoding: 'utf8' })]) {
@@ -25,7 +25,7 @@ async function withoutRoot<T>(directory: string, act: () => Promise<T>): Promise
   }
 }
 
-test('a tree is removed whatever its directories allow, and nothing that its links lead to', async ({ place }) => {
+test("removes a tree regardless of its directories' modes, but not the targets of its links", async ({ place }) => {
   await mkdir(path.join(place.root, 'home/user/fixtures/deep'), { recursive: true });
   await writeFile(path.join(place.root, 'home/user/fixtures/deep/a'), 'a');
   await symlink(path.join(place.outside, 'directory'), path.join(place.root, 'home/user/link'));
@@ -46,7 +46,7 @@ test('a tree is removed whatever its directories allow, and nothing that its lin
 });
 
 for (const entry of ['d/deep', 'd/deep/file']) {
-  test(`no archive begins of a directory in which ${entry} can't be read`, async ({ place }) => {
+  test(`starts no archive of a directory in which ${entry} can't be read`, async ({ place }) => {
     await mkdir(path.join(place.root, 'd/deep'), { recursive: true });
     await writeFile(path.join(place.root, 'd/deep/file'), 'text');
     await withoutRoot(path.dirname(place.root), async () => {

@@ -3,11 +3,15 @@ import { browserPools } from '../../src/contract/browser-pools.ts';
 import { browsers } from '../../src/contract/browsers.ts';
 import { OperationError } from '../../src/contract/errors.ts';
 import type { Profile } from '../../src/contract/profiles.ts';
-import { newPoolConfig, updatedPoolConfig } from '../../src/service/browsers/pool-config.ts';
-import type { ProfileSelector } from '../../src/service/browsers/session-settings.ts';
-import { refuseUnsupported, sessionSettings } from '../../src/service/browsers/session-settings.ts';
+import { newPoolConfig, updatedPoolConfig } from '../../src/service/pools/pool-config.ts';
+import type { ProfileSelector } from '../../src/service/sessions/session-settings.ts';
+import { refuseUnsupported, sessionSettings } from '../../src/service/sessions/session-settings.ts';
 
-const profiles: Profile[] = ['ada', 'bob'].map((name) => ({ id: `id-of-${name}`, name, created_at: '2026-01-01T00:00:00.000Z' }));
+const profiles: Profile[] = ['ada', 'bob'].map((name) => ({
+  id: `id-of-${name}`,
+  name,
+  created_at: '2026-01-01T00:00:00.000Z',
+}));
 
 const surroundings = {
   projectId: 'project',
@@ -23,9 +27,10 @@ const surroundings = {
 };
 
 const config = (body: object) => newPoolConfig(browserPools.create.body.parse({ size: 2, ...body }), surroundings);
-const updated = (body: object, patch: object) => updatedPoolConfig(config(body), browserPools.update.body.parse(patch), surroundings);
+const updated = (body: object, patch: object) =>
+  updatedPoolConfig(config(body), browserPools.update.body.parse(patch), surroundings);
 
-test('settings come from the body of a single session and from a pool alike', () => {
+test('reads the same settings from a single session and from a pool', () => {
   const body = { stealth: true, kiosk_mode: true, start_url: 'https://example.com/', profile: { name: 'ada' } };
   const expected = {
     projectId: 'project',
@@ -40,14 +45,19 @@ test('settings come from the body of a single session and from a pool alike', ()
   expect(sessionSettings(config(body), surroundings)).toEqual({ ...expected, timeoutSeconds: 600 });
 });
 
-test('a viewport without a refresh rate gets a slower one the bigger it is', () => {
-  expect([rateOf(2560, 1440), rateOf(1920, 1080), rateOf(1920, 1200), rateOf(1440, 900), rateOf(1280, 800), rateOf(390, 844)]).toEqual([
-    10, 25, 25, 25, 60, 60,
-  ]);
+test('chooses a lower refresh rate for a larger viewport', () => {
+  expect([
+    rateOf(2560, 1440),
+    rateOf(1920, 1080),
+    rateOf(1920, 1200),
+    rateOf(1440, 900),
+    rateOf(1280, 800),
+    rateOf(390, 844),
+  ]).toEqual([10, 25, 25, 25, 60, 60]);
   expect(rateOf(2560, 1440, 60)).toBe(60);
 });
 
-test('without a word about it browsers are headful where there is a display', () => {
+test('starts headful browsers on a machine with a display by default', () => {
   const withDisplay = { ...surroundings, hasDisplay: true };
   expect(sessionSettings(config({}), withDisplay).headless).toBe(false);
   expect(sessionSettings(config({ headless: true }), withDisplay).headless).toBe(true);
@@ -63,32 +73,45 @@ const unsupported = [
 ];
 
 for (const { field, value } of unsupported) {
-  test(`${field}: ${JSON.stringify(value)} is refused by name`, () => {
-    const refusal = { code: 'bad_request', details: [{ code: 'invalid_input', message: expect.stringContaining(`${field}: `) }] };
+  test(`refuses ${field}: ${JSON.stringify(value)} with the name of the field`, () => {
+    const refusal = {
+      code: 'bad_request',
+      details: [{ code: 'invalid_input', message: expect.stringContaining(`${field}: `) }],
+    };
     expect(errorOf(() => config({ [field]: value }))).toMatchObject(refusal);
     expect(errorOf(() => updated({}, { [field]: value }))).toMatchObject(refusal);
-    expect(errorOf(() => sessionSettings(browsers.create.body.parse({ [field]: value }), surroundings))).toMatchObject(refusal);
+    expect(errorOf(() => sessionSettings(browsers.create.body.parse({ [field]: value }), surroundings))).toMatchObject(
+      refusal,
+    );
   });
 }
 
-test('several unsupported fields are all named', () => {
+test('names all unsupported fields', () => {
   expect(errorOf(() => refuseUnsupported({ gpu: true, telemetry: { enabled: true } }))).toMatchObject({
     message: expect.stringContaining('gpu, telemetry'),
     details: [{ message: expect.stringContaining('gpu: ') }, { message: expect.stringContaining('telemetry: ') }],
   });
 });
 
-test('empty forms of unsupported fields are accepted', () => {
+test('accepts empty values of unsupported fields', () => {
   const empty = { extensions: [], proxy_id: '', chrome_policy: {}, start_url: '' };
-  for (const telemetry of [null, {}, { enabled: false }, { browser: {} }, { browser: { console: { enabled: false } } }]) {
+  for (const telemetry of [
+    null,
+    {},
+    { enabled: false },
+    { browser: {} },
+    { browser: { console: { enabled: false } } },
+  ]) {
     expect(config({ ...empty, telemetry })).toMatchObject({ extensions: [], chrome_policy: {}, telemetry });
   }
   expect(config(empty)).not.toHaveProperty('proxy_id');
   expect(config(empty)).not.toHaveProperty('start_url');
 });
 
-test('the configuration is shown as configured, with its defaults', () => {
-  expect(config({ name: 'ci', stealth: true, fill_rate_per_minute: 10, profile: { name: 'ada', save_changes: true } })).toEqual({
+test('shows the configuration with its defaults', () => {
+  expect(
+    config({ name: 'ci', stealth: true, fill_rate_per_minute: 10, profile: { name: 'ada', save_changes: true } }),
+  ).toEqual({
     size: 2,
     name: 'ci',
     fill_rate_per_minute: 10,
@@ -102,24 +125,38 @@ test('the configuration is shown as configured, with its defaults', () => {
   });
 });
 
-test('an update replaces what it names and nothing else', () => {
-  const before = { name: 'ci', stealth: true, start_url: 'https://example.com/', viewport: { width: 800, height: 600 } };
+test('updates only the given fields', () => {
+  const before = {
+    name: 'ci',
+    stealth: true,
+    start_url: 'https://example.com/',
+    viewport: { width: 800, height: 600 },
+  };
   expect(updated(before, { size: 5 })).toEqual({ ...config(before), size: 5 });
   expect(updated(before, { name: '' })).toEqual(config(before));
-  expect(updated(before, { name: 'nightly', stealth: false })).toEqual({ ...config(before), name: 'nightly', stealth: false });
+  expect(updated(before, { name: 'nightly', stealth: false })).toEqual({
+    ...config(before),
+    name: 'nightly',
+    stealth: false,
+  });
   expect(updated(before, { start_url: '' })).not.toHaveProperty('start_url');
   expect(updated(before, { proxy_id: '', discard_all_idle: true })).toEqual(config(before));
 });
 
-test('refresh_on_profile_update follows the profile', () => {
+test('sets and clears refresh_on_profile_update with the profile', () => {
   const withProfile = { profile: { name: 'ada' } };
   expect(config({}).refresh_on_profile_update).toBe(false);
   expect(config(withProfile).refresh_on_profile_update).toBe(true);
   expect(config({ ...withProfile, refresh_on_profile_update: false }).refresh_on_profile_update).toBe(false);
 
   const off = { ...withProfile, refresh_on_profile_update: false };
-  expect(updated(off, { profile: { name: 'bob' } })).toMatchObject({ profile: { name: 'bob' }, refresh_on_profile_update: true });
-  expect(updated(off, { profile: { name: 'bob' }, refresh_on_profile_update: false }).refresh_on_profile_update).toBe(false);
+  expect(updated(off, { profile: { name: 'bob' } })).toMatchObject({
+    profile: { name: 'bob' },
+    refresh_on_profile_update: true,
+  });
+  expect(updated(off, { profile: { name: 'bob' }, refresh_on_profile_update: false }).refresh_on_profile_update).toBe(
+    false,
+  );
   expect(updated(off, { profile: { name: 'ada' } }).refresh_on_profile_update).toBe(false);
   expect(updated(off, { profile: { id: 'id-of-ada' } }).refresh_on_profile_update).toBe(false);
   expect(updated(off, { refresh_on_profile_update: true }).refresh_on_profile_update).toBe(true);
@@ -142,7 +179,7 @@ test('refresh_on_profile_update follows the profile', () => {
   }
 });
 
-test('a profile that cannot be meant is refused by name', () => {
+test('refuses an invalid profile with the name of the field', () => {
   const refusal = { code: 'bad_request', details: [{ message: expect.stringContaining('profile: ') }] };
   for (const profile of [{}, { save_changes: true }, { id: 'unknown' }]) {
     expect(errorOf(() => config({ profile }))).toMatchObject(refusal);

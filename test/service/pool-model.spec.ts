@@ -2,8 +2,8 @@ import { expect } from '@playwright/test';
 import * as fc from 'fast-check';
 import { browserPools } from '../../src/contract/browser-pools.ts';
 import { OperationError } from '../../src/contract/errors.ts';
-import type { Pool } from '../../src/service/browsers/pool.ts';
-import type { Session } from '../../src/service/browsers/session.ts';
+import type { Pool } from '../../src/service/pools/pool.ts';
+import type { Session } from '../../src/service/sessions/session.ts';
 import { expectCounts, test, type TestPools } from '../support/pools.ts';
 import { projectId } from '../support/project.ts';
 import { isLong } from '../support/long-form.ts';
@@ -19,10 +19,10 @@ type Acquire = {
   session?: Session;
 };
 
-/** What a step may count on: the rest depends on when Chromium starts and ends, and is checked after each step instead. */
+/** The model of a pool. Values that depend on Chromium's speed are checked after each step instead. */
 type Model = { size: number };
 
-/** The pool under test with everybody who uses it. */
+/** The pool under test with its users. */
 class Users {
   readonly testPools: TestPools;
   readonly acquires: Acquire[] = [];
@@ -38,13 +38,18 @@ class Users {
     return this.acquires.filter(({ state }) => state === 'waiting');
   }
 
-  /** Those who hold a browser that is still alive. */
+  /** The users with a live browser. */
   get holding(): Acquire[] {
     return this.acquires.filter(({ state, session }) => state === 'holding' && session!.alive);
   }
 
   acquire(timeoutMs: number): void {
-    const acquire: Acquire = { order: this.acquires.length, pool: this.pool, hangUp: new AbortController(), state: 'waiting' };
+    const acquire: Acquire = {
+      order: this.acquires.length,
+      pool: this.pool,
+      hangUp: new AbortController(),
+      state: 'waiting',
+    };
     this.acquires.push(acquire);
     const granted = this.pool.acquire({ timeoutMs, signal: acquire.hangUp.signal });
     granted.then(
@@ -62,7 +67,7 @@ class Users {
     acquire.pool.release(acquire.session!.id, reuse);
   }
 
-  /** Lets everything happen that only waited for its turn, then checks what must always hold. */
+  /** Lets pending callbacks run, then checks the invariants. */
   async check(model: Model): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     const { pools, sessions } = this.testPools;
@@ -73,18 +78,22 @@ class Users {
     expect(acquired, 'the pool counts its holders').toBe(held.length);
     const leased = sessions.list().filter(({ alive, pool }) => alive && pool?.id === this.pool.id);
     expect(leased.map(({ id }) => id).sort(), 'sessions know their pool').toEqual(held.sort());
-    expect(acquired + available + this.pool.startingCount, 'the pool keeps its size').toBeLessThanOrEqual(Math.max(model.size, acquired));
+    expect(acquired + available + this.pool.startingCount, 'the pool keeps its size').toBeLessThanOrEqual(
+      Math.max(model.size, acquired),
+    );
     if (available > 0) expect(this.waiting, 'nobody waits beside an idle browser').toEqual([]);
   }
 
-  /** Waits until nothing moves any more. Then the pool is full, and whoever waits, waits for a leased browser. */
+  /** Waits until the pool is full and every waiter waits for a leased browser. */
   async checkAtRest(model: Model): Promise<void> {
     await expectCounts(this.testPools.pools, this.pool, {});
     await expect
       .poll(
         () => {
           const { available_count: available, acquired_count: acquired } = this.testPools.pools.describe(this.pool);
-          return this.waiting.length > 0 ? acquired >= model.size : acquired + available === Math.max(model.size, acquired);
+          return this.waiting.length > 0
+            ? acquired >= model.size
+            : acquired + available === Math.max(model.size, acquired);
         },
         { timeout: 30_000, intervals: [10] },
       )
@@ -104,7 +113,7 @@ class Users {
   }
 }
 
-/** One step. `pick` chooses among however many there are at that time; a step that finds nothing to choose from does nothing. */
+/** One step. `pick` chooses among the candidates at that time. A step without candidates does nothing. */
 class Step implements fc.AsyncCommand<Model, Users> {
   readonly title: string;
   readonly act: (users: Users, model: Model) => void | Promise<void>;
@@ -182,7 +191,9 @@ const steps = [
   },
   {
     weight: 1,
-    arbitrary: fc.constantFrom(400, 4000).map((ms) => new Step(`let ${ms} ms go by`, (users) => users.testPools.clock.advance(ms))),
+    arbitrary: fc
+      .constantFrom(400, 4000)
+      .map((ms) => new Step(`let ${ms} ms go by`, (users) => users.testPools.clock.advance(ms))),
   },
   { weight: 1, arbitrary: fc.constant(new Step('flush', (users) => users.pool.flush())) },
   {
@@ -205,7 +216,10 @@ const steps = [
         }),
     ),
   },
-  { weight: 1, arbitrary: pick.map((index) => new Step(`end ${index}`, (users) => chosen(living(users), index)?.end())) },
+  {
+    weight: 1,
+    arbitrary: pick.map((index) => new Step(`end ${index}`, (users) => chosen(living(users), index)?.end())),
+  },
   {
     weight: 1,
     arbitrary: fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 3 })).map(
@@ -213,7 +227,9 @@ const steps = [
         new Step(`delete ${force ? 'by force ' : ''}and create with size ${size}`, async (users, model) => {
           const { pools } = users.testPools;
           if (!force && users.holding.length > 0) {
-            await expect(pools.delete(projectId, users.pool.id, { force })).rejects.toMatchObject({ code: 'pool_in_use' });
+            await expect(pools.delete(projectId, users.pool.id, { force })).rejects.toMatchObject({
+              code: 'pool_in_use',
+            });
             return;
           }
           const deleted = users.pool;
@@ -228,7 +244,7 @@ const steps = [
   { weight: 4, arbitrary: fc.constant(new Step('wait for rest', (users, model) => users.checkAtRest(model))) },
 ];
 
-test('random use of a pool never breaks its promises', async ({ testPools }) => {
+test('keeps its rules under random use', async ({ testPools }) => {
   test.setTimeout(timeLimitMs + 60_000);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(...steps), { size: 'max', minLength: 30, maxLength: 60 }), async (commands) => {
@@ -246,7 +262,7 @@ test('random use of a pool never breaks its promises', async ({ testPools }) => 
       expect(users.waiting, 'every acquire comes to an end').toEqual([]);
       expect(users.violations).toEqual([]);
     }),
-    // Each try takes seconds, so a failure is told as it was found.
+    // Each try takes seconds, so a failure is not reduced to a shorter one.
     { numRuns: isLong ? 300 : 6, endOnFailure: true, interruptAfterTimeLimit: timeLimitMs },
   );
 });

@@ -2,18 +2,20 @@ import { chmod, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { expect } from '@playwright/test';
 import { browserPools } from '../../src/contract/browser-pools.ts';
-import type { Session } from '../../src/service/browsers/session.ts';
+import type { Session } from '../../src/service/sessions/session.ts';
 import { systemChromium } from '../support/chromium.ts';
 import { expectCounts, test } from '../support/pools.ts';
 import { projectId } from '../support/project.ts';
 
-/** Two for each core. */
+/** Two per core. */
 const launchesAtOnce = 2 * availableParallelism();
 
 const update = (patch: object) => browserPools.update.body.parse(patch);
 
 test.describe('leases', () => {
-  test('a pool fills in the background and leases an idle browser at once', async ({ testPools: { pools, createFull, lease } }) => {
+  test('fills in the background, and leases an idle browser at once', async ({
+    testPools: { pools, createFull, lease },
+  }) => {
     const pool = await createFull({ size: 2, name: 'ci', timeout_seconds: 100 });
     expect(pools.describe(pool)).toEqual({
       id: expect.stringMatching(/^[a-z0-9]{24}$/),
@@ -25,12 +27,17 @@ test.describe('leases', () => {
       extension_ids: [],
     });
     const session = await lease(pool, { name: 'mine', tags: { team: 'web' } });
-    expect(session).toMatchObject({ name: 'mine', tags: { team: 'web' }, pool: { id: pool.id, name: 'ci' }, alive: true });
+    expect(session).toMatchObject({
+      name: 'mine',
+      tags: { team: 'web' },
+      pool: { id: pool.id, name: 'ci' },
+      alive: true,
+    });
     await session.ping();
     expect(pools.describe(pool)).toMatchObject({ available_count: 1, acquired_count: 1 });
   });
 
-  test('waiters are served first come first served, with the same browser on reuse', async ({
+  test('serves waiters first come first served, with the same browser on reuse', async ({
     testPools: { createFull, lease, acquire },
   }) => {
     const pool = await createFull({ size: 1 });
@@ -53,7 +60,9 @@ test.describe('leases', () => {
     expect(first).toMatchObject({ name: undefined, tags: undefined, pool: undefined, alive: true });
   });
 
-  test('a reused browser is the next to be leased, and recycle brings a fresh one', async ({ testPools: { createFull, lease, pools } }) => {
+  test('leases a reused browser next, and a fresh one after recycle', async ({
+    testPools: { createFull, lease, pools },
+  }) => {
     const pool = await createFull({ size: 2 });
     const first = await lease(pool);
     pool.release(first.id, true);
@@ -67,7 +76,7 @@ test.describe('leases', () => {
     await expectCounts(pools, pool, { available_count: 0, acquired_count: 2 });
   });
 
-  test('a poll that ends without a browser gets nothing, at once when it may not wait', async ({ testPools }) => {
+  test('answers a poll without a browser with nothing, and without a wait at once', async ({ testPools }) => {
     const { clock, createFull, lease, acquire } = testPools;
     const pool = await createFull({ size: 1 });
     await lease(pool);
@@ -80,7 +89,7 @@ test.describe('leases', () => {
     expect(await longer).toBeUndefined();
   });
 
-  test('a waiter that hangs up swallows no browser', async ({ testPools: { createFull, lease, acquire, pools } }) => {
+  test('gives no browser to a waiter that hung up', async ({ testPools: { createFull, lease, acquire, pools } }) => {
     const pool = await createFull({ size: 1 });
     const first = await lease(pool);
     const hangUp = new AbortController();
@@ -94,7 +103,7 @@ test.describe('leases', () => {
     expect(pools.describe(pool)).toMatchObject({ available_count: 0, acquired_count: 1 });
   });
 
-  test('a waiter that hangs up in the moment of being served gives the browser back', async ({ testPools }) => {
+  test('takes the browser back if the waiter hangs up while it is served', async ({ testPools }) => {
     const { createFull, lease, acquire } = testPools;
     const pool = await createFull({ size: 1 });
     const first = await lease(pool);
@@ -113,7 +122,9 @@ test.describe('leases', () => {
     expect(pool.acquiredCount).toBe(0);
   });
 
-  test('a name is taken once among live sessions, also while waiting', async ({ testPools: { createFull, lease, acquire } }) => {
+  test('refuses a name that another live session has, also while waiting', async ({
+    testPools: { createFull, lease, acquire },
+  }) => {
     const pool = await createFull({ size: 2 });
     const first = await lease(pool, { name: 'same' });
     await expect(acquire(pool, { name: 'same' })).rejects.toMatchObject({ code: 'conflict' });
@@ -130,7 +141,7 @@ test.describe('leases', () => {
     expect(await other).toBe(second);
   });
 
-  test('only a browser that is leased from the pool is released', async ({ testPools: { createFull, lease } }) => {
+  test('releases only browsers that it leased', async ({ testPools: { createFull, lease } }) => {
     const pool = await createFull({ size: 1, name: 'one' });
     const other = await createFull({ size: 1, name: 'other' });
     const session = await lease(pool);
@@ -140,7 +151,9 @@ test.describe('leases', () => {
     expect(() => pool.release(session.id, true)).toThrow(expect.objectContaining({ code: 'not_found' }));
   });
 
-  test('a fresh browser shows the start page of the pool, and a lease opens its own', async ({ testPools: { createFull, lease } }) => {
+  test('opens the start page of the pool in fresh browsers, and that of the lease @long', async ({
+    testPools: { createFull, lease },
+  }) => {
     const pool = await createFull({ size: 1, start_url: 'data:text/html,pool' });
     const session = await lease(pool, { startUrl: 'data:text/html,lease' });
     expect(await pagesOf(session)).toEqual(['data:text/html,lease', 'data:text/html,pool']);
@@ -152,7 +165,9 @@ test.describe('leases', () => {
 });
 
 test.describe('browsers that end', () => {
-  test('an idle timeout ends a leased browser only, and it is replaced', async ({ testPools: { clock, createFull, lease, pools } }) => {
+  test('applies the idle timeout to leased browsers only, and replaces them @long', async ({
+    testPools: { clock, createFull, lease, pools },
+  }) => {
     const pool = await createFull({ size: 2, timeout_seconds: 10 });
     clock.advance(100_000);
     expect(pool.availableCount).toBe(2);
@@ -168,7 +183,7 @@ test.describe('browsers that end', () => {
     expect(pool.availableCount).toBe(2);
   });
 
-  test('a killed browser is replaced, whether idle or leased, and nobody gets the dead one', async ({ testPools }) => {
+  test('replaces killed browsers, idle or leased, and never leases a dead one @long', async ({ testPools }) => {
     const { createFull, lease, acquire, sessions, pools } = testPools;
     const pool = await createFull({ size: 2 });
     for (const session of sessions.list()) process.kill(-session.pid, 'SIGKILL');
@@ -185,7 +200,7 @@ test.describe('browsers that end', () => {
     await expectCounts(pools, pool, { available_count: 1, acquired_count: 1 });
   });
 
-  test('flush ends idle browsers, spares leased ones, and the pool fills again', async ({
+  test('flush ends idle browsers, keeps leased ones, and fills the pool again @long', async ({
     testPools: { createFull, lease, sessions, pools },
   }) => {
     const pool = await createFull({ size: 3 });
@@ -200,7 +215,7 @@ test.describe('browsers that end', () => {
 });
 
 test.describe('updates', () => {
-  test('the size grows and shrinks, and leased browsers stay', async ({ testPools: { createFull, lease, pools } }) => {
+  test('grows and shrinks, and keeps leased browsers @long', async ({ testPools: { createFull, lease, pools } }) => {
     const pool = await createFull({ size: 1 });
     await pools.update(projectId, pool.id, update({ size: 3 }));
     await expectCounts(pools, pool, { available_count: 3 });
@@ -214,7 +229,7 @@ test.describe('updates', () => {
     expect(pools.describe(pool)).toMatchObject({ available_count: 1, acquired_count: 0 });
   });
 
-  test('a new configuration is for browsers made afterwards, unless idle ones are discarded', async ({ testPools }) => {
+  test('applies a new configuration to later browsers, unless idle ones are discarded @long', async ({ testPools }) => {
     const { createFull, lease, pools } = testPools;
     const pool = await createFull({ size: 2 });
     const leased = await lease(pool);
@@ -231,7 +246,7 @@ test.describe('updates', () => {
     expect((await lease(pool)).settings.viewport.width).toBe(800);
   });
 
-  test('names are unique, and pools are listed newest first', async ({ testPools: { clock, create, pools } }) => {
+  test('refuses a taken name, and lists pools newest first', async ({ testPools: { clock, create, pools } }) => {
     const one = create({ size: 1, name: 'one' });
     clock.advance(1000);
     const two = create({ size: 1 });
@@ -247,7 +262,7 @@ test.describe('updates', () => {
     expect(pools.describe(one)).toMatchObject({ name: 'one', browser_pool_config: { size: 2 } });
   });
 
-  test('pools outlive the service', async ({ testPools: { create, restart, pools, lease } }) => {
+  test('keeps pools for the next service', async ({ testPools: { create, restart, pools, lease } }) => {
     create({ size: 1, name: 'kept' });
     const deleted = create({ size: 1, name: 'deleted' });
     await pools.update(projectId, 'kept', update({ timeout_seconds: 42 }));
@@ -261,7 +276,7 @@ test.describe('updates', () => {
 });
 
 test.describe('ends of a pool', () => {
-  test('a pool is not deleted while a browser is leased, unless forced', async ({ testPools }) => {
+  test('refuses to delete a pool with leased browsers, unless forced', async ({ testPools }) => {
     const { createFull, lease, acquire, pools, sessions } = testPools;
     const pool = await createFull({ size: 2 });
     const leased = await lease(pool);
@@ -278,7 +293,7 @@ test.describe('ends of a pool', () => {
     expect(sessions.list().filter((session) => session.alive)).toEqual([]);
   });
 
-  test('a pool is deleted while it fills, and leaves nothing behind', async ({ testPools: { create, pools, sessions } }) => {
+  test('leaves nothing if it is deleted while it fills', async ({ testPools: { create, pools, sessions } }) => {
     const pool = create({ size: 4 });
     expect(pool.startingCount).toBe(Math.min(4, launchesAtOnce));
     await pools.delete(projectId, pool.id, { force: false });
@@ -286,7 +301,7 @@ test.describe('ends of a pool', () => {
     expect(sessions.list().filter((session) => session.alive)).toEqual([]);
   });
 
-  test('waiters learn that the service ends', async ({ testPools: { create, acquire, pools } }) => {
+  test('tells waiters that the service ends', async ({ testPools: { create, acquire, pools } }) => {
     const pool = create({ size: 1 });
     const waiting = acquire(pool);
     const closed = pools.close();
@@ -297,7 +312,7 @@ test.describe('ends of a pool', () => {
 });
 
 test.describe('launches', () => {
-  test('only a few run at a time, and where somebody waits they come first', async ({ testPools: { create, lease, pools } }) => {
+  test('run a few at a time, first for pools with waiters @long', async ({ testPools: { create, lease, pools } }) => {
     const large = create({ size: 4 * launchesAtOnce });
     const small = create({ size: 1 });
     expect(large.startingCount).toBe(launchesAtOnce);
@@ -318,7 +333,9 @@ test.describe('launches', () => {
       },
     });
 
-    test('are repeated after longer and longer pauses, and waiters learn the reason', async ({ testPools }, testInfo) => {
+    test('are repeated after longer and longer pauses, and tell waiters the reason @long', async ({
+      testPools,
+    }, testInfo) => {
       const { clock, create, acquire, lease, pools } = testPools;
       await writeFile(testInfo.outputPath('broken'), '');
       const reason = { code: 'unavailable', message: expect.stringContaining('it is broken') };
@@ -340,13 +357,13 @@ test.describe('launches', () => {
       clock.advance(10_000);
       await (await patient).ping();
 
-      // With a leased browser there is something to wait for.
+      // A leased browser may come back, so it waits.
       await writeFile(testInfo.outputPath('broken'), '');
       await pools.update(projectId, pool.id, update({ size: 2 }));
       await expect.poll(() => clock.pending(), { timeout: 20_000 }).toContain(500);
       expect(await acquire(pool, { timeoutMs: 0 })).toBeUndefined();
 
-      // An update may be the cure: it is tried at once.
+      // An update may fix the cause, so the pool tries at once.
       await rm(testInfo.outputPath('broken'));
       await pools.update(projectId, pool.id, update({ stealth: true }));
       await expectCounts(pools, pool, { available_count: 1, acquired_count: 1 });
@@ -363,7 +380,6 @@ exec '${chromium}' "$@"
 }
 
 async function pagesOf(session: Session): Promise<string[]> {
-  const response = await fetch(`http://${new URL(session.wsEndpoint).host}/json/list`);
-  const targets = (await response.json()) as { type: string; url: string }[];
-  return targets.flatMap(({ type, url }) => (type === 'page' ? [url] : [])).sort();
+  const { targetInfos } = await session.cdp.send('Target.getTargets', {});
+  return targetInfos.flatMap(({ type, url }) => (type === 'page' ? [url] : [])).sort();
 }

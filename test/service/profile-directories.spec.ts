@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test as base } from '@playwright/test';
-import { ProfileDirectories } from '../../src/service/browsers/profile-directories.ts';
-import { closeDatabase } from '../../src/service/store/database.ts';
-import { ProfileStore } from '../../src/service/store/profiles.ts';
+import { ProfileDirectories } from '../../src/service/profiles/profile-directories.ts';
+import { closeDatabase } from '../../src/service/database/database.ts';
+import { ProfileStore } from '../../src/service/profiles/profiles.ts';
 import { TestClock } from '../support/clock.ts';
 import { openTestDatabase, projectId } from '../support/project.ts';
 
 type Profiles = {
   store: ProfileStore;
-  /** The ids of saved profiles, in their order. */
+  /** The ids of the saved profiles, in order. */
   saved: string[];
   open: () => Promise<ProfileDirectories>;
   /** A new copy of a profile, and its directory. */
@@ -42,9 +42,9 @@ const test = base.extend<{ profiles: Profiles; directory: string }>({
 
 const cookie = { name: 'a', value: 'b' };
 
-test('a copy begins empty, and what is saved is in the next one', async ({ profiles, directory }) => {
+test('a copy begins empty, and the next copy has the saved data', async ({ profiles, directory }) => {
   const directories = await profiles.open();
-  const { id } = profiles.store.create(projectId, 'ann');
+  const { id } = profiles.store.create(projectId, { name: 'ann' });
   expect(directories.read(id)).toBeUndefined();
   const first = await profiles.copy(directories, id);
   expect(await readdir(first.directory)).toEqual([]);
@@ -63,10 +63,14 @@ test('a copy begins empty, and what is saved is in the next one', async ({ profi
   expect(await readdir(directory)).toEqual([profiles.store.version(id)]);
 });
 
-test('who overwrites and who is overwritten is told, once each', async ({ profiles }) => {
+test('reports an overwriting save to both savers, once each', async ({ profiles }) => {
   const directories = await profiles.open();
-  const { id } = profiles.store.create(projectId, 'ann');
-  const [a, b, c] = [await profiles.copy(directories, id), await profiles.copy(directories, id), await profiles.copy(directories, id)];
+  const { id } = profiles.store.create(projectId, { name: 'ann' });
+  const [a, b, c] = [
+    await profiles.copy(directories, id),
+    await profiles.copy(directories, id),
+    await profiles.copy(directories, id),
+  ];
   const saveOfA = await a.save('session-a', []);
   const saveOfB = await b.save('session-b', []);
   const d = await profiles.copy(directories, id);
@@ -78,9 +82,9 @@ test('who overwrites and who is overwritten is told, once each', async ({ profil
   expect(saveOfA).toMatchObject({ status: 'overwritten', other_session_id: 'session-b' });
 });
 
-test('what an earlier service left unfinished is removed, and what it saved stays', async ({ profiles, directory }) => {
+test('removes unfinished saves of an earlier service, and keeps finished ones', async ({ profiles, directory }) => {
   const before = await profiles.open();
-  const { id } = profiles.store.create(projectId, 'ann');
+  const { id } = profiles.store.create(projectId, { name: 'ann' });
   await (await profiles.copy(before, id)).save('session', [cookie]);
   const version = profiles.store.version(id)!;
   await mkdir(join(directory, 'unfinished', 'Default'), { recursive: true });
@@ -89,9 +93,12 @@ test('what an earlier service left unfinished is removed, and what it saved stay
   expect((await profiles.copy(after, id)).sessionCookies).toEqual([cookie]);
 });
 
-test('a version that is read stays until its last reader is done, even when the profile is deleted', async ({ profiles, directory }) => {
+test('keeps a version until its last reader is done, also after the profile is deleted', async ({
+  profiles,
+  directory,
+}) => {
   const directories = await profiles.open();
-  const { id } = profiles.store.create(projectId, 'ann');
+  const { id } = profiles.store.create(projectId, { name: 'ann' });
   await (await profiles.copy(directories, id)).save('session', []);
   const readers = [directories.read(id)!, directories.read(id)!];
   await (await profiles.copy(directories, id)).save('session', []);
@@ -104,9 +111,9 @@ test('a version that is read stays until its last reader is done, even when the 
   expect(await readdir(directory)).toEqual([]);
 });
 
-test('a copy that is aborted throws the reason', async ({ profiles }, testInfo) => {
+test('throws the reason of an aborted copy', async ({ profiles }, testInfo) => {
   const directories = await profiles.open();
-  const { id } = profiles.store.create(projectId, 'ann');
+  const { id } = profiles.store.create(projectId, { name: 'ann' });
   await (await profiles.copy(directories, id)).save('session', []);
   const signal = AbortSignal.abort(new Error('the caller hung up'));
   await expect(directories.copy(id, testInfo.outputPath('aborted'), signal)).rejects.toThrow('the caller hung up');

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { chromium, expect } from '@playwright/test';
 import { extract } from '../../src/archive/index.ts';
-import { findChromium } from '../../src/service/browsers/find-chromium.ts';
+import { findChromium } from '../../src/service/chromium/find-chromium.ts';
 import { startService, type Service } from '../../src/service/service.ts';
 import { everywhere, kept, logIn, logInUnder, startSession, test } from '../support/profiles.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
@@ -18,7 +18,7 @@ async function download({ url, apiKey }: Service, path: string): Promise<Incomin
   return answer;
 }
 
-test('there is nothing to download until something was saved', async ({ service, site }) => {
+test('has no archive before the first save @long', async ({ service, site }) => {
   const { call } = service;
   await call('POST', '/profiles', { name: 'ann' });
   await startSession(call, { profile: { name: 'ann', save_changes: true } });
@@ -29,7 +29,10 @@ test('there is nothing to download until something was saved', async ({ service,
   expect((await call('GET', '/profiles/ann/download')).status).toBe(200);
 });
 
-test('the archive is a user-data directory in which any Chromium of the platform is logged in', async ({ service, site }, testInfo) => {
+test('packs a user-data directory in which any Chromium of the platform is logged in @long', async ({
+  service,
+  site,
+}, testInfo) => {
   await service.call('POST', '/profiles', { name: 'ann' });
   await logInUnder(service.call, 'ann', site, 'first');
   const answer = await download(service, '/profiles/ann/download');
@@ -46,13 +49,13 @@ test('the archive is a user-data directory in which any Chromium of the platform
   });
   const page = await context.newPage();
   await page.goto(site);
-  // Session cookies are what the service itself brings back.
+  // Only the service restores session cookies.
   const { sessionCookie: _, ...lasting } = everywhere('first');
   expect(await kept(page)).toEqual(lasting);
   await context.close();
 });
 
-test('both formats are read by tar, and the plain one has the same entries', async ({ service, site }, testInfo) => {
+test('packs both formats for tar, with the same entries', async ({ service, site }, testInfo) => {
   const { body: profile } = await service.call('POST', '/profiles', {});
   const session = await startSession(service.call, { profile: { id: profile.id, save_changes: true } });
   await logIn(session, site, 'first');
@@ -75,14 +78,14 @@ test('both formats are read by tar, and the plain one has the same entries', asy
   expect(await list('tar.zst')).toEqual(entries);
 });
 
-test('what is being downloaded stays as it was while the profile is saved again', async ({ site }, testInfo) => {
+test('a download stays unchanged while the profile is saved again @long', async ({ site }, testInfo) => {
   const directory = dataDirectory(testInfo);
   await using service = await startService({ dataDirectory: directory });
   const call = callerOf(service);
   await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(session, site, 'first');
-  // More than sockets hold, so that the download must wait for its reader.
+  // More than the buffers of the sockets, so that the download waits for its reader.
   const large = Buffer.from(Array.from({ length: 64 * 1024 }, (_, index) => (index * index) % 251));
   const userData = join(directory, 'sessions', session.session_id, 'user-data');
   for (let index = 0; index < 512; index += 1) await writeFile(join(userData, `zz-${index}`), large);
@@ -98,7 +101,7 @@ test('what is being downloaded stays as it was while the profile is saved again'
   await expect.poll(() => existsSync(join(directory, 'profiles', first!))).toBe(false);
 });
 
-test('a caller that hangs up during the download leaves no old version behind', async ({ site }, testInfo) => {
+test('removes the old version if the caller hangs up during the download @long', async ({ site }, testInfo) => {
   const directory = dataDirectory(testInfo);
   await using service = await startService({ dataDirectory: directory });
   const call = callerOf(service);

@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeF
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { startService } from '../../src/service/service.ts';
-import { processesWith } from '../support/processes.ts';
+import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { everywhere, keptIn, logIn, logInUnder, startSession, test as base } from '../support/profiles.ts';
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
 
-/** Mounts a file system of its own, of so many MiB, at a directory. */
+/** Mounts a file system of this size, in MiB, at a directory. */
 const test = base.extend<{ mountDisk: (directory: string, megabytes: number) => void }>({
   mountDisk: async ({}, use) => {
     const mounted: string[] = [];
@@ -25,7 +25,7 @@ const test = base.extend<{ mountDisk: (directory: string, megabytes: number) => 
 const profileSaveOf = async (call: Call, { session_id }: { session_id: string }) =>
   (await call('GET', `/browsers/${session_id}?include_deleted=true`)).body.profile_save;
 
-/** A session under the saved profile `ann`, in which the site keeps `second`, whereas the profile says `first`. */
+/** A session with the saved profile `ann`. The site has stored `second` there, and the profile has `first`. */
 async function changedSession(call: Call, site: string): Promise<{ session_id: string; cdp_ws_url: string }> {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
@@ -44,12 +44,14 @@ function signalAll({ session_id }: { session_id: string }, signal: NodeJS.Signal
     try {
       process.kill(pid, signal);
     } catch {
-      // It went with another one.
+      // The signal to another process ended this one, too.
     }
   }
 }
 
-test('a service that is killed while it saves keeps the version before, and the next one tidies up', async ({ site }, testInfo) => {
+test('keeps the previous version if the service is killed during a save, and tidies up at the next start @long', async ({
+  site,
+}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const child = new CliProcess(['serve', '--port', '0', '--data-dir', directory]);
   const url = (await child.firstLine()).replace('listening on ', '');
@@ -57,7 +59,7 @@ test('a service that is killed while it saves keeps the version before, and the 
   const session = await changedSession(call, site);
   const profiles = join(directory, 'profiles');
   const [version] = readdirSync(profiles);
-  // It takes a while until so many files are on the disk.
+  // Writing so many files to the disk takes a while.
   const many = join(directory, 'sessions', session.session_id, 'user-data', 'many');
   mkdirSync(many);
   for (let index = 0; index < 4000; index += 1) writeFileSync(join(many, String(index)), 'x'.repeat(5000));
@@ -73,29 +75,23 @@ test('a service that is killed while it saves keeps the version before, and the 
   await expectUnchanged(callerOf(service), site);
 });
 
-test('a browser that crashes, or does not end when it is told to, leaves the profile as it was, and that is told', async ({
-  service: { call },
-  site,
-}) => {
+test('keeps the profile, and says so, if the browser crashes or does not end', async ({ service: { call }, site }) => {
   const crashed = await changedSession(call, site);
   const frozen = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(frozen, site, 'third');
   signalAll(crashed, 'SIGKILL');
-  const failed = { status: 'failed', message: expect.stringContaining('Chromium did not end properly') };
+  const failed = { status: 'failed', message: expect.stringContaining('Chromium did not close properly') };
   await expect.poll(() => profileSaveOf(call, crashed)).toEqual(failed);
 
   signalAll(frozen, 'SIGSTOP');
   const answer = await call('DELETE', `/browsers/${frozen.session_id}`);
   expect(answer).toMatchObject({ status: 500, body: { code: 'profile_not_saved', message: failed.message } });
   expect(await profileSaveOf(call, frozen)).toEqual(failed);
-  expect(processesWith(frozen.session_id)).toEqual([]);
+  await expectNoProcessWith(frozen.session_id);
   await expectUnchanged(call, site);
 });
 
-test('a full disk keeps a profile from being saved and from being copied, and leaves it as it was', async ({
-  mountDisk,
-  site,
-}, testInfo) => {
+test('keeps the profile if a full disk prevents a save or a copy @long', async ({ mountDisk, site }, testInfo) => {
   const directory = dataDirectory(testInfo);
   mountDisk(directory, 80);
   await using service = await startService({ dataDirectory: directory });
@@ -122,7 +118,10 @@ test('a full disk keeps a profile from being saved and from being copied, and le
   await expectUnchanged(call, site);
 });
 
-test('profiles on a disk of their own are saved, and stay as they were when that is full', async ({ mountDisk, site }, testInfo) => {
+test('saves profiles on a disk of their own, and keeps them if it is full @long', async ({
+  mountDisk,
+  site,
+}, testInfo) => {
   const directory = dataDirectory(testInfo);
   mountDisk(join(directory, 'profiles'), 8);
   await using service = await startService({ dataDirectory: directory });

@@ -3,7 +3,9 @@ import type { Call } from '../support/service.ts';
 import { endSession, everywhere, keptIn, logIn, logInUnder, startSession, test } from '../support/profiles.ts';
 
 const lease = async (call: Call, pool = 'ci') => {
-  const { status, body: session } = await call('POST', `/browser_pools/${pool}/acquire`, { acquire_timeout_seconds: 30 });
+  const { status, body: session } = await call('POST', `/browser_pools/${pool}/acquire`, {
+    acquire_timeout_seconds: 30,
+  });
   expect(status, JSON.stringify(session)).toBe(200);
   return session;
 };
@@ -11,10 +13,17 @@ const release = async (call: Call, { session_id }: { session_id: string }, reuse
   expect(await call('POST', `/browser_pools/${pool}/release`, { session_id, reuse })).toMatchObject({ status: 204 });
 };
 
-test('a pool leases browsers with its profile, each with a copy that is never saved', async ({ service: { call }, site }) => {
+test('leases browsers with a copy of the pool profile, and never saves the copies', async ({
+  service: { call },
+  site,
+}) => {
   const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
-  const { body: pool } = await call('POST', '/browser_pools', { name: 'ci', size: 2, profile: { name: 'ann', save_changes: true } });
+  const { body: pool } = await call('POST', '/browser_pools', {
+    name: 'ci',
+    size: 2,
+    profile: { name: 'ann', save_changes: true },
+  });
   expect(pool).toMatchObject({ profile_id: profile.id, browser_pool_config: { profile: { name: 'ann' } } });
   const { body: before } = await call('GET', '/profiles/ann');
   const [one, other] = [await lease(call), await lease(call)];
@@ -31,7 +40,7 @@ test('a pool leases browsers with its profile, each with a copy that is never sa
   expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(before.updated_at);
 });
 
-test('a pool that names its profile goes on with it when that is renamed', async ({ service: { call }, site }) => {
+test('keeps the profile of a pool after a rename @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const { body: pool } = await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
@@ -44,7 +53,7 @@ test('a pool that names its profile goes on with it when that is renamed', async
   expect(await keptIn(await lease(call), site)).toEqual(everywhere('first'));
 });
 
-test('a pool that follows its profile has the new one as soon as it is saved, another one keeps its idle browsers', async ({
+test('replaces idle browsers after a save only in pools that follow the profile @long', async ({
   service: { call },
   site,
 }) => {
@@ -66,17 +75,18 @@ test('a pool that follows its profile has the new one as soon as it is saved, an
   expect(await keptIn(stayed, site)).toEqual(everywhere('first'));
 });
 
-test('idle and starting browsers of a following pool are replaced before the save is answered', async ({ service: { call }, site }) => {
+test('replaces idle and starting browsers before it answers the save @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(session, site, 'first');
   await call('POST', '/browser_pools', { name: 'ci', size: 2, profile: { name: 'ann' } });
   await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.available_count).toBeGreaterThan(0);
   expect(await endSession(call, session)).toEqual({ status: 'saved' });
-  for (const leased of [await lease(call), await lease(call)]) expect(await keptIn(leased, site)).toEqual(everywhere('first'));
+  for (const leased of [await lease(call), await lease(call)])
+    expect(await keptIn(leased, site)).toEqual(everywhere('first'));
 });
 
-test('an empty id clears the profile of a pool', async ({ service: { call }, site }) => {
+test('clears the profile of a pool for an empty id @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
@@ -89,7 +99,7 @@ test('an empty id clears the profile of a pool', async ({ service: { call }, sit
   expect(await keptIn(leased, site)).toEqual({});
 });
 
-test('a leased browser may get a profile of its own, and does not go back to the pool with it', async ({ service: { call }, site }) => {
+test('replaces a released browser that got a profile of its own @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await call('POST', '/browser_pools', { name: 'ci', size: 1 });
   const leased = await lease(call);
@@ -108,14 +118,21 @@ test('a leased browser may get a profile of its own, and does not go back to the
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('leased'));
 });
 
-test('a pool whose profile is deleted says so, and fills again when there is one of that name', async ({ service: { call } }) => {
+test('reports a deleted profile, and fills the pool again when the name exists again', async ({
+  service: { call },
+}) => {
   await call('POST', '/profiles', { name: 'ann' });
   await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
   const leased = await lease(call);
+  const patch = { profile: { name: 'ann', save_changes: true } };
+  expect(await call('PATCH', `/browsers/${leased.session_id}`, patch)).toMatchObject({ status: 409 });
   await call('DELETE', '/profiles/ann');
   await release(call, leased, false);
   const refused = await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 30 });
-  expect(refused).toMatchObject({ status: 503, body: { message: expect.stringMatching(/profile.* ann: create it first/) } });
+  expect(refused).toMatchObject({
+    status: 503,
+    body: { message: expect.stringMatching(/profile.* ann: create it first/) },
+  });
   await call('POST', '/profiles', { name: 'ann' });
   await call('PATCH', '/browser_pools/ci', {});
   await lease(call);

@@ -9,7 +9,7 @@ import { expectNoProcessWith } from '../support/processes.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 import { endSession, everywhere, keptIn, logIn, logInUnder, startSession, test } from '../support/profiles.ts';
 
-test('what a session saves in its profile is there in the next one', async ({ service: { call }, site }) => {
+test('saves a profile that the next session starts from', async ({ service: { call }, site }) => {
   const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const { body: saved } = await call('GET', '/profiles/ann');
@@ -27,7 +27,27 @@ test('what a session saves in its profile is there in the next one', async ({ se
   expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(saved.updated_at);
 });
 
-test('sessions and idle browsers with a profile tell its new name when it is renamed', async ({ service: { call } }) => {
+test('a profile names the origins with storage, also after a restart of the service @long', async ({
+  site,
+}, testInfo) => {
+  const options = { dataDirectory: dataDirectory(testInfo), apiKey: 'key' };
+  const { origin } = new URL(site);
+  {
+    await using service = await startService(options);
+    const call = callerOf(service);
+    await call('POST', '/profiles', { name: 'ann' });
+    expect((await call('GET', '/profiles/ann')).body.storage_origins).toEqual([]);
+    await logInUnder(call, 'ann', site, 'first');
+    expect((await call('GET', '/profiles/ann')).body.storage_origins).toEqual([origin]);
+    const other = site.replace('localhost', '127.0.0.1');
+    await logInUnder(call, 'ann', other, 'first');
+    expect((await call('GET', '/profiles/ann')).body.storage_origins).toEqual([new URL(other).origin, origin]);
+  }
+  await using service = await startService(options);
+  expect((await callerOf(service)('GET', '/profiles/ann')).body.storage_origins).toHaveLength(2);
+});
+
+test('shows the new name of a renamed profile on sessions and idle browsers @long', async ({ service: { call } }) => {
   const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann' } });
   await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
@@ -41,7 +61,7 @@ test('sessions and idle browsers with a profile tell its new name when it is ren
   expect((await call('GET', '/browsers?query=anna')).body).toHaveLength(3);
 });
 
-test('sessions with one profile at the same time are apart', async ({ service: { call }, site }) => {
+test('keeps sessions with the same profile apart @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const [one, other] = await Promise.all([1, 2].map(() => startSession(call, { profile: { name: 'ann' } })));
@@ -50,10 +70,7 @@ test('sessions with one profile at the same time are apart', async ({ service: {
   expect(await keptIn(one!, site)).toEqual(everywhere('second'));
 });
 
-test('a session whose end is asked for again, as after a lost answer, has saved its profile by the second answer', async ({
-  service: { call },
-  site,
-}) => {
+test('waits for the save also at a repeated delete of the session', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(session, site, 'first');
@@ -65,7 +82,7 @@ test('a session whose end is asked for again, as after a lost answer, has saved 
   expect((await first).status).toBe(204);
 });
 
-test('of two sessions that save the same profile the last one wins, and both are told', async ({ service: { call }, site }) => {
+test('lets the last of two saves win, and tells both sessions @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const start = () => startSession(call, { profile: { name: 'ann', save_changes: true } });
   const [one, other] = [await start(), await start()];
@@ -86,15 +103,18 @@ test('of two sessions that save the same profile the last one wins, and both are
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('other'));
 });
 
-test('a session that starts from what another one saved overwrites nothing', async ({ service: { call }, site }) => {
+test('reports no overwriting if a session started from the last save @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'one');
   await logInUnder(call, 'ann', site, 'two');
   const { body: ended } = await call('GET', '/browsers?status=deleted');
-  expect(ended.map(({ profile_save }: { profile_save: object }) => profile_save)).toEqual([{ status: 'saved' }, { status: 'saved' }]);
+  expect(ended.map(({ profile_save }: { profile_save: object }) => profile_save)).toEqual([
+    { status: 'saved' },
+    { status: 'saved' },
+  ]);
 });
 
-test('the idle timeout saves the profile', async ({ site }) => {
+test('saves the profile at the idle timeout @long', async ({ site }) => {
   const clock = new TestClock();
   await using service = await startService({ clock });
   const call = callerOf(service);
@@ -102,12 +122,13 @@ test('the idle timeout saves the profile', async ({ site }) => {
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true }, timeout_seconds: 10 });
   await logIn(session, site, 'idle');
   clock.advance(10_000);
-  const ended = async () => (await call('GET', `/browsers/${session.session_id}?include_deleted=true`)).body.profile_save;
+  const ended = async () =>
+    (await call('GET', `/browsers/${session.session_id}?include_deleted=true`)).body.profile_save;
   await expect.poll(ended).toEqual({ status: 'saved' });
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('idle'));
 });
 
-test('the end of the service saves profiles, and the next service has them', async ({ site }, testInfo) => {
+test('saves profiles when the service ends, for the next service @long', async ({ site }, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   await callerOf(first)('POST', '/profiles', { name: 'ann' });
@@ -119,20 +140,23 @@ test('the end of the service saves profiles, and the next service has them', asy
   expect(await keptIn(session, site)).toEqual(everywhere('first'));
 });
 
-test('a browser that its client closes saves the profile, too', async ({ service: { call }, site }) => {
+test('saves the profile when a client closes the browser @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(session, site, 'closed');
   const socket = new WebSocket(session.cdp_ws_url);
   socket.once('open', () => socket.send('{"id":1,"method":"Browser.close"}'));
-  const ended = async () => (await call('GET', `/browsers/${session.session_id}?include_deleted=true`)).body.profile_save;
+  const ended = async () =>
+    (await call('GET', `/browsers/${session.session_id}?include_deleted=true`)).body.profile_save;
   await expect.poll(ended).toEqual({ status: 'saved' });
-  // Chromium forgets the cookies of its session when it ends unasked.
+  // Chromium forgets its session cookies if it ends by itself.
   const { sessionCookie: _, ...lasting } = everywhere('closed');
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(lasting);
 });
 
-test('each save replaces the version before, and a deleted profile leaves nothing', async ({ site }, testInfo) => {
+test('replaces the previous version at each save, and removes a deleted profile completely @long', async ({
+  site,
+}, testInfo) => {
   const directory = dataDirectory(testInfo);
   await using service = await startService({ dataDirectory: directory });
   const call = callerOf(service);
@@ -160,7 +184,7 @@ test('each save replaces the version before, and a deleted profile leaves nothin
 });
 
 test.describe('a session that gets its profile later', () => {
-  test('starts from a copy of it then, and saves it', async ({ service: { call }, site }) => {
+  test('restarts from a copy of the profile, and saves it @long', async ({ service: { call }, site }) => {
     await call('POST', '/profiles', { name: 'ann' });
     await logInUnder(call, 'ann', site, 'first');
     const session = await startSession(call, { tags: { a: 'b' }, start_url: site });
@@ -178,14 +202,20 @@ test.describe('a session that gets its profile later', () => {
     expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('second'));
   });
 
-  test('gets none while somebody is connected, and none that does not exist; it goes on as it was', async ({ service: { call }, site }) => {
+  test('refuses a profile while a client is connected, and a missing profile, and continues unchanged @long', async ({
+    service: { call },
+    site,
+  }) => {
     await call('POST', '/profiles', { name: 'ann' });
     const session = await startSession(call, { name: 'before' });
     await logIn(session, site, 'own');
     const patch = (profile: object) => call('PATCH', `/browsers/${session.session_id}`, { name: 'after', profile });
     const client = new WebSocket(session.cdp_ws_url);
     await once(client, 'open');
-    expect(await patch({ name: 'ann' })).toMatchObject({ status: 409, body: { message: expect.stringContaining('disconnect') } });
+    expect(await patch({ name: 'ann' })).toMatchObject({
+      status: 409,
+      body: { message: expect.stringContaining('disconnect') },
+    });
     client.close();
     expect(await patch({ name: 'nobody' })).toMatchObject({ status: 400 });
     const { body: unchanged } = await call('GET', `/browsers/${session.session_id}`);
@@ -194,16 +224,38 @@ test.describe('a session that gets its profile later', () => {
     expect(await keptIn(session, site)).toEqual(everywhere('own'));
   });
 
+  test('saves it only if the last PATCH with this profile says so @long', async ({ service: { call }, site }) => {
+    await call('POST', '/profiles', { name: 'ann' });
+    for (const [value, saves, end, kept] of [
+      ['first', [false, true], 'saved', 'first'],
+      ['second', [true, false], 'discarded', 'first'],
+    ] as const) {
+      const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
+      const client = new WebSocket(session.cdp_ws_url);
+      await once(client, 'open');
+      for (const save_changes of saves) {
+        const patch = { profile: { name: 'ann', save_changes } };
+        expect(await call('PATCH', `/browsers/${session.session_id}`, patch)).toMatchObject({ status: 200 });
+      }
+      client.close();
+      await logIn(session, site, value);
+      expect(await endSession(call, session)).toMatchObject({ status: end });
+      expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere(kept));
+    }
+  });
+
   test('gets one of two that are asked for at the same time', async ({ service: { call } }) => {
     const profiles = ['ann', 'bob'];
     for (const name of profiles) await call('POST', '/profiles', { name });
     const { session_id } = await startSession(call, {});
-    const answers = await Promise.all(profiles.map((name) => call('PATCH', `/browsers/${session_id}`, { profile: { name } })));
+    const answers = await Promise.all(
+      profiles.map((name) => call('PATCH', `/browsers/${session_id}`, { profile: { name } })),
+    );
     expect(answers.map(({ status }) => status)).toEqual([200, 409]);
     expect((await call('GET', `/browsers/${session_id}`)).body.profile).toMatchObject({ name: 'ann' });
   });
 
-  test('may be ended meanwhile, and leaves nothing', async ({ site }, testInfo) => {
+  test('leaves nothing if it is ended meanwhile @long', async ({ site }, testInfo) => {
     const directory = dataDirectory(testInfo);
     await using service = await startService({ dataDirectory: directory });
     const call = callerOf(service);
@@ -211,7 +263,9 @@ test.describe('a session that gets its profile later', () => {
     await logInUnder(call, 'ann', site, 'first');
     const session = await startSession(call, {});
     const patched = call('PATCH', `/browsers/${session.session_id}`, { profile: { name: 'ann', save_changes: true } });
-    await expect.poll(() => readdirSync(join(directory, 'sessions', session.session_id)).length, { intervals: [1] }).toBe(3);
+    await expect
+      .poll(() => userDataDirectories(join(directory, 'sessions', session.session_id)), { intervals: [1] })
+      .toHaveLength(2);
     expect(await call('DELETE', `/browsers/${session.session_id}`)).toMatchObject({ status: 204 });
     expect(await patched).toMatchObject({ status: 409, body: { message: expect.stringContaining('ended') } });
     expect(readdirSync(join(directory, 'sessions'))).toEqual([]);
@@ -219,3 +273,7 @@ test.describe('a session that gets its profile later', () => {
     expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('first'));
   });
 });
+
+function userDataDirectories(directory: string): string[] {
+  return readdirSync(directory).filter((name) => name.startsWith('user-data'));
+}

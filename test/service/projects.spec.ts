@@ -29,7 +29,10 @@ test('a project is created, read by id and by name, renamed, archived and delete
   clock.advance(1000);
   const renamed = await client.projects.update(created.id, { name: 'Store' });
   expect(renamed).toEqual({ ...created, name: 'Store', updated_at: new Date(clock.now()).toISOString() });
-  expect(await client.projects.update(created.id, { status: 'archived' })).toMatchObject({ name: 'Store', status: 'archived' });
+  expect(await client.projects.update(created.id, { status: 'archived' })).toMatchObject({
+    name: 'Store',
+    status: 'archived',
+  });
   expect(await client.projects.update(created.id)).toMatchObject({ name: 'Store', status: 'archived' });
   await client.projects.delete(created.id);
   await expect(client.projects.retrieve(created.id)).rejects.toMatchObject({ status: 404, code: 'project_not_found' });
@@ -38,7 +41,7 @@ test('a project is created, read by id and by name, renamed, archived and delete
   expect((await client.projects.create({ name: 'Store' })).id).not.toBe(created.id);
 });
 
-test('the public client does the same', async ({ kernel }) => {
+test('the public client manages projects', async ({ kernel }) => {
   const created = await kernel.projects.create({ name: 'shop' });
   expect(await kernel.projects.retrieve('shop')).toEqual(created);
   await expect(kernel.projects.create({ name: 'shop' })).rejects.toThrow(ConflictError);
@@ -75,7 +78,10 @@ test('projects are listed newest first, page by page', async ({ client, clock, s
   }
 });
 
-test('names have 1 to 255 characters and are unique among projects that are not deleted', async ({ client, service: { call } }) => {
+test('names have 1 to 255 characters and are unique among projects that are not deleted', async ({
+  client,
+  service: { call },
+}) => {
   const invalid = { name: ['', 'x'.repeat(256), '😀'.repeat(256), 'a\0b', 7, null] };
   await expectRefused(call, 'POST', '/org/projects', invalid);
   expect(await call('POST', '/org/projects', {})).toMatchObject({
@@ -83,7 +89,11 @@ test('names have 1 to 255 characters and are unique among projects that are not 
     body: { details: [{ message: expect.stringMatching(/^name:/) }] },
   });
   const { id } = await client.projects.create({ name: '😀'.repeat(255) });
-  await expectRefused(call, 'PATCH', `/org/projects/${id}`, { ...invalid, status: ['deleted', '', 1], created_at: ['2026-01-01'] });
+  await expectRefused(call, 'PATCH', `/org/projects/${id}`, {
+    ...invalid,
+    status: ['deleted', '', 1],
+    created_at: ['2026-01-01'],
+  });
   await client.projects.create({ name: 'taken' });
   await expect(client.projects.create({ name: 'taken' })).rejects.toMatchObject({ status: 409, code: 'conflict' });
   await expect(client.projects.update(id, { name: 'taken' })).rejects.toMatchObject({ status: 409, code: 'conflict' });
@@ -92,10 +102,13 @@ test('names have 1 to 255 characters and are unique among projects that are not 
 
 test('concurrent creations under one name make one project', async ({ service: { call } }) => {
   const answers = await Promise.all(Array.from({ length: 10 }, () => call('POST', '/org/projects', { name: 'same' })));
-  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, ...Array.from({ length: 9 }, () => 409)]);
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+    201,
+    ...Array.from({ length: 9 }, () => 409),
+  ]);
 });
 
-test('only names are for reading: changes take the id', async ({ client }) => {
+test('reads a project by id or name, but changes it only by id', async ({ client }) => {
   await client.projects.create({ name: 'shop' });
   const absent = { status: 404, code: 'project_not_found' };
   await expect(client.projects.update('shop', { name: 'x' })).rejects.toMatchObject(absent);
@@ -103,7 +116,10 @@ test('only names are for reading: changes take the id', async ({ client }) => {
   await expect(client.projects.limits.update('shop', {})).rejects.toMatchObject(absent);
 });
 
-test('one active project always stays, and the oldest is the default one', async ({ client, service: { call } }) => {
+test('refuses to archive the last active project, and uses the oldest active one by default', async ({
+  client,
+  service: { call },
+}) => {
   const [first] = await collect(client.projects.list());
   await call('POST', '/profiles', { name: 'in-the-first' });
   const last = { status: 409, code: 'last_active_project' };
@@ -113,7 +129,7 @@ test('one active project always stays, and the oldest is the default one', async
   const second = await client.projects.create({ name: 'second' });
   expect((await call('GET', '/profiles')).body).toHaveLength(1);
   await client.projects.update(first!.id, { status: 'archived' });
-  // What is not said to be in a project is in the second one now.
+  // Without a named project, new things now belong to the second one.
   expect((await call('GET', '/profiles')).body).toEqual([]);
   await expect(client.projects.update(second.id, { status: 'archived' })).rejects.toMatchObject(last);
   await expect(client.projects.delete(second.id)).rejects.toMatchObject(last);
@@ -122,7 +138,7 @@ test('one active project always stays, and the oldest is the default one', async
   await client.projects.delete(second.id);
 });
 
-test('a project is deleted when it has no session, pool, profile, proxy, credential and key any more', async ({
+test('deletes a project only if it has no session, pool, profile, proxy, credential or key', async ({
   client,
   callWith,
   service,
@@ -132,8 +148,15 @@ test('a project is deleted when it has no session, pool, profile, proxy, credent
   const { body: session } = await call('POST', '/browsers', { headless: true });
   const { body: pool } = await call('POST', '/browser_pools', { size: 1, headless: true });
   const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
-  const { body: proxy } = await call('POST', '/proxies', { type: 'custom', config: { host: 'proxy.example', port: 3128 } });
-  const { body: credential } = await call('POST', '/credentials', { name: 'shop', domain: 'shop.example', values: { password: 'secret' } });
+  const { body: proxy } = await call('POST', '/proxies', {
+    type: 'custom',
+    config: { host: 'proxy.example', port: 3128 },
+  });
+  const { body: credential } = await call('POST', '/credentials', {
+    name: 'shop',
+    domain: 'shop.example',
+    values: { password: 'secret' },
+  });
   const { body: key } = await call('POST', '/org/api_keys', { name: 'robot', project_id: project.id });
   for (const [kind, path] of [
     ['browser sessions', `/browsers/${session.session_id}`],
@@ -154,7 +177,7 @@ test('a project is deleted when it has no session, pool, profile, proxy, credent
   await client.projects.delete(project.id);
 });
 
-test('the former routes answer as their replacements until the day of their removal, and 410 from then on', async ({
+test('the former routes answer as their replacements until the day of their removal, and 410 from then on @long', async ({
   client,
   clock,
   service: { call },
@@ -192,7 +215,10 @@ test('the former routes answer as their replacements until the day of their remo
   expect((await call('GET', '/org/projects')).headers.has('deprecation')).toBe(false);
 });
 
-test('the contract marks the former routes as deprecated, and the client does not offer them', async ({ client, service: { call } }) => {
+test('the contract marks the former routes as deprecated, and the client does not offer them', async ({
+  client,
+  service: { call },
+}) => {
   const { paths } = (await call('GET', '/openapi.json')).body;
   for (const method of ['get', 'patch', 'delete']) {
     expect(paths['/projects/{id}'][method]).toMatchObject({ deprecated: true, responses: { 410: {} } });
@@ -201,13 +227,19 @@ test('the contract marks the former routes as deprecated, and the client does no
   expect(Object.keys(client.projects).toSorted()).toEqual(['create', 'delete', 'limits', 'list', 'retrieve', 'update']);
 });
 
-test('nothing is made in a project that is deleted while the body is still on its way', async ({ service, client }) => {
+test('creates nothing in a project that is deleted while the request body arrives', async ({ service, client }) => {
   const { id } = await client.projects.create({ name: 'shop' });
-  const headers = { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json', 'x-kernel-project-id': id };
-  const creations = Object.entries({ '/browser_pools': '"size":1}', '/profiles': '"name":"a"}' }).map(([path, rest]) => ({
-    rest,
-    creation: request(`${service.url}${path}`, { method: 'POST', headers: { ...headers, expect: '100-continue' } }),
-  }));
+  const headers = {
+    authorization: `Bearer ${service.apiKey}`,
+    'content-type': 'application/json',
+    'x-kernel-project-id': id,
+  };
+  const creations = Object.entries({ '/browser_pools': '"size":1}', '/profiles': '"name":"a"}' }).map(
+    ([path, rest]) => ({
+      rest,
+      creation: request(`${service.url}${path}`, { method: 'POST', headers: { ...headers, expect: '100-continue' } }),
+    }),
+  );
   for (const { creation } of creations) {
     creation.write('{');
     await once(creation, 'continue');

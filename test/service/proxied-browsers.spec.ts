@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { chromium, expect, type Page } from '@playwright/test';
-import { ProxyHop } from '../../src/service/browsers/proxy-hop.ts';
+import { ProxyHop } from '../../src/service/chromium/proxy-hop.ts';
 import { certificate, HttpProxy } from '../support/http-proxy.ts';
 import { processesWith } from '../support/processes.ts';
 import { startSession } from '../support/profiles.ts';
 import { credentials, custom, password, test, username } from '../support/proxies.ts';
 
-test('a browser goes through the proxy of its session, with its credentials, and to hosts of this machine directly', async ({
+test('connects through the proxy of the session with its credentials, and directly to this machine @long', async ({
   client,
   guarded,
   service: { call },
@@ -25,9 +25,11 @@ test('a browser goes through the proxy of its session, with its credentials, and
     await page.goto('http://shop.example/');
     expect(await page.title()).toBe('shop.example');
     expect(await page.textContent('p')).not.toMatch(/proxy-|pa55/i);
-    expect(await page.evaluate(async () => await (await fetch('/form', { method: 'POST', body: 'x'.repeat(100_000) })).text())).toContain(
-      'POST',
-    );
+    expect(
+      await page.evaluate(
+        async () => await (await fetch('/form', { method: 'POST', body: 'x'.repeat(100_000) })).text(),
+      ),
+    ).toContain('POST');
     const echo = await page.evaluate(
       async () =>
         await new Promise((resolve) => {
@@ -42,7 +44,11 @@ test('a browser goes through the proxy of its session, with its credentials, and
     );
     const reaches = async (host: string) =>
       await page.evaluate(async (url) => await fetch(url, { mode: 'no-cors' }).then(() => true, () => false), `http://${host}/`); // prettier-ignore
-    expect(await Promise.all(['inside.example', 'direct.example', 'deep.inside.example'].map(reaches))).toEqual([true, false, false]);
+    expect(await Promise.all(['inside.example', 'direct.example', 'deep.inside.example'].map(reaches))).toEqual([
+      true,
+      false,
+      false,
+    ]);
     await page.goto(site);
     expect(await page.title()).toBe(new URL(site).host);
   });
@@ -50,7 +56,9 @@ test('a browser goes through the proxy of its session, with its credentials, and
   expect(guarded.requests.filter((asked) => asked.startsWith('407'))).toEqual([]);
   expect(processesWith(password)).toEqual([]);
 
-  expect((await call('GET', `/browsers?query=${id}`)).body).toMatchObject([{ session_id: session.session_id, proxy_id: id }]);
+  expect((await call('GET', `/browsers?query=${id}`)).body).toMatchObject([
+    { session_id: session.session_id, proxy_id: id },
+  ]);
   const path = `/browsers/${session.session_id}`;
   for (const proxy_id of ['', null, 'another']) {
     expect(await call('PATCH', path, { proxy_id })).toMatchObject({
@@ -60,7 +68,7 @@ test('a browser goes through the proxy of its session, with its credentials, and
   }
   expect(await call('PATCH', path, { proxy_id: id })).toMatchObject({ status: 200 });
 
-  // What was deleted stays with those who have it.
+  // Running browsers keep a deleted proxy.
   await client.proxies.delete(id!);
   await inPage(session, async (page) => await page.goto('http://later.example/'));
   expect(guarded.requests).toContain('GET http://later.example/');
@@ -70,7 +78,7 @@ test('a browser goes through the proxy of its session, with its credentials, and
   });
 });
 
-test('a browser whose proxy does not let it through says so, and nobody is asked for credentials', async ({
+test('shows an error page if the proxy refuses, and asks nobody for credentials @long', async ({
   client,
   guarded,
   service: { call },
@@ -83,10 +91,12 @@ test('a browser whose proxy does not let it through says so, and nobody is asked
     expect(await page.textContent('body')).toContain('refuses the user name and password (407)');
     await expect(page.goto('https://shop.example/')).rejects.toThrow(/ERR_TUNNEL_CONNECTION_FAILED/);
   });
-  expect(guarded.requests).toEqual(expect.arrayContaining(['407 GET http://shop.example/', '407 CONNECT shop.example:443']));
+  expect(guarded.requests).toEqual(
+    expect.arrayContaining(['407 GET http://shop.example/', '407 CONNECT shop.example:443']),
+  );
 });
 
-test('a proxy that is reached by https is trusted by its certificates, and by no others', async ({ client, service: { call }, site }) => {
+test('trusts an https proxy by its own certificates only @long', async ({ client, service: { call }, site }) => {
   await using secure = await HttpProxy.start({ site, credentials, secure: true });
   const config = { host: 'localhost', port: secure.port, username, password };
   const trusted = await client.proxies.create({ type: 'custom', config: { ...config, ca_bundle: certificate } });
@@ -105,7 +115,7 @@ test('a proxy that is reached by https is trusted by its certificates, and by no
   expect(secure.requests).toEqual(expect.arrayContaining(['GET http://example.com/', 'GET http://shop.example/']));
 });
 
-test('the browsers of a pool go through its proxy, as long as it has one', async ({ client, clock, open, service: { call } }) => {
+test('connects the browsers of a pool through its proxy @long', async ({ client, clock, open, service: { call } }) => {
   const { id } = await client.proxies.create(custom(open.port));
   const { body: pool } = await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true, proxy_id: id });
   expect(pool.browser_pool_config).toMatchObject({ proxy_id: id });
@@ -120,7 +130,7 @@ test('the browsers of a pool go through its proxy, as long as it has one', async
     status: 400,
     body: { details: [{ message: expect.stringMatching(/^proxy_id:/) }] },
   });
-  // Without it browsers are not simply let out another way.
+  // Without its proxy, the pool starts no browser that connects directly.
   await client.proxies.delete(id!);
   await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: false });
   const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 5 });
@@ -132,30 +142,41 @@ test('the browsers of a pool go through its proxy, as long as it has one', async
   expect(direct).not.toHaveProperty('proxy_id');
 });
 
-test('the way to a proxy goes with its browser, and is none for pages', async ({ client, open, service: { call } }) => {
-  const { id } = await client.proxies.create(custom(open.port));
-  const session = await startSession(call, { headless: true, proxy_id: id });
-  const port = wayOf(session);
-  const ask = async (path: string) =>
-    await new Promise<number | undefined>((resolve, reject) => {
-      request({ host: '127.0.0.1', port, path, agent: false }, (answer) => resolve(answer.resume().statusCode))
-        .on('error', reject)
-        .end();
-    });
-  expect(await ask('/')).toBe(400);
-  expect(await ask('http://shop.example/')).toBe(200);
-  expect(open.requests).toEqual(['GET http://shop.example/']);
+test.describe('without a user id per session', () => {
+  // A hop takes connections of its session's user only.
+  test.use({ serviceOptions: { sessionUids: false } });
 
-  // A profile restarts the browser.
-  const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
-  expect(await call('PATCH', `/browsers/${session.session_id}`, { profile: { id: profile.id } })).toMatchObject({ body: { proxy_id: id } });
-  await inPage(session, async (page) => await page.goto('http://blog.example/'));
-  expect(open.requests).toContain('GET http://blog.example/');
-  expect(wayOf(session)).not.toBe(port);
-  await expect(ask('http://shop.example/')).rejects.toThrow(/ECONNREFUSED/);
+  test('closes the local proxy with its browser, and refuses direct requests to it @long', async ({
+    client,
+    open,
+    service: { call },
+  }) => {
+    const { id } = await client.proxies.create(custom(open.port));
+    const session = await startSession(call, { headless: true, proxy_id: id });
+    const port = wayOf(session);
+    const ask = async (path: string) =>
+      await new Promise<number | undefined>((resolve, reject) => {
+        request({ host: '127.0.0.1', port, path, agent: false }, (answer) => resolve(answer.resume().statusCode))
+          .on('error', reject)
+          .end();
+      });
+    expect(await ask('/')).toBe(400);
+    expect(await ask('http://shop.example/')).toBe(200);
+    expect(open.requests).toEqual(['GET http://shop.example/']);
+
+    // A profile restarts the browser.
+    const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
+    expect(await call('PATCH', `/browsers/${session.session_id}`, { profile: { id: profile.id } })).toMatchObject({
+      body: { proxy_id: id },
+    });
+    await inPage(session, async (page) => await page.goto('http://blog.example/'));
+    expect(open.requests).toContain('GET http://blog.example/');
+    expect(wayOf(session)).not.toBe(port);
+    await expect(ask('http://shop.example/')).rejects.toThrow(/ECONNREFUSED/);
+  });
 });
 
-test('a proxy that answers nonsense does the service no harm', async () => {
+test('keeps working after a proxy answers with invalid data', async () => {
   const answers: [answer: string, ofGet: RegExp, ofConnect: RegExp][] = [
     ['HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi', /200[^]*hi$/, /200[^]*hi$/],
     ['no HTTP at all\r\n\r\n', /502/, /502/],
@@ -174,8 +195,10 @@ test('a proxy that answers nonsense does the service no harm', async () => {
   proxy.listen(0, '127.0.0.1');
   await once(proxy, 'listening');
   const { port } = proxy.address() as AddressInfo;
-  const hop = await ProxyHop.open({ id: 'p', protocol: 'http', host: '127.0.0.1', port, bypassHosts: [] });
-  const [, hopPort] = /:(\d+)$/.exec(hop.switches[0]!)!;
+  const hop = await ProxyHop.open({
+    proxy: { id: 'p', protocol: 'http', host: '127.0.0.1', port, bypassHosts: [] },
+  });
+  const [, hopPort] = /:(\d+)$/.exec(hop.address)!;
   const ask = async (head: string) => {
     const socket = connect(Number(hopPort), '127.0.0.1');
     let received = '';
@@ -204,7 +227,7 @@ async function inPage<T>({ cdp_ws_url }: { cdp_ws_url: string }, act: (page: Pag
   }
 }
 
-/** The port at which a session's browser finds its proxy. */
+/** The port of the hop of a session's browser. */
 function wayOf({ session_id }: { session_id: string }): number {
   const lines = processesWith(`/${session_id}/user-data`).map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
   const [, port] = /--proxy-server=http:\/\/127\.0\.0\.1:(\d+)/.exec(lines.join('\n')) ?? [];

@@ -11,7 +11,7 @@ import { collect, expectRefused } from '../support/organization.ts';
 import { credentials, custom, password, test, username } from '../support/proxies.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 
-test('a proxy is created, read, renamed and deleted, and its secrets are never told', async ({ client }) => {
+test('creates, reads, renames and deletes a proxy, and never shows its secrets', async ({ client }) => {
   const created = await client.proxies.create({
     type: 'custom',
     name: ' office ',
@@ -38,25 +38,39 @@ test('a proxy is created, read, renamed and deleted, and its secrets are never t
   ]) {
     await expect(call()).rejects.toMatchObject({ status: 404, code: 'not_found' });
   }
-  expect(await client.proxies.create(custom(1))).toMatchObject({ config: { has_password: false, has_ca_bundle: false }, bypass_hosts: [] });
+  expect(await client.proxies.create(custom(1))).toMatchObject({
+    config: { has_password: false, has_ca_bundle: false },
+    bypass_hosts: [],
+  });
 });
 
-test('the public client does the same', async ({ kernel, guarded }) => {
-  const { id = '', ...created } = await kernel.proxies.create({ ...custom(guarded.port, { username, password }), name: 'office' });
+test('the public client manages proxies', async ({ kernel, guarded }) => {
+  const { id = '', ...created } = await kernel.proxies.create({
+    ...custom(guarded.port, { username, password }),
+    name: 'office',
+  });
   expect(await kernel.proxies.retrieve(id)).toEqual({ id, ...created });
   await expect(kernel.proxies.create({ type: 'datacenter' })).rejects.toThrow(BadRequestError);
   expect(await kernel.proxies.update(id, { name: 'home' })).toMatchObject({ name: 'home' });
   expect(await kernel.proxies.check(id)).toMatchObject({ id, status: 'available', last_checked: expect.any(String) });
   expect(await kernel.proxies.check(id, { url: 'https://site.example/' })).toMatchObject({ id, status: 'unavailable' });
   for (const name of ['a', 'b']) await kernel.proxies.create({ ...custom(1), name });
-  expect((await collect(kernel.proxies.list({ limit: 1 }))).map(({ name = '' }) => name).toSorted()).toEqual(['a', 'b', 'home']);
+  expect((await collect(kernel.proxies.list({ limit: 1 }))).map(({ name = '' }) => name).toSorted()).toEqual([
+    'a',
+    'b',
+    'home',
+  ]);
   expect((await collect(kernel.proxies.list({ query: 'HOM' }))).map((proxy) => proxy.id)).toEqual([id]);
   expect((await collect(kernel.proxies.list({ name: 'HOME' }))).map((proxy) => proxy.id)).toEqual([id]);
   await kernel.proxies.delete(id);
   await expect(kernel.proxies.retrieve(id)).rejects.toThrow(NotFoundError);
 });
 
-test('proxies are listed newest first, page by page, and found by name, host and id', async ({ client, clock, service: { call } }) => {
+test('lists proxies newest first, by list pages, and finds them by name, host and id', async ({
+  client,
+  clock,
+  service: { call },
+}) => {
   const add = async (name: string | undefined, host: string) => {
     clock.advance(1000);
     return await client.proxies.create({ type: 'custom', ...(name && { name }), config: { host, port: 1 } });
@@ -87,10 +101,7 @@ test('proxies are listed newest first, page by page, and found by name, host and
   }
 });
 
-test('what cannot be meant, and what this service has not, is refused with the name of its field', async ({
-  client,
-  service: { call },
-}) => {
+test("refuses wrong values and unsupported features with the field's name", async ({ client, service: { call } }) => {
   const host = { host: 'proxy.example' };
   const good = { ...host, port: 1 };
   const each = (field: string, values: unknown[]) => values.map((value) => Object.assign({}, good, { [field]: value }));
@@ -116,7 +127,13 @@ test('what cannot be meant, and what this service has not, is refused with the n
     },
     custom(1),
   );
-  await expectRefused(call, 'POST', '/proxies', { type: ['datacenter', 'isp', 'residential', 'mobile'] }, { config: { country: 'DE' } });
+  await expectRefused(
+    call,
+    'POST',
+    '/proxies',
+    { type: ['datacenter', 'isp', 'residential', 'mobile'] },
+    { config: { country: 'DE' } },
+  );
   await expectRefused(
     call,
     'POST',
@@ -143,7 +160,10 @@ test('what cannot be meant, and what this service has not, is refused with the n
       const answer = await call('POST', '/proxies', { type: 'custom', config });
       expect(answer, JSON.stringify(config).slice(0, 80)).toMatchObject({
         status: 400,
-        body: { code: 'bad_request', details: [{ code: 'invalid_input', message: expect.stringMatching(`^${field}:`) }] },
+        body: {
+          code: 'bad_request',
+          details: [{ code: 'invalid_input', message: expect.stringMatching(`^${field}:`) }],
+        },
       });
     }
   }
@@ -174,16 +194,22 @@ test('what cannot be meant, and what this service has not, is refused with the n
   });
 });
 
-test('a check sends a request through the proxy and says what came of it', async ({ client, clock, guarded, site }) => {
+test('checks a proxy with a request through it, and reports the result', async ({ client, clock, guarded, site }) => {
   const { id = '' } = await client.proxies.create(custom(guarded.port, { username, password }));
-  expect(await client.proxies.check(id)).toMatchObject({ status: 'available', last_checked: new Date(clock.now()).toISOString() });
+  expect(await client.proxies.check(id)).toMatchObject({
+    status: 'available',
+    last_checked: new Date(clock.now()).toISOString(),
+  });
   expect(guarded.requests).toEqual(['GET http://example.com/']);
   expect(await client.proxies.retrieve(id)).toMatchObject({ status: 'available' });
   clock.advance(5000);
 
-  // With a URL it tells of that site, and the proxy is not blamed.
+  // With a URL the check reports on that site and doesn't blame the proxy.
   const before = await client.proxies.retrieve(id);
-  expect(await client.proxies.check(id, { url: 'http://shop.example:81/a?b=c' })).toEqual({ ...before, last_checked: expect.any(String) });
+  expect(await client.proxies.check(id, { url: 'http://shop.example:81/a?b=c' })).toEqual({
+    ...before,
+    last_checked: expect.any(String),
+  });
   expect(guarded.requests.at(-1)).toBe('GET http://shop.example:81/a?b=c');
   expect(await client.proxies.check(id, { url: 'https://shop.example/' })).toMatchObject({
     status: 'unavailable',
@@ -201,7 +227,10 @@ test('a check sends a request through the proxy and says what came of it', async
     });
     expect(JSON.stringify(refused)).not.toMatch(/another one|YW5vdGhlc/);
   }
-  expect(await client.proxies.retrieve(wrong)).toMatchObject({ status: 'unavailable', status_reason: expect.stringContaining('407') });
+  expect(await client.proxies.retrieve(wrong)).toMatchObject({
+    status: 'unavailable',
+    status_reason: expect.stringContaining('407'),
+  });
 
   const closed = createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');
@@ -212,18 +241,24 @@ test('a check sends a request through the proxy and says what came of it', async
     status: 'unavailable',
     status_reason: expect.stringContaining('ECONNREFUSED'),
   });
-  const plain = await client.proxies.create({ type: 'custom', config: { host: '127.0.0.1', port: Number(new URL(site).port) } });
+  const plain = await client.proxies.create({
+    type: 'custom',
+    config: { host: '127.0.0.1', port: Number(new URL(site).port) },
+  });
   expect(await client.proxies.check(plain.id!)).toMatchObject({ status: 'unavailable' });
 });
 
-test("a check takes 10 seconds at most, and a deleted proxy is nobody's any more", async ({ client, clock, open }) => {
+test('ends a check after 10 s, and answers 404 for a deleted proxy', async ({ client, clock, open }) => {
   open.isSilent = true;
   const { id = '' } = await client.proxies.create(custom(open.port));
   for (const [count, body] of [{}, { url: 'https://shop.example/' }].entries()) {
     const checked = client.proxies.check(id, body);
     await expect.poll(() => open.requests.length).toBe(count + 1);
     clock.advance(10_000);
-    expect(await checked).toMatchObject({ status: 'unavailable', status_reason: expect.stringContaining('no answer within 10 s') });
+    expect(await checked).toMatchObject({
+      status: 'unavailable',
+      status_reason: expect.stringContaining('no answer within 10 s'),
+    });
   }
   const checked = client.proxies.check(id);
   await expect.poll(() => open.requests.length).toBe(3);
@@ -232,7 +267,7 @@ test("a check takes 10 seconds at most, and a deleted proxy is nobody's any more
   await expect(checked).rejects.toMatchObject({ status: 404 });
 });
 
-test('a proxy belongs to its project, and answers 404 in every other one', async ({ client, callWith, service }) => {
+test('answers 404 for a proxy of another project', async ({ client, callWith, service }) => {
   const [shop, blog] = await Promise.all(['shop', 'blog'].map((name) => client.projects.create({ name })));
   const [inShop, inBlog] = [callWith(service.apiKey, shop!.id), callWith(service.apiKey, blog!.id)];
   const { body: proxy } = await inShop('POST', '/proxies', custom(1));
@@ -242,7 +277,10 @@ test('a proxy belongs to its project, and answers 404 in every other one', async
     ['DELETE', ''],
     ['POST', '/check', {}],
   ] as const) {
-    expect(await inBlog(method, `/proxies/${proxy.id}${path}`, body), method).toMatchObject({ status: 404, body: { code: 'not_found' } });
+    expect(await inBlog(method, `/proxies/${proxy.id}${path}`, body), method).toMatchObject({
+      status: 404,
+      body: { code: 'not_found' },
+    });
   }
   expect((await inBlog('GET', '/proxies')).body).toEqual([]);
   for (const [path, body] of [
@@ -255,12 +293,15 @@ test('a proxy belongs to its project, and answers 404 in every other one', async
     });
   }
   const refused = client.projects.delete(shop!.id);
-  await expect(refused).rejects.toMatchObject({ code: 'project_not_empty', message: expect.stringContaining('still has proxies') });
+  await expect(refused).rejects.toMatchObject({
+    code: 'project_not_empty',
+    message: expect.stringContaining('still has proxies'),
+  });
   await inShop('DELETE', `/proxies/${proxy.id}`);
   await client.projects.delete(shop!.id);
 });
 
-test('the password is read after a restart, and lies in the database only sealed', async ({ guarded }, testInfo) => {
+test('reads the password after a restart, and stores it sealed', async ({ guarded }, testInfo) => {
   const directory = dataDirectory(testInfo);
   let path: string;
   {
@@ -270,7 +311,8 @@ test('the password is read after a restart, and lies in the database only sealed
     await call('POST', `${path}/check`, {});
   }
   const database = readFileSync(join(directory, 'service.db'));
-  for (const text of [password, Buffer.from(credentials).toString('base64')]) expect(database.includes(text)).toBe(false);
+  for (const text of [password, Buffer.from(credentials).toString('base64')])
+    expect(database.includes(text)).toBe(false);
   await using service = await startService({ dataDirectory: directory });
   expect(await callerOf(service)('POST', `${path}/check`, {})).toMatchObject({ body: { status: 'available' } });
 });

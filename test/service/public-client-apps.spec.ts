@@ -28,9 +28,16 @@ test('the public client deploys, follows, invokes, lists, cancels and deletes', 
     if (event.event === 'deployment_state' && event.deployment.status === 'running') break;
   }
   expect((await kernel.deployments.retrieve(deployment.id)).status).toBe('running');
-  expect(await collect(kernel.apps.list({ app_name: 'app' }))).toMatchObject([{ version: '1.0.0', deployment: deployment.id }]);
+  expect(await collect(kernel.apps.list({ app_name: 'app' }))).toMatchObject([
+    { version: '1.0.0', deployment: deployment.id },
+  ]);
 
-  const greeted = await kernel.invocations.create({ app_name: 'app', action_name: 'greet', version: '1.0.0', payload: '{"name":"Ann"}' });
+  const greeted = await kernel.invocations.create({
+    app_name: 'app',
+    action_name: 'greet',
+    version: '1.0.0',
+    payload: '{"name":"Ann"}',
+  });
   expect(greeted).toMatchObject({ status: 'succeeded', output: '{"text":"Hello Ann"}', action_name: 'greet' });
   const failed = await kernel.invocations.create({ app_name: 'app', action_name: 'fail', version: '1.0.0' });
   expect(failed).toMatchObject({ status: 'failed', status_reason: 'Error: not today' });
@@ -56,7 +63,11 @@ test('the public client deploys, follows, invokes, lists, cancels and deletes', 
     status_reason: 'it was cancelled',
   });
   const listed = await collect(kernel.invocations.list({ app_name: 'app', since: '1h', limit: 2 }));
-  expect(listed.map(({ action_name, status }) => `${action_name} ${status}`)).toEqual(['wait failed', 'fail failed', 'greet succeeded']);
+  expect(listed.map(({ action_name, status }) => `${action_name} ${status}`)).toEqual([
+    'wait failed',
+    'fail failed',
+    'greet succeeded',
+  ]);
   expect((await kernel.invocations.retrieve(greeted.id)).payload).toBe('{"name":"Ann"}');
 
   await kernel.deployments.delete(deployment.id);

@@ -32,7 +32,7 @@ test('the public client watches', async ({ kernel }) => {
     'DELETE /home/user/Downloads/',
     'WRITE /home/new/a',
   ]);
-  // What it broke off above is no end of the watch.
+  // Leaving the loop above doesn't end the watch.
   const next = await fs.watch.events(watch_id!, { id });
   await fs.watch.stop(watch_id!, { id });
   for await (const event of next) expect(event).toBeUndefined();
@@ -52,7 +52,9 @@ test('the public client uploads files and archives, and downloads directories', 
       { dest_path: '/home/user/made/c', file: new File([], 'empty') },
     ],
   });
-  expect((await fs.listFiles(id, { path: '/home/user/made' })).map(({ name, size_bytes }) => [name, size_bytes])).toEqual([
+  expect(
+    (await fs.listFiles(id, { path: '/home/user/made' })).map(({ name, size_bytes }) => [name, size_bytes]),
+  ).toEqual([
     ['a', 7],
     ['b', 1_000_000],
     ['c', 0],
@@ -68,9 +70,9 @@ test('the public client uploads files and archives, and downloads directories', 
   await fs.uploadZip(id, { dest_path: '/copy', zip_file: createReadStream(archive) });
   expect(await (await fs.readFile(id, { path: '/copy/user/made/a' })).text()).toBe('grüße');
   expect((await fs.fileInfo(id, { path: '/copy/user/made/b' })).size_bytes).toBe(1_000_000);
-  await expect(fs.uploadZip(id, { dest_path: '/copy', zip_file: await toFile(Buffer.from('none'), 'x') })).rejects.toThrow(
-    /invalid zip file/,
-  );
+  await expect(
+    fs.uploadZip(id, { dest_path: '/copy', zip_file: await toFile(Buffer.from('none'), 'x') }),
+  ).rejects.toThrow(/invalid zip file/);
   const relative = fs.upload(id, { files: [{ dest_path: 'relative', file: await toFile(Buffer.from('x'), 'x') }] });
   await expect(relative).rejects.toThrow(BadRequestError);
   await expect(fs.downloadDirZip(id, { path: '/nowhere' })).rejects.toThrow(NotFoundError);
@@ -87,14 +89,25 @@ base('files, archives and events reach a service on another machine', async ({},
   const events = fs.watch.events(id, watch_id)[Symbol.asyncIterator]();
 
   await writeFile(join(hidden, 'source'), Buffer.alloc(5_000_000, 'source'));
-  const files = ['a', 'b'].map((name) => ({ dest_path: `/there/${name}`, file: createReadStream(join(hidden, 'source')) }));
+  const files = ['a', 'b'].map((name) => ({
+    dest_path: `/there/${name}`,
+    file: createReadStream(join(hidden, 'source')),
+  }));
   await fs.upload(id, { files });
   const seen = [];
   while (seen.length < 5) seen.push((await events.next()).value);
-  expect(told(seen).toSorted()).toEqual(['CREATE /there/', 'CREATE /there/a', 'CREATE /there/b', 'WRITE /there/a', 'WRITE /there/b']);
+  expect(told(seen).toSorted()).toEqual([
+    'CREATE /there/',
+    'CREATE /there/a',
+    'CREATE /there/b',
+    'WRITE /there/a',
+    'WRITE /there/b',
+  ]);
   const zip = await fs.downloadDirZip(id, { path: '/there' });
   await fs.uploadZip(id, { dest_path: '/back', zip_file: zip.stream });
-  expect((await (await fs.readFile(id, { path: '/back/b' })).bytes()).equals(Buffer.alloc(5_000_000, 'source'))).toBe(true);
+  expect((await (await fs.readFile(id, { path: '/back/b' })).bytes()).equals(Buffer.alloc(5_000_000, 'source'))).toBe(
+    true,
+  );
 
   await fs.watch.stop(id, watch_id);
   let next = await events.next();

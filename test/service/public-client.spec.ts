@@ -12,8 +12,13 @@ async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
   return items;
 }
 
-test('the public client drives sessions', async ({ kernel }) => {
-  const created = await kernel.browsers.create({ name: 'mine', headless: true, timeout_seconds: 120, tags: { team: 'a b' } });
+test('the public client drives sessions @long', async ({ kernel }) => {
+  const created = await kernel.browsers.create({
+    name: 'mine',
+    headless: true,
+    timeout_seconds: 120,
+    tags: { team: 'a b' },
+  });
   expect(created).toMatchObject({ name: 'mine', headless: true, timeout_seconds: 120, tags: { team: 'a b' } });
   const browser = await chromium.connectOverCDP(created.cdp_ws_url);
   const page = await (await browser.newContext()).newPage();
@@ -57,7 +62,7 @@ test('the public client works with the files of a session', async ({ kernel }) =
   await expect(fs.listFiles(id, { path: '/home/user' })).rejects.toThrow(NotFoundError);
 });
 
-test('the public client moves the mouse, types and uses the clipboard', async ({ kernel }) => {
+test('the public client moves the mouse, types and uses the clipboard @long', async ({ kernel }) => {
   const { session_id: id, cdp_ws_url } = await kernel.browsers.create({ viewport: { width: 800, height: 600 } });
   const browser = await chromium.connectOverCDP(cdp_ws_url);
   const page = await (await browser.newContext()).newPage();
@@ -73,12 +78,17 @@ test('the public client moves the mouse, types and uses the clipboard', async ({
   await browser.close();
 });
 
-test('the public client leases from pools', async ({ kernel }) => {
+test('the public client leases from pools @long', async ({ kernel }) => {
   const { browserPools } = kernel;
   const pool = await browserPools.create({ size: 1, name: 'ci', timeout_seconds: 60 });
   expect(pool).toMatchObject({ name: 'ci', acquired_count: 0, browser_pool_config: { size: 1, timeout_seconds: 60 } });
   const leased = await browserPools.acquire('ci', { name: 'lease', tags: { run: '1' } });
-  expect(leased).toMatchObject({ name: 'lease', tags: { run: '1' }, timeout_seconds: 60, pool: { id: pool.id, name: 'ci' } });
+  expect(leased).toMatchObject({
+    name: 'lease',
+    tags: { run: '1' },
+    timeout_seconds: 60,
+    pool: { id: pool.id, name: 'ci' },
+  });
   expect(await browserPools.acquire('ci', { acquire_timeout_seconds: 0 })).toBeNull();
   await expect(browserPools.delete('ci')).rejects.toThrow(ConflictError);
   await browserPools.release('ci', { session_id: leased.session_id, reuse: true });
@@ -108,7 +118,10 @@ test('the public client keeps profiles, and gives them to sessions and pools', a
   const { profiles } = kernel;
   const ann = await profiles.create({ name: 'ann' });
   expect(await profiles.update('ann', { name: 'bob' })).toMatchObject({ id: ann.id, name: 'bob' });
-  expect((await kernel.browsers.create({ profile: { name: 'bob' } })).profile).toMatchObject({ id: ann.id, name: 'bob' });
+  expect((await kernel.browsers.create({ profile: { name: 'bob' } })).profile).toMatchObject({
+    id: ann.id,
+    name: 'bob',
+  });
   expect((await profiles.retrieve('bob')).last_used_at).toBeTruthy();
   const pool = await kernel.browserPools.create({ size: 1, profile: { id: ann.id } });
   expect(pool).toMatchObject({ profile_id: ann.id, browser_pool_config: { refresh_on_profile_update: true } });
@@ -116,7 +129,12 @@ test('the public client keeps profiles, and gives them to sessions and pools', a
   expect(cleared.profile_id).toBeUndefined();
   expect(cleared.browser_pool_config.refresh_on_profile_update).toBe(false);
   for (let index = 0; index < 3; index += 1) await profiles.create({ name: `p${index}` });
-  expect((await collect(profiles.list({ limit: 2 }))).map(({ name }) => String(name)).toSorted()).toEqual(['bob', 'p0', 'p1', 'p2']);
+  expect((await collect(profiles.list({ limit: 2 }))).map(({ name }) => String(name)).toSorted()).toEqual([
+    'bob',
+    'p0',
+    'p1',
+    'p2',
+  ]);
   await profiles.delete('bob');
   await expect(profiles.retrieve('bob')).rejects.toThrow(NotFoundError);
 });
@@ -136,7 +154,7 @@ test('the public client saves a profile and downloads it', async ({ kernel }) =>
   }
 });
 
-test('the public client may give null for a body that is not needed', async ({ kernel }) => {
+test('the public client may pass null as an optional body @long', async ({ kernel }) => {
   const { browsers, browserPools, apiKeys } = kernel;
   await browsers.create(null);
   const { session_id: id } = await browsers.create({ start_url: 'about:blank' });
@@ -150,7 +168,7 @@ test('the public client may give null for a body that is not needed', async ({ k
   await expect(kernel.profiles.update('ann', null)).rejects.toThrow(/400 invalid request: body: /);
 });
 
-test('a conflict costs the public client one request', async ({ service, kernel }) => {
+test("the public client doesn't retry after a conflict", async ({ service, kernel }) => {
   await kernel.profiles.create({ name: 'ann' });
   let requests = 0;
   const counting = new Kernel({

@@ -1,16 +1,16 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from '@playwright/test';
-import { Encoder } from '../../src/service/browsers/encoder.ts';
+import { Encoder } from '../../src/service/replays/encoder.ts';
 import { startService } from '../../src/service/service.ts';
 import { TestClock } from '../support/clock.ts';
 import { processesWith } from '../support/processes.ts';
-import { startRecording, test, videoOf } from '../support/replays.ts';
+import { showUntilWritten, startRecording, test, videoOf } from '../support/replays.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { isLong, longOnly } from '../support/long-form.ts';
 
-/** Changes all the time, and compresses badly. */
+/** A page that always changes and compresses badly. */
 const noise = `data:text/html,<body style="margin:0"><canvas width=640 height=360></canvas><script>
   const context = document.querySelector('canvas').getContext('2d');
   const image = context.createImageData(640, 360);
@@ -31,24 +31,23 @@ function signal(pids: number[], name: NodeJS.Signals): void {
     try {
       process.kill(pid, name);
     } catch {
-      // It went with another one.
+      // The signal to another process ended this one, too.
     }
   }
 }
 
-/** A process, those that it has started, and those that they have. */
+/** A process with all its descendants. */
 function processesOf(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
   return [pid].concat(...children.map((child) => processesOf(child)));
 }
 
-test('a killed encoder ends the recording with an error, and the next one is recorded', async ({}, testInfo) => {
+test('ends a recording with an error if its encoder is killed, and records the next one @long', async ({}, testInfo) => {
   await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
   const recording = await startRecording(service);
   const page = await recording.openPage();
-  await recording.show(page, 'red', 1500);
-  const redAt = recording.elapsed() - 0.4;
-  await recording.show(page, 'lime', 1500);
+  const redAt = await showUntilWritten(recording, page, 'red', dataDirectory(testInfo));
+  await showUntilWritten(recording, page, 'lime', dataDirectory(testInfo));
   await killEncoder(dataDirectory(testInfo));
   await recording.show(page, 'blue', 100);
   const { status, body } = await recording.stop();
@@ -70,7 +69,7 @@ for (const [what, name] of [
   ['crashes', 'SIGKILL'],
   ['stands still', 'SIGSTOP'],
 ] as const) {
-  test(`an encoder whose page ${what} ends the recording with an error, and the next one gets another`, async ({}, testInfo) => {
+  test(`ends a recording with an error if the page of its encoder ${what}, and starts another encoder @long`, async ({}, testInfo) => {
     test.skip(name === 'SIGSTOP' && !isLong, longOnly);
     test.setTimeout(90_000);
     const directory = testInfo.outputPath('encoders');
@@ -93,15 +92,22 @@ for (const [what, name] of [
   });
 }
 
-test('an encoder that does not start leaves nothing', async ({}, testInfo) => {
+test('leaves nothing if the encoder does not start', async ({}, testInfo) => {
   const directory = testInfo.outputPath('encoders');
   mkdirSync(directory);
-  const encoder = new Encoder({ directory, chromium: { executable: '/bin/false' }, environment: process.env, clock: new TestClock() });
-  await expect(encoder.begin({ width: 320, height: 240, framerate: 10 }, undefined)).rejects.toThrow(/ended with code 1/);
+  const encoder = new Encoder({
+    directory,
+    chromium: { executable: '/bin/false' },
+    environment: process.env,
+    clock: new TestClock(),
+  });
+  await expect(encoder.begin({ width: 320, height: 240, framerate: 10 }, undefined)).rejects.toThrow(
+    /ended with code 1/,
+  );
   expect(readdirSync(directory)).toEqual([]);
 });
 
-test('a recording that begins just when the encoder ends for want of any is made by another one', async ({}, testInfo) => {
+test('starts another encoder for a recording that begins while the idle encoder ends @long', async ({}, testInfo) => {
   const directory = testInfo.outputPath('encoders');
   mkdirSync(directory);
   const clock = new TestClock();
@@ -117,7 +123,7 @@ test('a recording that begins just when the encoder ends for want of any is made
   await expect.poll(() => processesWith(directory)).toEqual([]);
 });
 
-test('a killed browser ends the recording, and its video is complete', async ({}, testInfo) => {
+test('completes the video if the browser is killed', async ({}, testInfo) => {
   await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
   const recording = await startRecording(service);
   await recording.show(await recording.openPage(), 'red', 500);
@@ -129,7 +135,7 @@ test('a killed browser ends the recording, and its video is complete', async ({}
 });
 
 for (const format of ['h264', 'vp8'] as const) {
-  test(`a recording in ${format} that a killed service left plays, and says what happened`, async ({}, testInfo) => {
+  test(`plays a recording in ${format} of a killed service, with the reason of its end @long`, async ({}, testInfo) => {
     const directory = dataDirectory(testInfo);
     const serve = async () => {
       const child = new CliProcess(['serve', '--port', '0', '--data-dir', directory, '--replay-format', format]);
@@ -139,10 +145,8 @@ for (const format of ['h264', 'vp8'] as const) {
     const first = await serve();
     const recording = await startRecording(first);
     const page = await recording.openPage();
-    await recording.show(page, 'red', 1200);
-    const redAt = recording.elapsed() - 0.4;
-    // What nothing follows is written after a second, and on a busy machine some time later.
-    await recording.show(page, 'lime', 4000);
+    const redAt = await showUntilWritten(recording, page, 'red', directory);
+    const limeAt = await showUntilWritten(recording, page, 'lime', directory);
     first.child.child.kill('SIGKILL');
     await first.child.exited;
 
@@ -150,11 +154,15 @@ for (const format of ['h264', 'vp8'] as const) {
     await using _stopped = second.child;
     const { body: list } = await callerOf(second)('GET', `${recording.path}/replays`);
     expect(list).toMatchObject([
-      { replay_id: recording.replay.replay_id, finished_at: expect.any(String), error_message: expect.stringContaining('service ended') },
+      {
+        replay_id: recording.replay.replay_id,
+        finished_at: expect.any(String),
+        error_message: expect.stringContaining('service ended'),
+      },
     ]);
     await using video = await videoOf(second, `${recording.path}/replays/${recording.replay.replay_id}`);
     expect(await video.colorAt(redAt)).toBe('red');
-    expect(await video.colorAt(video.duration - 0.5)).toBe('lime');
+    expect(await video.colorAt(limeAt)).toBe('lime');
     const next = await startRecording(second);
     await next.show(await next.openPage(), 'blue', 200);
     expect((await next.stop()).status).toBe(200);
@@ -162,12 +170,11 @@ for (const format of ['h264', 'vp8'] as const) {
   });
 }
 
-test('a full disk ends the recording with an error, and the video up to there plays', async ({ tinyDisk }) => {
+test('ends a recording with an error on a full disk, and plays the video until then @long', async ({ tinyDisk }) => {
   await using service = await startService({ dataDirectory: tinyDisk });
   const recording = await startRecording(service);
   const page = await recording.openPage();
-  await recording.show(page, 'red', 1500);
-  const redAt = recording.elapsed() - 0.4;
+  const redAt = await showUntilWritten(recording, page, 'red', tinyDisk);
   await page.goto(noise);
   await expect.poll(async () => (await recording.state()).finished_at, { timeout: 20_000 }).not.toBeNull();
   const { status, body } = await recording.stop();
@@ -183,7 +190,7 @@ test('a full disk ends the recording with an error, and the video up to there pl
   await recording.browser.close();
 });
 
-test('replays are kept for a week', async ({}, testInfo) => {
+test('keeps replays for a week @long', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const clock = new TestClock();
   const kept = await recordOnce({ dataDirectory: directory, clock });
@@ -205,7 +212,7 @@ async function recordOnce(options: { dataDirectory: string; clock: TestClock }) 
   return recording;
 }
 
-test('memory does not grow with the length of a recording', async ({}, testInfo) => {
+test('uses bounded memory for a long recording @long', async ({}, testInfo) => {
   test.setTimeout(isLong ? 900_000 : 120_000);
   const child = new CliProcess(['serve', '--port', '0', '--data-dir', dataDirectory(testInfo)]);
   const url = (await child.firstLine()).replace('listening on ', '');
@@ -228,8 +235,10 @@ test('memory does not grow with the length of a recording', async ({}, testInfo)
   await recording.browser.close();
 });
 
-/** What the processes hold together, in MiB; what several of them share counts once for all. */
+/** The memory of the processes together, in MiB. Shared memory counts once. */
 function memoryOf(pids: number[]): number {
-  const kilobytes = pids.map((pid) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0));
+  const kilobytes = pids.map((pid) =>
+    Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0),
+  );
   return kilobytes.reduce((sum, value) => sum + value, 0) / 1024;
 }

@@ -4,8 +4,8 @@ import { expect, test as base, type Page, type Route } from '@playwright/test';
 import { OperationError } from '../../src/contract/errors.ts';
 import type { StoredBytes } from '../../src/service/http/handler.ts';
 import { listen } from '../../src/service/http/server.ts';
-import { createPages } from '../../src/service/pages/pages.ts';
-import type { ReplayView } from '../../src/service/pages/replay-pages.ts';
+import { createPages } from '../../src/service/views.ts';
+import type { ReplayView } from '../../src/service/replays/replay-view.ts';
 import { systemChromium } from '../support/chromium.ts';
 import { lowestContrast } from '../support/contrast.ts';
 import { sampleVideo } from '../support/sample-video.ts';
@@ -15,7 +15,7 @@ type Fixtures = {
   replay: { -readonly [K in keyof ReplayView]: ReplayView[K] };
   /** The address of the pages. */
   url: string;
-  /** What replay_view_url is like. */
+  /** A link like `replay_view_url`. */
   link: string;
 };
 
@@ -38,7 +38,15 @@ const test = base.extend<Fixtures, WorkerFixtures>({
     ];
     const startedAt = Date.parse('2026-01-02T03:04:05.678Z');
     const video = await stored(testInfo.outputPath('video'), videos.whole);
-    await use({ id: 'abc', startedAt, finishedAt: startedAt + 12_000, error: undefined, markers, video: async () => video });
+    await use({
+      id: 'abc',
+      title: undefined,
+      startedAt,
+      finishedAt: startedAt + 12_000,
+      error: undefined,
+      markers,
+      video: async () => video,
+    });
   },
   url: async ({ replay }, use) => {
     const findReplay = (id: string, token: string) => (id === replay.id && token === 'secret' ? replay : undefined);
@@ -56,9 +64,10 @@ async function stored(file: string, bytes: Buffer): Promise<StoredBytes> {
   return { size: bytes.length, contentType: 'video/webm', read: (part) => createReadStream(file, part) };
 }
 
-const currentTime = (page: Page) => page.getByLabel('Recording').evaluate((video: HTMLVideoElement) => video.currentTime);
+const currentTime = (page: Page) =>
+  page.getByLabel('Recording').evaluate((video: HTMLVideoElement) => video.currentTime);
 
-test('the link opens a player that seeks by chapters, and breaks no rule of its own policy', async ({ page, link }) => {
+test('opens a player that seeks by chapters, within its own policy', async ({ page, link }) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -70,6 +79,15 @@ test('the link opens a player that seeks by chapters, and breaks no rule of its 
   await expect.poll(() => currentTime(page)).toBeCloseTo(9);
   await expect(page.getByRole('alert')).toBeHidden();
   expect(complaints).toEqual([]);
+});
+
+test("shows the recording's title and its date", async ({ page, replay, link }) => {
+  replay.title = 'shop.spec.ts › buys a <book>';
+  await page.goto(link);
+  await expect(page).toHaveTitle('shop.spec.ts › buys a <book>');
+  await expect(page.getByRole('banner')).toMatchAriaSnapshot(`
+    - heading "shop.spec.ts › buys a <book>" [level=1]
+    - paragraph: Recorded on 2026-01-02 03:04:05 UTC`);
 });
 
 test('the page is not stored, sends no referrer, and runs nothing but its own script', async ({ page, link }) => {
@@ -93,7 +111,7 @@ test('the page is not stored, sends no referrer, and runs nothing but its own sc
   await expect(page).not.toHaveTitle('ran');
 });
 
-test('the video comes in the parts that a player asks for', async ({ url, videos }) => {
+test('answers ranges of the video', async ({ url, videos }) => {
   const address = `${url}/browser/replays/video?jwt=secret&replay_id=abc`;
   const whole = await fetch(address);
   expect(whole.status).toBe(200);
@@ -109,9 +127,15 @@ test('the video comes in the parts that a player asks for', async ({ url, videos
   expect([head.status, head.headers.get('content-length')]).toEqual([200, String(videos.whole.length)]);
 });
 
-test('a wrong id, a wrong token and none are answered alike', async ({ page, url }) => {
+test('gives the same answer for a wrong id, a wrong token and no token', async ({ page, url }) => {
   const texts: string[] = [];
-  for (const query of ['?jwt=secret&replay_id=other', '?jwt=wrong&replay_id=abc', '?replay_id=abc', '?jwt=secret', '']) {
+  for (const query of [
+    '?jwt=secret&replay_id=other',
+    '?jwt=wrong&replay_id=abc',
+    '?replay_id=abc',
+    '?jwt=secret',
+    '',
+  ]) {
     expect((await page.goto(`${url}/browser/replays${query}`))!.status()).toBe(404);
     await expect(page.getByRole('heading')).toHaveText('There is no such replay');
     texts.push(await page.locator('body').innerText());
@@ -122,7 +146,7 @@ test('a wrong id, a wrong token and none are answered alike', async ({ page, url
   expect(new Set(texts).size).toBe(1);
 });
 
-test('a recording that goes on is waited for, and its player appears by itself', async ({ page, replay, link }) => {
+test('waits for a running recording, and then shows the player @long', async ({ page, replay, link }) => {
   const { finishedAt } = replay;
   replay.finishedAt = undefined;
   await page.goto(link);
@@ -142,7 +166,11 @@ for (const [what, meet] of [
   ['is gone', (route: Route) => route.abort()],
   ['does not answer', () => undefined],
 ] as const) {
-  test(`a waiting page says when the service ${what}, and goes on trying`, async ({ page, replay, link }) => {
+  test(`says while it waits that the service ${what}, and keeps trying${what === 'is gone' ? '' : ' @long'}`, async ({
+    page,
+    replay,
+    link,
+  }) => {
     const { finishedAt } = replay;
     replay.finishedAt = undefined;
     await page.goto(link);
@@ -154,16 +182,18 @@ for (const [what, meet] of [
   });
 }
 
-test('a recording that broke off says why, and plays as far as it goes', async ({ page, replay, link, videos }, testInfo) => {
+test('shows why a recording failed, and plays it until there', async ({ page, replay, link, videos }, testInfo) => {
   replay.error = 'the disk on which the service keeps <replays> is full';
   const video = await stored(testInfo.outputPath('open'), videos.open);
   replay.video = async () => video;
   await page.goto(`${link}#t=7`);
-  await expect(page.getByText('The recording broke off: the disk on which the service keeps <replays> is full.')).toBeVisible();
+  await expect(
+    page.getByText('The recording broke off: the disk on which the service keeps <replays> is full.'),
+  ).toBeVisible();
   await expect.poll(() => currentTime(page)).toBeCloseTo(7, 1);
 });
 
-test('one that broke off before there was a picture says so', async ({ page, replay, link }) => {
+test('shows that a recording failed before its first picture', async ({ page, replay, link }) => {
   replay.error = 'the encoder ended';
   replay.video = async () => {
     throw new OperationError('not_found', 'there is no video');
@@ -174,7 +204,7 @@ test('one that broke off before there was a picture says so', async ({ page, rep
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  test(`what is said in ${colorScheme} colours has the contrast that WCAG AA asks for`, async ({ page, url }) => {
+  test(`texts in ${colorScheme} colours have the contrast of WCAG AA`, async ({ page, url }) => {
     await page.emulateMedia({ colorScheme });
     await page.goto(`${url}/browser/replays`);
     expect(await lowestContrast(page)).toBeGreaterThan(4.5);

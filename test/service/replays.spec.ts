@@ -8,7 +8,7 @@ import { test, videoOf } from '../support/replays.ts';
 /** Long enough for a page to be recorded on a busy machine, too. */
 const shownMs = 1500;
 
-test('a recording shows what the page showed, when it did', async ({ record }) => {
+test('records the page with its times', async ({ record }) => {
   const recording = await record({ framerate: 10 });
   const page = await recording.openPage();
   const shownAt: [string, number][] = [];
@@ -20,12 +20,14 @@ test('a recording shows what the page showed, when it did', async ({ record }) =
   const { finished_at } = await recording.state();
   await using video = await recording.video();
   expect(video).toMatchObject({ width: 640, height: 360 });
-  expect(Math.abs(video.duration - (Date.parse(finished_at!) - Date.parse(recording.replay.started_at)) / 1000)).toBeLessThan(0.3);
+  expect(
+    Math.abs(video.duration - (Date.parse(finished_at!) - Date.parse(recording.replay.started_at)) / 1000),
+  ).toBeLessThan(0.3);
   for (const [color, second] of shownAt) expect(await video.colorAt(second)).toBe(color);
   expect(await video.colorAt(video.duration - 0.05)).toBe('blue');
 });
 
-test('a recording follows tabs, popups and isolated contexts', async ({ record }) => {
+test('records tabs, popups and isolated contexts @long', async ({ record }) => {
   const recording = await record();
   const expected: [string, number][] = [];
   const hold = async (color: string) => {
@@ -65,7 +67,7 @@ for (const [replayFormat, contentType] of [
   test.describe(`with the format ${replayFormat}`, () => {
     test.use({ serviceOptions: { replayFormat } });
 
-    test('a recording is encoded in it', async ({ record }) => {
+    test('encodes recordings in it @long', async ({ record }) => {
       const recording = await record({ size: { width: 322, height: 241 } });
       const page = await recording.openPage();
       await recording.show(page, 'magenta', 300);
@@ -77,7 +79,7 @@ for (const [replayFormat, contentType] of [
   });
 }
 
-test('a page that navigates just as it comes into view is shown', async ({ record, service }) => {
+test('records a page that navigates while it comes into view', async ({ record, service }) => {
   test.skip(!isLong, longOnly);
   test.setTimeout(600_000);
   const { path, browser } = await record();
@@ -96,16 +98,16 @@ test('a page that navigates just as it comes into view is shown', async ({ recor
   }
 });
 
-test('a recording without a page is black and as long as it lasted', async ({ record }) => {
+test('records white, like an empty page, until a page is shown @long', async ({ record }) => {
   const recording = await record();
   await sleep(500);
   await recording.stop();
   await using video = await recording.video();
   expect(video.duration).toBeGreaterThan(0.4);
-  expect(await video.colorAt(0.2)).toBe('black');
+  for (const second of [0, 0.2]) expect(await video.colorAt(second)).toBe('white');
 });
 
-test('several recordings of a session run side by side', async ({ record, service }) => {
+test('runs several recordings of a session at once @long', async ({ record, service }) => {
   const recording = await record();
   const page = await recording.openPage();
   await recording.show(page, 'red', 300);
@@ -119,12 +121,17 @@ test('several recordings of a session run side by side', async ({ record, servic
   ]);
   await service.call('POST', `${recording.path}/replays/${second.replay_id}/stop`);
   for (const { replay_id } of [recording.replay, second]) {
-    const answer = await service.call('GET', `${recording.path}/replays/${replay_id}`, undefined, { range: 'bytes=0-99' });
+    const answer = await service.call('GET', `${recording.path}/replays/${replay_id}`, undefined, {
+      range: 'bytes=0-99',
+    });
     expect(answer.status).toBe(206);
   }
 });
 
-test('a download waits for the end, and answers ranges', async ({ record, service: { call, url, apiKey } }) => {
+test('waits for the end before a download, and answers ranges @long', async ({
+  record,
+  service: { call, url, apiKey },
+}) => {
   const recording = await record();
   const path = `${recording.path}/replays/${recording.replay.replay_id}`;
   const early = await call('GET', path);
@@ -148,7 +155,7 @@ test('a download waits for the end, and answers ranges', async ({ record, servic
   expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.length)]);
 });
 
-test('a recording ends after its longest duration', async ({ record }) => {
+test('ends a recording after its maximum duration @long', async ({ record }) => {
   const recording = await record({ max_duration_in_seconds: 1 });
   await recording.show(await recording.openPage(), 'red', 0);
   await expect.poll(async () => (await recording.state()).finished_at, { timeout: 10_000 }).not.toBeNull();
@@ -158,7 +165,7 @@ test('a recording ends after its longest duration', async ({ record }) => {
   expect((await recording.stop()).status).toBe(200);
 });
 
-test('a recording ends with its session and outlives it', async ({ record, service: { call } }) => {
+test('ends a recording with its session, and keeps it @long', async ({ record, service: { call } }) => {
   const recording = await record();
   await recording.show(await recording.openPage(), 'red', 300);
   expect((await call('DELETE', recording.path)).status).toBe(204);
@@ -168,7 +175,7 @@ test('a recording ends with its session and outlives it', async ({ record, servi
   expect((await call('POST', `${recording.path}/replays`, {})).status).toBe(404);
 });
 
-test('a recording ends when the browser goes back to its pool', async ({ service: { call } }) => {
+test('ends a recording when the browser is released @long', async ({ service: { call } }) => {
   await call('POST', '/browser_pools', { name: 'one', size: 1, headless: true });
   const { body: session } = await call('POST', '/browser_pools/one/acquire', { acquire_timeout_seconds: 30 });
   const path = `/browsers/${session.session_id}/replays`;
@@ -178,7 +185,7 @@ test('a recording ends when the browser goes back to its pool', async ({ service
   expect((await call('POST', `${path}/${replay.replay_id}/stop`)).status).toBe(200);
 });
 
-test('markers are kept in their order', async ({ record, service: { call, url } }) => {
+test('sorts markers by time @long', async ({ record, service: { call, url } }) => {
   const recording = await record();
   const path = `${recording.path}/replays/${recording.replay.replay_id}`;
   expect((await call('POST', `${path}/markers`, { title: 'later' })).status).toBe(201);
@@ -191,7 +198,7 @@ test('markers are kept in their order', async ({ record, service: { call, url } 
   expect(page.indexOf('later')).toBeGreaterThan(page.indexOf('first'));
 });
 
-test('a deleted recording is gone, also while it runs', async ({ record, service: { call } }) => {
+test('deletes a recording, also while it runs', async ({ record, service: { call } }) => {
   const recording = await record();
   const path = `${recording.path}/replays/${recording.replay.replay_id}`;
   expect((await call('DELETE', path)).status).toBe(204);
@@ -200,7 +207,7 @@ test('a deleted recording is gone, also while it runs', async ({ record, service
   expect((await call('GET', `${recording.path}/replays`)).body).toEqual([]);
 });
 
-test('bad input is answered with what is wrong', async ({ record, service: { call } }) => {
+test('refuses bad input and names the mistake @long', async ({ record, service: { call } }) => {
   const recording = await record();
   const path = `${recording.path}/replays`;
   for (const body of [
@@ -223,12 +230,12 @@ test('bad input is answered with what is wrong', async ({ record, service: { cal
   expect((await call('GET', `${path}/unknown`)).status).toBe(404);
   expect((await call('GET', '/browsers/unknown/replays')).status).toBe(404);
   expect((await call('POST', '/browsers/unknown/replays', {})).status).toBe(404);
-  // As the hosted service: whoever stops twice wants it stopped.
+  // As the hosted service does: a second stop forces the end.
   expect((await recording.stop()).status).toBe(200);
   expect((await recording.stop()).status).toBe(200);
 });
 
-test('the public client starts, lists, stops and downloads', async ({ service, record }) => {
+test('the public client starts, stops and downloads replays @long', async ({ service, record }) => {
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
   const { sessionId: id, ...recording } = await record();
   const started = await kernel.browsers.replays.start(id, { framerate: 5, max_duration_in_seconds: 60 });

@@ -11,7 +11,7 @@ import { isLong } from '../support/long-form.ts';
 const rounds = isLong ? 30 : 2;
 const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.now() % 2 ** 31 : 1));
 
-/** What the service has promised, by its answers, to keep. */
+/** The state that the service has promised by its answers. */
 class Promises {
   /** Profiles by id, with the names that they may have: a call that was not answered may have been done. */
   readonly profiles = new Map<string, (string | undefined)[]>();
@@ -63,7 +63,10 @@ class Promises {
     for (;;) {
       const { body: session } = await call('POST', '/browsers', { profile: { name, save_changes: true } });
       const path = `/browsers/${session.session_id}`;
-      await Promise.all([call('PUT', `${path}/fs/write_file?path=/tmp/a`, new Uint8Array(3_000_000)), call('POST', `${path}/replays`, {})]);
+      await Promise.all([
+        call('PUT', `${path}/fs/write_file?path=/tmp/a`, new Uint8Array(3_000_000)),
+        call('POST', `${path}/replays`, {}),
+      ]);
       if ((await call('DELETE', path)).status === 204) this.saved.add(name);
     }
   }
@@ -81,13 +84,14 @@ class Promises {
       expect(timeouts).toContain(timeout_seconds);
       this.poolTimeouts.set(id, [timeout_seconds]);
     }
-    for (const name of this.saved) expect((await call('GET', `/profiles/${name}/download?format=tar`)).status).toBe(200);
+    for (const name of this.saved)
+      expect((await call('GET', `/profiles/${name}/download?format=tar`)).status).toBe(200);
     expect(readdirSync(directory).filter((file) => file.endsWith('.tmp'))).toEqual([]);
     expect(readdirSync(join(directory, 'profiles')).length).toBeLessThanOrEqual(1);
   }
 }
 
-test('whenever a service is killed, the next one has all that it had promised to keep, and nothing half done', async ({}, testInfo) => {
+test('after a kill at any moment, the next service has all confirmed data and nothing half done', async ({}, testInfo) => {
   test.setTimeout(60_000 + rounds * 20_000);
   console.log(`${rounds} rounds with the seed ${seed}`);
   const random = randomOf(seed);
@@ -105,7 +109,11 @@ test('whenever a service is killed, the next one has all that it had promised to
     await promises.check(call, directory);
     if (round === rounds) break;
     const [pool] = promises.poolTimeouts.keys();
-    const work = [promises.changeProfiles(call, random), promises.changePool(call, pool!, random), promises.saveProfile(call, 'saved')];
+    const work = [
+      promises.changeProfiles(call, random),
+      promises.changePool(call, pool!, random),
+      promises.saveProfile(call, 'saved'),
+    ];
     const failures = Promise.allSettled(work);
     await sleep(300 + random(1500));
     cli.child.kill('SIGKILL');

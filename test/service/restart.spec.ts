@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, test as base } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { createClient } from '../../src/client/index.ts';
-import { readServiceRecord } from '../../src/service/data-directory.ts';
+import { readServiceRecord } from '../../src/service/process/data-directory.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
@@ -19,7 +19,9 @@ const test = base.extend<{ directory: string; start: (port?: string) => Promise<
   start: async ({ directory }, use) => {
     const lives: CliProcess[] = [];
     await use(async (port = '0') => {
-      const cli = new CliProcess(['serve', '--port', port, '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: '' } });
+      const cli = new CliProcess(['serve', '--port', port, '--data-dir', directory], {
+        env: { PLAYWRIGHT_POOL_API_KEY: '' },
+      });
       lives.push(cli);
       const url = (await cli.firstLine()).replace(/^listening on /, '');
       const apiKey = readFileSync(join(directory, 'api-key'), 'utf8').trim();
@@ -44,7 +46,7 @@ function signal(pids: number[], name: NodeJS.Signals): void {
   }
 }
 
-test('browsers and the encoder of a killed service that did not end with it are ended by the next one, and nothing else is', async ({
+test('a service ends left-over browsers and encoders of its killed predecessor, and no other process @long', async ({
   start,
   directory,
 }) => {
@@ -52,11 +54,15 @@ test('browsers and the encoder of a killed service that did not end with it are 
   const { body: session } = await first.call('POST', '/browsers', {});
   expect((await first.call('POST', `/browsers/${session.session_id}/replays`, {})).status).toBe(201);
   await expect.poll(() => processesWith(`${directory}/sessions/encoder-`).length).toBeGreaterThan(0);
-  // Whoever is stopped does not notice that its service is gone.
+  // A stopped process doesn't notice that its service is gone.
   const orphans = processesWith(`${directory}/sessions/`);
   signal(orphans, 'SIGSTOP');
   const strangers = [[`--user-data-dir=${directory}/sessions-of-mine/a`], [`${directory}/sessions/a`]].map((words) =>
-    spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000); console.log()', ...words.flatMap((word) => ['--', word])]),
+    spawn(process.execPath, [
+      '-e',
+      'setInterval(() => {}, 1000); console.log()',
+      ...words.flatMap((word) => ['--', word]),
+    ]),
   );
   await Promise.all(strangers.map((stranger) => once(stranger.stdout, 'data')));
   await first.kill();
@@ -70,11 +76,16 @@ test('browsers and the encoder of a killed service that did not end with it are 
   await Promise.all(strangers.map((stranger) => once(stranger, 'exit')));
 });
 
-test('the next service has the pools, profiles and settings of the killed one, fills the pools, and says that the sessions have ended', async ({
+test('after a kill, the next service keeps pools, profiles and settings, fills the pools, and reports the sessions as ended @long', async ({
   start,
 }) => {
   const first = await start();
-  const { body: pool } = await first.call('POST', '/browser_pools', { size: 2, name: 'ci', timeout_seconds: 30, stealth: true });
+  const { body: pool } = await first.call('POST', '/browser_pools', {
+    size: 2,
+    name: 'ci',
+    timeout_seconds: 30,
+    stealth: true,
+  });
   const { body: profile } = await first.call('POST', '/profiles', { name: 'ann' });
   const { body: leased } = await first.call('POST', '/browser_pools/ci/acquire', { name: 'mine' });
   const { body: replay } = await first.call('POST', `/browsers/${leased.session_id}/replays`, {});
@@ -83,9 +94,14 @@ test('the next service has the pools, profiles and settings of the killed one, f
   const second = await start();
   const { call } = second;
   expect(second.apiKey).toBe(first.apiKey);
-  expect((await call('GET', '/profiles/ann')).body).toEqual(profile);
-  expect((await call('GET', '/browser_pools/ci')).body).toMatchObject({ id: pool.id, browser_pool_config: pool.browser_pool_config });
-  await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body, { timeout: 20_000 }).toMatchObject({ available_count: 2 });
+  expect((await call('GET', '/profiles/ann')).body).toEqual({ ...(profile as object), storage_origins: [] });
+  expect((await call('GET', '/browser_pools/ci')).body).toMatchObject({
+    id: pool.id,
+    browser_pool_config: pool.browser_pool_config,
+  });
+  await expect
+    .poll(async () => (await call('GET', '/browser_pools/ci')).body, { timeout: 20_000 })
+    .toMatchObject({ available_count: 2 });
 
   expect((await call('GET', '/browsers?status=all')).body).toEqual([]);
   const session = `/browsers/${leased.session_id}`;
@@ -96,14 +112,24 @@ test('the next service has the pools, profiles and settings of the killed one, f
     await call('GET', `${session}/fs/list_files?path=/`),
     await call('POST', `${session}/computer/screenshot`, {}),
   ]) {
-    expect(answer).toMatchObject({ status: 404, body: { code: 'not_found', message: expect.stringContaining('has ended') } });
+    expect(answer).toMatchObject({
+      status: 404,
+      body: { code: 'not_found', message: expect.stringContaining('has ended') },
+    });
   }
   const released = await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
   expect(released).toMatchObject({ status: 404, body: { code: 'not_found' } });
   expect((await call('GET', `${session}/replays`)).body).toMatchObject([
-    { replay_id: replay.replay_id, finished_at: expect.any(String), error_message: expect.stringContaining('the service ended') },
+    {
+      replay_id: replay.replay_id,
+      finished_at: expect.any(String),
+      error_message: expect.stringContaining('the service ended'),
+    },
   ]);
-  const socket = new WebSocket(leased.cdp_ws_url.replace(/:\d+\//, `:${new URL(second.url).port}/`)).on('error', () => {});
+  const socket = new WebSocket(leased.cdp_ws_url.replace(/:\d+\//, `:${new URL(second.url).port}/`)).on(
+    'error',
+    () => {},
+  );
   const [, refusal] = await once(socket, 'unexpected-response');
   expect(refusal.statusCode).toBe(401);
   socket.terminate();
@@ -112,7 +138,7 @@ test('the next service has the pools, profiles and settings of the killed one, f
   expect(again.session_id).not.toBe(leased.session_id);
 });
 
-test('nothing is left of files that were half written when the service was killed', async ({ start, directory }) => {
+test('removes half-written files of a killed service @long', async ({ start, directory }) => {
   const first = await start();
   const { body: session } = await first.call('POST', '/browsers', {});
   const upload = request(`${first.url}/browsers/${session.session_id}/fs/write_file?path=/tmp/half`, {
@@ -133,7 +159,8 @@ test('nothing is left of files that were half written when the service was kille
     expect.arrayContaining(['api-key', 'profiles', 'replays', 'service.db', 'service.json', 'sessions']),
   );
   expect(readdirSync(directory).filter((name) => name.endsWith('.tmp'))).toEqual([]);
-  for (const emptied of ['profiles', 'replays', 'sessions']) expect(readdirSync(join(directory, emptied)), emptied).toEqual([]);
+  for (const emptied of ['profiles', 'replays', 'sessions'])
+    expect(readdirSync(join(directory, emptied)), emptied).toEqual([]);
 });
 
 test('repeatable calls that the killed service did not answer are answered by the next one', async ({ start }) => {
@@ -157,7 +184,10 @@ test('repeatable calls that the killed service did not answer are answered by th
   expect(session?.pool?.name).toBe('ci');
 });
 
-test('a service whose data directory was deleted takes nothing from the one that has made it anew', async ({ start, directory }) => {
+test("a service whose data directory was deleted doesn't touch the new directory of its successor @long", async ({
+  start,
+  directory,
+}) => {
   const first = await start();
   rmSync(directory, { recursive: true });
   const second = await start();

@@ -63,7 +63,10 @@ scoped('whatever belongs to a project answers 404 in every other one', async ({ 
   const { body: leased } = await shop.call('POST', '/browser_pools/ci/acquire', {});
   const { body: session } = await shop.call('POST', '/browsers', { name: 'single', headless: true });
   const { body: replay } = await shop.call('POST', `/browsers/${session.session_id}/replays`, {});
-  const { body: connection } = await shop.call('POST', '/auth/connections', { profile_name: 'ann', domain: 'shop.example' });
+  const { body: connection } = await shop.call('POST', '/auth/connections', {
+    profile_name: 'ann',
+    domain: 'shop.example',
+  });
   const { body: watch } = await shop.call('POST', `/browsers/${session.session_id}/fs/watch`, { path: '/' });
   await shop.call('PUT', `/browsers/${session.session_id}/fs/write_file?path=/a`, 'text');
 
@@ -88,7 +91,10 @@ scoped('whatever belongs to a project answers 404 in every other one', async ({ 
         .replace('{replay_id}', replay.replay_id)
         .replace('{watch_id}', watch.watch_id);
       tried += 1;
-      expect(await blog.call(method, filled + query, body), `${name} ${id}`).toMatchObject({ status: 404, body: { code: 'not_found' } });
+      expect(await blog.call(method, filled + query, body), `${name} ${id}`).toMatchObject({
+        status: 404,
+        body: { code: 'not_found' },
+      });
     }
   }
   expect(tried).toBeGreaterThan(100);
@@ -100,10 +106,13 @@ scoped('whatever belongs to a project answers 404 in every other one', async ({ 
   expect((await shop.call('GET', `/browsers/${session.session_id}/fs/list_files?path=/`)).body).toContainEqual(
     expect.objectContaining({ name: 'a' }),
   );
-  expect((await shop.call('GET', '/browser_pools/ci')).body).toMatchObject({ acquired_count: 1, browser_pool_config: { size: 1 } });
+  expect((await shop.call('GET', '/browser_pools/ci')).body).toMatchObject({
+    acquired_count: 1,
+    browser_pool_config: { size: 1 },
+  });
   expect((await shop.call('GET', '/profiles/ann')).status).toBe(200);
 
-  // What outlives its session keeps its project.
+  // Things that outlive their session keep their project.
   await shop.call('DELETE', '/browsers/single');
   const past = `/browsers/${session.session_id}?include_deleted=true`;
   expect([(await shop.call('GET', past)).status, (await blog.call('GET', past)).status]).toEqual([200, 404]);
@@ -134,25 +143,30 @@ scoped('a profile is loaded in its own project only', async ({ shop, blog }) => 
   for (const selector of [{ id: profile.id }, { name: 'ann' }]) {
     const refused = { status: 400, body: { details: [{ message: expect.stringMatching(/^profile:/) }] } };
     expect(await blog.call('POST', '/browsers', { headless: true, profile: selector })).toMatchObject(refused);
-    expect(await blog.call('POST', '/browser_pools', { size: 1, headless: true, profile: selector })).toMatchObject(refused);
+    expect(await blog.call('POST', '/browser_pools', { size: 1, headless: true, profile: selector })).toMatchObject(
+      refused,
+    );
     expect(await blog.call('PATCH', `/browsers/${session.session_id}`, { profile: selector })).toMatchObject(refused);
   }
 });
 
-scoped('the header chooses a project by its id, and only an active one', async ({ shop, client, callWith, service }) => {
-  await shop.call('POST', '/profiles', { name: 'ann' });
-  expect((await service.call('GET', '/profiles')).body).toEqual([]);
-  for (const projectId of ['shop', 'nowhere', 'x'.repeat(1000)]) {
-    const { status, body } = await callWith(service.apiKey, projectId)('GET', '/profiles');
-    expect({ status, code: body.code }).toEqual({ status: 404, code: 'project_not_found' });
-  }
-  expect((await callWith(service.apiKey, ' ')('GET', '/profiles')).status).toBe(200);
-  await client.projects.update(shop.id, { status: 'archived' });
-  expect(await shop.call('GET', '/profiles')).toMatchObject({ status: 404, body: { code: 'project_not_found' } });
-  // Organization routes do not regard it, or it could not be activated again.
-  expect(await shop.call('PATCH', `/org/projects/${shop.id}`, { status: 'active' })).toMatchObject({ status: 200 });
-  expect((await shop.call('GET', '/profiles')).body).toHaveLength(1);
-});
+scoped(
+  'the header chooses a project by its id, and only an active one',
+  async ({ shop, client, callWith, service }) => {
+    await shop.call('POST', '/profiles', { name: 'ann' });
+    expect((await service.call('GET', '/profiles')).body).toEqual([]);
+    for (const projectId of ['shop', 'nowhere', 'x'.repeat(1000)]) {
+      const { status, body } = await callWith(service.apiKey, projectId)('GET', '/profiles');
+      expect({ status, code: body.code }).toEqual({ status: 404, code: 'project_not_found' });
+    }
+    expect((await callWith(service.apiKey, ' ')('GET', '/profiles')).status).toBe(200);
+    await client.projects.update(shop.id, { status: 'archived' });
+    expect(await shop.call('GET', '/profiles')).toMatchObject({ status: 404, body: { code: 'project_not_found' } });
+    // Organization routes do not regard it, or it could not be activated again.
+    expect(await shop.call('PATCH', `/org/projects/${shop.id}`, { status: 'active' })).toMatchObject({ status: 200 });
+    expect((await shop.call('GET', '/profiles')).body).toHaveLength(1);
+  },
+);
 
 scoped('both clients choose a project', async ({ shop, service }) => {
   await shop.call('POST', '/profiles', { name: 'ann' });
@@ -163,53 +177,77 @@ scoped('both clients choose a project', async ({ shop, service }) => {
   expect(await collect(new Kernel(options).profiles.list())).toHaveLength(0);
 });
 
-scoped("a project's key acts in its project, with and without the header, and in no other", async ({ shop, blog, client, callWith }) => {
-  const { key } = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
-  const call = callWith(key);
-  expect((await call('POST', '/profiles', { name: 'ann' })).status).toBe(201);
-  expect((await shop.call('GET', '/profiles')).body).toHaveLength(1);
-  expect((await callWith(key, shop.id)('GET', '/profiles')).body).toHaveLength(1);
-  expect(await callWith(key, blog.id)('GET', '/profiles')).toMatchObject({ status: 403, body: { code: 'forbidden' } });
-  const { body: foreign } = await blog.call('POST', '/profiles', { name: 'bob' });
-  expect((await call('GET', `/profiles/${foreign.id}`)).status).toBe(404);
-  await client.projects.update(shop.id, { status: 'archived' });
-  expect(await call('GET', '/profiles')).toMatchObject({ status: 404, body: { code: 'project_not_found' } });
-});
+scoped(
+  "a project's key acts in its project, with and without the header, and in no other",
+  async ({ shop, blog, client, callWith }) => {
+    const { key } = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
+    const call = callWith(key);
+    expect((await call('POST', '/profiles', { name: 'ann' })).status).toBe(201);
+    expect((await shop.call('GET', '/profiles')).body).toHaveLength(1);
+    expect((await callWith(key, shop.id)('GET', '/profiles')).body).toHaveLength(1);
+    expect(await callWith(key, blog.id)('GET', '/profiles')).toMatchObject({
+      status: 403,
+      body: { code: 'forbidden' },
+    });
+    const { body: foreign } = await blog.call('POST', '/profiles', { name: 'bob' });
+    expect((await call('GET', `/profiles/${foreign.id}`)).status).toBe(404);
+    await client.projects.update(shop.id, { status: 'archived' });
+    expect(await call('GET', '/profiles')).toMatchObject({ status: 404, body: { code: 'project_not_found' } });
+  },
+);
 
-scoped("a project's key sees its own project, and changes nothing of the organization", async ({ shop, blog, client, callWith }) => {
-  const { key } = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
-  const call = callWith(key);
-  for (const path of ['/org/projects/shop', `/org/projects/${shop.id}`, `/org/projects/${shop.id}/limits`, `/projects/${shop.id}`]) {
-    expect((await call('GET', path)).status, path).toBe(200);
-  }
-  expect((await call('GET', '/org/projects')).body).toMatchObject([{ name: 'shop' }]);
-  for (const path of ['/org/projects/blog', `/org/projects/${blog.id}`, `/org/projects/${blog.id}/limits`]) {
-    expect(await call('GET', path), path).toMatchObject({ status: 404, body: { code: 'project_not_found' } });
-  }
-  for (const [method, path, body] of [
-    ['POST', '/org/projects', { name: 'x' }],
-    ['PATCH', `/org/projects/${shop.id}`, { name: 'x' }],
-    ['DELETE', `/org/projects/${shop.id}`],
-    ['PATCH', `/projects/${shop.id}`, { name: 'x' }],
-    ['PATCH', `/org/projects/${shop.id}/limits`, { max_pooled_sessions: 1 }],
-    ['GET', '/org/limits'],
-    ['PATCH', '/org/limits', {}],
-  ] as const) {
-    expect(await call(method, path, body), `${method} ${path}`).toMatchObject({ status: 403, body: { code: 'forbidden' } });
-  }
-});
+scoped(
+  "a project's key sees its own project, and changes nothing of the organization",
+  async ({ shop, blog, client, callWith }) => {
+    const { key } = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
+    const call = callWith(key);
+    for (const path of [
+      '/org/projects/shop',
+      `/org/projects/${shop.id}`,
+      `/org/projects/${shop.id}/limits`,
+      `/projects/${shop.id}`,
+    ]) {
+      expect((await call('GET', path)).status, path).toBe(200);
+    }
+    expect((await call('GET', '/org/projects')).body).toMatchObject([{ name: 'shop' }]);
+    for (const path of ['/org/projects/blog', `/org/projects/${blog.id}`, `/org/projects/${blog.id}/limits`]) {
+      expect(await call('GET', path), path).toMatchObject({ status: 404, body: { code: 'project_not_found' } });
+    }
+    for (const [method, path, body] of [
+      ['POST', '/org/projects', { name: 'x' }],
+      ['PATCH', `/org/projects/${shop.id}`, { name: 'x' }],
+      ['DELETE', `/org/projects/${shop.id}`],
+      ['PATCH', `/projects/${shop.id}`, { name: 'x' }],
+      ['PATCH', `/org/projects/${shop.id}/limits`, { max_pooled_sessions: 1 }],
+      ['GET', '/org/limits'],
+      ['PATCH', '/org/limits', {}],
+    ] as const) {
+      expect(await call(method, path, body), `${method} ${path}`).toMatchObject({
+        status: 403,
+        body: { code: 'forbidden' },
+      });
+    }
+  },
+);
 
 scoped("a project's key makes and sees keys of its project only", async ({ shop, blog, client, callWith }) => {
   const robot = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
   const foreign = await client.apiKeys.create({ name: 'foreign', project_id: blog.id });
   const organizational = await client.apiKeys.create({ name: 'organizational' });
   const call = callWith(robot.key);
-  const made = { status: 201, body: { project_id: shop.id, project_name: 'shop', created_by: { id: robot.id, name: 'robot' } } };
+  const made = {
+    status: 201,
+    body: { project_id: shop.id, project_name: 'shop', created_by: { id: robot.id, name: 'robot' } },
+  };
   expect(await call('POST', '/org/api_keys', { name: 'a' })).toMatchObject(made);
   expect(await call('POST', '/org/api_keys', { name: 'b', project_id: shop.id })).toMatchObject(made);
   expect(await call('POST', '/org/api_keys', { name: 'c', project_id: null })).toMatchObject({ status: 403 });
   expect(await call('POST', '/org/api_keys', { name: 'd', project_id: blog.id })).toMatchObject({ status: 404 });
-  expect((await call('GET', '/org/api_keys?status=all')).body.map(({ name }: { name: string }) => name)).toEqual(['b', 'a', 'robot']);
+  expect((await call('GET', '/org/api_keys?status=all')).body.map(({ name }: { name: string }) => name)).toEqual([
+    'b',
+    'a',
+    'robot',
+  ]);
   for (const { id } of [foreign, organizational]) {
     expect((await call('GET', `/org/api_keys/${id}`)).status).toBe(404);
     expect((await call('PATCH', `/org/api_keys/${id}`, { name: 'mine' })).status).toBe(404);
@@ -226,10 +264,18 @@ scoped('links to a session carry tokens of their own', async ({ shop }) => {
   expect((await fetch(session.browser_live_view_url)).status).toBe(200);
 });
 
-test('what a data directory of the first releases holds belongs to the default project', async ({}, testInfo) => {
+test('a data directory of the first releases belongs to the default project', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   await mkdir(directory);
-  const config = { size: 1, headless: true, timeout_seconds: 600, stealth: false, kiosk_mode: false, extensions: [], chrome_policy: {} };
+  const config = {
+    size: 1,
+    headless: true,
+    timeout_seconds: 600,
+    stealth: false,
+    kiosk_mode: false,
+    extensions: [],
+    chrome_policy: {},
+  };
   const before = new Libsql(`${directory}/service.db`);
   before.exec(`
     CREATE TABLE pools (id TEXT PRIMARY KEY, name TEXT UNIQUE, config TEXT NOT NULL, created_at INTEGER NOT NULL) STRICT;
@@ -262,5 +308,7 @@ test('what a data directory of the first releases holds belongs to the default p
   expect((await call('GET', '/profiles')).body).toHaveLength(2);
   expect((await call('POST', '/profiles', { name: 'ann' })).status).toBe(409);
   expect((await call('GET', '/org/projects')).body).toMatchObject([{ name: 'default', status: 'active' }]);
-  expect((await call('GET', '/org/api_keys')).body).toMatchObject([{ name: 'service', created_by: { name: 'service' } }]);
+  expect((await call('GET', '/org/api_keys')).body).toMatchObject([
+    { name: 'service', created_by: { name: 'service' } },
+  ]);
 });

@@ -1,18 +1,21 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from '@playwright/test';
-import { CdpConnection } from '../../src/service/browsers/cdp-connection.ts';
-import { PageInView } from '../../src/service/browsers/page-in-view.ts';
-import { Screencast } from '../../src/service/browsers/screencast.ts';
+import { CdpConnection } from '../../src/service/chromium/cdp-connection.ts';
+import { PageInView } from '../../src/service/sessions/page-in-view.ts';
+import { Screencast } from '../../src/service/sessions/screencast.ts';
 
 type Command = { id: number; method: string; sessionId?: string };
 
-/** What Chromium sends for a start of a page's screencast: before its answer, as its answer, and after it. */
+/** The messages of Chromium for a start of a screencast: before its answer, as its answer, and after it. */
 type Start = { before?: object; answer: object; after?: object };
 
 const refused = { error: { code: -32_000, message: 'Not attached to an active page' } };
 const started = { result: {} };
 
-/** The other end of a CDP pipe, where a page's screencast is started in an order that real Chromium has about once in a hundred times. */
+/**
+ * The other end of a CDP pipe, where a page's screencast is started in an order that real Chromium has about once in a
+ * hundred times.
+ */
 class ScriptedChromium {
   readonly cdp: CdpConnection;
   readonly methods: string[] = [];
@@ -35,6 +38,9 @@ class ScriptedChromium {
 
   #answer({ id, method, sessionId }: Command): void {
     this.methods.push(method);
+    const targetInfo = { targetId: 'page', type: 'page' };
+    if (method === 'Target.attachToTarget')
+      this.send({ method: 'Target.attachedToTarget', params: { sessionId: 'session', targetInfo } });
     const start = method === 'Page.startScreencast' ? this.#starts.shift() : undefined;
     if (start?.before) this.send(start.before);
     this.send({ id, sessionId, ...(start?.answer ?? { result: { sessionId: 'session' } }) });
@@ -46,7 +52,7 @@ function frame(data: string, number: number): object {
   return { method: 'Page.screencastFrame', sessionId: 'session', params: { data, sessionId: number, metadata: {} } };
 }
 
-test('a start that is refused is repeated, also when a frame of the one before comes late', async () => {
+test('repeats a refused start, also if a frame of the start before comes late', async () => {
   const chromium = new ScriptedChromium([
     { answer: started },
     { before: frame('old', 1), answer: refused },
@@ -55,7 +61,11 @@ test('a start that is refused is repeated, also when a frame of the one before c
   const frames: string[] = [];
   const page = new PageInView(chromium.cdp, new Set());
   const settings = { maxWidth: 1280, maxHeight: 720, framerate: 1000 };
-  const screencast = new Screencast(chromium.cdp, page, { ...settings, onFrame: (jpeg) => frames.push(jpeg), onEnd: () => {} });
+  const screencast = new Screencast(chromium.cdp, page, {
+    ...settings,
+    onFrame: (jpeg) => frames.push(jpeg),
+    onEnd: () => {},
+  });
   chromium.send({ method: 'Target.targetCreated', params: { targetInfo: { targetId: 'page', type: 'page' } } });
   await expect.poll(() => frames).toEqual(['old', 'new']);
   await expect.poll(() => chromium.methods.filter((method) => method === 'Page.screencastFrameAck').length).toBe(2);

@@ -19,10 +19,12 @@ const secrets = [token, password, pin, totpSecret].flatMap((secret) => [
 const toldBy = (text: string | Buffer) =>
   [...secrets, Buffer.from(credentials).toString('base64')].filter((secret) => text.includes(secret));
 
-test('no secret stands in a file, the log, an answer or an audit record, whatever is done with it', async ({ guarded }, testInfo) => {
+test('no secret appears in a file, the log, an answer or an audit record', async ({ guarded }, testInfo) => {
   const directory = dataDirectory(testInfo);
   await using vault = await VaultServer.start(token, [{ id: 'v1', name: 'Shared', items: [] }]);
-  const cli = new CliProcess(['serve', '--port', '0', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: '' } });
+  const cli = new CliProcess(['serve', '--port', '0', '--data-dir', directory], {
+    env: { PLAYWRIGHT_POOL_API_KEY: '' },
+  });
   try {
     const url = (await cli.firstLine()).replace('listening on ', '');
     const authorization = `Bearer ${(await readFile(join(directory, 'api-key'), 'utf8')).trim()}`;
@@ -50,12 +52,24 @@ test('no secret stands in a file, the log, an answer or an audit record, whateve
       await call('GET', at);
       await call('GET', path);
       await call('POST', path, body);
-      // What is wrong is said without what was sent.
+      // The error leaves out the sent values.
       await call('POST', path, { ...body, unknown: secrets });
-      await call('POST', path, { ...body, name: [token, password], totp_secret: `${pin}!`, config: password, values: pin });
+      await call('POST', path, {
+        ...body,
+        name: [token, password],
+        totp_secret: `${pin}!`,
+        config: password,
+        values: pin,
+      });
       await call('POST', path, JSON.stringify(body).slice(0, -2));
       await call('POST', path, `"${pin}${token}${password}"`);
-      await call('PATCH', at, { name: 7, token: `${token} `, values: { password: [password] }, totp_secret: `${totpSecret}1`, password });
+      await call('PATCH', at, {
+        name: 7,
+        token: `${token} `,
+        values: { password: [password] },
+        totp_secret: `${totpSecret}1`,
+        password,
+      });
       await call('GET', `${path}?query=x&password=${password}&token=${token}&secret=${totpSecret}`);
       await call('POST', `${at}/test`);
       await call('GET', `${at}/items`);
@@ -65,7 +79,8 @@ test('no secret stands in a file, the log, an answer or an audit record, whateve
       vault.answer = ({ headers }, response) =>
         response.writeHead(403, { 'www-authenticate': headers.authorization }).end(headers.authorization);
       await call('POST', `${at}/test`);
-      vault.answer = ({ headers }, response) => response.writeHead(302, { location: `/${headers.authorization}` }).end();
+      vault.answer = ({ headers }, response) =>
+        response.writeHead(302, { location: `/${headers.authorization}` }).end();
       await call('POST', `${at}/test`);
       await call('GET', `${at}/items`);
       if (path === '/proxies') {
@@ -78,7 +93,9 @@ test('no secret stands in a file, the log, an answer or an audit record, whateve
       vault.answer = undefined;
     }
     const [start, end] = [-1, 1].map((hours) => new Date(Date.now() + hours * 3600_000).toISOString());
-    await expect.poll(async () => (await call('GET', `/audit-logs?start=${start}&end=${end}&limit=100`)).length).toBeGreaterThan(50);
+    await expect
+      .poll(async () => (await call('GET', `/audit-logs?start=${start}&end=${end}&limit=100`)).length)
+      .toBeGreaterThan(50);
     expect(await filesThatTell(directory)).toEqual([]);
   } finally {
     await cli[Symbol.asyncDispose]();
@@ -92,6 +109,8 @@ test('no secret stands in a file, the log, an answer or an audit record, whateve
 async function filesThatTell(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const told = await Promise.all(files.map(async (file) => toldBy(await readFile(file)).map((secret) => `${file}: ${secret}`)));
+  const told = await Promise.all(
+    files.map(async (file) => toldBy(await readFile(file)).map((secret) => `${file}: ${secret}`)),
+  );
   return told.flat();
 }

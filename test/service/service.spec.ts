@@ -5,10 +5,10 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
-import { DataDirectoryInUseError } from '../../src/service/data-directory.ts';
-import { everyStep } from '../../src/service/every-step.ts';
+import { DataDirectoryInUseError } from '../../src/service/process/data-directory.ts';
+import { everyStep } from '../../src/service/process/every-step.ts';
 import { startService } from '../../src/service/service.ts';
-import { closeDatabase, openDatabase } from '../../src/service/store/database.ts';
+import { closeDatabase, openDatabase } from '../../src/service/database/database.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, test, type TestService } from '../support/service.ts';
 
@@ -24,7 +24,7 @@ test('a service in memory leaves nothing behind', async () => {
   await service.close();
 });
 
-test('pools, profiles and the key are there again after a restart, sessions are not', async ({}, testInfo) => {
+test('keeps pools, profiles and the key after a restart, but no sessions @long', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   const call = callerOf(first);
@@ -35,39 +35,48 @@ test('pools, profiles and the key are there again after a restart, sessions are 
   expect((await readFile(keyFile, 'utf8')).trim()).toBe(first.apiKey);
   expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
   expect((await stat(join(options.dataDirectory, 'service.db'))).mode & 0o777).toBe(0o600);
-  expect((await stat(options.dataDirectory)).mode & 0o777).toBe(0o700);
+  // As root, the users of sessions must reach their directories below it.
+  const isRoot = process.getuid?.() === 0;
+  expect((await stat(options.dataDirectory)).mode & 0o777).toBe(isRoot ? 0o711 : 0o700);
   await first.close();
   expect(existsSync(join(options.dataDirectory, 'sessions'))).toBe(false);
 
   await using second = await startService(options);
   expect(second.apiKey).toBe(first.apiKey);
   const again = callerOf(second);
-  expect((await again('GET', '/browser_pools/ci')).body).toMatchObject({ id: pool.id, browser_pool_config: pool.browser_pool_config });
-  expect((await again('GET', '/profiles/ann')).body).toEqual(profile);
+  expect((await again('GET', '/browser_pools/ci')).body).toMatchObject({
+    id: pool.id,
+    browser_pool_config: pool.browser_pool_config,
+  });
+  expect((await again('GET', '/profiles/ann')).body).toEqual({ ...(profile as object), storage_origins: [] });
   expect((await again('GET', `/browsers/${session.session_id}?include_deleted=true`)).status).toBe(404);
   expect((await again('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
 });
 
-test('what lies in a data directory is for its owner alone, also where others may look into it', async ({}, testInfo) => {
+test('only the owner can read a data directory, even if its parent is open to others', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   await mkdir(directory, { mode: 0o755 });
   await using service = await startService({ dataDirectory: directory });
   const credential = { name: 'ann', domain: 'shop.example', values: { password: 'correct horse' } };
   expect((await callerOf(service)('POST', '/credentials', credential)).status).toBe(201);
   const names = await readdir(directory);
-  expect(names).toEqual(expect.arrayContaining(['api-key', 'profiles', 'replays', 'secrets-key', 'service.db', 'sessions']));
-  const modes = await Promise.all(names.map(async (name) => [name, (await stat(join(directory, name))).mode & 0o077]));
+  expect(names).toEqual(
+    expect.arrayContaining(['api-key', 'profiles', 'replays', 'secrets-key', 'service.db', 'sessions']),
+  );
+  const modes = await Promise.all(
+    names.map(async (name) => [name, (await stat(join(directory, name))).mode & forbidden(name)]),
+  );
   expect(modes.filter(([, others]) => others !== 0)).toEqual([]);
 });
 
-test('what a killed service left of its sessions is removed by the next one', async ({}, testInfo) => {
+test("removes the sessions' files that a killed service left", async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   await mkdir(join(directory, 'sessions', 'left', 'root'), { recursive: true });
   await using _service = await startService({ dataDirectory: directory });
   expect(await readdir(join(directory, 'sessions'))).toEqual([]);
 });
 
-test('a service that ends has removed what it had of sessions when another one can take its place', async ({}, testInfo) => {
+test("removes the sessions' files before another service can use the data directory", async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const service = await startService({ dataDirectory: directory });
   const left = join(directory, 'sessions', 'left');
@@ -83,7 +92,7 @@ test('a service that ends has removed what it had of sessions when another one c
   expect(isLeft).toBe(false);
 });
 
-test('a key that is given replaces the stored one as long as the service runs', async ({}, testInfo) => {
+test('a given key replaces the stored one while the service runs', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   await first.close();
@@ -100,7 +109,9 @@ test('a second service on the same data directory is refused', async ({}, testIn
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   await expect(startService(options)).rejects.toThrow(DataDirectoryInUseError);
-  await expect(startService(options)).rejects.toThrow(/is in use by another service: use that one, stop it, or choose another directory/);
+  await expect(startService(options)).rejects.toThrow(
+    /is in use by another service: use that one, stop it, or choose another directory/,
+  );
   expect((await callerOf(first)('GET', '/profiles')).status).toBe(200);
   await first.close();
   await using _second = await startService(options);
@@ -131,7 +142,7 @@ test('a service that closes tells its waiters, ends its browsers and refuses con
   await expectNoProcessWith(leased.session_id);
 });
 
-test('every step of an end is taken whatever became of those before, and the first failure is told', async () => {
+test('takes every step of the shutdown although one failed, and reports the first failure', async () => {
   const taken: string[] = [];
   const failing = (name: string) => {
     taken.push(name);
@@ -147,14 +158,15 @@ test('every step of an end is taken whatever became of those before, and the fir
   expect(taken).toEqual(['first', 'second', 'third', 'last']);
 });
 
-test('an acquire is answered by nothing when its time is over, and at once when nothing is to be waited for', async ({
-  service: { call },
-}) => {
+test('answers 204 to an acquire after its timeout, and at once if the timeout is 0', async ({ service: { call } }) => {
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   await call('POST', '/browser_pools/ci/acquire', {});
   for (const seconds of [0, 1]) {
     const started = performance.now();
-    expect(await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: seconds })).toMatchObject({ status: 204, body: '' });
+    expect(await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: seconds })).toMatchObject({
+      status: 204,
+      body: '',
+    });
     expect(performance.now() - started).toBeGreaterThanOrEqual(seconds * 1000 - 20);
   }
 });
@@ -174,11 +186,14 @@ const counts = async ({ call }: TestService) => {
 };
 const untouched = { available_count: 1, acquired_count: 0 };
 
-test('a waiter that hangs up swallows no browser', async ({ service }) => {
+test("a waiter that hangs up doesn't lose a browser of the pool", async ({ service }) => {
   const { call } = service;
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
-  const sockets = (['destroy', 'resetAndDestroy', 'end'] as const).map((how) => ({ how, socket: sendAcquire(service) }));
+  const sockets = (['destroy', 'resetAndDestroy', 'end'] as const).map((how) => ({
+    how,
+    socket: sendAcquire(service),
+  }));
   const patient = call('POST', '/browser_pools/ci/acquire', {});
   for (const { how, socket } of sockets) {
     const closed = once(socket.resume(), 'close');
@@ -192,7 +207,9 @@ test('a waiter that hangs up swallows no browser', async ({ service }) => {
 });
 
 for (const how of ['destroy', 'resetAndDestroy', 'end'] as const) {
-  test(`a caller that hangs up (${how}) as it is handed a browser gives it back`, async ({ service }) => {
+  test(`takes a browser back if the caller hangs up (${how}) while it is granted${how === 'destroy' ? '' : ' @long'}`, async ({
+    service,
+  }) => {
     await service.call('POST', '/browser_pools', { size: 1, name: 'ci' });
     await expect.poll(() => counts(service), { timeout: 20_000 }).toEqual(untouched);
     for (let turn = 0; turn < 5; turn += 1) {
@@ -205,16 +222,20 @@ for (const how of ['destroy', 'resetAndDestroy', 'end'] as const) {
   });
 }
 
-test('a caller that hangs up while its browser starts leaves none', async ({ service }) => {
+test('leaves no browser if the caller hangs up while it starts', async ({ service }) => {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
-  socket.write(`POST /browsers HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 0\r\n\r\n`);
+  socket.write(
+    `POST /browsers HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 0\r\n\r\n`,
+  );
   await once(socket, 'connect');
   await service.call('GET', '/browsers');
   socket.destroy();
   await expect.poll(async () => (await service.call('GET', '/browsers?status=active')).body).toEqual([]);
 });
 
-test('an action ends when its caller gives the browser back, and the next one who has it acts at once', async ({ service: { call } }) => {
+test('releasing a browser ends its running action, and the next holder can act at once @long', async ({
+  service: { call },
+}) => {
   await call('POST', '/browser_pools', { size: 1, name: 'ci', start_url: 'about:blank' });
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
   const path = `/browsers/${leased.session_id}/computer`;
@@ -228,20 +249,45 @@ test('an action ends when its caller gives the browser back, and the next one wh
   await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: true });
   expect((await call('POST', '/browser_pools/ci/acquire', {})).body.session_id).toBe(leased.session_id);
   expect((await call('POST', `${path}/move_mouse`, { x: 7, y: 7 })).status).toBe(200);
-  expect(await acting).toMatchObject({ status: 409, body: { code: 'conflict', message: expect.stringContaining('given back') } });
+  expect(await acting).toMatchObject({
+    status: 409,
+    body: { code: 'conflict', message: expect.stringContaining('was released during the action') },
+  });
 });
 
 test('the OpenAPI document describes every operation and needs no key', async ({ service }) => {
-  const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as { openapi: string; paths: Record<string, object> };
+  const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as {
+    openapi: string;
+    paths: Record<string, object>;
+  };
   expect(document.openapi).toMatch(/^3\.1/);
-  expect(Object.keys(document.paths['/browser_pools/{id_or_name}'] ?? {}).toSorted()).toEqual(['delete', 'get', 'patch']);
+  expect(Object.keys(document.paths['/browser_pools/{id_or_name}'] ?? {}).toSorted()).toEqual([
+    'delete',
+    'get',
+    'patch',
+  ]);
 });
 
-test('a session is renamed, tagged and cleared by an update', async ({ service: { call } }) => {
-  const { body: session } = await call('POST', '/browsers', { name: 'a', tags: { k: 'v' }, stealth: true, kiosk_mode: true });
-  expect(session).toMatchObject({ name: 'a', tags: { k: 'v' }, stealth: true, kiosk_mode: true, headless: true, timeout_seconds: 60 });
+test('an update renames a session, sets its tags, and clears both', async ({ service: { call } }) => {
+  const { body: session } = await call('POST', '/browsers', {
+    name: 'a',
+    tags: { k: 'v' },
+    stealth: true,
+    kiosk_mode: true,
+  });
+  expect(session).toMatchObject({
+    name: 'a',
+    tags: { k: 'v' },
+    stealth: true,
+    kiosk_mode: true,
+    headless: true,
+    timeout_seconds: 60,
+  });
   expect(session.session_id).toMatch(/^[a-z0-9]{24}$/);
-  expect((await call('PATCH', '/browsers/a', { name: 'b', tags: { x: 'y' } })).body).toMatchObject({ name: 'b', tags: { x: 'y' } });
+  expect((await call('PATCH', '/browsers/a', { name: 'b', tags: { x: 'y' } })).body).toMatchObject({
+    name: 'b',
+    tags: { x: 'y' },
+  });
   expect((await call('PATCH', '/browsers/b', {})).body).toMatchObject({ name: 'b', tags: { x: 'y' } });
   const cleared = (await call('PATCH', '/browsers/b', { name: '', tags: {} })).body;
   expect(cleared).toMatchObject({ tags: {} });
@@ -263,4 +309,9 @@ async function ownTemporaryDirectory(): Promise<AsyncDisposable & { path: string
       await rm(path, { recursive: true });
     },
   };
+}
+
+/** The rights that others must not have. As root, the users of sessions may enter `sessions`, but not read it. */
+function forbidden(name: string): number {
+  return name === 'sessions' && process.getuid?.() === 0 ? 0o066 : 0o077;
 }

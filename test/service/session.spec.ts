@@ -1,11 +1,12 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from '@playwright/test';
-import type { Session } from '../../src/service/browsers/session.ts';
-import { Encoder } from '../../src/service/browsers/encoder.ts';
-import { Replays } from '../../src/service/browsers/replays.ts';
-import { Sessions } from '../../src/service/browsers/sessions.ts';
-import { ReplayStore } from '../../src/service/store/replays.ts';
+import type { Session } from '../../src/service/sessions/session.ts';
+import { Encoder } from '../../src/service/replays/encoder.ts';
+import { Replays } from '../../src/service/replays/replays.ts';
+import { Sessions } from '../../src/service/sessions/sessions.ts';
+import { Table } from '../../src/service/database/table.ts';
+import { replaysTable } from '../../src/service/replays/replays-table.ts';
 import { page, settings, test as base } from '../support/browser-sessions.ts';
 import { TestClock } from '../support/clock.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
@@ -26,7 +27,10 @@ async function browserProcess(session: Session): Promise<number> {
 }
 
 test.describe('one session', () => {
-  test('has an id, a token, a root with its usual directories and a running browser without pages', async ({ session, connect }) => {
+  test('has an id, a token, a root with its usual directories and a running browser without pages', async ({
+    session,
+    connect,
+  }) => {
     expect(session.id).toMatch(/^[a-z0-9]{24}$/);
     expect(session.token.length).toBeGreaterThan(40);
     expect(session.alive).toBe(true);
@@ -44,7 +48,11 @@ test.describe('one session', () => {
     await expect(browser.contexts()[0]!.pages()[0]!).toHaveTitle('Start');
   });
 
-  test('leaves neither process nor file when it ends, and ends once', async ({ session, sessions, clock }, testInfo) => {
+  test('leaves neither process nor file when it ends, and ends once', async ({
+    session,
+    sessions,
+    clock,
+  }, testInfo) => {
     await session.openPage('about:blank');
     clock.advance(5000);
     await Promise.all([session.end(), session.end()]);
@@ -71,7 +79,7 @@ test.describe('one session', () => {
     await expect(readdir(session.root)).rejects.toThrow('ENOENT');
   });
 
-  test('a frozen Chromium does not answer a ping, and can be ended', async ({ session }) => {
+  test('a frozen Chromium does not answer a ping, and can be ended @long', async ({ session }) => {
     for (const pid of processesWith(userData(session))) process.kill(pid, 'SIGSTOP');
     const startedAt = performance.now();
     await expect(session.ping()).rejects.toMatchObject({ code: 'unavailable' });
@@ -81,7 +89,7 @@ test.describe('one session', () => {
     await expectNoProcessWith(userData(session));
   });
 
-  test('a new token closes the sockets of the old one, whose address then leads nowhere', async ({
+  test('a new token closes the sockets of the old one, and the old address stops working', async ({
     session,
     sessions,
     connectRaw,
@@ -98,20 +106,28 @@ test.describe('one session', () => {
     await (await connectRaw(addressOf(session))).send('Browser.getVersion');
   });
 
-  test('that changes hands while somebody starts to record it is not recorded', async ({ session, clock }, testInfo) => {
-    const records = new ReplayStore(await openTestDatabase());
+  test('starts no recording if its holder changes meanwhile', async ({ session, clock }, testInfo) => {
+    const records = new Table(await openTestDatabase(), replaysTable);
     const directory = testInfo.outputPath('replays');
     const encoder = new Encoder({ directory: testInfo.outputPath(), chromium: {}, environment: process.env, clock });
     const replays = await Replays.open({ directory, records, encoder, format: undefined, clock });
     const starting = replays.start(session, { framerate: 10, record_audio: false });
     session.changeHands();
     await expect(starting).rejects.toMatchObject({ code: 'conflict' });
-    expect([records.all(), await readdir(directory)]).toEqual([[], []]);
+    expect([records.list(), await readdir(directory)]).toEqual([[], []]);
   });
 
-  test('tokens that only resemble one are refused', ({ session, sessions }) => {
+  test('refuses tokens that only resemble its own', ({ session, sessions }) => {
     const { id, token } = session;
-    for (const wrong of ['', id, `${id}.`, token.slice(0, -1), `${token}x`, `${token.slice(0, -1)}é`, `${id}.${'a'.repeat(32)}`]) {
+    for (const wrong of [
+      '',
+      id,
+      `${id}.`,
+      token.slice(0, -1),
+      `${token}x`,
+      `${token.slice(0, -1)}é`,
+      `${id}.${'a'.repeat(32)}`,
+    ]) {
       expect(sessions.byToken(wrong)).toBeUndefined();
     }
   });
@@ -127,7 +143,12 @@ test.describe('the idle timeout', () => {
     await session.ended;
   });
 
-  test('counts from the last activity, of which each frame of a client is one', async ({ session, clock, connectRaw, addressOf }) => {
+  test('counts from the last activity, such as a frame of a client', async ({
+    session,
+    clock,
+    connectRaw,
+    addressOf,
+  }) => {
     session.watchIdle(60);
     clock.advance(50_000);
     session.touch();
@@ -142,7 +163,7 @@ test.describe('the idle timeout', () => {
     await client.closed;
   });
 
-  test('is begun anew, and stopped', async ({ session, clock }) => {
+  test('can be restarted and stopped', async ({ session, clock }) => {
     session.watchIdle(60);
     clock.advance(50_000);
     session.watchIdle(30);
@@ -156,16 +177,16 @@ test.describe('the idle timeout', () => {
 });
 
 test.describe('all sessions', () => {
-  test('eight start at once, each on its own', async ({ sessions }) => {
+  test('eight start at once, each on its own @long', async ({ sessions }) => {
     const created = await Promise.all(Array.from({ length: 8 }, () => sessions.create(settings)));
-    expect(new Set(created.map(({ wsEndpoint }) => wsEndpoint)).size).toBe(8);
+    expect(new Set(created.map(({ pid }) => pid)).size).toBe(8);
     await Promise.all(created.map((session) => session.ping()));
     expect(sessions.list()).toHaveLength(8);
     await sessions.close();
     for (const session of created) await expectNoProcessWith(userData(session));
   });
 
-  test('are found by id while they live, and listed newest first', async ({ sessions }) => {
+  test('are found by id while they live, and listed newest first @long', async ({ sessions }) => {
     const first = await sessions.create(settings);
     const second = await sessions.create(settings);
     expect(sessions.get(second.id)).toBe(second);
@@ -177,7 +198,7 @@ test.describe('all sessions', () => {
     expect(sessions.list()).toEqual([second, first]);
   });
 
-  test('an abort while Chromium starts leaves nothing', async ({ sessions }, testInfo) => {
+  test('an aborted start leaves no files and no processes', async ({ sessions }, testInfo) => {
     const abort = new AbortController();
     const directory = testInfo.outputPath('sessions');
     const created = sessions.create(settings, abort.signal);
@@ -189,7 +210,7 @@ test.describe('all sessions', () => {
     await expect(sessions.create(settings, abort.signal)).rejects.toThrow('the caller hung up');
   });
 
-  test('closing ends those that start, too, and none starts afterwards', async ({ sessions }, testInfo) => {
+  test('closing ends starting sessions too, and lets no other start', async ({ sessions }, testInfo) => {
     const session = await sessions.create(settings);
     const starting = sessions.create(settings);
     const refused = expect(starting).rejects.toMatchObject({ code: 'unavailable' });
@@ -200,21 +221,26 @@ test.describe('all sessions', () => {
     await expect(sessions.create(settings)).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  test('headful ones can be started where the environment names a display', async ({ clock }, testInfo) => {
+  test('can be headful if the environment names a display', async ({ clock }, testInfo) => {
     test.skip(process.platform !== 'linux', 'there is always a display');
     const profiles = await noProfiles(testInfo);
     const of = (environment: Record<string, string>) =>
       new Sessions({ clock, directory: testInfo.outputPath('none'), profiles, chromium: {}, environment });
-    expect([of({}).hasDisplay, of({ DISPLAY: ':0' }).hasDisplay, of({ WAYLAND_DISPLAY: 'wayland-0' }).hasDisplay]).toEqual([
-      false,
-      true,
-      true,
-    ]);
+    expect([
+      of({}).hasDisplay,
+      of({ DISPLAY: ':0' }).hasDisplay,
+      of({ WAYLAND_DISPLAY: 'wayland-0' }).hasDisplay,
+    ]).toEqual([false, true, true]);
   });
 
-  test('a Chromium that cannot start leaves nothing', async ({ clock }, testInfo) => {
+  test("a Chromium that can't start leaves no files and no processes", async ({ clock }, testInfo) => {
     const directory = testInfo.outputPath('sessions');
-    const sessions = new Sessions({ clock, directory, profiles: await noProfiles(testInfo), chromium: { executable: '/bin/false' } });
+    const sessions = new Sessions({
+      clock,
+      directory,
+      profiles: await noProfiles(testInfo),
+      chromium: { executable: '/bin/false' },
+    });
     await expect(sessions.create(settings)).rejects.toMatchObject({ code: 'unavailable' });
     expect(await readdir(directory)).toEqual([]);
   });

@@ -4,11 +4,12 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@playwright/test';
 import Libsql from 'libsql';
-import type { Clock } from '../../src/service/clock.ts';
-import { ApiKeyStore } from '../../src/service/store/api-keys.ts';
-import { closeDatabase, DatabaseInUseError, openDatabase } from '../../src/service/store/database.ts';
-import { PoolStore } from '../../src/service/store/pools.ts';
-import { ProfileStore } from '../../src/service/store/profiles.ts';
+import type { Clock } from '../../src/service/process/clock.ts';
+import { ApiKeyStore } from '../../src/service/organization/api-keys.ts';
+import { closeDatabase, DatabaseInUseError, openDatabase } from '../../src/service/database/database.ts';
+import { Table } from '../../src/service/database/table.ts';
+import { poolsTable } from '../../src/service/pools/pools-table.ts';
+import { ProfileStore } from '../../src/service/profiles/profiles.ts';
 import { openTestDatabase, projectId } from '../support/project.ts';
 
 function movableClock(): Clock & { time: number } {
@@ -20,7 +21,7 @@ async function databaseFile(directory: string): Promise<string> {
   return `${directory}/service.db`;
 }
 
-test('a second opener of a database is refused at once, until the first closes it', async ({}, testInfo) => {
+test('refuses to open a database twice until it is closed', async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
   const first = await openDatabase(file);
   const started = performance.now();
@@ -40,7 +41,9 @@ test('a database whose process was killed is free again', async ({}, testInfo) =
     database.exec('BEGIN EXCLUSIVE; COMMIT');
     console.log('held');
     setInterval(() => {}, 1000);`;
-  const holder = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   await once(holder.stdout, 'data');
   await expect(openDatabase(file)).rejects.toThrow(DatabaseInUseError);
   holder.kill('SIGKILL');
@@ -48,9 +51,9 @@ test('a database whose process was killed is free again', async ({}, testInfo) =
   closeDatabase(await openDatabase(file));
 });
 
-test('of several first openers exactly one gets the database', async ({}, testInfo) => {
+test('exactly one of several simultaneous openers gets a new database', async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
-  const database = fileURLToPath(new URL('../../build/src/service/store/database.js', import.meta.url));
+  const database = fileURLToPath(new URL('../../build/src/service/database/database.js', import.meta.url));
   const script = `
     const { openDatabase } = await import(${JSON.stringify(database)});
     try { await openDatabase(${JSON.stringify(file)}); console.log('opened'); } catch (error) { console.log(error.name); }
@@ -64,7 +67,7 @@ test('of several first openers exactly one gets the database', async ({}, testIn
   expect(outcomes.toSorted()).toEqual([...Array.from({ length: 5 }, () => 'DatabaseInUseError'), 'opened']);
 });
 
-test('a database of a newer release is refused, and left as it is', async ({}, testInfo) => {
+test('refuses a database of a newer release, and leaves it unchanged', async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
   closeDatabase(await openDatabase(file));
   const newer = new Libsql(file);
@@ -74,7 +77,7 @@ test('a database of a newer release is refused, and left as it is', async ({}, t
   await expect(openDatabase(file)).rejects.toThrow(/version 999/);
 });
 
-test('pools and profiles outlive the database connection', async ({}, testInfo) => {
+test('keeps pools and profiles after closing the database', async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
   const clock = movableClock();
   const config = {
@@ -89,52 +92,54 @@ test('pools and profiles outlive the database connection', async ({}, testInfo) 
   };
   const { name: _, ...unnamed } = config;
   const first = await openTestDatabase(file);
-  new PoolStore(first).insert({ id: 'a', projectId, config, createdAt: 5 });
-  new PoolStore(first).insert({ id: 'b', projectId, config: unnamed, createdAt: 6 });
-  const profile = new ProfileStore(first, clock).create(projectId, 'ann');
+  new Table(first, poolsTable).insert({ id: 'a', projectId, name: 'ci', config, createdAt: 5 });
+  new Table(first, poolsTable).insert({ id: 'b', projectId, config: unnamed, createdAt: 6 });
+  const profile = new ProfileStore(first, clock).create(projectId, { name: 'ann' });
   closeDatabase(first);
 
   const second = await openTestDatabase(file);
-  const pools = new PoolStore(second);
+  const pools = new Table(second, poolsTable);
   expect(pools.list()).toEqual([
-    { id: 'a', projectId, config, createdAt: 5 },
+    { id: 'a', projectId, name: 'ci', config, createdAt: 5 },
     { id: 'b', projectId, config: unnamed, createdAt: 6 },
   ]);
-  pools.update('a', { ...config, name: 'nightly' });
-  pools.delete('b');
-  expect(pools.list()).toEqual([{ id: 'a', projectId, config: { ...config, name: 'nightly' }, createdAt: 5 }]);
+  pools.change({ id: 'a' }, { name: 'nightly', config: { ...config, name: 'nightly' } });
+  pools.delete({ id: 'b' });
+  expect(pools.list()).toEqual([
+    { id: 'a', projectId, name: 'nightly', config: { ...config, name: 'nightly' }, createdAt: 5 },
+  ]);
   expect(new ProfileStore(second, clock).get(projectId, 'ann')).toEqual(profile);
   closeDatabase(second);
 });
 
-test('a profile has its times, a unique name and is found by id and by name', async () => {
+test('a profile has times and a unique name, and is found by id and by name', async () => {
   const database = await openTestDatabase();
   const clock = movableClock();
   const profiles = new ProfileStore(database, clock);
-  const ann = profiles.create(projectId, 'ann');
+  const ann = profiles.create(projectId, { name: 'ann' });
   expect(ann).toEqual({
     id: expect.stringMatching(/^[a-z0-9]{24}$/),
     name: 'ann',
     created_at: '2030-01-01T00:00:00.000Z',
     updated_at: '2030-01-01T00:00:00.000Z',
   });
-  expect(() => profiles.create(projectId, 'ann')).toThrow(/ann exists already/);
-  const nameless = profiles.create(projectId, undefined);
-  expect(profiles.create(projectId, undefined).name).toBeNull();
+  expect(() => profiles.create(projectId, { name: 'ann' })).toThrow(/ann exists already/);
+  const nameless = profiles.create(projectId, {});
+  expect(profiles.create(projectId, {}).name).toBeNull();
   expect(profiles.resolve(projectId, { id: nameless.id })).toEqual(nameless);
   expect(() => profiles.resolve(projectId, { name: 'bob' })).toThrow(/bob/);
 
   clock.time += 1000;
   profiles.used(ann.id);
-  expect(profiles.rename(projectId, 'ann', 'bob')).toEqual({
+  expect(profiles.update(projectId, 'ann', { name: 'bob' })).toEqual({
     ...ann,
     name: 'bob',
     updated_at: '2030-01-01T00:00:01.000Z',
     last_used_at: '2030-01-01T00:00:01.000Z',
   });
-  profiles.rename(projectId, 'bob', 'bob');
-  profiles.create(projectId, 'cat');
-  expect(() => profiles.rename(projectId, 'bob', 'cat')).toThrow(/cat exists already/);
+  profiles.update(projectId, 'bob', { name: 'bob' });
+  profiles.create(projectId, { name: 'cat' });
+  expect(() => profiles.update(projectId, 'bob', { name: 'cat' })).toThrow(/cat exists already/);
   profiles.delete(ann.id);
   expect(() => profiles.get(projectId, 'bob')).toThrow(/bob/);
   closeDatabase(database);

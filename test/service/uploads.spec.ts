@@ -10,7 +10,7 @@ const spellings: Record<string, (field: string, index: number) => string> = {
   'files.0.file': (field, index) => `files.${index}.${field}`,
 };
 
-test('files come where they are to be, whatever the spelling and the order of the parts', async ({ send, root }) => {
+test('stores files at their paths, with any spelling and order of the parts', async ({ send, root }) => {
   const large = Buffer.alloc(3_000_000, 'large');
   for (const [spelling, name] of Object.entries(spellings)) {
     await test.step(spelling, async () => {
@@ -34,19 +34,19 @@ test('files come where they are to be, whatever the spelling and the order of th
   }
 });
 
-test('a single file needs no list', async ({ send, root }) => {
+test('takes a single file without a list', async ({ send, root }) => {
   expect((await send('upload', [['file', 'a', 'file'], ['dest_path', '/a']])).status).toBe(201); // prettier-ignore
   expect(await contents(root)).toContain('a 0644 a');
 });
 
-test('a file takes the place of another one, with mode 644', async ({ send, root }) => {
+test('replaces a file, with mode 644', async ({ send, root }) => {
   await writeFile(join(root, 'a'), 'old', { mode: 0o600 });
   await symlink('a', join(root, 'link'));
   expect((await send('upload', [['dest_path', '/link'], ['file', 'new', 'file']])).status).toBe(201); // prettier-ignore
   expect((await contents(root)).split('\n')).toEqual(expect.arrayContaining(['a 0644 new', 'link 0777']));
 });
 
-test('a name that no file can have keeps all the others out', async ({ send, root }) => {
+test('places no file if one name is impossible', async ({ send, root }) => {
   const before = await contents(root);
   const parts: Part[] = [
     ['files[0][dest_path]', '/a.txt'],
@@ -54,11 +54,14 @@ test('a name that no file can have keeps all the others out', async ({ send, roo
     ['files[1][dest_path]', `/new/${'x'.repeat(256)}`],
     ['files[1][file]', 'b', 'file'],
   ];
-  expect(await send('upload', parts)).toMatchObject({ status: 400, body: { message: expect.stringContaining('too long') } });
+  expect(await send('upload', parts)).toMatchObject({
+    status: 400,
+    body: { message: expect.stringContaining('too long') },
+  });
   expect(await contents(root)).toBe(before);
 });
 
-test('a file without a name or a type is one where a file is expected', async ({ service, fs, root }) => {
+test('takes a file without a name or type where it expects a file', async ({ service, fs, root }) => {
   const body = [
     '--cut',
     'Content-Disposition: form-data; name="files[0][file]"',
@@ -71,11 +74,14 @@ test('a file without a name or a type is one where a file is expected', async ({
     '--cut--',
     '',
   ].join('\r\n');
-  expect((await service.call('POST', `${fs}/upload`, body, { 'content-type': 'Multipart/Form-Data; boundary="cut"' })).status).toBe(201);
+  expect(
+    (await service.call('POST', `${fs}/upload`, body, { 'content-type': 'Multipart/Form-Data; boundary="cut"' }))
+      .status,
+  ).toBe(201);
   expect(await contents(root)).toContain('a 0644 text');
 });
 
-/** Parts for small files that are to be at these paths. */
+/** Parts for small files with these destinations. */
 function at(...paths: string[]): Part[] {
   return paths.flatMap((path, index): Part[] => [
     [`files[${index}][dest_path]`, path],
@@ -94,34 +100,45 @@ const mistakes: Record<string, { parts: Part[]; message: RegExp; status?: number
   'a destination behind a link out of the root': { parts: at('/ok', '/out/x'), message: /leaves/, status: 403 },
   'the root as a destination': { parts: at('/ok', '/'), message: /is a directory/ },
   'a directory as a destination': { parts: at('/ok', '/home'), message: /"\/home" is a directory/ },
-  'a destination below a file': { parts: at('/ok', '/file/x'), message: /a file is in the way/ },
+  'a destination below a file': { parts: at('/ok', '/file/x'), message: /a file exists where a directory is needed/ },
   'a name that is too long': { parts: at('/ok', `/${'x'.repeat(300)}`), message: /too long/ },
-  'one destination for two files': { parts: at('/a', '/./a'), message: /two files are to be at "\/a"/ },
-  'a destination below that of another file': { parts: at('/a/b', '/a'), message: /two files are to be at "\/a", or one below/ },
+  'one destination for two files': { parts: at('/a', '/./a'), message: /another file has the destination "\/a" too/ },
+  'a destination below that of another file': {
+    parts: at('/a/b', '/a'),
+    message: /another file has the destination "\/a" too, or is below it/,
+  },
   'a destination below that of another file, others between them': {
     parts: at('/a', '/a.b', '/a/b', '/undefined'),
-    message: /two files are to be at "\/a", or one below/,
+    message: /another file has the destination "\/a" too, or is below it/,
   },
   'an unknown text': { parts: [...at('/a'), ['mode', '644']], message: /mode: unknown field/ },
   'an unknown file': { parts: [...at('/a'), ['zip_file', 'x', 'file']], message: /zip_file: unknown field/ },
-  'an unknown field of a file': { parts: [...at('/a'), ['files[0][mode]', '644']], message: /files\.0\.mode: unknown field/ },
+  'an unknown field of a file': {
+    parts: [...at('/a'), ['files[0][mode]', '644']],
+    message: /files\.0\.mode: unknown field/,
+  },
   'a list by a name': { parts: [['files[a][dest_path]', '/a']], message: /files\.a\.dest_path: unknown field/ },
   'a list without a number': { parts: [['files', '/a']], message: /files: unknown field/ },
   'a field of everything': { parts: [['__proto__[polluted]', 'x']], message: /__proto__\.polluted: unknown field/ },
   'a part without a name': { parts: [['', 'x']], message: /unknown field/ },
-  'a part twice': { parts: [...at('/a'), ['files[0].dest_path', '/b']], message: /files\.0\.dest_path: was sent twice/ },
+  'a part twice': {
+    parts: [...at('/a'), ['files[0].dest_path', '/b']],
+    message: /files\.0\.dest_path: was sent twice/,
+  },
 };
 
-test('bad uploads are refused by what is wrong, and nothing is done', async ({ service, send, fs, root }) => {
+test('refuses bad uploads, names the mistake and stores nothing', async ({ service, send, fs, root, outside }) => {
   await writeFile(join(root, 'file'), 'old');
-  await symlink('/etc', join(root, 'out'));
+  await symlink(outside, join(root, 'out'));
   const before = await contents(root);
   for (const [mistake, { parts, message, status = 400 }] of Object.entries(mistakes)) {
     await test.step(mistake, async () => {
       const answer = await send('upload', parts);
-      expect([answer.body.message, ...(answer.body.details ?? []).map((detail: { message: string }) => detail.message)].join('\n')).toMatch(
-        message,
-      );
+      expect(
+        [answer.body.message, ...(answer.body.details ?? []).map((detail: { message: string }) => detail.message)].join(
+          '\n',
+        ),
+      ).toMatch(message);
       expect(answer.status).toBe(status);
       expect(await contents(root)).toBe(before);
     });
@@ -146,7 +163,7 @@ test('bad uploads are refused by what is wrong, and nothing is done', async ({ s
   expect(await contents(root)).toBe(before);
 });
 
-test('an upload that breaks off leaves nothing', async ({ service, fs, root }) => {
+test('leaves nothing if an upload ends early', async ({ service, fs, root }) => {
   await writeFile(join(root, 'b'), 'old');
   const before = await contents(root);
   const parts = encoded([
@@ -160,21 +177,24 @@ test('an upload that breaks off leaves nothing', async ({ service, fs, root }) =
   expect(await contents(root)).toBe(before);
 });
 
-test('many small files come in one upload', async ({ send, root }) => {
+test('takes many small files in one upload @long', async ({ send, root }) => {
   const paths = Array.from({ length: 1000 }, (_, index) => `/many/${index % 10}/${index}`);
   expect((await send('upload', at(...paths))).status).toBe(201);
   expect((await readdir(join(root, 'many'), { recursive: true })).length).toBe(1010);
 });
 
-test('of many deep destinations those that collide are found in a moment', async ({ send, root }) => {
+test('finds colliding destinations among many deep ones quickly @long', async ({ send, root }) => {
   const before = await contents(root);
   const paths = Array.from({ length: 2000 }, (_, index) => `/${index}${'/a'.repeat(2000)}`);
   const answer = await send('upload', at(...paths, '/1999/a/a'));
-  expect(answer).toMatchObject({ status: 400, body: { message: 'two files are to be at "/1999/a/a", or one below the other' } });
+  expect(answer).toMatchObject({
+    status: 400,
+    body: { message: 'another file has the destination "/1999/a/a" too, or is below it: choose other paths' },
+  });
   expect(await contents(root)).toBe(before);
 });
 
-test('a large upload is not held in memory', async ({ service, fs, root }) => {
+test('streams a large upload with little memory @long', async ({ service, fs, root }) => {
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const chunk = Buffer.alloc(1024 * 1024, 'x');
   const before = process.memoryUsage().rss;
@@ -193,9 +213,12 @@ test('a large upload is not held in memory', async ({ service, fs, root }) => {
 });
 
 test.describe('with a limit', () => {
-  test.use({ serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: testInfo.outputPath('data'), bodyLimit: 100_000 }) });
+  test.use({
+    serviceOptions: async ({}, use, testInfo) =>
+      use({ dataDirectory: testInfo.outputPath('data'), bodyLimit: 100_000 }),
+  });
 
-  test('a body over it is refused, and leaves nothing', async ({ send, root }) => {
+  test('refuses a larger body, and leaves nothing', async ({ send, root }) => {
     const before = await contents(root);
     expect(
       (
@@ -206,12 +229,15 @@ test.describe('with a limit', () => {
       ).status,
     ).toBe(201);
     const tooLarge = await send('upload', [['dest_path', '/b'], ['file', Buffer.alloc(200_000), 'file']]); // prettier-ignore
-    expect(tooLarge).toMatchObject({ status: 413, body: { code: 'payload_too_large', message: expect.stringContaining('100000 bytes') } });
+    expect(tooLarge).toMatchObject({
+      status: 413,
+      body: { code: 'payload_too_large', message: expect.stringContaining('100000 bytes') },
+    });
     expect(await contents(root)).toBe(`a 0644 ${'\0'.repeat(99_000)}\n${before}`);
   });
 });
 
-test('a full disk answers 507 and keeps no part of any file', async ({ send, tinyRoot }) => {
+test('answers 507 on a full disk, and keeps no part of any file', async ({ send, tinyRoot }) => {
   await mkdir(join(tinyRoot, 'home'));
   const parts: Part[] = [
     ['files[0][dest_path]', '/home/small'],

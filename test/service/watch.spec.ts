@@ -6,14 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from '@playwright/test';
 import { expectCode, write } from '../support/session-files.ts';
-import { applied, test, told, treeOf, type Tree } from '../support/watches.ts';
+import { applied, lines, test, told, treeOf } from '../support/watches.ts';
 
 const run = promisify(execFile);
 
-// Tens of thousands of changes on a busy disk would take longer than the test has.
+// On a busy disk, tens of thousands of changes would exceed the timeout.
 if (existsSync('/dev/shm')) test.use({ disk: '/dev/shm' });
 
-test('a watch tells what is created, written, renamed and deleted, and of what kind it is', async ({ watch, read, place }) => {
+test('reports created, written, renamed and deleted entries and their kind', async ({ watch, read, place }) => {
   const { events } = read(await watch('/home/user'));
   const at = (name: string) => path.join(place.root, 'home/user', name);
   await writeFile(at('empty'), '');
@@ -32,12 +32,12 @@ test('a watch tells what is created, written, renamed and deleted, and of what k
   for (const [change, expected] of steps) {
     events.length = 0;
     await change();
-    // A write that is seen while it goes on may be told once more.
+    // A look in the middle of a write may report the write twice.
     await expect.poll(() => told(events).filter((event, index, all) => event !== all[index - 1])).toEqual(expected);
   }
 });
 
-test("attributes are nobody's business, and neither is what is below, unless that is asked for", async ({ watch, read, place, files }) => {
+test('ignores attributes, and entries below unless the watch is recursive', async ({ watch, read, place, files }) => {
   await files.createDirectory('/home/user/below', '755');
   await write(files, '/home/user/a', 'x');
   await utimes(path.join(place.root, 'home/user/a'), 1000, 1000);
@@ -50,19 +50,28 @@ test("attributes are nobody's business, and neither is what is below, unless tha
   await expect.poll(() => told(events)).toEqual(['CREATE /home/user/last']);
 });
 
-test('a recursive watch sees everything in new directories, however fast it came there', async ({ watch, read, place }) => {
+test('reports everything in new directories, however fast it appears', async ({ watch, read, place }) => {
   const { events } = read(await watch('/', { recursive: true }));
   mkdirSync(path.join(place.root, 'home/a/b/c'), { recursive: true });
   writeFileSync(path.join(place.root, 'home/a/b/c/d'), 'x');
   await expect
     .poll(() => told(events))
-    .toEqual(['CREATE /home/a/', 'CREATE /home/a/b/', 'CREATE /home/a/b/c/', 'CREATE /home/a/b/c/d', 'WRITE /home/a/b/c/d']);
+    .toEqual([
+      'CREATE /home/a/',
+      'CREATE /home/a/b/',
+      'CREATE /home/a/b/c/',
+      'CREATE /home/a/b/c/d',
+      'WRITE /home/a/b/c/d',
+    ]);
   events.length = 0;
   await rename(path.join(place.root, 'home/a'), path.join(place.root, 'home/user/a'));
   const parts = ['a/', 'a/b/', 'a/b/c/', 'a/b/c/d'];
   await expect
     .poll(() => told(events))
-    .toEqual([...parts.toReversed().map((part) => `RENAME /home/${part}`), ...parts.map((part) => `CREATE /home/user/${part}`)]);
+    .toEqual([
+      ...parts.toReversed().map((part) => `RENAME /home/${part}`),
+      ...parts.map((part) => `CREATE /home/user/${part}`),
+    ]);
   events.length = 0;
   await appendFile(path.join(place.root, 'home/user/a/b/c/d'), 'y');
   await expect.poll(() => told(events)).toEqual(['WRITE /home/user/a/b/c/d']);
@@ -71,7 +80,12 @@ test('a recursive watch sees everything in new directories, however fast it came
   await expect.poll(() => told(events)).toEqual(parts.toReversed().map((part) => `DELETE /home/user/${part}`));
 });
 
-test('a watch on a file tells of that file alone, also when another one took its place', async ({ watch, read, files, place }) => {
+test('a watch on a file reports that file only, also after another file replaced it', async ({
+  watch,
+  read,
+  files,
+  place,
+}) => {
   await write(files, '/home/a', 'x');
   const { events } = read(await watch('/home/a'));
   await write(files, '/home/b', 'x');
@@ -83,7 +97,7 @@ test('a watch on a file tells of that file alone, also when another one took its
   await expect.poll(() => told(events).slice(2)).toEqual(['CREATE /home/a']);
 });
 
-test('links are neither followed out of the root nor descended into', async ({ watch, read, place, files }) => {
+test('follows no link out of the root, and no link below', async ({ watch, read, place, files }) => {
   await symlink(path.join(place.outside, 'directory'), path.join(place.root, 'out'));
   await symlink('home', path.join(place.root, 'in'));
   await symlink('user', path.join(place.root, 'home/link'));
@@ -96,7 +110,7 @@ test('links are neither followed out of the root nor descended into', async ({ w
   await expect.poll(() => told(events).toSorted()).toEqual(['CREATE /in/new', 'CREATE /in/user/a']);
 });
 
-test('what does not exist cannot be watched', async ({ watch, files }) => {
+test('refuses to watch a missing path', async ({ watch, files }) => {
   await write(files, '/file', 'x');
   await expectCode(watch('/nowhere'), 'not_found', 'path not found: "/nowhere"');
   await expectCode(watch('/nowhere/below', { recursive: true }), 'not_found', 'path not found');
@@ -104,7 +118,7 @@ test('what does not exist cannot be watched', async ({ watch, files }) => {
   await expectCode(watch('/../etc'), 'forbidden');
 });
 
-test('uploads show when they are complete', async ({ watch, read, files }) => {
+test('reports uploads when they are complete', async ({ watch, read, files }) => {
   const { events } = read(await watch('/', { recursive: true }));
   await write(files, '/home/user/a', 'x');
   await write(files, '/home/user/a', 'y');
@@ -114,14 +128,14 @@ test('uploads show when they are complete', async ({ watch, read, files }) => {
   expect(new Set(events.map((event) => event.path))).toEqual(new Set(['/home/user/a', '/end']));
 });
 
-test('the end of the watched directory is told too', async ({ watch, read, place, files }) => {
+test('reports the deletion of the watched directory', async ({ watch, read, place, files }) => {
   await write(files, '/home/user/a', 'x');
   const { events } = read(await watch('/home/user', { recursive: true }));
   await rm(path.join(place.root, 'home/user'), { recursive: true });
   await expect.poll(() => told(events)).toEqual(['DELETE /home/user/a', 'DELETE /home/user/']);
 });
 
-test('a directory that is made anew again and again is watched still', async ({ watch, read, place }) => {
+test('follows a directory that is deleted and created again many times', async ({ watch, read, place }) => {
   const reader = read(await watch('/home', { recursive: true }));
   const directory = path.join(place.root, 'home/d');
   for (let round = 0; round < 200; round += 1) {
@@ -138,12 +152,14 @@ test('a directory that is made anew again and again is watched still', async ({ 
   await expect.poll(() => told(reader.events)).toEqual(['CREATE /home/d/last']);
 });
 
-test('what comes and goes in between is told too, and nothing is told that did not happen', async ({ watch, read, place }) => {
+test("reports entries that come and go in between, and no event that didn't happen", async ({ watch, read, place }) => {
   const { events } = read(await watch('/home/user'));
   const at = (name: string) => path.join(place.root, 'home/user', name);
   writeFileSync(at('passing'), 'x');
   unlinkSync(at('passing'));
-  await expect.poll(() => told(events)).toEqual(['CREATE', 'WRITE', 'DELETE'].map((type) => `${type} /home/user/passing`));
+  await expect
+    .poll(() => told(events))
+    .toEqual(['CREATE', 'WRITE', 'DELETE'].map((type) => `${type} /home/user/passing`));
   events.length = 0;
 
   const numbers = random();
@@ -169,7 +185,7 @@ test('what comes and goes in between is told too, and nothing is told that did n
   }
 });
 
-test('events are kept until they are read, and many changes are not many events', async ({ watch, read, place, files }) => {
+test('keeps unread events, and merges many changes into few events', async ({ watch, read, place, files }) => {
   await write(files, '/home/user/a', 'x');
   const watching = await watch('/home', { recursive: true });
   const at = (index: number) => path.join(place.root, `home/user/${index}`);
@@ -179,12 +195,16 @@ test('events are kept until they are read, and many changes are not many events'
   await files.createDirectory('/home/end', '755');
   const { events } = read(watching);
   await expect.poll(() => told(events)).toContain('CREATE /home/end/');
-  // The 3000 writes came when a thousand events were unread.
+  // 1000 events were unread before the 3000 writes.
   expect(told(events).filter((text) => text === 'WRITE /home/user/a').length).toBeLessThan(10);
   expect(applied(new Map([['/home/user/a', 'x']]), events, new Map()).size).toBe(2);
 });
 
-test('several readers share the events, one who leaves takes none, and all end with the watch', async ({ watch, read, place }) => {
+test('shares events among readers, loses none to a reader that leaves, and ends all readers with the watch', async ({
+  watch,
+  read,
+  place,
+}) => {
   const watching = await watch('/home/user');
   const [first, second, gone] = [read(watching), read(watching), read(watching)];
   gone.leave();
@@ -213,7 +233,11 @@ for (const [count, speed] of [
   [10_000, 'with pauses'],
   [20_000, 'at once, more than the system can tell'],
 ] as const) {
-  test(`a tree at the start and the events of ${count} changes make the tree at the end: ${speed}`, async ({ watch, read, place }) => {
+  test(`${count} changes: the first tree and the events give the last tree, ${speed}`, async ({
+    watch,
+    read,
+    place,
+  }) => {
     const home = path.join(place.root, 'home');
     const numbers = random();
     const below = (limit: number) => Math.floor(numbers.next().value * limit);
@@ -248,7 +272,7 @@ for (const [count, speed] of [
         chosen[below(chosen.length)]!();
         change += 1;
       } catch {
-        // What can't be done is no change.
+        // An action that fails changes nothing.
       }
     }
     writeFileSync(path.join(home, 'end'), '');
@@ -258,12 +282,14 @@ for (const [count, speed] of [
   });
 }
 
-/** Runs a script in which `watch` is a recursive watch of a root, in a process of its own. Resolves with what it prints. */
+/** Runs a script in its own process, with `watch` as a recursive watch of a root. Resolves with its output. */
 async function inProcess(root: string, script: string, ...before: string[]): Promise<string> {
-  const module = fileURLToPath(new URL('../../build/src/service/browsers/watch.js', import.meta.url));
+  const module = fileURLToPath(new URL('../../build/src/service/files/watches.js', import.meta.url));
   const whole = `
-    const { Watch } = await import(${JSON.stringify(module)});
-    const watch = await Watch.start({ root: ${JSON.stringify(root)}, sessionPath: '/', recursive: true, onNotice() {} });
+    const { Watches } = await import(${JSON.stringify(module)});
+    const watches = new Watches();
+    const session = { id: 'session', root: ${JSON.stringify(root)}, hold: new AbortController().signal };
+    const watch = watches.get(session, await watches.start(session, { path: '/', recursive: true }));
     // A watch alone keeps no process alive.
     const alive = setInterval(() => {}, 60_000);
     ${script}
@@ -273,7 +299,7 @@ async function inProcess(root: string, script: string, ...before: string[]): Pro
   return (await run(command, rest)).stdout;
 }
 
-test('a watch costs nothing while nothing happens', async ({ place }) => {
+test('uses no processor time while nothing changes', async ({ place }) => {
   for (let index = 0; index < 300; index += 1) mkdirSync(path.join(place.root, `home/d${index}`));
   const spent = await inProcess(
     place.root,
@@ -290,7 +316,7 @@ test('a watch costs nothing while nothing happens', async ({ place }) => {
   expect(Number(spent)).toBeLessThan(20);
 });
 
-test('more directories than the system watches are refused', async ({ place }) => {
+test('refuses more directories than the system can watch', async ({ place }) => {
   for (let index = 0; index < 300; index += 1) mkdirSync(path.join(place.root, `home/d${index}`));
   const limited = ['unshare', '-Ur', 'sh', '-c', 'echo 100 > /proc/sys/user/max_inotify_watches && exec "$@"', 'sh'];
   const canLimit = await run(limited[0]!, [...limited.slice(1), 'true']).then(
@@ -308,7 +334,3 @@ test('more directories than the system watches are refused', async ({ place }) =
     try { watch.events(new AbortController().signal) } catch ({ code }) { process.stdout.write(' ' + code) }`;
   expect(await inProcess(place.root, failing, ...limited)).toBe('capacity_exhausted capacity_exhausted');
 });
-
-function lines(tree: Tree): string[] {
-  return Array.from(tree, ([at, content]) => `${at} ${content}`).toSorted();
-}

@@ -14,11 +14,11 @@ const test = base.extend<{ fs: string; root: string }>({
     const { body } = await service.call('POST', '/browsers', {});
     await use(`/browsers/${body.session_id}/fs`);
   },
-  /** Where that file system is on this machine. */
+  /** The host path of the root of that file system. */
   root: async ({ fs }, use, testInfo) => use(join(dataDirectory(testInfo), 'sessions', fs.split('/')[2]!, 'root')),
 });
 
-test('a watch is started, read and stopped', async ({ service, fs, root }) => {
+test('starts, reads and stops a watch', async ({ service, fs, root }) => {
   const { call } = service;
   const started = await call('POST', `${fs}/watch`, { path: '/home/user' });
   expect(started.status).toBe(201);
@@ -26,7 +26,10 @@ test('a watch is started, read and stopped', async ({ service, fs, root }) => {
   expect(started.body.watch_id).toMatch(/^[a-z0-9]{24}$/);
   writeFileSync(join(root, 'home/user/early'), '');
   const stream = await openStream<FileEvent>(service, `${watch}/events`);
-  expect(stream.response.headers).toMatchObject({ 'content-type': 'text/event-stream', 'x-sse-content-type': 'application/json' });
+  expect(stream.response.headers).toMatchObject({
+    'content-type': 'text/event-stream',
+    'x-sse-content-type': 'application/json',
+  });
   await expect.poll(() => told(stream.events)).toEqual(['CREATE /home/user/early']);
   await call('PUT', `${fs}/write_file?path=/home/user/a`, 'x');
   await call('PUT', `${fs}/delete_file`, { path: '/home/user/early' });
@@ -34,18 +37,21 @@ test('a watch is started, read and stopped', async ({ service, fs, root }) => {
     .poll(() => told(stream.events).slice(1).toSorted())
     .toEqual(['CREATE /home/user/a', 'DELETE /home/user/early', 'WRITE /home/user/a']);
 
-  // A reader that leaves stops nothing.
+  // The watch continues after a reader left.
   stream.close();
   const next = await openStream<FileEvent>(service, `${watch}/events`);
   appendFileSync(join(root, 'home/user/a'), 'y');
   await expect.poll(() => told(next.events)).toEqual(['WRITE /home/user/a']);
   expect((await call('DELETE', watch)).status).toBe(204);
   await next.ended;
-  expect(await call('DELETE', watch)).toMatchObject({ status: 404, body: { message: expect.stringContaining('watch not found') } });
+  expect(await call('DELETE', watch)).toMatchObject({
+    status: 404,
+    body: { message: expect.stringContaining('watch not found') },
+  });
   expect((await call('GET', `${watch}/events`)).status).toBe(404);
 });
 
-test('a stream is open before there is any event, and a HEAD request does not wait for one', async ({ service, fs }) => {
+test('opens the stream before the first event, and answers a HEAD request at once', async ({ service, fs }) => {
   const { body } = await service.call('POST', `${fs}/watch`, { path: '/', recursive: true });
   const path = `${fs}/watch/${body.watch_id}/events`;
   const { response, events, close } = await openStream(service, path);
@@ -55,7 +61,7 @@ test('a stream is open before there is any event, and a HEAD request does not wa
   expect(await service.call('HEAD', path)).toMatchObject({ status: 200, body: '' });
 });
 
-test('streams end with their session', async ({ service, fs }) => {
+test('ends the streams with their session', async ({ service, fs }) => {
   const { body } = await service.call('POST', `${fs}/watch`, { path: '/' });
   const stream = await openStream(service, `${fs}/watch/${body.watch_id}/events`);
   expect((await service.call('DELETE', fs.replace('/fs', ''))).status).toBe(204);
@@ -63,14 +69,14 @@ test('streams end with their session', async ({ service, fs }) => {
   expect((await service.call('GET', `${fs}/watch/${body.watch_id}/events`)).status).toBe(404);
 });
 
-test('streams end with the service, within a moment', async ({ service, fs }) => {
+test('ends the streams at once with the service', async ({ service, fs }) => {
   const { body } = await service.call('POST', `${fs}/watch`, { path: '/' });
   const stream = await openStream(service, `${fs}/watch/${body.watch_id}/events`);
   await service.close();
   await stream.ended;
 });
 
-test('who gets a browser next has nothing to do with the watches of the one before', async ({ service }) => {
+test("the next holder of a browser doesn't get the watches of the former one", async ({ service }) => {
   const { call } = service;
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
@@ -84,14 +90,14 @@ test('who gets a browser next has nothing to do with the watches of the one befo
   expect((await call('GET', `${fs}/watch/${body.watch_id}/events`)).status).toBe(404);
 });
 
-test('a reader that reads nothing holds up nobody', async ({ service, fs, root }) => {
+test('answers other calls, with bounded memory, while a reader reads nothing @long', async ({ service, fs, root }) => {
   const { call } = service;
   const { body } = await call('POST', `${fs}/watch`, { path: '/home/user' });
   const headers = { authorization: `Bearer ${service.apiKey}` };
   const unread = request(`${service.url}${fs}/watch/${body.watch_id}/events`, { headers, agent: false }).end();
   await new Promise((resolve) => unread.once('response', resolve));
   const before = process.memoryUsage().rss;
-  // Some megabytes of events, more than the sockets hold.
+  // Some megabytes of events: more than the buffers of the sockets.
   const name = 'x'.repeat(200);
   for (let index = 0; index < 20_000; index += 1) {
     writeFileSync(join(root, `home/user/${name}${index}`), '');
@@ -102,16 +108,19 @@ test('a reader that reads nothing holds up nobody', async ({ service, fs, root }
   unread.destroy();
 });
 
-test('a session has a hundred watches, and one more when one was stopped', async ({ service, fs }) => {
+test('allows a session 100 watches, and another one after a stop', async ({ service, fs }) => {
   const start = () => service.call('POST', `${fs}/watch`, { path: '/tmp' });
   const started = await Promise.all(Array.from({ length: 100 }, start));
   expect(started.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 201));
-  expect(await start()).toMatchObject({ status: 409, body: { message: expect.stringContaining('100 watches already: stop one') } });
+  expect(await start()).toMatchObject({
+    status: 409,
+    body: { message: expect.stringContaining('100 watches already: stop one') },
+  });
   await service.call('DELETE', `${fs}/watch/${started[0]!.body.watch_id}`);
   expect((await start()).status).toBe(201);
 });
 
-test('watches that cannot be are refused, and do nothing', async ({ service, fs }) => {
+test('refuses impossible watches', async ({ service, fs }) => {
   const { call } = service;
   const watch = (body: unknown) => call('POST', `${fs}/watch`, body);
   expect(await watch({ path: 'home' })).toMatchObject({
@@ -121,8 +130,13 @@ test('watches that cannot be are refused, and do nothing', async ({ service, fs 
   expect((await watch({})).status).toBe(400);
   expect((await watch(undefined)).status).toBe(400);
   expect((await watch({ path: '/', recursive: 'yes' })).status).toBe(400);
-  expect((await watch({ path: '/', depth: 2 })).body.details).toEqual([{ code: 'invalid_input', message: 'depth: unknown field' }]);
-  expect(await watch({ path: '/nowhere' })).toMatchObject({ status: 404, body: { message: 'path not found: "/nowhere"' } });
+  expect((await watch({ path: '/', depth: 2 })).body.details).toEqual([
+    { code: 'invalid_input', message: 'depth: unknown field' },
+  ]);
+  expect(await watch({ path: '/nowhere' })).toMatchObject({
+    status: 404,
+    body: { message: 'path not found: "/nowhere"' },
+  });
   expect((await watch({ path: '/../../etc' })).status).toBe(403);
   expect((await call('POST', '/browsers/nobody/fs/watch', { path: '/' })).status).toBe(404);
   expect((await call('GET', `${fs}/watch/nothing/events`)).status).toBe(404);

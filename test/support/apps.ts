@@ -8,13 +8,18 @@ import { zipOf } from './uploads.ts';
 
 type Fixtures = {
   client: Client;
-  /** Deploys a module, and whatever else is given, and waits until it is running or has failed. */
+  /** Deploys a module and other files, and waits until the deployment runs or has failed. */
   deploy: (module: string, options?: DeployOptions) => Promise<Deployment>;
   /** Runs an action of the application `app` to its end. */
   invoke: (action: string, payload?: unknown) => Promise<Invocation>;
 };
 
-export type DeployOptions = { version?: string; force?: boolean; env_vars?: Record<string, string>; entrypoint?: string };
+export type DeployOptions = {
+  version?: string;
+  force?: boolean;
+  env_vars?: Record<string, string>;
+  entrypoint?: string;
+};
 
 export const test = base.extend<Fixtures>({
   serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }),
@@ -39,7 +44,7 @@ export const test = base.extend<Fixtures>({
   },
 });
 
-/** An application of these actions, each of them the source of a function. */
+/** The source of an application. Each action is the source of a function. */
 export function appOf(actions: Record<string, string>, before = ''): string {
   const entries = Object.entries(actions).map(([name, source]) => `${JSON.stringify(name)}: ${source}`);
   return `${before}\nexport default { name: 'app', actions: { ${entries.join(', ')} } };\n`;
@@ -58,7 +63,9 @@ export async function deployed(
 /** Waits until a deployment is running or has ended. */
 export async function started(client: Client, id: string): Promise<Deployment> {
   const pending = new Set<string>(['queued', 'in_progress']);
-  await expect.poll(async () => pending.has((await client.deployments.retrieve(id)).status), { timeout: 30_000 }).toBe(false);
+  await expect
+    .poll(async () => pending.has((await client.deployments.retrieve(id)).status), { timeout: 30_000 })
+    .toBe(false);
   return client.deployments.retrieve(id);
 }
 

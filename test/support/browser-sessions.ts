@@ -3,11 +3,12 @@ import type { AddressInfo } from 'node:net';
 import { mkdir } from 'node:fs/promises';
 import { test as base, chromium, type Browser } from '@playwright/test';
 import { WebSocket } from 'ws';
-import type { ChromiumSettings } from '../../src/service/browsers/chromium.ts';
-import type { Session, SessionSettings } from '../../src/service/browsers/session.ts';
-import { Sessions } from '../../src/service/browsers/sessions.ts';
-import { systemClock, type Clock } from '../../src/service/clock.ts';
-import { CdpProxy } from '../../src/service/http/cdp-proxy.ts';
+import type { ChromiumSettings } from '../../src/service/chromium/chromium.ts';
+import type { Environment } from '../../src/service/chromium/find-chromium.ts';
+import type { Session, SessionSettings } from '../../src/service/sessions/session.ts';
+import { Sessions } from '../../src/service/sessions/sessions.ts';
+import { systemClock, type Clock } from '../../src/service/process/clock.ts';
+import { CdpProxy } from '../../src/service/sessions/cdp-proxy.ts';
 import { noProfiles } from './profiles.ts';
 
 export const settings: SessionSettings = {
@@ -21,7 +22,7 @@ export const settings: SessionSettings = {
 
 type TargetInfo = { targetId: string; type: string; browserContextId?: string };
 
-/** The parameters and results of the protocol, as far as tests look at them. */
+/** The parameters and results of the protocol that tests use. */
 type CdpFields = {
   browserContextId: string;
   browserContextIds: string[];
@@ -37,9 +38,9 @@ type CdpFields = {
 
 type CdpMessage = { id?: number; method?: string; params?: CdpFields; result?: CdpFields; error?: { message: string } };
 
-/** A CDP client without any knowledge of pages, which sees every frame. */
+/** A plain CDP client that receives every frame. */
 export type RawClient = {
-  /** All that came, in order. */
+  /** All received messages, in order. */
   received: CdpMessage[];
   send(method: string, params?: object, sessionId?: string): Promise<CdpFields>;
   close(): void;
@@ -49,10 +50,12 @@ export type RawClient = {
 type Fixtures = {
   clock: Clock;
   chromiumSettings: ChromiumSettings;
+  /** The environment of the sessions' service. */
+  environment: Environment;
   sessions: Sessions;
-  /** A session whose Chromium runs. */
+  /** A session with a running Chromium. */
   session: Session;
-  /** The address of the session for CDP clients, as `cdp_ws_url` has it. */
+  /** The address of the session for CDP clients, like `cdp_ws_url`. */
   addressOf: (session: Session) => string;
   /** Connects Playwright to a session. */
   connect: (session: Session) => Promise<Browser>;
@@ -64,10 +67,17 @@ type Fixtures = {
 export const test = base.extend<Fixtures>({
   clock: [systemClock, { option: true }],
   chromiumSettings: [{}, { option: true }],
-  sessions: async ({ clock, chromiumSettings }, use, testInfo) => {
+  environment: [process.env, { option: true }],
+  sessions: async ({ clock, chromiumSettings, environment }, use, testInfo) => {
     const directory = testInfo.outputPath('sessions');
     await mkdir(directory, { recursive: true });
-    const sessions = new Sessions({ clock, directory, profiles: await noProfiles(testInfo), chromium: chromiumSettings });
+    const sessions = new Sessions({
+      clock,
+      directory,
+      profiles: await noProfiles(testInfo),
+      chromium: chromiumSettings,
+      environment,
+    });
     await use(sessions);
     await sessions.close();
   },

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/service/clock.ts';
+import type { Clock } from '../../src/service/process/clock.ts';
 
 type Timer = { at: number; callback: () => void };
 
@@ -17,7 +17,7 @@ export class TestClock implements Clock {
     return () => void this.#timers.delete(timer);
   }
 
-  /** Calls back everything that is due within `ms`, in its order. */
+  /** Runs all callbacks that are due within `ms`, in order. */
   advance(ms: number): void {
     const end = this.#now + ms;
     for (let timer = this.#nextUntil(end); timer; timer = this.#nextUntil(end)) {
@@ -28,13 +28,13 @@ export class TestClock implements Clock {
     this.#now = end;
   }
 
-  /** Puts the clock forward, or back. What is pending stays due in as many ms as before. */
+  /** Sets the clock forward or back. Pending callbacks stay due after the same time. */
   jump(ms: number): void {
     this.#now += ms;
     for (const timer of this.#timers) timer.at += ms;
   }
 
-  /** In how many ms each pending callback is due, the earliest first. */
+  /** The remaining ms of each pending callback, shortest first. */
   pending(): number[] {
     return [...this.#timers].map(({ at }) => at - this.#now).sort((a, b) => a - b);
   }

@@ -7,13 +7,13 @@ import { limitHeaders, pageHeaders } from '../../src/contract/headers.ts';
 
 export type ReceivedAnswer = { method: string; path: string; status: number; headers: Headers; text: string };
 
-/** Holds an answer against the contract: its status is documented, its body is what that status says. */
+/** Checks an answer against the contract: its status is documented, and its body has the status's shape. */
 export function expectConformance(answer: ReceivedAnswer): void {
   const { method, path, status, text } = answer;
   expect(violations(answer), `${method} ${path} answered ${status} ${text.slice(0, 500)}`).toEqual([]);
 }
 
-/** What is wrong with an answer, as the contract has it. */
+/** The contract's objections to an answer. */
 export function violations({ method, path, status, headers, text }: ReceivedAnswer): string[] {
   const found: string[] = [];
   const check = (isRight: boolean, problem: string) => void (isRight || found.push(problem));
@@ -31,7 +31,10 @@ export function violations({ method, path, status, headers, text }: ReceivedAnsw
       Object.values(limitHeaders).every((name) => headers.has(name) === isOverLimit),
       'it does not tell the limit that was reached',
     );
-    check(headers.get('x-should-retry') === (isHopeless ? 'false' : null), 'x-should-retry does not say whether there is hope');
+    check(
+      headers.get('x-should-retry') === (isHopeless ? 'false' : null),
+      'x-should-retry does not say whether there is hope',
+    );
   }
   const operation = operationAt(method, path);
   if (!operation) return found;
@@ -43,14 +46,17 @@ export function violations({ method, path, status, headers, text }: ReceivedAnsw
   if (response?.kind === 'events') {
     check(headers.get('content-type') === 'text/event-stream', 'it is no event stream');
     check(headers.get('cache-control') === 'no-store', 'it may be stored');
-    // Public clients fail on a frame without data, and take several lines of data for text.
+    // Public clients fail on an event without data, and join several data lines as text.
     const [cut, ...frames] = text.split('\n\n').toReversed();
     check(cut === '', 'a frame is cut off');
     for (const frame of frames) if (frame !== ':') checkFit(response.event, /^data: (.*)$/.exec(frame)?.[1] ?? 'null');
   }
   if (response?.kind === 'token_list') {
     checkFit(response.item.array(), text);
-    check(headers.get(pageHeaders.hasMore) === String(headers.has(pageHeaders.nextPageToken)), 'it does not say whether there is more');
+    check(
+      headers.get(pageHeaders.hasMore) === String(headers.has(pageHeaders.nextPageToken)),
+      'it does not say whether there is more',
+    );
   }
   if (response?.kind === 'list') {
     checkFit(response.item.array(), text);

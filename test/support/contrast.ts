@@ -1,6 +1,6 @@
 import type { Page } from '@playwright/test';
 
-/** The lowest contrast ratio, as WCAG 2 counts it, of any visible text in the page to the colour behind it. */
+/** The lowest contrast ratio (WCAG 2) of visible text in the page to its background. */
 export function lowestContrast(page: Page): Promise<number> {
   return page.evaluate(() => {
     const parts = /[\d.]+/g;
@@ -17,12 +17,15 @@ export function lowestContrast(page: Page): Promise<number> {
       return channels(backgroundColor)[3] === 0 ? backgroundOf(element.parentElement) : backgroundColor;
     };
     const ratios = [...document.body.querySelectorAll('*')]
-      .filter((element) => [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent?.trim()))
+      .filter((element) =>
+        [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent?.trim()),
+      )
       .filter((element) => element.checkVisibility() && !element.matches('script, option'))
       .map((element) => {
-        const [darker = 0, lighter = 0] = [luminance(getComputedStyle(element).color), luminance(backgroundOf(element))].sort(
-          (a, b) => a - b,
-        );
+        const [darker = 0, lighter = 0] = [
+          luminance(getComputedStyle(element).color),
+          luminance(backgroundOf(element)),
+        ].sort((a, b) => a - b);
         return (lighter + 0.05) / (darker + 0.05);
       });
     return Math.min(...ratios);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** The pages of the application that the tests in README and docs are about. */
+/** The pages of the application that the tests in README and docs use. */
 const pages: Record<string, string> = {
   '/upload': `
     <label>Invoice <input type="file"></label>
@@ -21,5 +21,7 @@ const pages: Record<string, string> = {
 
 export function documentApplication({ url = '' }: IncomingMessage, response: ServerResponse): void {
   const page = pages[url];
-  response.writeHead(page === undefined ? 404 : 200, { 'content-type': 'text/html' }).end(page && `<!doctype html>${page}`);
+  response
+    .writeHead(page === undefined ? 404 : 200, { 'content-type': 'text/html' })
+    .end(page && `<!doctype html>${page}`);
 }

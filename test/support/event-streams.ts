@@ -2,20 +2,23 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { expectConformance } from './conformance.ts';
 
-/** An event stream of a service, read by nothing but Node. */
+/** An event stream of a service, read with Node's own HTTP client. */
 export type ReadStream<T> = {
   response: IncomingMessage;
-  /** What has come so far. */
+  /** The received text. */
   events: T[];
-  /** Resolves when the service ends the stream, rejects when it breaks off. */
+  /** Resolves when the service ends the stream, rejects when the stream breaks off. */
   ended: Promise<unknown>;
   /** Hangs up. */
   close: () => void;
 };
 
-/** Opens an event stream; resolves with its headers. What comes is held against the contract. */
+/** Opens an event stream and resolves with its headers. Checks every event against the contract. */
 export async function openStream<T>(service: { url: string; apiKey: string }, path: string): Promise<ReadStream<T>> {
-  const request = get(`${service.url}${path}`, { agent: false, headers: { authorization: `Bearer ${service.apiKey}` } });
+  const request = get(`${service.url}${path}`, {
+    agent: false,
+    headers: { authorization: `Bearer ${service.apiKey}` },
+  });
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   const events: T[] = [];
   let text = '';

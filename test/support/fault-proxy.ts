@@ -4,15 +4,25 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * What goes wrong with one request. `refused`: the connection is reset before the service hears of it; `unanswered`: after the service has
- * acted; `silent`: the service has acted, and neither side hears of the other any more; `truncated`: the answer breaks off in its middle;
- * `slow`: it comes byte by byte; or the answer of a busy service, with `Retry-After` in seconds. `none` lets one request through.
+ * The fault of one request. `refused`: the connection is reset before the service sees the request. `unanswered`: it is
+ * reset after the service has acted. `silent`: the service has acted, and no side hears from the other any more.
+ * `truncated`: the answer breaks off in its middle. `slow`: the answer comes byte by byte. A number is the
+ * `Retry-After`, in seconds, of a busy service. `none` lets one request through.
  */
-export type Fault = 'none' | 'refused' | 'unanswered' | 'silent' | 'truncated' | 'slow' | { status: number; retryAfter: number };
+export type Fault =
+  | 'none'
+  | 'refused'
+  | 'unanswered'
+  | 'silent'
+  | 'truncated'
+  | 'slow'
+  | { status: number; retryAfter: number };
 
-/** Stands between clients and a service, on the loopback address, and breaks what it is told to break. */
+/** A proxy between clients and a service on the loopback address. It causes planned faults. */
 export class FaultProxy implements AsyncDisposable {
-  /** The faults that happened, with the request that each met. */
+  /** All requests in their order, for example `GET /browser_pools/ci`. */
+  readonly requests: string[] = [];
+  /** The faults that happened, each with its request. */
   readonly happened: string[] = [];
   readonly #target: URL;
   readonly #server = createServer((request, response) => void this.#pass(request, response));
@@ -37,17 +47,17 @@ export class FaultProxy implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The next requests that match, `POST /browser_pools/ci/acquire` for instance, meet these faults, one each. */
+  /** Plans faults for the next matching requests, for example `POST /browser_pools/ci/acquire`: one fault each. */
   plan(request: RegExp, ...faults: Fault[]): void {
     this.#planned.push(...faults.map((fault) => ({ request, fault })));
   }
 
-  /** Resets the WebSockets that are open. */
+  /** Resets the open WebSockets. */
   resetWebSockets(): void {
     for (const socket of this.#webSockets) socket.resetAndDestroy();
   }
 
-  /** Lets nothing through the WebSockets that are open, and leaves them open. */
+  /** Lets nothing through the open WebSockets, and leaves them open. */
   silenceWebSockets(): void {
     for (const socket of this.#webSockets) socket.pause().unpipe();
   }
@@ -85,7 +95,8 @@ export class FaultProxy implements AsyncDisposable {
     response.writeHead(answer.statusCode ?? 502, answer.headers);
     if (fault === undefined || fault === 'none') return void answer.pipe(response);
     const body = Buffer.concat(await answer.toArray());
-    if (fault === 'truncated') response.write(body.subarray(0, body.length / 2), () => request.socket.resetAndDestroy());
+    if (fault === 'truncated')
+      response.write(body.subarray(0, body.length / 2), () => request.socket.resetAndDestroy());
     else await writeSlowly(response, body);
   }
 
@@ -113,6 +124,7 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   #take(request: string): Fault | undefined {
+    this.requests.push(request);
     const index = this.#planned.findIndex((planned) => planned.request.test(request));
     const [planned] = index < 0 ? [] : this.#planned.splice(index, 1);
     if (planned && planned.fault !== 'none')

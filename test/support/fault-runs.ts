@@ -8,21 +8,24 @@ import type { PlaywrightRun, RunOptions } from './playwright-run.ts';
 import { expect, test as base } from './pool-run.ts';
 import { expectNoProcessWith, processesWith } from './processes.ts';
 
-/** A service that the runs of a test lease from, as if it were on another machine. */
+/** A service that the runs of a test use as if it were on another machine. */
 export type HostedService = {
   url: string;
   apiKey: string;
   client: Client;
-  /** What a run's options say to lease from its pool `ci`, of so many browsers. `via` is another way to it. */
+  /**
+   * The options of a run that leases from the pool `ci` with this many browsers. `via` is another address of the
+   * service.
+   */
   options: (use?: { size?: number; via?: string; more?: string }) => Pick<RunOptions, 'config' | 'env'>;
-  /** How many browsers of the pool are leased. */
+  /** The number of leased browsers of the pool. */
   leased: () => Promise<number>;
 };
 
 type Fixtures = {
-  /** A service in this process. Nothing is leased from it when the test ends, and no Chromium is left. */
+  /** A service in this process. When the test ends, no lease and no Chromium is left. */
   hosted: HostedService;
-  /** A way to the service on which things go wrong. */
+  /** A proxy to the service that causes faults. */
   faultProxy: FaultProxy;
 };
 
@@ -36,7 +39,7 @@ export const test = base.extend<Fixtures>({
       runs.push(run);
       return run;
     });
-    // Where it is not known whether something was granted, a reaper goes on asking, here a service that is gone.
+    // If a grant is uncertain, a reaper keeps asking. The service is gone here.
     for (const { pid } of runs) {
       for (const reaper of processesWith(`run-${pid} `)) process.kill(reaper, 'SIGKILL');
       rmSync(runDirectory(pid), { recursive: true, force: true });
@@ -67,15 +70,18 @@ export const test = base.extend<Fixtures>({
 
 export { expect };
 
-/** What a run's options say to lease from the pool `ci` of a service. */
-export function leasingFrom(url: string, { size = 1, via = url, more = '' }: { size?: number; via?: string; more?: string } = {}) {
+/** The options of a run that leases from the pool `ci` of a service. */
+export function leasingFrom(
+  url: string,
+  { size = 1, via = url, more = '' }: { size?: number; via?: string; more?: string } = {},
+) {
   return {
     env: { PLAYWRIGHT_POOL_BASE_URL: via, PLAYWRIGHT_POOL_API_KEY: apiKey },
     config: `use: { pool: { name: 'ci', size: ${size} }, ${more} },`,
   };
 }
 
-/** For the tests of a run: `held(session)` notes that the test has the browser now, until it ends. */
+/** For the tests of a run: `held(session)` notes that the test holds the browser until the test ends. */
 export const prelude = `
   import { test as base, expect } from 'playwright-pool';
   import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
@@ -91,7 +97,7 @@ export const prelude = `
     }, { auto: true }],
   });`;
 
-/** Expects that no browser had two holders at the same time; what a killed worker held may be held by nobody else after it. */
+/** Expects that no browser had two holders at once. After a killed worker nobody else may get its browser. */
 export function expectOneHolderEach(directory: string): void {
   const holders = new Map<string, number>();
   for (const line of readFileSync(join(directory, 'held.jsonl'), 'utf8').trim().split('\n')) {
@@ -102,7 +108,7 @@ export function expectOneHolderEach(directory: string): void {
   }
 }
 
-/** The one that the output of a run names by `<name>: <number>`. */
+/** The number in a line `<name>: <number>` of a run's output. */
 export function pidIn(output: string, name: string): number {
   return Number(new RegExp(`${name}: (\\d+)`).exec(output)?.[1]);
 }

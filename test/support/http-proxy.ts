@@ -1,23 +1,32 @@
 import { once } from 'node:events';
-import { createServer, request as sendRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as sendRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { connect, type AddressInfo } from 'node:net';
 import { pipeline, type Duplex } from 'node:stream';
 
 type Options = {
-  /** Where every request ends, whatever host it names. */
+  /** The address that gets all requests, with any host name. */
   site: string;
-  /** `user:password`; without it nobody is asked. */
+  /** `user:password`. Without it the proxy asks for none. */
   credentials?: string;
-  /** Whether the proxy itself is reached by https, with `certificate`. */
+  /** Whether clients reach the proxy by https, with `certificate`. */
   secure?: boolean;
 };
 
-/** A proxy for HTTP, and for anything else by CONNECT, on the loopback address. */
+/** A proxy on the loopback address: HTTP directly, anything else by CONNECT. */
 export class HttpProxy implements AsyncDisposable {
-  /** What it was asked, `GET http://shop.example/` and `CONNECT shop.example:443` for instance; with `407 ` before what it refused. */
+  /**
+   * The received requests, for example `GET http://shop.example/` and `CONNECT shop.example:443`. A refused one begins
+   * with `407 `.
+   */
   readonly requests: string[] = [];
-  /** Answers nothing any more. */
+  /** Stops answering. */
   isSilent = false;
   readonly #options: Options;
   readonly #server: Server;
@@ -56,7 +65,8 @@ export class HttpProxy implements AsyncDisposable {
   }
 
   #pass(request: IncomingMessage, response: ServerResponse): void {
-    if (!this.#admits(request)) return void response.writeHead(407, { 'proxy-authenticate': 'Basic realm="proxy"' }).end('Who are you?');
+    if (!this.#admits(request))
+      return void response.writeHead(407, { 'proxy-authenticate': 'Basic realm="proxy"' }).end('Who are you?');
     if (this.isSilent) return;
     const { method, url = '' } = request;
     const { 'proxy-authorization': _, ...headers } = request.headers;
@@ -84,13 +94,14 @@ export class HttpProxy implements AsyncDisposable {
   #admits({ method, url, headers }: IncomingMessage): boolean {
     const { credentials } = this.#options;
     const isAdmitted =
-      credentials === undefined || headers['proxy-authorization'] === `Basic ${Buffer.from(credentials).toString('base64')}`;
+      credentials === undefined ||
+      headers['proxy-authorization'] === `Basic ${Buffer.from(credentials).toString('base64')}`;
     this.requests.push(`${isAdmitted ? '' : '407 '}${method} ${url}`);
     return isAdmitted;
   }
 }
 
-/** For localhost and 127.0.0.1, signed by itself, from 2020 to 2120. */
+/** Self-signed for localhost and 127.0.0.1, valid from 2020 to 2120. */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBaTCCAQ+gAwIBAgIBATAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDApwcm94eS50
 ZXN0MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjAVMRMwEQYDVQQD
@@ -103,7 +114,7 @@ iflo2kdN7uUYTjW8wNFbn020TQ3w0cvaR1FuXUQ=
 -----END CERTIFICATE-----
 `;
 
-/** Of no use but in tests. */
+/** Used in tests only. */
 export const privateKey = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgl7c63TCwcFAjuj2N
 HV1afOUkrSzSR65PA+OA3jt3GfGhRANCAAS566cm91lPo7MmkMCVq5FKB8vYcBE4

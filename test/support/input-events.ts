@@ -1,12 +1,13 @@
 import type { Browser, BrowserContextOptions, Page } from '@playwright/test';
 import { computer } from '../../src/contract/computer.ts';
-import type { Session } from '../../src/service/browsers/session.ts';
+import { computerOf } from '../../src/service/input/computer.ts';
+import type { Session } from '../../src/service/sessions/session.ts';
 import { page } from './browser-sessions.ts';
 
-/** An input event as a page saw it. */
+/** An input event that a page received. */
 export type SeenEvent = {
   type: string;
-  /** The id of its target, else its tag. */
+  /** The id of its target, otherwise the tag. */
   target: string;
   x: number;
   y: number;
@@ -25,7 +26,7 @@ export type SeenEvent = {
   isTrusted: boolean;
 };
 
-/** The element that writes down the input events that its page sees, for `seen`. */
+/** The element that records the page's input events for `seen`. */
 export const recorder = `
   <script>
     window.seenEvents = [];
@@ -47,10 +48,10 @@ export function recording(html: string) {
   return page(`<!doctype html><body style="margin: 0">${recorder}${html}`);
 }
 
-/** What a page saw of input so far, of these types. */
+/** The input events of these types that the page received so far. */
 export async function seen(ours: Page, ...types: string[]): Promise<SeenEvent[]> {
   const events: SeenEvent[] = await ours.evaluate('seenEvents');
-  // Chromium makes up a move to the corner for a new page.
+  // Chromium sends a new page a move to the corner.
   return events.filter(({ type, x, y }) => types.includes(type) && !(type.endsWith('move') && x === 0 && y === 0));
 }
 
@@ -58,7 +59,7 @@ export async function forget(ours: Page): Promise<void> {
   await ours.evaluate('seenEvents.length = 0');
 }
 
-/** A page in a context of its own, with the focus on its first field. */
+/** A page in its own context, with the focus on its first field. */
 export async function openPage(browser: Browser, url: string, options?: BrowserContextOptions): Promise<Page> {
   const ours = await browser.newPage(options);
   await ours.goto(url);
@@ -67,11 +68,20 @@ export async function openPage(browser: Browser, url: string, options?: BrowserC
   return ours;
 }
 
-type Actions = { [T in 'click' | 'move' | 'drag' | 'scroll' | 'type' | 'press']: (fields: object, signal?: AbortSignal) => Promise<void> };
+type Actions = {
+  [T in 'click' | 'move' | 'drag' | 'scroll' | 'type' | 'press']: (
+    fields: object,
+    signal?: AbortSignal,
+  ) => Promise<void>;
+};
 
 /** The actions of a session, with the defaults of the contract. */
-export function actionsOf({ computer: machine }: Session): Actions & { batch: (actions: object[], signal?: AbortSignal) => Promise<void> } {
-  const batch = (actions: object[], signal?: AbortSignal) => machine.batch(computer.batch.body.parse({ actions }).actions, signal);
+export function actionsOf(
+  session: Session,
+): Actions & { batch: (actions: object[], signal?: AbortSignal) => Promise<void> } {
+  const machine = computerOf(session);
+  const batch = (actions: object[], signal?: AbortSignal) =>
+    machine.batch(computer.batch.body.parse({ actions }).actions, signal);
   const single = (type: string) => (fields: object, signal?: AbortSignal) =>
     machine.perform(computer.batch.body.parse({ actions: [{ type, [type]: fields }] }).actions[0]!, signal);
   return {

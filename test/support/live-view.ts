@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { expect, type BrowserContextOptions, type Page } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { listen } from '../../src/service/http/server.ts';
-import { LiveViewSockets, type LiveSession } from '../../src/service/pages/live-view-sockets.ts';
-import { createPages } from '../../src/service/pages/pages.ts';
+import { LiveView, liveSession } from '../../src/service/live-view/live-view.ts';
+import { LiveViewSockets, type LiveSession } from '../../src/service/live-view/live-view-sockets.ts';
+import { createPages } from '../../src/service/views.ts';
+import { linkToken } from '../../src/service/process/links.ts';
 import { test as base } from './browser-sessions.ts';
 import { systemChromium } from './chromium.ts';
 
@@ -13,13 +15,13 @@ type Fixtures = {
   sockets: LiveViewSockets;
   /** The address of the service's pages. */
   url: string;
-  /** What `browser_live_view_url` is like. */
+  /** An address like `browser_live_view_url`. */
   link: string;
-  /** Opens a page in the session, which writes down the input that it gets. */
+  /** Opens a page in the session that records its input. */
   openPage: (options?: BrowserContextOptions, html?: string) => Promise<Page>;
-  /** Opens the live view and waits until it shows something. */
+  /** Opens the live view and waits until it shows a picture. */
   view: (query?: string) => Promise<Page>;
-  /** A viewer without a page. */
+  /** Connects a viewer by its socket only, without a page. */
   connectViewer: (query?: string) => Promise<WebSocket>;
 };
 
@@ -39,14 +41,14 @@ export const test = base.extend<Fixtures>({
   sockets: async ({ sessions, clock, produced }, use) => {
     const byToken = (token: string): LiveSession | undefined => {
       const session = sessions.byLiveViewToken(token);
-      const liveView: LiveSession['liveView'] = ({ onFrame, onEnd }) => {
+      const liveView: LiveSession['liveView'] = ({ onFrame, ...viewer }) => {
         const countFrame = (jpeg: Buffer) => {
           produced.bytes += jpeg.length;
           onFrame(jpeg);
         };
-        return session!.liveView({ onFrame: countFrame, onEnd });
+        return new LiveView(session!, { onFrame: countFrame, ...viewer });
       };
-      return session && { touch: () => session.touch(), liveView };
+      return session && { ...liveSession(session), liveView };
     };
     const sockets = new LiveViewSockets({ byToken, clock });
     await use(sockets);
@@ -58,14 +60,18 @@ export const test = base.extend<Fixtures>({
       findLiveView: (token) => sessions.byLiveViewToken(token),
       findLogin: () => undefined,
     });
-    const upgrade = (...request: Parameters<LiveViewSockets['upgrade']>) => void (sockets.upgrade(...request) || request[1].destroy());
+    const upgrade = (...request: Parameters<LiveViewSockets['upgrade']>) =>
+      void (sockets.upgrade(...request) || request[1].destroy());
     const server = await listen({ fetch: pages.fetch, port: 0, upgrade });
     await use(server.url);
     server.stop();
     sockets.close();
     await server.drain();
   },
-  link: async ({ url, session }, use) => use(`${url}/browser/live?jwt=${session.liveViewToken}`),
+  link: async ({ url, session }, use) => {
+    const token = linkToken(session.liveViewToken, { apiKeyId: 'key', now: 0, lifeMs: 0 });
+    await use(`${url}/browser/live?jwt=${token}`);
+  },
   openPage: async ({ session, connect }, use) => {
     const browser = await connect(session);
     await use(async (options = { viewport: { width: 1280, height: 720 } }, html = recorder) => {
@@ -95,6 +101,13 @@ export const test = base.extend<Fixtures>({
 
 /** The address of a live view's socket. */
 export const socketOf = (link: string) => link.replace('http:', 'ws:').replace('/live?', '/live/socket?');
+
+export async function nextPicture(viewer: WebSocket): Promise<void> {
+  for (;;) {
+    const [, isBinary] = (await once(viewer, 'message')) as [Buffer, boolean];
+    if (isBinary) return;
+  }
+}
 
 /** A point of the viewer's window, from a fraction of the picture. */
 export async function pointAt(viewer: Page, x: number, y: number): Promise<{ x: number; y: number }> {

@@ -4,21 +4,21 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** A small site: its front page leads to a login by user name and password, with a code for those who have one. */
+/** A small site. Its front page leads to a login with user name and password, and for some users a code. */
 export class LoginSite {
   /** Host and port. */
   readonly domain: string;
-  /** The sessions of who is logged in. */
+  /** The sessions of logged-in users. */
   readonly sessions = new Map<string, string>();
-  /** The code that the site wants besides, if any. */
+  /** The code that the site also asks for, if any. */
   code: string | undefined;
-  /** Whether the login is to be approved on the phone. */
+  /** Whether the user must approve the login on the phone. */
   approval: 'none' | 'asked' | 'given' = 'none';
-  /** Where the login page leads, instead of being shown. */
+  /** The address to which the login page redirects. */
   redirect: string | undefined;
-  /** What the next request waits for. */
+  /** The next request waits for it. */
   beforeNext: (() => Promise<void>) | undefined;
-  /** How many forms were sent. */
+  /** The number of sent forms. */
   attempts = 0;
   readonly password = 'looking-glass-1';
   readonly #server: Server;
@@ -54,19 +54,28 @@ export class LoginSite {
     const fields = new URLSearchParams(request.method === 'POST' ? await text(request) : '');
     const user = this.sessions.get(/session=([\w-]+)/.exec(request.headers.cookie ?? '')?.[1] ?? '');
     const page = (body: string) =>
-      void response.setHeader('content-type', 'text/html; charset=utf-8').end(`<!doctype html><title>Site</title>${body}`);
+      void response
+        .setHeader('content-type', 'text/html; charset=utf-8')
+        .end(`<!doctype html><title>Site</title>${body}`);
     const lead = (location: string) => void response.writeHead(303, { location }).end();
     if (path === '/')
-      return page(user ? `<p>Hello ${user}</p><a href="/logout">Log out</a>` : '<h1>Welcome</h1><a href="/login">Log in</a>');
-    if (path === '/account') return user ? page(`<h1>Account of ${user}</h1><a href="/logout">Log out</a>`) : lead('/login');
+      return page(
+        user ? `<p>Hello ${user}</p><a href="/logout">Log out</a>` : '<h1>Welcome</h1><a href="/login">Log in</a>',
+      );
+    if (path === '/account')
+      return user ? page(`<h1>Account of ${user}</h1><a href="/logout">Log out</a>`) : lead('/login');
     if (path === '/approval') {
       if (this.approval === 'given') return this.#logIn(response, 'carol');
-      return page('<meta http-equiv="refresh" content="1"><h1>Check your phone</h1><p>Approve the sign-in on your phone to continue.</p>');
+      return page(
+        '<meta http-equiv="refresh" content="1"><h1>Check your phone</h1><p>Approve the sign-in on your phone to continue.</p>',
+      );
     }
     if (path === '/code') {
       if (request.method !== 'POST') return page(codeForm(''));
       this.attempts += 1;
-      return fields.get('code') === this.code ? this.#logIn(response, 'carol') : page(codeForm('<p role="alert">That code is wrong.</p>'));
+      return fields.get('code') === this.code
+        ? this.#logIn(response, 'carol')
+        : page(codeForm('<p role="alert">That code is wrong.</p>'));
     }
     if (path !== '/login') return void response.writeHead(404).end();
     if (this.redirect !== undefined) return lead(this.redirect);
@@ -82,7 +91,9 @@ export class LoginSite {
   #logIn(response: ServerResponse, user: string): void {
     const id = createHash('sha256').update(`${this.sessions.size} ${Math.random()}`).digest('hex');
     this.sessions.set(id, user);
-    response.writeHead(303, { location: '/account', 'set-cookie': `session=${id}; Path=/; HttpOnly; Max-Age=3600` }).end();
+    response
+      .writeHead(303, { location: '/account', 'set-cookie': `session=${id}; Path=/; HttpOnly; Max-Age=3600` })
+      .end();
   }
 }
 

@@ -1,5 +1,6 @@
 import { expect } from '@playwright/test';
-import type { AuthConnection, AuthConnectionEvent } from '../../src/contract/auth-connections.ts';
+import type { AuthConnection } from '../../src/contract/auth-connections.ts';
+import type { AuthConnectionEvent } from '../../src/contract/login-flow.ts';
 import { TestClock } from './clock.ts';
 import { openStream, type ReadStream } from './event-streams.ts';
 import { LoginSite } from './login-site.ts';
@@ -81,6 +82,12 @@ export const test = base.extend<{ clock: TestClock; site: LoginSite; carol: Logi
     await use(site);
   },
   carol: async ({ service, site }, use) => {
-    await use(await Logins.create(service, { profile_name: 'carol', domain: site.domain, login_url: `http://${site.domain}/login` }));
+    await use(
+      await Logins.create(service, {
+        profile_name: 'carol',
+        domain: site.domain,
+        login_url: `http://${site.domain}/login`,
+      }),
+    );
   },
 });

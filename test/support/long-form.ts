@@ -1,5 +1,5 @@
-/** Whether tests run at their full size: `npm run test:long`. */
+/** Whether tests run at full size: `npm run test:long`. */
 export const isLong = process.env['PLAYWRIGHT_POOL_TEST_LONG'] !== undefined;
 
-/** Why a test is skipped that has no small form. */
+/** The reason to skip a test without a small form. */
 export const longOnly = 'tried by npm run test:long';

@@ -9,11 +9,11 @@ type Fixtures = {
   clock: TestClock;
   client: Client;
   kernel: Kernel;
-  /** Calls the service with another key than its own, and in a project if one is chosen. */
+  /** Calls the service with another key, and in the given project. */
   callWith: (apiKey: string, projectId?: string) => Call;
 };
 
-/** A service with its organization key, in our client and in the public one. */
+/** A service with its organization key, our client and the public client. */
 export const test = base.extend<Fixtures>({
   clock: async ({}, use) => use(new TestClock()),
   serviceOptions: async ({ clock }, use) => use({ clock }),
@@ -36,7 +36,7 @@ export async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
   return items;
 }
 
-/** Expects each body to be refused with 400 and its field's name in `details`. */
+/** Expects the service to refuse each body with 400 and its field's name in `details`. */
 export async function expectRefused(
   call: Call,
   method: string,

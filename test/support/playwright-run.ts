@@ -5,11 +5,11 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { JSONReport, JSONReportSpec, JSONReportSuite, JSONReportTestResult } from '@playwright/test/reporter';
 
-/** A whole Playwright run of a small project, as a process of its own. */
+/** A whole Playwright run of a small project, in its own process. */
 export type RunOptions = {
-  /** The project's files by name; a config is written when there is none. */
+  /** The project's files by name. Without a config the run writes one. */
   files: Record<string, string>;
-  /** What goes into the written config, as source text of object properties. */
+  /** Source text of properties for the written config. */
   config?: string;
   args?: string[];
   env?: Record<string, string>;
@@ -40,13 +40,17 @@ export class PlaywrightRun {
       writeFileSync(join(directory, name), content);
     }
     const cli = createRequire(import.meta.url).resolve('@playwright/test/cli');
-    this.process = spawn(process.execPath, [cli, 'test', '--config', join(directory, 'playwright.config.ts'), ...(options.args ?? [])], {
-      cwd: directory,
-      env: { ...cleanEnvironment(), PLAYWRIGHT_JSON_OUTPUT_FILE: join(directory, 'report.json'), ...options.env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      // In a process group of its own, so that a test may signal all of it.
-      detached: true,
-    });
+    this.process = spawn(
+      process.execPath,
+      [cli, 'test', '--config', join(directory, 'playwright.config.ts'), ...(options.args ?? [])],
+      {
+        cwd: directory,
+        env: { ...cleanEnvironment(), PLAYWRIGHT_JSON_OUTPUT_FILE: join(directory, 'report.json'), ...options.env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        // A process group of its own, so that a test can signal all of it.
+        detached: true,
+      },
+    );
     this.process.stdout?.on('data', (data: Buffer) => (this.#output += data.toString()));
     this.process.stderr?.on('data', (data: Buffer) => (this.#output += data.toString()));
     this.#exited = once(this.process, 'close');
@@ -84,10 +88,13 @@ export class PlaywrightRun {
   }
 }
 
-/** The environment without what an outer Playwright run or a user's own service put there. */
+/** The environment without the settings of an outer Playwright run or of a user's service. */
 export function cleanEnvironment(): NodeJS.ProcessEnv {
   const foreign = /^(TEST_|PLAYWRIGHT_(?!BROWSERS_PATH|POOL_CHROMIUM)|PW|DEBUG|FORCE_COLOR|NODE_OPTIONS)/;
-  return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name))), FORCE_COLOR: '0' };
+  return {
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name))),
+    FORCE_COLOR: '0',
+  };
 }
 
 function configSource(properties: string): string {

@@ -6,15 +6,21 @@ import { PlaywrightRun, type RunOptions, type RunResult } from './playwright-run
 import { expectNoProcessWith } from './processes.ts';
 
 type Fixtures = {
-  /** Where the embedded service of this test's runs keeps its data. Every process of it has left when the test ends. */
+  /**
+   * The data directory of the embedded service of this test's runs. All its processes have ended when the test ends.
+   */
   dataDirectory: string;
   /** Starts a whole Playwright run on the embedded service. */
   start: (options: RunOptions) => PlaywrightRun;
-  /** As `start`, to its end. */
+  /** Starts a run and waits for its end. */
   run: (options: RunOptions) => Promise<RunResult>;
   /** Starts an HTTP server and returns its URL. */
   serve: (listener: RequestListener) => Promise<string>;
 };
+
+const { PLAYWRIGHT_POOL_TEST_TRANSPORT } = process.env;
+/** Runs all whole runs over one transport: `PLAYWRIGHT_POOL_TEST_TRANSPORT=playwright npm test -- --project=fixtures`. */
+const transport = { PLAYWRIGHT_POOL_TRANSPORT: PLAYWRIGHT_POOL_TEST_TRANSPORT ?? 'cdp' };
 
 export const test = base.extend<Fixtures>({
   dataDirectory: async ({}, use, testInfo) => {
@@ -26,8 +32,8 @@ export const test = base.extend<Fixtures>({
   start: async ({ dataDirectory }, use, testInfo) => {
     const runs: PlaywrightRun[] = [];
     await use((options) => {
-      // As on a developer's machine, wherever these tests run.
-      const env = { CI: '', PLAYWRIGHT_POOL_DATA_DIR: dataDirectory, ...options.env };
+      // As on a developer's machine, also in CI.
+      const env = { CI: '', PLAYWRIGHT_POOL_DATA_DIR: dataDirectory, ...transport, ...options.env };
       const run = new PlaywrightRun(testInfo.outputPath(`project-${runs.length + 1}`), { ...options, env });
       runs.push(run);
       return run;

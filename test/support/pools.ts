@@ -2,18 +2,19 @@ import { readdir } from 'node:fs/promises';
 import { expect, test as base } from '@playwright/test';
 import { browserPools, type BrowserPool } from '../../src/contract/browser-pools.ts';
 import { OperationError } from '../../src/contract/errors.ts';
-import type { Lease } from '../../src/service/browsers/acquire-queue.ts';
-import type { Pool } from '../../src/service/browsers/pool.ts';
-import { Pools } from '../../src/service/browsers/pools.ts';
-import type { Session } from '../../src/service/browsers/session.ts';
-import { Sessions } from '../../src/service/browsers/sessions.ts';
-import { PoolStore } from '../../src/service/store/pools.ts';
+import type { Lease } from '../../src/service/pools/acquire-queue.ts';
+import type { Pool } from '../../src/service/pools/pool.ts';
+import { Pools } from '../../src/service/pools/pools.ts';
+import type { Session } from '../../src/service/sessions/session.ts';
+import { Sessions } from '../../src/service/sessions/sessions.ts';
+import { Table } from '../../src/service/database/table.ts';
+import { poolsTable } from '../../src/service/pools/pools-table.ts';
 import { expectNoProcessWith } from './processes.ts';
 import { TestClock } from './clock.ts';
 import { noProfiles } from './profiles.ts';
 import { openTestDatabase, projectId } from './project.ts';
 
-/** The pools of a service with real Chromium and a real store, under a clock that only the test moves. */
+/** The pools of a service with real Chromium and a real database. Only the test moves the clock. */
 export type TestPools = {
   readonly pools: Pools;
   readonly sessions: Sessions;
@@ -38,14 +39,20 @@ export const test = base.extend<{ chromiumExecutable: string | undefined; testPo
     const database = await openTestDatabase();
     const chromium = { ...(chromiumExecutable && { executable: chromiumExecutable }) };
     const sessions = new Sessions({ clock, directory, profiles: await noProfiles(testInfo), chromium });
-    const surroundingsOf = () => ({ projectId, hasDisplay: sessions.hasDisplay, resolveProfile: noProfile, resolveProxy: noProxy });
+    const surroundingsOf = () => ({
+      projectId,
+      hasDisplay: sessions.hasDisplay,
+      resolveProfile: noProfile,
+      resolveProxy: noProxy,
+    });
     const start = () => {
-      const started = new Pools({ clock, sessions, store: new PoolStore(database), surroundingsOf });
+      const started = new Pools({ clock, sessions, records: new Table(database, poolsTable), surroundingsOf });
       started.open();
       return started;
     };
     let pools = start();
-    const create: TestPools['create'] = (body) => pools.create(projectId, browserPools.create.body.parse({ headless: true, ...body }));
+    const create: TestPools['create'] = (body) =>
+      pools.create(projectId, browserPools.create.body.parse({ headless: true, ...body }));
     await use({
       get pools() {
         return pools;
@@ -78,7 +85,7 @@ export const test = base.extend<{ chromiumExecutable: string | undefined; testPo
   },
 });
 
-/** Waits until the pool as the wire shows it has these counts. */
+/** Waits until the pool's answer has these counts. */
 export async function expectCounts(pools: Pools, pool: Pool, counts: Partial<BrowserPool>): Promise<void> {
   await expect.poll(() => pools.describe(pool), { timeout: 20_000, intervals: [20] }).toMatchObject(counts);
 }
@@ -91,6 +98,9 @@ function noProxy(): never {
   throw new OperationError('not_found', 'there are no proxies');
 }
 
-async function acquire(pool: Pool, options: Lease & { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<Session | undefined> {
+async function acquire(
+  pool: Pool,
+  options: Lease & { timeoutMs?: number; signal?: AbortSignal } = {},
+): Promise<Session | undefined> {
   return await pool.acquire({ timeoutMs: 30_000, signal: new AbortController().signal, ...options });
 }

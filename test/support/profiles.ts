@@ -1,19 +1,21 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chromium, expect, type Page, type TestInfo } from '@playwright/test';
-import { ProfileDirectories } from '../../src/service/browsers/profile-directories.ts';
-import { systemClock } from '../../src/service/clock.ts';
-import { openDatabase } from '../../src/service/store/database.ts';
-import { ProfileStore } from '../../src/service/store/profiles.ts';
+import { ProfileDirectories } from '../../src/service/profiles/profile-directories.ts';
+import { systemClock } from '../../src/service/process/clock.ts';
+import { openDatabase } from '../../src/service/database/database.ts';
+import { ProfileStore } from '../../src/service/profiles/profiles.ts';
 import { test as base, type Call } from './service.ts';
 
-/** What a site keeps in a browser, each under `login`. */
+/** The values that a site stores in a browser, each under `login`. */
 export type Kept = { cookie?: string; sessionCookie?: string; localStorage?: string; indexedDB?: string };
 
 export const test = base.extend<{ site: string }>({
-  /** The address of a site that keeps what tests tell it to. */
+  /** The address of a site that stores values for tests. */
   site: async ({}, use) => {
-    const server = createServer((_request, response) => response.setHeader('content-type', 'text/html').end('<title>Site</title>'));
+    const server = createServer((_request, response) =>
+      response.setHeader('content-type', 'text/html').end('<title>Site</title>'),
+    );
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     await use(`http://localhost:${(server.address() as AddressInfo).port}/`);
     server.closeAllConnections();
@@ -21,21 +23,26 @@ export const test = base.extend<{ site: string }>({
   },
 });
 
-/** A place for profiles, with none in it. */
+/** An empty store of profiles. */
 export async function noProfiles(testInfo: TestInfo): Promise<ProfileDirectories> {
   const records = new ProfileStore(await openDatabase(), systemClock);
   return await ProfileDirectories.open({ directory: testInfo.outputPath('profiles'), records, onSaved: () => {} });
 }
 
-/** Everywhere the same value. */
-export const everywhere = (login: string): Kept => ({ cookie: login, sessionCookie: login, localStorage: login, indexedDB: login });
+/** The same value in every storage. */
+export const everywhere = (login: string): Kept => ({
+  cookie: login,
+  sessionCookie: login,
+  localStorage: login,
+  indexedDB: login,
+});
 
-/** Opens the site in a session, lets it keep `login`, and disconnects. */
+/** Opens the site in a session, lets it store `login`, and disconnects. */
 export async function logIn(session: { cdp_ws_url: string }, site: string, login: string): Promise<void> {
   await inPage(session, site, (page) => keep(page, login));
 }
 
-/** What the site finds in a session. */
+/** The values that the site finds in a session. */
 export async function keptIn(session: { cdp_ws_url: string }, site: string): Promise<Kept> {
   return await inPage(session, site, kept);
 }
@@ -47,20 +54,20 @@ export async function startSession(call: Call, body: object): Promise<{ session_
   return session;
 }
 
-/** Ends a session and returns what became of its profile. */
+/** Ends a session and returns the result of saving its profile. */
 export async function endSession(call: Call, { session_id }: { session_id: string }): Promise<unknown> {
   expect(await call('DELETE', `/browsers/${session_id}`)).toMatchObject({ status: 204 });
   return (await call('GET', `/browsers/${session_id}?include_deleted=true`)).body.profile_save;
 }
 
-/** Lets the site keep `login` in the profile. */
+/** Lets the site store `login` in the profile. */
 export async function logInUnder(call: Call, name: string, site: string, login: string): Promise<void> {
   const session = await startSession(call, { profile: { name, save_changes: true } });
   await logIn(session, site, login);
   expect(await endSession(call, session)).toEqual({ status: 'saved' });
 }
 
-/** What the site finds in a page of a browser. */
+/** The values that the site finds in a page of a browser. */
 export async function kept(page: Page): Promise<Kept> {
   return await page.evaluate(async () => {
     const database = await new Promise<IDBDatabase>((resolve, reject) => {
@@ -104,12 +111,16 @@ async function keep(page: Page, login: string): Promise<void> {
   }, login);
 }
 
-async function inPage<T>({ cdp_ws_url }: { cdp_ws_url: string }, site: string, act: (page: Page) => Promise<T>): Promise<T> {
+async function inPage<T>(
+  { cdp_ws_url }: { cdp_ws_url: string },
+  site: string,
+  act: (page: Page) => Promise<T>,
+): Promise<T> {
   const browser = await chromium.connectOverCDP(cdp_ws_url);
   try {
     const page = await browser.contexts()[0]!.newPage();
     await page.goto(site);
-    // The page stays open: with its last one Chromium proper forgets session cookies.
+    // The page stays open: without a page, full Chromium forgets session cookies.
     return await act(page);
   } finally {
     await browser.close();

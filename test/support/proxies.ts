@@ -10,18 +10,20 @@ export const password = 'pa55-of-the-proxy';
 export const credentials = `${username}:${password}`;
 
 type Fixtures = {
-  /** The address of a site that says which host it was asked for, and with what headers. */
+  /** The address of a site that answers with the requested host and the headers. */
   site: string;
-  /** A proxy that lets everybody through, to the site only. */
+  /** A proxy that lets everybody through, but only to the site. */
   open: HttpProxy;
-  /** The same for those with `credentials`. */
+  /** The same with `credentials`. */
   guarded: HttpProxy;
 };
 
 export const test = base.extend<Fixtures>({
   site: async ({}, use) => {
     const server = createServer(({ method, headers }, response) => {
-      response.setHeader('content-type', 'text/html').end(`<title>${headers.host}</title><p>${method} ${JSON.stringify(headers)}</p>`);
+      response
+        .setHeader('content-type', 'text/html')
+        .end(`<title>${headers.host}</title><p>${method} ${JSON.stringify(headers)}</p>`);
     });
     new WebSocketServer({ server }).on('connection', (socket) => {
       socket.on('message', (data: Buffer) => socket.send(`echo of ${String(data)}`));
@@ -42,7 +44,7 @@ export const test = base.extend<Fixtures>({
   },
 });
 
-/** What makes a proxy of one on this machine. */
+/** The proxy resource for a proxy on this machine. */
 export function custom(port: number, config: object = {}) {
   return { type: 'custom', protocol: 'http', config: { host: '127.0.0.1', port, ...config } } as const;
 }

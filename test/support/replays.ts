@@ -1,12 +1,18 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium, expect, type Browser, type Page } from '@playwright/test';
 import { callerOf, dataDirectory, test as base, type Call } from './service.ts';
 import { openVideo, type Color, type OpenVideo } from './video.ts';
 
-type Replay = { replay_id: string; started_at: string; finished_at: string | null; replay_view_url: string; error_message?: string };
+type Replay = {
+  replay_id: string;
+  started_at: string;
+  finished_at: string | null;
+  replay_view_url: string;
+  error_message?: string;
+};
 type At = { url: string; apiKey: string };
 
 type Fixtures = {
@@ -47,16 +53,16 @@ export type Recording = {
   /** Shows a colour on the page for some milliseconds. */
   show(page: Page, color: Color, ms: number): Promise<void>;
   openPage(): Promise<Page>;
-  /** How long it has run, in seconds. */
+  /** Seconds since its start. */
   elapsed(): number;
   stop(): ReturnType<Call>;
-  /** What `GET /browsers/{id}/replays` says of it. */
+  /** Its entry in `GET /browsers/{id}/replays`. */
   state(): Promise<Replay>;
   /** The finished video, open in a real browser. */
   video(): Promise<OpenVideo & { contentType: string }>;
 };
 
-/** Starts to record a new session. */
+/** Starts recording a new session. */
 export async function startRecording(service: At, options: object = {}): Promise<Recording> {
   const call = callerOf(service);
   const viewport = { width: 640, height: 360 };
@@ -86,9 +92,27 @@ export async function startRecording(service: At, options: object = {}): Promise
   };
 }
 
-/** Waits until what the page shows now was drawn. */
+/** Waits until the current picture of the page was drawn. */
 export async function painted(page: Page): Promise<void> {
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+}
+
+/**
+ * Shows a colour until the only video in a data directory has grown. Returns a second at which the video has the
+ * colour.
+ */
+export async function showUntilWritten(
+  recording: Recording,
+  page: Page,
+  color: Color,
+  directory: string,
+): Promise<number> {
+  const videos = join(directory, 'replays');
+  const size = () => readdirSync(videos).reduce((sum, name) => sum + statSync(join(videos, name)).size, 0);
+  await recording.show(page, color, 0);
+  const [before, shownAt] = [size(), recording.elapsed()];
+  await expect.poll(size, { timeout: 30_000 }).toBeGreaterThan(before);
+  return (shownAt + recording.elapsed()) / 2;
 }
 
 /** Opens the video at a path of the service in a real browser. */

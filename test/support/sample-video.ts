@@ -5,8 +5,8 @@ import type * as mediabunny from 'mediabunny';
 const bundle = fileURLToPath(new URL('../../node_modules/mediabunny/dist/bundles/mediabunny.min.cjs', import.meta.url));
 
 /**
- * A WebM video of 12 seconds and 5 frames per second, encoded by the page's browser. Like a recording that broke off, one with
- * `open: true` doesn't say how long it is.
+ * A WebM video of 12 seconds and 5 frames per second, encoded by the page's browser. Like a recording that broke off,
+ * one with `open: true` doesn't say how long it is.
  */
 export async function sampleVideo(page: Page, { open = false } = {}): Promise<Buffer> {
   // Only secure origins have encoders.
@@ -14,8 +14,9 @@ export async function sampleVideo(page: Page, { open = false } = {}): Promise<Bu
   await page.goto('http://localhost/');
   await page.addScriptTag({ path: bundle });
   const bytes = await page.evaluate(async (open) => {
-    const { BufferTarget, CanvasSource, Output, WebMOutputFormat } = (globalThis as unknown as { Mediabunny: typeof mediabunny })
-      .Mediabunny;
+    const { BufferTarget, CanvasSource, Output, WebMOutputFormat } = (
+      globalThis as unknown as { Mediabunny: typeof mediabunny }
+    ).Mediabunny;
     const canvas = new OffscreenCanvas(320, 180);
     const context = canvas.getContext('2d')!;
     const target = new BufferTarget();

@@ -1,38 +1,55 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { pipeline, type Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-/** Whether this machine lets a process have a file system of its own. */
+/** Whether this machine allows a mount namespace per process. */
 export const canSeparate = process.platform === 'linux' && spawnSync('unshare', ['-m', 'true']).status === 0;
 
 export type SeparateService = {
   url: string;
   apiKey: string;
-  /** For temporary files of the tests, which the service doesn't see either. */
+  /** For temporary files of the tests, which the service can't see either. */
   temporary: string;
 } & AsyncDisposable;
 
-/** The service as a process that does not see what lies in `hidden`, as on another machine: what rests on a shared disk breaks. */
+/** Whether this machine also allows a network namespace per process. */
+export const canBeFar = canSeparate && spawnSync('unshare', ['-m', '-n', 'ip', 'link', 'set', 'lo', 'up']).status === 0;
+
+/**
+ * A service process that can't see the directory `hidden`, as on another machine. A feature that needs a shared disk
+ * fails there.
+ */
 export async function startSeparateService(hidden: string): Promise<SeparateService> {
+  return await startUnshared(hidden, [], 'exec "$3" "$4"');
+}
+
+/** `start` runs the command line of the CLI, `$3 $4`, in the new namespaces. */
+async function startUnshared(hidden: string, namespaces: string[], start: string): Promise<SeparateService> {
   const apiKey = 'separate-service-key';
   const main = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
-  // The path must be short: there will be sockets in it.
+  // The path must be short, because it holds sockets.
   const temporary = mkdtempSync(join(tmpdir(), 'separate-'));
   mkdirSync(hidden, { recursive: true });
-  const script = 'mount -t tmpfs none "$1" && mount -t tmpfs none "$2" && exec "$3" "$4" serve --port 0 --data-dir "$2/data"';
-  const service = spawn('unshare', ['-m', 'sh', '-c', script, 'sh', hidden, temporary, process.execPath, main], {
-    env: { ...process.env, PLAYWRIGHT_POOL_API_KEY: apiKey },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const script = `mount -t tmpfs none "$1" && mount -t tmpfs none "$2" && ${start} serve --port 0 --data-dir "$2/data"`;
+  const service = spawn(
+    'unshare',
+    ['-m', ...namespaces, 'sh', '-c', script, 'sh', hidden, temporary, process.execPath, main],
+    {
+      env: { ...process.env, PLAYWRIGHT_POOL_API_KEY: apiKey },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const exited = once(service, 'exit');
   const stop = async () => {
     service.kill('SIGTERM');
     await exited;
-    // The reaper of a run may be about to clear its own part of it.
+    // The reaper of a run may be deleting its own part.
     rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
   };
   const line = once(createInterface(service.stdout), 'line').then(([text]) => String(text));
@@ -40,4 +57,33 @@ export async function startSeparateService(hidden: string): Promise<SeparateServ
   const url = (await Promise.race([line, ended])).replace('listening on ', '');
   ended.catch(() => undefined);
   return { url, apiKey, temporary, [Symbol.asyncDispose]: stop };
+}
+
+/**
+ * Like `startSeparateService`, with loopback addresses of its own as well: neither side reaches servers of the other
+ * one. Only `url` leads there, through a relay.
+ */
+export async function startFarService(hidden: string): Promise<SeparateService> {
+  const directory = mkdtempSync(join(tmpdir(), 'far-'));
+  const socketPath = join(directory, 'service');
+  const relay = fileURLToPath(new URL('far-service.mjs', import.meta.url));
+  const service = await startUnshared(hidden, ['-n'], `ip link set lo up && exec "$3" "${relay}" "${socketPath}" "$4"`);
+  const connections = new Set<Duplex>();
+  const server = createServer((client) => {
+    const target = connect(socketPath);
+    for (const end of [client, target]) connections.add(end.once('close', () => connections.delete(end)));
+    pipeline(client, target, client, () => undefined);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    ...service,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      for (const end of connections) end.destroy();
+      await service[Symbol.asyncDispose]();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
 }

@@ -8,17 +8,18 @@ const main = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url
 /** A command of the built CLI. */
 export class CliProcess implements AsyncDisposable {
   readonly child: ChildProcess;
-  /** What it wrote to stdout and stderr. */
+  /** Its output on stdout and stderr. */
   output = '';
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 
-  constructor(args: string[], options: { cwd?: string; env?: Record<string, string> } = {}) {
-    this.child = spawn(process.execPath, [main, ...args], {
+  constructor(args: string[], options: { main?: string; cwd?: string; env?: Record<string, string> } = {}) {
+    this.child = spawn(process.execPath, [options.main ?? main, ...args], {
       cwd: options.cwd,
       env: { ...process.env, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    for (const stream of [this.child.stdout!, this.child.stderr!]) stream.on('data', (data: Buffer) => (this.output += String(data)));
+    for (const stream of [this.child.stdout!, this.child.stderr!])
+      stream.on('data', (data: Buffer) => (this.output += String(data)));
     this.exited = once(this.child, 'close').then(([code, signal]) => ({
       code: code as number | null,
       signal: signal as NodeJS.Signals | null,

@@ -2,15 +2,20 @@ import { test as base, type TestInfo } from '@playwright/test';
 import { startService, type Service, type ServiceOptions } from '../../src/service/service.ts';
 import { expectConformance } from './conformance.ts';
 
-/** A JSON answer as a test looks at it. */
+/** A JSON answer. */
 export type TestAnswer = {
   status: number;
   headers: Headers;
-  /** The parsed JSON, else the text; tests know which fields it has. */
+  /** The parsed JSON, otherwise the text. Tests know its fields. */
   body: any; // oxlint-disable-line typescript/no-explicit-any
 };
 
-export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<TestAnswer>;
+export type Call = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<TestAnswer>;
 
 export type TestService = Service & { call: Call };
 
@@ -28,7 +33,7 @@ export const test = base.extend<Fixtures>({
   },
 });
 
-/** Calls a service with its key. Every answer is held against the contract. */
+/** Calls a service with its key, and checks every answer against the contract. */
 export function callerOf({ url, apiKey }: { url: string; apiKey: string }): Call {
   return async (method, path, body, headers = {}) => {
     const response = await fetch(`${url}${path}`, {

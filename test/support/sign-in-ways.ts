@@ -1,4 +1,4 @@
-import { totpCode } from '../../src/service/auth/totp.ts';
+import { totpCode } from '../../src/service/credentials/totp.ts';
 import type { SignedInSite } from './signed-in-site.ts';
 
 /** A way to log in to the site of examples/signed-in. */
@@ -6,9 +6,9 @@ export type SignInWay = {
   profile: string;
   path: string;
   password: string;
-  /** By whose button. */
+  /** The identity provider whose button to press. */
   sso?: string;
-  /** How the code is to be sent. */
+  /** The way to send the code. */
   choice?: 'sms';
   totpSecret?: string;
 };
@@ -16,18 +16,28 @@ export type SignInWay = {
 export const signInWays: { [name: string]: SignInWay } = {
   password: { profile: 'alice', path: '/login', password: 'wonderland' },
   'two steps': { profile: 'alice', path: '/two-step', password: 'wonderland' },
-  'an authenticator app': { profile: 'carol', path: '/login', password: 'looking glass', totpSecret: 'JBSWY3DPEHPK3PXP' },
+  'an authenticator app': {
+    profile: 'carol',
+    path: '/login',
+    password: 'looking glass',
+    totpSecret: 'JBSWY3DPEHPK3PXP',
+  },
   'a text message': { profile: 'bob', path: '/login', password: 'builder', choice: 'sms' },
   'single sign-on': { profile: 'dave', path: '/login', password: 'griffin', sso: 'keyring' },
 };
 
-/** What is asked of the service for a connection that logs in in this way. */
+/** The auth connection that logs in this way. */
 export function connectionOf({ profile, path }: SignInWay, { url, providerUrl }: SignedInSite) {
   const { host } = new URL(url);
-  return { profile_name: profile, domain: host, login_url: `${url}${path}`, allowed_domains: [new URL(providerUrl).host] };
+  return {
+    profile_name: profile,
+    domain: host,
+    login_url: `${url}${path}`,
+    allowed_domains: [new URL(providerUrl).host],
+  };
 }
 
-/** The code that the site asks for now. */
+/** The code that the site expects now. */
 export async function codeOf({ totpSecret }: SignInWay, site: SignedInSite): Promise<string> {
   if (totpSecret !== undefined) return totpCode(totpSecret, Date.now()).code;
   const [message = ''] = await site.inbox();

@@ -2,20 +2,24 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** The site of examples/signed-in, in a process of its own. */
+/** The site of examples/signed-in, in its own process. */
 export type SignedInSite = {
   url: string;
   /** Its identity provider. */
   providerUrl: string;
-  /** The messages that the site has sent, newest first. */
+  /** The sent messages, newest first. */
   inbox(): Promise<string[]>;
   [Symbol.asyncDispose](): Promise<void>;
 };
 
 export async function startSignedInSite(): Promise<SignedInSite> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('../../examples/signed-in/server.mjs', import.meta.url))], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('../../examples/signed-in/server.mjs', import.meta.url))],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
   const exited = once(child, 'exit');
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const [url, providerUrl] = line.toString().match(/http:[^,\s]+/g) as [string, string];

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { request } from 'node:http';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect } from '@playwright/test';
 import { ZipFile, type Options } from 'yazl';
-import { snapshot } from './session-files.ts';
+import { makeOutside, snapshot } from './session-files.ts';
 import { dataDirectory, test as base, type TestAnswer } from './service.ts';
 
 type Fixtures = {
@@ -13,9 +13,11 @@ type Fixtures = {
   fs: string;
   /** Where that file system is on this machine. */
   root: string;
-  /** The same on a disk of 1 MiB. */
+  /** A directory with files that isn't in that file system. The test must not change it. */
+  outside: string;
+  /** `root` on a disk of 1 MiB. */
   tinyRoot: string;
-  /** Sends parts, and says what came of it. */
+  /** Sends parts in one request, and returns the answer. */
   send: (operation: 'upload' | 'upload_zip', parts: Part[]) => Promise<TestAnswer>;
 };
 
@@ -29,6 +31,13 @@ export const test = base.extend<Fixtures>({
     await use(`/browsers/${body.session_id}/fs`);
   },
   root: async ({ fs }, use, testInfo) => use(join(dataDirectory(testInfo), 'sessions', fs.split('/')[2]!, 'root')),
+  outside: async ({}, use, testInfo) => {
+    const outside = testInfo.outputPath('outside');
+    await makeOutside(outside);
+    const before = await contents(outside);
+    await use(outside);
+    expect(await contents(outside)).toBe(before);
+  },
   tinyRoot: async ({ root }, use) => {
     const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', root]).status === 0;
     base.skip(!isMounted, 'file systems cannot be mounted here');
@@ -36,7 +45,9 @@ export const test = base.extend<Fixtures>({
     spawnSync('umount', ['--lazy', root]);
   },
   send: async ({ service, fs }, use) => {
-    await use((operation, parts) => service.call('POST', `${fs}/${operation}`, encoded(parts), { 'content-type': contentType }));
+    await use((operation, parts) =>
+      service.call('POST', `${fs}/${operation}`, encoded(parts), { 'content-type': contentType }),
+    );
   },
 });
 
@@ -68,7 +79,7 @@ export async function zipOf(parts: ZipPart[]): Promise<Buffer> {
   return await buffer(zip.outputStream);
 }
 
-/** An archive in which a name was exchanged for another one of the same length, as no library writes it. */
+/** An archive with an unsafe name, which no library writes: replaces a safe name of the same length. */
 export async function zipWith(name: string, content = 'x', options: Partial<Options> = {}): Promise<Buffer> {
   const harmless = 'a'.repeat(Buffer.byteLength(name));
   const zip = await zipOf([
@@ -93,9 +104,12 @@ export async function breakOff(
   upload.destroy();
 }
 
-/** What is on its way there. */
+/** The running uploads. */
 export function onTheirWay(root: string): string[] {
-  return readdirSync(root).filter((name) => name.startsWith('.playwright-pool-upload-'));
+  // Uploads to a session with its own user are received outside of its root.
+  return [root, dirname(root)]
+    .flatMap((directory) => readdirSync(directory))
+    .filter((name) => name.startsWith('.playwright-pool-upload-'));
 }
 
 /** Everything below a session's root, in one text. */

@@ -10,12 +10,12 @@ export type VaultItem = {
   fields?: { id: string; type?: string; purpose?: string; label?: string; value?: string; totp?: string }[];
 };
 
-/** A server that speaks the protocol of 1Password Connect, as far as it is read, on the loopback address. */
+/** A server with the part of the 1Password Connect protocol that the service uses, on the loopback address. */
 export class VaultServer implements AsyncDisposable {
   readonly token: string;
-  /** What it was asked: method, path and the Authorization header. */
+  /** The received requests: method, path and the Authorization header. */
   readonly requests: string[] = [];
-  /** Answers instead of it, where a test sets it. */
+  /** If set, it answers instead of the vault. */
   answer: RequestListener | undefined;
   readonly #vaults: { id: string; name: string; items: VaultItem[] }[];
   readonly #server = createServer((request, response) => {
@@ -60,7 +60,7 @@ export class VaultServer implements AsyncDisposable {
     const item = vault?.items.find((item) => item.id === itemId);
     if (method === 'GET' && url === '/v1/vaults') return answer(200, this.#vaults.map(({ id, name }) => ({ id, name, type: 'USER_CREATED' }))); // prettier-ignore
     if (method === 'GET' && item) return answer(200, item);
-    // Lists of items leave out what is in them.
+    // Lists leave out the fields of their items.
     if (method === 'GET' && vault && itemId === undefined)
       return answer(
         200,

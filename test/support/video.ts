@@ -5,23 +5,28 @@ import { systemChromium } from './chromium.ts';
 
 export type Color = 'black' | 'white' | 'red' | 'lime' | 'blue' | 'yellow' | 'magenta' | 'cyan';
 
-/** A video that is open in a page of a real browser. */
+/** A video in a page of a real browser. */
 export type OpenVideo = {
-  /** In seconds; Infinity where the file does not say. */
+  /** In seconds; Infinity if the file doesn't say. */
   duration: number;
   width: number;
   height: number;
-  /** What is in the middle of the picture at a second of the video: the nearest of the pure colours. */
+  /** The pure colour nearest to the middle of the picture at a second of the video. */
   colorAt(second: number): Promise<Color>;
 } & AsyncDisposable;
 
 /** Opens a video in a real browser. Throws when it can't be played. */
 export async function openVideo(bytes: Uint8Array, contentType: string): Promise<OpenVideo> {
   const server = createServer((request, response) => {
-    if (request.url !== '/video') return response.setHeader('content-type', 'text/html').end('<video src="/video" preload="auto"></video>');
+    if (request.url !== '/video')
+      return response.setHeader('content-type', 'text/html').end('<video src="/video" preload="auto"></video>');
     const [, first = '0', last = ''] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '') ?? [];
     const [start, end] = [Number(first), last === '' ? bytes.length - 1 : Number(last)];
-    const headers = { 'content-type': contentType, 'accept-ranges': 'bytes', 'content-range': `bytes ${start}-${end}/${bytes.length}` };
+    const headers = {
+      'content-type': contentType,
+      'accept-ranges': 'bytes',
+      'content-range': `bytes ${start}-${end}/${bytes.length}`,
+    };
     return response.writeHead(206, headers).end(bytes.subarray(start, end + 1));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -61,16 +66,20 @@ async function colorAt(page: Page, second: number): Promise<Color> {
     const video = element as HTMLVideoElement;
     if (video.currentTime !== second) {
       await new Promise((resolve, reject) => {
-        setTimeout(() => reject(new Error(`the video of ${video.duration} s can't be shown at ${second} s`)), 5000);
-        // Once it has sought, the picture may be the one from before for a moment yet.
+        setTimeout(() => reject(new Error(`the video of ${video.duration} s can't be shown at ${second} s`)), 15_000);
+        // After a seek the old picture can stay for a moment. If both times have the same picture, the browser presents
+        // no new one.
         const presented = new Promise((done) => video.requestVideoFrameCallback(done));
+        video.addEventListener('seeked', () => setTimeout(resolve, 1000), { once: true });
         video.addEventListener('seeked', () => void presented.then(resolve), { once: true });
         video.currentTime = second;
       });
     }
     const context = new OffscreenCanvas(1, 1).getContext('2d')!;
     context.drawImage(video, video.videoWidth / 2, video.videoHeight / 2, 1, 1, 0, 0, 1, 1);
-    const bits = Array.from(context.getImageData(0, 0, 1, 1).data.slice(0, 3), (value) => (value > 127 ? 1 : 0)).join('');
+    const bits = Array.from(context.getImageData(0, 0, 1, 1).data.slice(0, 3), (value) => (value > 127 ? 1 : 0)).join(
+      '',
+    );
     const colors: Record<string, Color> = {
       '000': 'black',
       '111': 'white',

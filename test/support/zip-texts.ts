@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { openPromise } from 'yauzl';
 
-/** All that is in a zip file, as text. */
+/** All texts in a zip file. */
 export async function textsOfZip(path: string): Promise<string> {
   const texts: string[] = [];
   const zip = await openPromise(path);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A process that has ended, with a parent that never asks how: it keeps its id. */
+/** An ended process whose parent never reaps it, so that it keeps its id. */
 export class Zombie implements AsyncDisposable {
   readonly pid: number;
   readonly #parent: ChildProcess;
@@ -14,11 +14,12 @@ export class Zombie implements AsyncDisposable {
   }
 
   static async make(): Promise<Zombie> {
-    // What the shell becomes knows of no child, and ends with its stdin: with this process, however that ends.
+    // The shell becomes a program that knows no child. It ends with its stdin, so with this process, however this
+    // process ends.
     const parent = spawn('sh', ['-c', 'sleep 600 & echo $!; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] });
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     const pid = Number(line.toString());
-    // Not before the shell is gone.
+    // Wait until the shell is gone.
     while (!readFileSync(`/proc/${parent.pid}/cmdline`, 'utf8').startsWith('cat')) await delay(5);
     process.kill(pid, 'SIGKILL');
     while (!readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')) await delay(5);

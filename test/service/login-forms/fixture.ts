@@ -1,4 +1,4 @@
-/** A page with what discovery has to find in it. */
+/** A page, and the result that discovery must find. */
 export type LoginFixture = {
   name: string;
   /** `{{other}}` is the origin of another site, which serves the fixture's `frame`. */
@@ -10,6 +10,6 @@ export type LoginFixture = {
   choices?: string[];
   /** The site's error text. */
   error?: string;
-  /** What the site asks for outside of the page. */
+  /** A question of the site that is answered outside the page. */
   external?: RegExp;
 };

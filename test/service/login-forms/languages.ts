@@ -33,7 +33,12 @@ export const languages: LoginFixture[] = [
 ];
 
 /** A login without types and names, but for the password's, and another form before it. */
-function make(language: string, [user, password, button]: string[], [other, submit]: string[], direction = 'ltr'): LoginFixture {
+function make(
+  language: string,
+  [user, password, button]: string[],
+  [other, submit]: string[],
+  direction = 'ltr',
+): LoginFixture {
   return {
     name: language,
     html: `<html dir="${direction}"><form><input placeholder="${other}"><button>${submit}</button></form>

@@ -2,7 +2,7 @@ import type { LoginFixture } from './fixture.ts';
 
 const boxes = (attributes: string) => `<div>${`<input ${attributes} style="width:40px;height:44px">`.repeat(6)}</div>`;
 
-/** What a login can ask after the first step, or instead of it. */
+/** Questions that a login can ask after the first step, or instead of it. */
 export const steps: LoginFixture[] = [
   {
     name: 'a code in six boxes',
@@ -30,7 +30,11 @@ export const steps: LoginFixture[] = [
     name: 'radio buttons for the second factor',
     html: `<h1>How do you want to verify it's you?</h1><form><label><input type="radio" name="m" value="1"> Text message to •••• 42</label><label><input type="radio" name="m" value="2"> Email a•••@example.com</label><label><input type="radio" name="m"> Authenticator app</label><button>Continue</button></form>`,
     fields: [],
-    choices: ['mfa_method: Text message to •••• 42', 'mfa_method: Email a•••@example.com', 'mfa_method: Authenticator app'],
+    choices: [
+      'mfa_method: Text message to •••• 42',
+      'mfa_method: Email a•••@example.com',
+      'mfa_method: Authenticator app',
+    ],
   },
   {
     name: 'a list of second factors in German',

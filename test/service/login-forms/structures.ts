@@ -2,7 +2,7 @@ import type { LoginFixture } from './fixture.ts';
 
 const login = `<form><label>Email <input type="email"></label><label>Password <input type="password"></label><button>Log in</button></form>`;
 
-/** Where a login can be in a page, and what can be beside it. */
+/** Places of a login in a page, and other elements beside it. */
 export const structures: LoginFixture[] = [
   {
     name: 'an open shadow tree',

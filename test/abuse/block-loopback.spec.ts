@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import { chromium, expect, type Page } from '@playwright/test';
+import { outside } from '../../src/service/chromium/outside.ts';
+import { HttpProxy } from '../support/http-proxy.ts';
+import { startSession } from '../support/profiles.ts';
+import { custom, test } from '../support/proxies.ts';
+
+test.use({ serviceOptions: async ({}, use) => use({ blockLoopback: true }) });
+
+test("a page can't reach any server on the service's machine", async ({ client, service: { call } }) => {
+  await using own = await ownServer();
+  // All names lead to this site. The test's proxy may be on this machine, because the operator of the service chose it.
+  const redirect = `http://127.0.0.1:${own.port}/redirected`;
+  const site = createServer(({ url }, response) => {
+    if (url === '/away') response.writeHead(302, { location: redirect }).end();
+    else response.setHeader('content-type', 'text/html').end('<title>shop</title>');
+  });
+  site.listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  await using proxy = await HttpProxy.start({ site: `http://127.0.0.1:${(site.address() as AddressInfo).port}` });
+  // Also for a host that the proxy is not asked for.
+  const { id } = await client.proxies.create({ ...custom(proxy.port), bypass_hosts: ['localhost', '127.0.0.1'] });
+  const session = await startSession(call, { headless: true, proxy_id: id });
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  const page = await browser.contexts()[0]!.newPage();
+  await page.goto('http://shop.example/');
+  await expect(page).toHaveTitle('shop');
+  const { port } = own;
+  for (const host of ['127.0.0.1', 'localhost', '[::1]', '0.0.0.0', '127.9.9.9', '2130706433', '[::ffff:127.0.0.1]'])
+    await attempt(page, `${host}:${port}`);
+  await page.evaluate(async () => await fetch('/away', { mode: 'no-cors' }).catch(() => {}));
+  const answer = await page.goto(`http://127.0.0.1:${port}/page`);
+  expect(await answer!.text()).toContain('--block-loopback');
+  await expect(browser.newContext({ proxy: { server: `http://127.0.0.1:${port}` } })).rejects.toThrow(
+    '--block-loopback',
+  );
+  expect(own.requests).toEqual([]);
+  await browser.close();
+  site.closeAllConnections();
+  site.close();
+});
+
+test('blocks host names that resolve to any address of this machine', async () => {
+  for (const name of ['localhost', '127.0.0.1', '::1', '[::1]', '0.0.0.0', '::ffff:7f00:1'])
+    await expect(outside(name), name).rejects.toThrow('--block-loopback');
+  await expect(outside('192.0.2.1')).resolves.toEqual({ host: '192.0.2.1', family: 4 });
+});
+
+test("only the session's own processes can use its proxy", async ({ service: { call } }) => {
+  test.skip(process.platform !== 'linux' || process.getuid?.() !== 0, 'only root can give sessions users of their own');
+  const session = await startSession(call, { headless: true });
+  const socket = connect(hopPort(session.session_id), '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write('GET http://shop.example/ HTTP/1.1\r\nhost: shop.example\r\n\r\n');
+  let received = '';
+  socket.on('data', (data) => (received += String(data)));
+  await once(socket, 'close');
+  expect(received).toBe('');
+});
+
+/** Tries to reach a server as a script, a frame, a worker and a WebSocket do. */
+async function attempt(page: Page, authority: string): Promise<void> {
+  await page.evaluate(async (address) => {
+    await fetch(`http://${address}/fetch`, { mode: 'no-cors' }).catch(() => {});
+    const frame = document.createElement('iframe');
+    frame.src = `http://${address}/frame`;
+    document.body.append(frame);
+    const script = `fetch('http://${address}/worker', { mode: 'no-cors' }).catch(() => {}).then(() => postMessage('done'))`;
+    const worker = new Worker(URL.createObjectURL(new Blob([script])));
+    const events = ['load', 'error', 'close', 'message', 'open'];
+    await Promise.all(
+      [frame, worker, new WebSocket(`ws://${address}/socket`)].map(
+        (target) => new Promise((resolve) => void events.map((event) => target.addEventListener(event, resolve))),
+      ),
+    );
+  }, authority);
+}
+
+async function ownServer(): Promise<{ port: number; requests: string[] } & AsyncDisposable> {
+  const requests: string[] = [];
+  const server = createServer(({ url = '' }, response) => {
+    requests.push(url);
+    response.end();
+  });
+  server.on('upgrade', ({ url = '' }, socket) => {
+    requests.push(url);
+    socket.destroy();
+  });
+  server.listen(0, '::');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    requests,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+function hopPort(sessionId: string): number {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+    const port = /^--proxy-server=http:\/\/127\.0\.0\.1:(\d+)$/.exec(
+      words.find((word) => word.startsWith('--proxy-server=')) ?? '',
+    )?.[1];
+    if (port !== undefined && words.some((word) => word.includes(sessionId))) return Number(port);
+  }
+  throw new Error(`no process of the session ${sessionId} has a proxy`);
+}

@@ -1,0 +1,18 @@
+// Starts a service in this network namespace, and lets its first argument, a Unix socket, lead to it from elsewhere.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import { createInterface } from 'node:readline';
+import { pipeline } from 'node:stream';
+
+const [, , socketPath, ...command] = process.argv;
+const service = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] });
+process.on('SIGTERM', () => service.kill('SIGTERM'));
+service.once('exit', () => process.exit());
+const [line] = await once(createInterface(service.stdout), 'line');
+const port = Number(/:(\d+)$/.exec(line)?.[1]);
+const relay = createServer((client) => {
+  const target = connect(port, '127.0.0.1');
+  pipeline(client, target, client, () => {});
+});
+relay.listen(socketPath, () => process.stdout.write(`${line}\n`));

@@ -1,0 +1,11 @@
+/** Settings of the user's shell that change commands, clients and browsers. Tests that need one set it themselves. */
+const foreign =
+  /^(CI|NO_COLOR|FORCE_COLOR|COLUMNS|NODE_OPTIONS|DEBUG|GITHUB_\w+|KERNEL_\w+|DISPLAY|WAYLAND_DISPLAY|PLAYWRIGHT_POOL_(?!CHROMIUM$|TEST_)\w+)$/;
+
+/** Removes settings that tests must not depend on from this process's environment. */
+export function ownEnvironment(): void {
+  for (const name of Object.keys(process.env)) if (foreign.test(name)) delete process.env[name];
+  // A proxy stays set, because `npm install` may need it. The services and sites of the tests are on this machine.
+  for (const name of ['no_proxy', 'NO_PROXY'])
+    process.env[name] = [process.env[name], 'localhost', '127.0.0.1'].filter(Boolean).join(',');
+}

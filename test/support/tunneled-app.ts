@@ -1,0 +1,115 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { WebSocketServer } from 'ws';
+import { certificate, privateKey } from './http-proxy.ts';
+
+/** An app on the loopback addresses of this machine, as a developer's. */
+export class TunneledApp implements AsyncDisposable {
+  /** The paths of the received requests. */
+  readonly requests: string[] = [];
+  readonly #servers: Server[];
+  readonly #sockets: WebSocketServer[];
+
+  private constructor() {
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
+      this.requests.push(request.url ?? '');
+      this.#answer(request, response).catch(() => response.destroy());
+    };
+    this.#servers = [createServer(answer), createSecureServer({ cert: certificate, key: privateKey }, answer)];
+    this.#sockets = this.#servers.map((server) => new WebSocketServer({ server }));
+    for (const sockets of this.#sockets)
+      sockets.on('connection', (socket) => {
+        socket.on('message', (data: Buffer) => socket.send(`echo of ${String(data)}`));
+      });
+  }
+
+  static async start(): Promise<TunneledApp> {
+    const app = new TunneledApp();
+    for (const server of app.#servers) {
+      server.listen(0, '::');
+      await once(server, 'listening');
+    }
+    return app;
+  }
+
+  get port(): number {
+    return (this.#servers[0]!.address() as AddressInfo).port;
+  }
+
+  get securePort(): number {
+    return (this.#servers[1]!.address() as AddressInfo).port;
+  }
+
+  /** The app under the name `localhost`. */
+  get url(): string {
+    return `http://localhost:${this.port}`;
+  }
+
+  get secureUrl(): string {
+    return `https://localhost:${this.securePort}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const sockets of this.#sockets) for (const socket of sockets.clients) socket.terminate();
+    for (const server of this.#servers) {
+      server.close();
+      server.closeAllConnections();
+    }
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://app');
+    response.setHeader('access-control-allow-origin', '*');
+    switch (pathname) {
+      case '/upload': {
+        const digest = createHash('sha256');
+        let bytes = 0;
+        for await (const chunk of request as AsyncIterable<Buffer>) {
+          digest.update(chunk);
+          bytes += chunk.length;
+        }
+        return void response.end(JSON.stringify({ bytes, digest: digest.digest('hex') }));
+      }
+      case '/download':
+        return await pipeline(Readable.from(chunks(Number(searchParams.get('bytes')))), response);
+      case '/events':
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+        request.socket.once('close', () => this.requests.push('/events closed'));
+        for (let event = 1; event <= 3; event += 1) response.write(`data: event ${event}\n\n`);
+        return;
+      case '/silent':
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+        return;
+      case '/crash':
+        return void request.socket.destroy();
+      case '/worker.js':
+        return void response.setHeader('content-type', 'text/javascript').end(serviceWorker);
+      case '/redirect':
+        return void response.writeHead(302, { location: searchParams.get('to') ?? '/' }).end();
+      default:
+        return void response
+          .setHeader('content-type', 'text/html')
+          .end(`<title>${request.headers.host}</title><p>${pathname}</p>`);
+    }
+  }
+}
+
+/** Answers `/from-worker` itself and asks the app for all else. */
+const serviceWorker = `
+addEventListener('install', () => skipWaiting());
+addEventListener('activate', (event) => event.waitUntil(clients.claim()));
+addEventListener('fetch', (event) => {
+  const asks = new URL(event.request.url).pathname === '/from-worker';
+  event.respondWith(asks ? fetch('/behind-worker').then((answer) => answer.text()).then((text) => new Response('worker: ' + text)) : fetch(event.request));
+});
+`;
+
+function* chunks(bytes: number): Generator<Buffer> {
+  const chunk = randomBytes(64 * 1024);
+  for (let left = bytes; left > 0; left -= chunk.length) yield chunk.subarray(0, Math.min(left, chunk.length));
+}
