@@ -16,6 +16,7 @@ import { Pools } from './pools/pools.ts';
 import { ProfileDirectories } from './profiles/profile-directories.ts';
 import { Replays } from './replays/replays.ts';
 import type { Surroundings } from './sessions/session-settings.ts';
+import { LocalLauncher } from './sessions/local-launcher.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { Watches } from './files/watches.ts';
 import type { Clock } from './process/clock.ts';
@@ -82,16 +83,16 @@ export async function openParts(options: PartOptions) {
   const isolation = new Isolation(options.users, sessionsDirectory);
   // Requests of a host go around the proxy that keeps Chromium from the machine's addresses.
   const playwrights = options.chromium.blockLoopback ? [] : installedPlaywrights(options.playwrightCores);
-  const sessions = new Sessions({
+  const launcher = new LocalLauncher({
     clock,
     isolation,
     playwrightVersions: playwrights.map(({ version }) => version),
     directory: sessionsDirectory,
     profiles: profileDirectories,
     chromium: options.chromium,
-    limits,
     downloadQuota: options.downloadQuota,
   });
+  const sessions = new Sessions(launcher, limits);
   const secrets = new Secrets(isKept ? join(directory, 'secrets-key') : undefined);
   const proxies = new ProxyStore(database, clock, secrets);
   const auditLogs = new AuditLogStore(database, clock, {

@@ -1,6 +1,6 @@
 import { expect } from '@playwright/test';
 import { findChromium } from '../../src/service/chromium/find-chromium.ts';
-import type { Session } from '../../src/service/sessions/session.ts';
+import type { LocalSession } from '../../src/service/sessions/local-session.ts';
 import { page, settings, test as base } from '../support/browser-sessions.ts';
 import { actionsOf } from '../support/input-events.ts';
 import { clipboardOf } from '../../src/service/input/clipboard.ts';
@@ -148,7 +148,7 @@ test("the end of the session and the caller's abort end a clipboard operation", 
   await refused;
 });
 
-async function useClipboard(session: Session): Promise<void> {
+async function useClipboard(session: LocalSession): Promise<void> {
   await clipboardOf(session).write('one');
   expect(await clipboardOf(session).read()).toBe('one');
   await clipboardOf(session).write('two');

@@ -1,5 +1,5 @@
 import { expect, type Page } from '@playwright/test';
-import type { Session } from '../../src/service/sessions/session.ts';
+import type { LocalSession } from '../../src/service/sessions/local-session.ts';
 import { page, test } from '../support/browser-sessions.ts';
 import { actionsOf, openPage, recording, seen } from '../support/input-events.ts';
 import { computerOf } from '../../src/service/input/computer.ts';
@@ -7,7 +7,7 @@ import { computerOf } from '../../src/service/input/computer.ts';
 const field = recording('<textarea></textarea>');
 
 /** Types into the page in view, and says which of the pages that was. */
-async function inView(session: Session, pages: Page[]): Promise<Page | undefined> {
+async function inView(session: LocalSession, pages: Page[]): Promise<Page | undefined> {
   const mark = `${Math.random()}`;
   await Promise.all(pages.map((ours) => ours.locator('input').focus()));
   await actionsOf(session).type({ text: mark });

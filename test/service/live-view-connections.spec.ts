@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from '@playwright/test';
-import type { Session } from '../../src/service/sessions/session.ts';
+import type { LocalSession } from '../../src/service/sessions/local-session.ts';
 import { TestClock } from '../support/clock.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { nextPicture, test } from '../support/live-view.ts';
 
 for (const [what, end] of [
-  ['the session ends', (session: Session) => session.end()],
-  ['its lease is given back', (session: Session) => session.changeHands()],
+  ['the session ends', (session: LocalSession) => session.end()],
+  ['its lease is given back', (session: LocalSession) => session.changeHands()],
 ] as const) {
   test(`ends the view when ${what}, and does not open it again`, async ({ openPage, view, session, link }) => {
     await openPage();

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { browserPools } from '../../src/contract/browser-pools.ts';
 import { OperationError } from '../../src/contract/errors.ts';
 import type { Pool } from '../../src/service/pools/pool.ts';
+import { local } from '../../src/service/sessions/in-session.ts';
 import type { Session } from '../../src/service/sessions/session.ts';
 import { expectCounts, test, type TestPools } from '../support/pools.ts';
 import { projectId } from '../support/project.ts';
@@ -212,7 +213,7 @@ const steps = [
       (index) =>
         new Step(`kill ${index}`, (users) => {
           const session = chosen(living(users), index);
-          if (session) process.kill(-session.pid, 'SIGKILL');
+          if (session) process.kill(-local(session).pid, 'SIGKILL');
         }),
     ),
   },

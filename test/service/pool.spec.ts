@@ -2,6 +2,7 @@ import { chmod, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { expect } from '@playwright/test';
 import { browserPools } from '../../src/contract/browser-pools.ts';
+import { local } from '../../src/service/sessions/in-session.ts';
 import type { Session } from '../../src/service/sessions/session.ts';
 import { systemChromium } from '../support/chromium.ts';
 import { expectCounts, test } from '../support/pools.ts';
@@ -186,13 +187,13 @@ test.describe('browsers that end', () => {
   test('replaces killed browsers, idle or leased, and never leases a dead one @long', async ({ testPools }) => {
     const { createFull, lease, acquire, sessions, pools } = testPools;
     const pool = await createFull({ size: 2 });
-    for (const session of sessions.list()) process.kill(-session.pid, 'SIGKILL');
+    for (const session of sessions.list()) process.kill(-local(session).pid, 'SIGKILL');
     await expect.poll(() => pool.availableCount).toBe(0);
     const first = await lease(pool);
     const second = await lease(pool);
     await Promise.all([first.ping(), second.ping()]);
     const waiting = acquire(pool);
-    process.kill(-first.pid, 'SIGKILL');
+    process.kill(-local(first).pid, 'SIGKILL');
     const third = await waiting;
     await third!.ping();
     expect(() => pool.release(first.id, true)).toThrow(expect.objectContaining({ code: 'not_found' }));
@@ -380,6 +381,6 @@ exec '${chromium}' "$@"
 }
 
 async function pagesOf(session: Session): Promise<string[]> {
-  const { targetInfos } = await session.cdp.send('Target.getTargets', {});
+  const { targetInfos } = await local(session).cdp.send('Target.getTargets', {});
   return targetInfos.flatMap(({ type, url }) => (type === 'page' ? [url] : [])).sort();
 }

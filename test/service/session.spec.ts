@@ -1,9 +1,10 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from '@playwright/test';
-import type { Session } from '../../src/service/sessions/session.ts';
+import type { LocalSession } from '../../src/service/sessions/local-session.ts';
 import { Encoder } from '../../src/service/replays/encoder.ts';
 import { Replays } from '../../src/service/replays/replays.ts';
+import { LocalLauncher } from '../../src/service/sessions/local-launcher.ts';
 import { Sessions } from '../../src/service/sessions/sessions.ts';
 import { Table } from '../../src/service/database/table.ts';
 import { replaysTable } from '../../src/service/replays/replays-table.ts';
@@ -15,10 +16,10 @@ import { openTestDatabase } from '../support/project.ts';
 
 const test = base.extend<{ clock: TestClock }>({ clock: async ({}, use) => await use(new TestClock()) });
 
-const userData = (session: Session) => path.join(path.dirname(session.root), 'user-data');
+const userData = (session: LocalSession) => path.join(path.dirname(session.root), 'user-data');
 
 /** The main process of a session's Chromium proper, without the script that may have started it. */
-async function browserProcess(session: Session): Promise<number> {
+async function browserProcess(session: LocalSession): Promise<number> {
   for (const pid of processesWith(userData(session))) {
     const command = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
     if (!command[0]!.endsWith('/sh') && !command.some((part) => part.startsWith('--type='))) return pid;
@@ -225,7 +226,7 @@ test.describe('all sessions', () => {
     test.skip(process.platform !== 'linux', 'there is always a display');
     const profiles = await noProfiles(testInfo);
     const of = (environment: Record<string, string>) =>
-      new Sessions({ clock, directory: testInfo.outputPath('none'), profiles, chromium: {}, environment });
+      new LocalLauncher({ clock, directory: testInfo.outputPath('none'), profiles, chromium: {}, environment });
     expect([
       of({}).hasDisplay,
       of({ DISPLAY: ':0' }).hasDisplay,
@@ -235,12 +236,14 @@ test.describe('all sessions', () => {
 
   test("a Chromium that can't start leaves no files and no processes", async ({ clock }, testInfo) => {
     const directory = testInfo.outputPath('sessions');
-    const sessions = new Sessions({
-      clock,
-      directory,
-      profiles: await noProfiles(testInfo),
-      chromium: { executable: '/bin/false' },
-    });
+    const sessions = new Sessions(
+      new LocalLauncher({
+        clock,
+        directory,
+        profiles: await noProfiles(testInfo),
+        chromium: { executable: '/bin/false' },
+      }),
+    );
     await expect(sessions.create(settings)).rejects.toMatchObject({ code: 'unavailable' });
     expect(await readdir(directory)).toEqual([]);
   });

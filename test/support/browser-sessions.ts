@@ -5,7 +5,9 @@ import { test as base, chromium, type Browser } from '@playwright/test';
 import { WebSocket } from 'ws';
 import type { ChromiumSettings } from '../../src/service/chromium/chromium.ts';
 import type { Environment } from '../../src/service/chromium/find-chromium.ts';
-import type { Session, SessionSettings } from '../../src/service/sessions/session.ts';
+import type { LocalSession } from '../../src/service/sessions/local-session.ts';
+import type { SessionSettings } from '../../src/service/sessions/session.ts';
+import { LocalLauncher } from '../../src/service/sessions/local-launcher.ts';
 import { Sessions } from '../../src/service/sessions/sessions.ts';
 import { systemClock, type Clock } from '../../src/service/process/clock.ts';
 import { CdpProxy } from '../../src/service/sessions/cdp-proxy.ts';
@@ -52,13 +54,13 @@ type Fixtures = {
   chromiumSettings: ChromiumSettings;
   /** The environment of the sessions' service. */
   environment: Environment;
-  sessions: Sessions;
+  sessions: Sessions<LocalSession>;
   /** A session with a running Chromium. */
-  session: Session;
+  session: LocalSession;
   /** The address of the session for CDP clients, like `cdp_ws_url`. */
-  addressOf: (session: Session) => string;
+  addressOf: (session: LocalSession) => string;
   /** Connects Playwright to a session. */
-  connect: (session: Session) => Promise<Browser>;
+  connect: (session: LocalSession) => Promise<Browser>;
   connectRaw: (address: string) => Promise<RawClient>;
   /** Serves pages under a secure origin. */
   site: (listener: RequestListener) => Promise<string>;
@@ -71,13 +73,15 @@ export const test = base.extend<Fixtures>({
   sessions: async ({ clock, chromiumSettings, environment }, use, testInfo) => {
     const directory = testInfo.outputPath('sessions');
     await mkdir(directory, { recursive: true });
-    const sessions = new Sessions({
-      clock,
-      directory,
-      profiles: await noProfiles(testInfo),
-      chromium: chromiumSettings,
-      environment,
-    });
+    const sessions = new Sessions(
+      new LocalLauncher({
+        clock,
+        directory,
+        profiles: await noProfiles(testInfo),
+        chromium: chromiumSettings,
+        environment,
+      }),
+    );
     await use(sessions);
     await sessions.close();
   },

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from '@playwright/test';
 import { computer } from '../../src/contract/computer.ts';
 import { computerOf } from '../../src/service/input/computer.ts';
-import type { Session } from '../../src/service/sessions/session.ts';
+import type { LocalSession } from '../../src/service/sessions/local-session.ts';
 import { page } from './browser-sessions.ts';
 
 /** An input event that a page received. */
@@ -77,7 +77,7 @@ type Actions = {
 
 /** The actions of a session, with the defaults of the contract. */
 export function actionsOf(
-  session: Session,
+  session: LocalSession,
 ): Actions & { batch: (actions: object[], signal?: AbortSignal) => Promise<void> } {
   const machine = computerOf(session);
   const batch = (actions: object[], signal?: AbortSignal) =>

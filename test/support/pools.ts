@@ -6,6 +6,7 @@ import type { Lease } from '../../src/service/pools/acquire-queue.ts';
 import type { Pool } from '../../src/service/pools/pool.ts';
 import { Pools } from '../../src/service/pools/pools.ts';
 import type { Session } from '../../src/service/sessions/session.ts';
+import { LocalLauncher } from '../../src/service/sessions/local-launcher.ts';
 import { Sessions } from '../../src/service/sessions/sessions.ts';
 import { Table } from '../../src/service/database/table.ts';
 import { poolsTable } from '../../src/service/pools/pools-table.ts';
@@ -38,7 +39,9 @@ export const test = base.extend<{ chromiumExecutable: string | undefined; testPo
     const clock = new TestClock();
     const database = await openTestDatabase();
     const chromium = { ...(chromiumExecutable && { executable: chromiumExecutable }) };
-    const sessions = new Sessions({ clock, directory, profiles: await noProfiles(testInfo), chromium });
+    const sessions = new Sessions(
+      new LocalLauncher({ clock, directory, profiles: await noProfiles(testInfo), chromium }),
+    );
     const surroundingsOf = () => ({
       projectId,
       hasDisplay: sessions.hasDisplay,

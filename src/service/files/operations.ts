@@ -5,7 +5,7 @@ import { Upload } from './upload.ts';
 import type { Watches } from './watches.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
 import type { HandlerTree } from '../http/handler.ts';
-import { inSession, type SessionRequest } from '../sessions/in-session.ts';
+import { inSession, local, type SessionRequest } from '../sessions/in-session.ts';
 
 /** Loads the code for zip files on first use, so that the service starts faster. */
 export function fileHandlers({
@@ -29,7 +29,7 @@ export function fileHandlers({
   ) => {
     const held = sessions.in(caller.projectId);
     const session = held.get(params.id);
-    const opened = await open(session.root);
+    const opened = await open(local(session).root);
     opened.stream.once('close', held.keepActive(session));
     return opened;
   };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { OperationError } from '../../contract/errors.ts';
 import { newId } from '../process/id.ts';
-import type { Session } from '../sessions/session.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
 import { SharedTree } from './shared-tree.ts';
 import type { Watch } from './watch.ts';
 import { locate } from './watched-place.ts';
@@ -9,7 +9,7 @@ import type { EntryCount } from './watched-tree.ts';
 
 const mostPerSession = 100;
 
-type Watched = Pick<Session, 'id' | 'root' | 'hold'>;
+type Watched = Pick<LocalSession, 'id' | 'root' | 'hold'>;
 
 /** The watches of one holder of a session. */
 type HeldWatches = {

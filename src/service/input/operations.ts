@@ -4,14 +4,14 @@ import { clipboardOf } from './clipboard.ts';
 import { computerOf } from './computer.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
-import type { Session } from '../sessions/session.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
 import { inSession, type SessionRequest } from '../sessions/in-session.ts';
 
 type Request = SessionRequest & { signal: AbortSignal };
 
 export function computerHandlers(sessions: HeldSessions): HandlerTree<typeof computer> {
   /** Waits until the action of the former holder has ended: the next holder must neither see it nor be disturbed. */
-  const act = <T>(request: Request, use: (session: Session, signal: AbortSignal) => Promise<T>) =>
+  const act = <T>(request: Request, use: (session: LocalSession, signal: AbortSignal) => Promise<T>) =>
     inSession(sessions, request, (session) => use(session, AbortSignal.any([request.signal, session.hold])));
   const perform = (request: Request, action: Action) =>
     act(request, (session, signal) => computerOf(session).perform(action, signal));

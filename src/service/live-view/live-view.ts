@@ -7,7 +7,7 @@ import type { LiveInput } from './live-view-messages.ts';
 import type { LiveSession, LiveViewer } from './live-view-sockets.ts';
 import type { PageInView } from '../sessions/page-in-view.ts';
 import type { Screencast } from '../sessions/screencast.ts';
-import type { Session } from '../sessions/session.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
 
 type Point = { x: number; y: number };
 
@@ -18,7 +18,7 @@ const longestUrl = 2048;
 /** A stuck page takes no input. Further input is dropped. */
 const mostUnanswered = 200;
 
-export function liveSession(session: Session): LiveSession {
+export function liveSession(session: LocalSession): LiveSession {
   return {
     touch: () => session.touch(),
     liveView: (viewer) => new LiveView(session, viewer),
@@ -46,7 +46,7 @@ export class LiveView {
   #unanswered = 0;
   #over = false;
 
-  constructor(session: Session, { onFrame, onPage, onEnd }: LiveViewer) {
+  constructor(session: LocalSession, { onFrame, onPage, onEnd }: LiveViewer) {
     const { chromium, page, ended } = session.browser;
     this.#cdp = chromium.cdp;
     this.#page = page;

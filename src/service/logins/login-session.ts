@@ -1,7 +1,8 @@
 import type { HeldSessions } from '../sessions/held-sessions.ts';
 import type { ReplayRecord } from '../replays/replays-table.ts';
 import type { Replays } from '../replays/replays.ts';
-import type { Session } from '../sessions/session.ts';
+import { local } from '../sessions/in-session.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
 import { sessionSettings, type Surroundings } from '../sessions/session-settings.ts';
 
 export type LoginSessionMeans = {
@@ -27,12 +28,12 @@ const idleTimeout = 60;
 
 /** A browser session with the profile of a connection. It stays active until it is disposed. */
 export class LoginSession {
-  readonly browser: Session;
+  readonly browser: LocalSession;
   readonly replayId: string | undefined;
   readonly #letIdle: () => void;
   readonly #stopReplay: () => Promise<void>;
 
-  private constructor(browser: Session, letIdle: () => void, replay: ReplayRecord | undefined, replays: Replays) {
+  private constructor(browser: LocalSession, letIdle: () => void, replay: ReplayRecord | undefined, replays: Replays) {
     this.browser = browser;
     this.replayId = replay?.id;
     this.#letIdle = letIdle;
@@ -60,7 +61,7 @@ export class LoginSession {
       means.surroundingsOf(projectId),
     );
     const held = sessions.in(projectId);
-    const browser = await held.create(settings, undefined, signal);
+    const browser = local(await held.create(settings, undefined, signal));
     const letIdle = held.keepActive(browser);
     try {
       const replay = isRecorded ? await replays.start(browser, { framerate: 10, record_audio: false }) : undefined;

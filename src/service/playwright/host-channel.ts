@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../process/clock.ts';
 import { newToken } from '../process/id.ts';
 import { CdpProxy, type ProxiedSession } from '../sessions/cdp-proxy.ts';
-import type { Session } from '../sessions/session.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
 
 /**
  * The CDP connections of Playwright hosts, on a loopback port of their own: the service may listen elsewhere, and with TLS. Each connection
@@ -21,7 +21,7 @@ export class HostChannel {
 
   /** Returns a URL for one host, and a function that cuts its connection: Chromium then closes the contexts that were made through it. */
   async open(
-    session: Session,
+    session: LocalSession,
     { marksDownloads }: { marksDownloads: boolean },
   ): Promise<{ url: string; cut: () => void }> {
     const port = await (this.#port ??= this.#listen());

@@ -6,7 +6,7 @@ import { playwrightDirectory, type Environment } from '../chromium/find-chromium
 import { builtFile } from '../process/built-file.ts';
 import type { Clock } from '../process/clock.ts';
 import { passedOn } from '../process/passed-on.ts';
-import type { Session } from '../sessions/session.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
 import { HostProcess } from './host-process.ts';
 import type { InstalledPlaywright } from './installed-playwright.ts';
 
@@ -63,7 +63,7 @@ export class PlaywrightHosts {
    * the host doesn't start or doesn't reach the browser.
    */
   async publish(
-    session: Session,
+    session: LocalSession,
     playwright: InstalledPlaywright,
     { cdpUrl, artifactsDirectory }: { cdpUrl: string; artifactsDirectory: string },
   ): Promise<{ endpoint: string; leave: () => void }> {
@@ -86,7 +86,7 @@ export class PlaywrightHosts {
     for (const host of this.#running) host.end();
   }
 
-  async #hostOf(session: Session, playwright: InstalledPlaywright): Promise<SessionHost> {
+  async #hostOf(session: LocalSession, playwright: InstalledPlaywright): Promise<SessionHost> {
     const key = `${session.id} ${playwright.version}`;
     const known = this.#hosts.get(key);
     if (known) return await known;
@@ -105,7 +105,7 @@ export class PlaywrightHosts {
     }
   }
 
-  async #start(session: Session, playwright: InstalledPlaywright): Promise<SessionHost> {
+  async #start(session: LocalSession, playwright: InstalledPlaywright): Promise<SessionHost> {
     // The next lease gets another one.
     const { hold, resident } = session;
     const process = await this.#take(playwright);

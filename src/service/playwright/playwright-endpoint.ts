@@ -6,7 +6,7 @@ import { pingRegularly, refuse, refuseToken, requestedUrl, WebSocket, WebSocketS
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { pathSegments } from '../sessions/confined-path.ts';
-import type { Session } from '../sessions/session.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
 import { HostChannel } from './host-channel.ts';
 import type { PlaywrightHosts } from './hosts.ts';
 import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';
@@ -29,7 +29,7 @@ type Published = { endpoint: string; leave: () => void };
 
 /** The WebSockets of `playwright_ws_url`: clients that speak Playwright's protocol. */
 export class PlaywrightEndpoint {
-  readonly #byToken: (token: string) => Session | undefined;
+  readonly #byToken: (token: string) => LocalSession | undefined;
   readonly #installed: readonly InstalledPlaywright[];
   readonly #hosts: PlaywrightHosts;
   readonly #clock: Clock;
@@ -37,7 +37,7 @@ export class PlaywrightEndpoint {
   readonly #server = new WebSocketServer(socketOptions);
 
   constructor(options: {
-    byToken: (token: string) => Session | undefined;
+    byToken: (token: string) => LocalSession | undefined;
     installed: readonly InstalledPlaywright[];
     hosts: PlaywrightHosts;
     clock: Clock;
@@ -68,7 +68,7 @@ export class PlaywrightEndpoint {
   }
 
   async #connect(
-    session: Session,
+    session: LocalSession,
     { token, request, socket, head }: { token: string; request: IncomingMessage; socket: Duplex; head: Buffer },
   ): Promise<void> {
     const playwright = this.#chosenBy(request.headers['user-agent']);
@@ -100,7 +100,7 @@ export class PlaywrightEndpoint {
   }
 
   /** Passes messages on until the client, the host or the lease is gone. */
-  #relay(session: Session, client: WebSocket, host: WebSocket): void {
+  #relay(session: LocalSession, client: WebSocket, host: WebSocket): void {
     const end = () => close(client, 1001, 'the session has ended, or its lease was given back');
     const { hold } = session;
     hold.addEventListener('abort', end);
@@ -112,7 +112,7 @@ export class PlaywrightEndpoint {
   }
 
   async #publish(
-    session: Session,
+    session: LocalSession,
     playwright: InstalledPlaywright,
     { artifactsDirectory, marksDownloads }: Artifacts,
   ): Promise<Published> {
@@ -156,7 +156,7 @@ function bearerToken({ headers }: IncomingMessage): string | undefined {
  * The directory where the host keeps downloads and uploads. A client that fetches downloads over HTTP names it by a path
  * in the session. It gets `<guid>/<name>` as the name of each download.
  */
-function artifactsOf(session: Session, { headers }: IncomingMessage): Artifacts {
+function artifactsOf(session: LocalSession, { headers }: IncomingMessage): Artifacts {
   const asked = headers['x-playwright-artifacts'];
   const sessionPath = typeof asked === 'string' ? asked : `/tmp/playwright-${newId()}`;
   const artifactsDirectory = path.join(session.root, ...pathSegments(sessionPath));

@@ -5,10 +5,10 @@ import { isDiskFull } from '../process/system-error.ts';
 import type { Encoder, FilePart, Video } from './encoder.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
 import type { Screencast } from '../sessions/screencast.ts';
-import type { Session } from '../sessions/session.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
 
 export type ReplayOptions = {
-  session: Session;
+  session: LocalSession;
   encoder: Encoder;
   /** Default: the best that the encoder can. */
   format: VideoFormat | undefined;

@@ -11,7 +11,7 @@ import type { ReplayRecord, ReplayRecords } from './replays-table.ts';
 import type { Encoder } from './encoder.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
 import { failureOf, Replay } from './replay.ts';
-import type { Session } from '../sessions/session.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
 
 /** `end` is the offset of the last byte. */
 export type StoredVideo = {
@@ -45,7 +45,7 @@ export class Replays {
    * Throws `not_found` after the session's end, `conflict` if its lease ends meanwhile, and `insufficient_storage` if
    * the disk is full.
    */
-  async start(session: Session, options: ReplayStart): Promise<ReplayRecord> {
+  async start(session: LocalSession, options: ReplayStart): Promise<ReplayRecord> {
     if (options.record_audio) throw invalidField('record_audio', 'this service records no audio');
     void this.#expire().catch((error: unknown) =>
       console.error('replays that have expired could not be deleted:', error),

@@ -37,7 +37,7 @@ export function browserAnswer(session: Session, { host, caller }: Asked, clock: 
     ...(session.leasedAt !== undefined && { leased_at: new Date(session.leasedAt).toISOString() }),
     ...(settings.proxy && { proxy_id: settings.proxy.id }),
     ...(session.startUrl && { start_url: session.startUrl }),
-    ...(session.browser.downloads.canceled > 0 && { downloads_canceled: session.browser.downloads.canceled }),
+    ...(session.canceledDownloads > 0 && { downloads_canceled: session.canceledDownloads }),
     usage: { uptime_ms: Math.max(0, (endedAt ?? clock.now()) - session.createdAt) },
     ...(endedAt !== undefined && { deleted_at: new Date(endedAt).toISOString() }),
   };

@@ -1,4 +1,5 @@
 import type { HeldSessions } from './held-sessions.ts';
+import { LocalSession } from './local-session.ts';
 import type { Session } from './session.ts';
 import type { Caller } from '../http/handler.ts';
 
@@ -9,7 +10,13 @@ export type SessionRequest = { caller: Caller; params: { id: string } };
 export async function inSession<T>(
   sessions: HeldSessions,
   { caller, params }: SessionRequest,
-  act: (session: Session) => Promise<T> | T,
+  act: (session: LocalSession) => Promise<T> | T,
 ): Promise<T> {
-  return await sessions.in(caller.projectId).use(params.id, act);
+  return await sessions.in(caller.projectId).use(params.id, (session) => act(local(session)));
+}
+
+/** The session, which must run on this machine: requests about other sessions go to their machines. */
+export function local(session: Session): LocalSession {
+  if (session instanceof LocalSession) return session;
+  throw new Error(`the browser session ${session.id} runs on another machine`);
 }

@@ -1,22 +1,10 @@
-import path from 'node:path';
 import type { ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
+import type { ProxyAccess } from '../chromium/proxy-connection.ts';
 import type { Clock } from '../process/clock.ts';
 import { newToken } from '../process/id.ts';
-import { removeTree } from '../process/remove-tree.ts';
-import { CdpClient, type ClientSocket } from './cdp-client.ts';
-import type { Inspected } from './cdp-inspection.ts';
-import type { CdpConnection } from '../chromium/cdp-connection.ts';
-import type { Cookie } from '../chromium/cdp-protocol.ts';
-import type { Chromium } from '../chromium/chromium.ts';
-import type { Exposure } from '../chromium/exposure.ts';
-import type { Resident } from '../chromium/resident.ts';
 import { IdleTimeout } from './idle-timeout.ts';
-import type { ProxyAccess } from '../chromium/proxy-connection.ts';
-import { Screencast, type ScreencastOptions } from './screencast.ts';
-import { SessionBrowser } from './session-browser.ts';
-import { SessionProfile, type ProfileCopy } from './session-profile.ts';
 
 /** Settings of a session's browser, and its project. */
 export type SessionSettings = {
@@ -38,26 +26,16 @@ export type SessionSettings = {
   extraSwitches?: readonly string[];
 };
 
-/** A Chromium that was started for a session, with its copy of the profile. */
-export type LaunchedChromium = { chromium: Chromium; copy: ProfileCopy | undefined };
-
-/** The session path of downloads, unless a client chose another directory. */
-export const downloadDirectory = '/home/user/Downloads';
-
-/** A browser session: one Chromium process with its own user-data directory and its own file-system root. */
-export class Session {
+/** A browser session, wherever its browser runs: its holder, its links and its end. */
+export abstract class Session {
   readonly id: string;
   /** In ms since the epoch. */
   readonly createdAt: number;
-  /** The host directory that is the session's file-system root. */
-  readonly root: string;
-  /** The user of its processes and files, if not that of the service. */
-  readonly resident: Resident | undefined;
   readonly settings: SessionSettings;
   /** The versions of Playwright whose protocol clients may speak. */
   readonly playwrightVersions: readonly string[];
-  /** Resolves when Chromium has ended and the session's directories are removed. */
-  readonly ended: Promise<void>;
+  /** Resolves when the browser has ended and the session's files are removed. */
+  abstract readonly ended: Promise<void>;
   name: string | undefined;
   tags: Record<string, string> | undefined;
   /** The idle timeout. It counts while the session is leased. */
@@ -72,37 +50,21 @@ export class Session {
   leasedAt: number | undefined;
 
   readonly #clock: Clock;
-  readonly #connections = new Set<ClientSocket>();
-  readonly #screencasts = new Set<Screencast>();
   readonly #idleTimeout: IdleTimeout;
-  readonly #end = new AbortController();
   #hold = new AbortController();
-  #browser: SessionBrowser;
-  readonly #profile: SessionProfile;
-  readonly #downloadQuota: number;
-  #closing: Promise<void> | undefined;
   #token: string;
   #liveViewToken: string;
   #endedAt: number | undefined;
-  #exposure: Exposure | undefined;
 
   constructor(options: {
     id: string;
-    directory: string;
-    root: string;
-    resident?: Resident | undefined;
     settings: SessionSettings;
-    launched: LaunchedChromium;
     /** Default: none. */
-    playwrightVersions?: readonly string[];
-    /** Of the downloads of its pages together, in bytes. */
-    downloadQuota: number;
+    playwrightVersions?: readonly string[] | undefined;
     clock: Clock;
   }) {
-    const { clock, settings, launched } = options;
-    this.id = options.id;
-    this.root = options.root;
-    this.resident = options.resident;
+    const { id, settings, clock } = options;
+    this.id = id;
     this.settings = settings;
     this.playwrightVersions = options.playwrightVersions ?? [];
     this.timeoutSeconds = settings.timeoutSeconds;
@@ -110,12 +72,8 @@ export class Session {
     this.createdAt = clock.now();
     this.#clock = clock;
     this.#idleTimeout = new IdleTimeout(clock, () => void this.end());
-    this.#downloadQuota = options.downloadQuota;
-    this.#browser = this.#browserOf(launched.chromium);
-    this.#profile = new SessionProfile(settings.profile, launched.copy, settings.saveChanges ?? false);
-    this.#token = newToken(this.id);
-    this.#liveViewToken = newToken(this.id);
-    this.ended = this.#untilRemoved(options.directory);
+    this.#token = newToken(id);
+    this.#liveViewToken = newToken(id);
   }
 
   /** The bearer token of `cdp_ws_url`. */
@@ -143,111 +101,48 @@ export class Session {
     return this.#hold.signal;
   }
 
-  /** The leader of Chromium's process group. */
-  get pid(): number {
-    return this.#browser.chromium.pid;
-  }
-
-  /** The connection to the Chromium that runs now. A loaded profile replaces Chromium. */
-  get cdp(): CdpConnection {
-    return this.#browser.chromium.cdp;
-  }
-
-  /** The browser that runs now. A loaded profile replaces it. */
-  get browser(): SessionBrowser {
-    return this.#browser;
-  }
-
-  /** The hosts that pages reach on the machine of the lease's holder. */
-  get exposure(): Exposure | undefined {
-    return this.#exposure;
-  }
-
-  set exposure(exposure: Exposure | undefined) {
-    this.#exposure = exposure;
-    this.#browser.chromium.waysOut.exposure = exposure;
+  /** The time since the last use, in ms. */
+  get idleMs(): number {
+    return this.#idleTimeout.idleMs;
   }
 
   /** The profile of the session, from its start or loaded later. */
-  get profile(): Profile | undefined {
-    return this.#profile.loaded;
-  }
+  abstract get profile(): Profile | undefined;
 
-  /** The result of saving the profile. */
-  get profileSave(): ProfileSave | undefined {
-    return this.alive ? undefined : this.#profile.save;
-  }
+  /** The result of saving the profile, after the session's end. */
+  abstract get profileSave(): ProfileSave | undefined;
 
-  /** Prepares Chromium before the first page opens. */
-  async prepare(sessionCookies: Cookie[]): Promise<void> {
-    await this.#browser.prepare(sessionCookies);
-  }
+  /** How many downloads exceeded the quota. */
+  abstract get canceledDownloads(): number;
 
-  /**
-   * Replaces the browser by one that `launch` starts on a copy of a profile. Its pages are closed. Throws `conflict` if
-   * the session has a profile, if a client, live view or recording is connected, and if the session ends meanwhile.
-   * After an error, the session goes on unchanged.
-   */
-  async loadProfile(
-    profile: Profile,
-    saveChanges: boolean,
-    launch: (ended: AbortSignal) => Promise<LaunchedChromium>,
-  ): Promise<void> {
-    if (this.#profile.loaded)
-      throw new OperationError(
-        'conflict',
-        `the browser session ${this.id} has a profile already: start another session for another profile`,
-      );
-    this.#refuseRestart();
-    this.#profile.loaded = profile;
-    try {
-      const { chromium, copy } = await launch(this.#end.signal);
-      const browser = this.#browserOf(chromium);
-      try {
-        await browser.prepare(copy?.sessionCookies ?? []);
-        this.#refuseRestart();
-      } catch (error) {
-        await chromium.kill();
-        throw error;
-      }
-      const before = this.#browser.chromium;
-      this.#browser = browser;
-      this.exposure = this.#exposure;
-      this.#profile.copy = copy;
-      this.#profile.isSaved = saveChanges;
-      await before.kill();
-    } catch (error) {
-      this.#profile.loaded = undefined;
-      throw error;
-    }
-    if (this.startUrl) await this.openPage(this.startUrl).catch(() => {});
-  }
+  /** Rejects if the browser doesn't answer within 2 s. */
+  abstract ping(): Promise<void>;
+
+  /** Ends the browser, saves the profile if requested, and removes the session's files. */
+  abstract end(): Promise<void>;
+
+  /** Ends the session without saving the profile. */
+  abstract discard(): Promise<void>;
+
+  /** Waits until an ending session has saved its profile. Throws the error if saving failed. */
+  abstract saved(): Promise<void>;
+
+  /** Opens a page in the default context. */
+  abstract openPage(url: string): Promise<void>;
 
   /** Sets whether the session's end saves its profile. Returns false if the session doesn't carry this profile. */
-  saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {
-    // The browsers of a pool never save the pool's profile.
-    if (this.pool && this.settings.profile) return false;
-    if (this.#profile.loaded?.id !== profileId || !this.#profile.copy) return false;
-    this.#profile.decide(isSaved);
-    return true;
-  }
+  abstract saveProfileAtEnd(profileId: string, isSaved: boolean): boolean;
 
   /** Ends the access of the lease's holder: invalidates links to the session, closes sockets and ends screencasts. */
   changeHands(): void {
     this.#token = newToken(this.id);
     this.#liveViewToken = newToken(this.id);
-    this.#browser.downloads.reset();
-    this.#closeConnections();
+    this.#letGo();
   }
 
   /** Restarts the idle timeout. */
   touch(): void {
     this.#idleTimeout.touch();
-  }
-
-  /** The time since the last use, in ms. */
-  get idleMs(): number {
-    return this.#idleTimeout.idleMs;
   }
 
   /** Ends the session after so many idle seconds; `undefined` turns that off. */
@@ -256,130 +151,26 @@ export class Session {
     else this.#idleTimeout.start(timeoutSeconds);
   }
 
-  /** Rejects if the browser doesn't answer within 2 s. */
-  async ping(): Promise<void> {
-    await this.#browser.chromium.cdp.send('Browser.getVersion', {}, { timeoutMs: 2000 });
+  /** Notes the end and ends the access of the holder. The second call does nothing. */
+  protected markEnded(): void {
+    if (!this.alive) return;
+    this.#endedAt = this.#clock.now();
+    this.#idleTimeout.stop();
+    this.beforeEnd();
+    this.#letGo();
   }
 
-  /** Ends Chromium, saves the profile if requested, and removes the session's directories. */
-  async end(): Promise<void> {
-    this.#markEnded();
-    await (this.#closing ??= this.#profile.close(this.#browser));
-    await this.ended;
-  }
+  /** Called once, at the beginning of the end. */
+  protected abstract beforeEnd(): void;
 
-  /** Waits until an ending session has saved its profile. Throws the error if saving failed. */
-  async saved(): Promise<void> {
-    if (this.alive || !this.#profile.unsaved) return;
-    await this.ended;
-    if (this.#profile.failure) throw this.#profile.failure;
-  }
+  /** Called when the session ends or changes hands. */
+  protected abstract closeConnections(): void;
 
-  /** Ends the session without saving the profile. */
-  async discard(): Promise<void> {
-    this.#profile.isSaved = false;
-    await this.end();
-  }
-
-  /** Opens a page in the default context. */
-  async openPage(url: string): Promise<void> {
-    await this.#browser.chromium.cdp.send('Target.createTarget', { url }, { signal: this.#end.signal });
-  }
-
-  /** Starts a screencast, which ends at the latest when the session ends or changes hands. */
-  screencast(options: ScreencastOptions): Screencast {
-    if (!this.alive) throw new OperationError('not_found', `the browser session ${this.id} has ended`);
-    const screencast: Screencast = new Screencast(this.#browser.chromium.cdp, this.#browser.page, {
-      ...options,
-      onEnd: () => {
-        this.#screencasts.delete(screencast);
-        options.onEnd();
-      },
-    });
-    this.#screencasts.add(screencast);
-    return screencast;
-  }
-
-  /** Connects a CDP client. Rejects if Chromium doesn't answer. */
-  async connect(socket: ClientSocket, client: Pick<Inspected, 'seesHost' | 'marksDownloads'> = {}): Promise<CdpClient> {
-    const browser = this.#browser;
-    const left = () => {
-      this.#connections.delete(socket);
-      // When a client is detached, Chromium forgets the download directory.
-      if (this.#connections.size === 0) browser.chooseDownloadDirectory().catch(() => {});
-    };
-    this.#connections.add(socket);
-    try {
-      return await CdpClient.attach(browser.chromium.cdp, socket, {
-        root: this.root,
-        downloadDirectory,
-        hasOwnUser: this.resident !== undefined,
-        ...client,
-        refusesProxies: browser.chromium.blocksLoopback,
-        contextProxy: (asked) => browser.chromium.waysOut.contextProxy(asked),
-        ownTargets: browser.ownTargets,
-        touch: () => this.touch(),
-        broughtToFront: (targetId) => browser.page.broughtToFront(targetId),
-        left,
-      });
-    } catch (error) {
-      left();
-      throw error;
-    }
-  }
-
-  #browserOf(chromium: Chromium): SessionBrowser {
-    const downloadPath = path.join(this.root, downloadDirectory);
-    return new SessionBrowser({
-      chromium,
-      screen: this.settings.viewport,
-      downloadPath,
-      downloadQuota: this.#downloadQuota,
-      ended: this.#end.signal,
-    });
-  }
-
-  #refuseRestart(): void {
-    this.#end.signal.throwIfAborted();
-    if (this.#connections.size + this.#screencasts.size === 0) return;
-    const message = `the browser session ${this.id} is in use, and loading a profile restarts its browser: first disconnect clients, close live views and stop recordings`;
-    throw new OperationError('conflict', message);
-  }
-
-  #closeConnections(): void {
-    for (const connection of this.#connections) connection.close('the session has ended');
-    this.#connections.clear();
-    for (const screencast of this.#screencasts) screencast.stop();
+  #letGo(): void {
+    this.closeConnections();
     this.#hold.abort(
       new OperationError('conflict', `the browser session ${this.id} ended or was released during the action`),
     );
     this.#hold = new AbortController();
-    this.exposure = undefined;
-  }
-
-  #markEnded(): void {
-    if (!this.alive) return;
-    this.#endedAt = this.#clock.now();
-    this.#idleTimeout.stop();
-    this.#end.abort(new OperationError('conflict', `the browser session ${this.id} ended during the action`));
-    this.#closeConnections();
-  }
-
-  async #untilRemoved(directory: string): Promise<void> {
-    const exitCode = await this.#exited();
-    this.#markEnded();
-    await this.resident?.end().catch((error: unknown) => console.error(`browser session ${this.id}:`, error));
-    await this.#profile.saveIfAsked(this.id, exitCode);
-    // The rest is removed with the service's own directory.
-    await (this.resident ? this.resident.leave() : removeTree(directory)).catch(() => {});
-  }
-
-  /** Waits for the end of Chromium, except if another one replaces it. */
-  async #exited(): Promise<number | undefined> {
-    for (;;) {
-      const { chromium } = this.#browser;
-      const exitCode = await chromium.exited;
-      if (chromium === this.#browser.chromium) return exitCode;
-    }
   }
 }

@@ -1,17 +1,9 @@
-import { mkdir } from 'node:fs/promises';
-import path from 'node:path';
 import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
-import type { Clock } from '../process/clock.ts';
-import { newId, sameToken } from '../process/id.ts';
+import { sameToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
-import { removeTree } from '../process/remove-tree.ts';
-import type { ChromiumSettings } from '../chromium/chromium.ts';
-import { Isolation } from '../chromium/isolation.ts';
-import type { Resident } from '../chromium/resident.ts';
-import { findChromium, hasDisplay, type Environment } from '../chromium/find-chromium.ts';
-import type { ProfileCopies } from './session-profile.ts';
-import { downloadDirectory, Session, type LaunchedChromium, type SessionSettings } from './session.ts';
+import type { Launcher } from './launcher.ts';
+import type { Session, SessionSettings } from './session.ts';
 
 /** Most browsers at once. Infinity means no cap. */
 export type SessionLimits = {
@@ -27,20 +19,11 @@ const unlimited: SessionLimits = {
 };
 
 /** All browser sessions of a service. */
-export class Sessions {
-  /** Whether headful browsers can be started. */
-  readonly hasDisplay: boolean;
+export class Sessions<S extends Session = Session> {
   readonly limits: SessionLimits;
-  readonly #clock: Clock;
-  readonly #directory: string;
-  readonly #profiles: ProfileCopies;
-  readonly #chromium: ChromiumSettings;
-  readonly #environment: Environment;
-  readonly #isolation: Isolation;
-  readonly #downloadQuota: number;
-  readonly #playwrightVersions: readonly string[];
+  readonly #launcher: Launcher<S>;
   /** Live sessions and the last ended ones, in the order of their creation. */
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions = new Map<string, S>();
   /** Ids of ended sessions, in the order of their ends. */
   readonly #ended: string[] = [];
   readonly #starting = new Set<Promise<unknown>>();
@@ -48,40 +31,21 @@ export class Sessions {
   readonly #startingIn = new Set<Pick<SessionSettings, 'projectId' | 'profile'>>();
   readonly #onRoom: (() => void)[] = [];
   readonly #closing = new AbortController();
-  readonly #warnings = new Set<string>();
 
-  /** Each session gets a directory in `directory`, which nothing else may use. */
-  constructor(options: {
-    clock: Clock;
-    directory: string;
-    profiles: ProfileCopies;
-    chromium: ChromiumSettings;
-    limits?: SessionLimits;
-    /** Of the downloads of each session's pages, in bytes. */
-    downloadQuota?: number;
-    environment?: Environment;
-    /** The versions of Playwright whose protocol clients may speak. Default: none. */
-    playwrightVersions?: readonly string[];
-    /** Default: all browsers run as the service's user. */
-    isolation?: Isolation;
-  }) {
-    this.limits = options.limits ?? unlimited;
-    this.#clock = options.clock;
-    this.#directory = path.resolve(options.directory);
-    this.#profiles = options.profiles;
-    this.#chromium = options.chromium;
-    this.#environment = options.environment ?? process.env;
-    this.#isolation = options.isolation ?? new Isolation(undefined, this.#directory);
-    this.#downloadQuota = options.downloadQuota ?? Infinity;
-    this.#playwrightVersions = options.playwrightVersions ?? [];
-    this.hasDisplay = hasDisplay(this.#environment);
+  constructor(launcher: Launcher<S>, limits: SessionLimits = unlimited) {
+    this.limits = limits;
+    this.#launcher = launcher;
+  }
+
+  /** Whether headful browsers can be started. */
+  get hasDisplay(): boolean {
+    return this.#launcher.hasDisplay;
   }
 
   /**
-   * Throws `rate_limited` at the limit of the project or the organization, `unavailable` if no Chromium is found or it
-   * doesn't start, `insufficient_storage` if the copy of the profile doesn't fit on the disk, and the signal's reason.
+   * Throws `rate_limited` at the limit of the project or the organization, and the errors of the launcher.
    */
-  async create(settings: SessionSettings, signal?: AbortSignal): Promise<Session> {
+  async create(settings: SessionSettings, signal?: AbortSignal): Promise<S> {
     return await this.#untilClosing((closing) => this.#start(settings, closing), signal);
   }
 
@@ -119,25 +83,10 @@ export class Sessions {
     this.#onRoom.push(callback);
   }
 
-  /** Restarts a session's browser on a copy of a profile. Throws as `create` and the session's `loadProfile` do. */
-  async loadProfile(session: Session, profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void> {
-    const directory = path.join(this.#directory, session.id);
-    const userDataDirectory = path.join(directory, `user-data-${newId()}`);
-    const settings = { ...session.settings, profile };
-    // The new browser can use the tunnel in its default context, too.
-    if (session.exposure) settings.tunnel = true;
-    const load = (closing: AbortSignal) =>
-      session.loadProfile(profile, saveChanges, (ended) =>
-        this.#launch(settings, userDataDirectory, session.resident, AbortSignal.any([ended, closing])),
-      );
-    try {
-      await this.#untilClosing(load, signal);
-    } catch (error) {
-      // If the session ended meanwhile, the copy may have been written after its directory was removed.
-      const left = session.alive ? userDataDirectory : directory;
-      await removeTree(left);
-      throw error;
-    }
+  /** Restarts a session's browser on a copy of a profile. Throws the errors of the launcher. */
+  async loadProfile(session: S, profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void> {
+    const load = (closing: AbortSignal) => this.#launcher.loadProfile(session, profile, saveChanges, closing);
+    await this.#untilClosing(load, signal);
   }
 
   /** Updates the name in sessions with the profile. */
@@ -147,26 +96,26 @@ export class Sessions {
   }
 
   /** A live session. Throws `not_found`. */
-  get(id: string): Session {
+  get(id: string): S {
     const session = this.#sessions.get(id);
     if (session?.alive) return session;
     throw new OperationError('not_found', `there is no browser session ${id}, or it has ended`);
   }
 
   /** The live session with this bearer token. */
-  byToken(token: string): Session | undefined {
+  byToken(token: string): S | undefined {
     const session = this.#named(token);
     return session && sameToken(token, session.token) ? session : undefined;
   }
 
   /** The live session whose live view this link opens. Doesn't check the link's expiry and API key. */
-  byLiveViewToken(token: string): Session | undefined {
+  byLiveViewToken(token: string): S | undefined {
     const session = this.#named(token);
     return session && isSigned(token, session.liveViewToken) ? session : undefined;
   }
 
   /** Live sessions and the 1000 that ended last, newest first. */
-  list(): Session[] {
+  list(): S[] {
     return [...this.#sessions.values()].toReversed();
   }
 
@@ -177,48 +126,20 @@ export class Sessions {
     await Promise.all(Array.from(this.#sessions.values(), (session) => session.end()));
   }
 
-  async #start(settings: SessionSettings, signal: AbortSignal): Promise<Session> {
+  async #start(settings: SessionSettings, signal: AbortSignal): Promise<S> {
     signal.throwIfAborted();
     const refusal = this.#refusal(settings.projectId);
     if (refusal) throw refusal;
-    const id = newId();
-    const directory = path.join(this.#directory, id);
-    const root = path.join(directory, 'root');
     const place = { projectId: settings.projectId, profile: settings.profile };
     const leave = () => void this.#startingIn.delete(place);
     this.#startingIn.add(place);
     signal.addEventListener('abort', leave);
-    let resident: Resident | undefined;
     try {
-      resident = await this.#isolation.settle(directory);
-      await Promise.all(
-        [path.join(root, 'tmp'), path.join(root, downloadDirectory)].map((made) => mkdir(made, { recursive: true })),
-      );
-      await resident?.own(root);
-      const launched = await this.#launch(settings, path.join(directory, 'user-data'), resident, signal);
-      const session = new Session({
-        id,
-        directory,
-        root,
-        resident,
-        settings,
-        launched,
-        playwrightVersions: this.#playwrightVersions,
-        downloadQuota: this.#downloadQuota,
-        clock: this.#clock,
-      });
-      try {
-        await session.prepare(launched.copy?.sessionCookies ?? []);
-        signal.throwIfAborted();
-      } catch (error) {
-        await session.discard();
-        throw error;
-      }
-      this.#sessions.set(id, session);
-      void session.ended.then(() => this.#retire(id));
+      const session = await this.#launcher.start(settings, signal);
+      this.#sessions.set(session.id, session);
+      void session.ended.then(() => this.#retire(session.id));
       return session;
     } catch (error) {
-      await (resident ? resident.leave() : removeTree(directory));
       // The caller must get the error first: a pool would try again at once otherwise.
       setImmediate(() => this.#tellOfRoom());
       throw error;
@@ -240,41 +161,6 @@ export class Sessions {
     return limitReached(message, maxConcurrentSessions, all);
   }
 
-  /** Starts a Chromium on a new user-data directory. */
-  async #launch(
-    { headless, viewport, profile, proxy, tunnel, extraSwitches }: SessionSettings,
-    directory: string,
-    resident: Resident | undefined,
-    signal: AbortSignal,
-  ): Promise<LaunchedChromium> {
-    const executable = await findChromium(headless, this.#chromium.executable, this.#environment, (text) =>
-      this.#warn(text),
-    );
-    const copy = profile && (await this.#profiles.copy(profile.id, directory, signal));
-    if (!copy) await mkdir(directory, { recursive: true, mode: 0o700 });
-    const chromium = await this.#isolation.launch({
-      executable,
-      resident,
-      userDataDirectory: directory,
-      headless,
-      viewport,
-      environment: this.#environment,
-      signal,
-      proxy,
-      tunnel,
-      extraSwitches,
-      sandbox: this.#chromium.sandbox,
-      blockLoopback: this.#chromium.blockLoopback,
-    });
-    return { chromium, copy };
-  }
-
-  /** Logs each warning once, not for each browser. */
-  #warn(text: string): void {
-    if (!this.#warnings.has(text)) console.error(text);
-    this.#warnings.add(text);
-  }
-
   /** Runs `start`, which `close` aborts and waits for. */
   async #untilClosing<T>(start: (signal: AbortSignal) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     const closing = this.#closing.signal;
@@ -288,7 +174,7 @@ export class Sessions {
   }
 
   /** The live session whose id begins the token. */
-  #named(token: string): Session | undefined {
+  #named(token: string): S | undefined {
     const session = this.#sessions.get(token.split('.', 1)[0] ?? '');
     return session?.alive ? session : undefined;
   }

@@ -13,7 +13,7 @@ import {
   type WebSocket,
 } from '../http/websockets.ts';
 import type { Clock } from '../process/clock.ts';
-import type { Session } from '../sessions/session.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
 import { ClientTunnel } from './tunnel.ts';
 
 const { createWebSocketStream } = createRequire(import.meta.url)('ws') as typeof import('ws');
@@ -25,11 +25,11 @@ const longestPattern = 4096;
 
 /** Carries connections of sessions' browsers to the machines of their clients. */
 export class TunnelSockets {
-  readonly #byToken: (token: string) => Session | undefined;
+  readonly #byToken: (token: string) => LocalSession | undefined;
   readonly #clock: Clock;
   readonly #server = new WebSocketServer({ noServer: true, clientTracking: true, ...socketOptions });
 
-  constructor(options: { byToken: (token: string) => Session | undefined; clock: Clock }) {
+  constructor(options: { byToken: (token: string) => LocalSession | undefined; clock: Clock }) {
     this.#byToken = options.byToken;
     this.#clock = options.clock;
   }
@@ -63,7 +63,7 @@ export class TunnelSockets {
   }
 
   #accept(
-    session: Session,
+    session: LocalSession,
     { matches, client, proxy }: { matches: NetworkPattern; client: string; proxy: string },
     upgrade: Upgrade,
   ): void {

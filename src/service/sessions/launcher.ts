@@ -1,0 +1,15 @@
+import type { Profile } from '../../contract/profiles.ts';
+import type { Session, SessionSettings } from './session.ts';
+
+/** Starts the browsers of sessions: on this machine, or on others. */
+export type Launcher<S extends Session> = {
+  /** Whether headful browsers can be started. */
+  readonly hasDisplay: boolean;
+  /**
+   * Throws `unavailable` if no Chromium is found or it doesn't start, `insufficient_storage` if the copy of the profile
+   * doesn't fit on the disk, and the signal's reason.
+   */
+  start(settings: SessionSettings, signal: AbortSignal): Promise<S>;
+  /** Restarts a session's browser on a copy of a profile. Its pages are closed. Throws `conflict` if it is in use. */
+  loadProfile(session: S, profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void>;
+};
