@@ -4,6 +4,9 @@ import { wholeNumber } from './number-option.ts';
 
 type ServeOptions = {
   port: number;
+  host: string;
+  publicUrl?: string;
+  trustProxy?: string;
   dataDir?: string;
   chromium?: string;
   sandbox: boolean;
@@ -28,15 +31,38 @@ Examples:
   $ playwright-pool serve
   $ playwright-pool serve --port 8080 --data-dir /var/lib/playwright-pool
   $ PLAYWRIGHT_POOL_API_KEY=secret playwright-pool serve --port 8080
+  $ playwright-pool serve --host 0.0.0.0 --port 8080 --public-url http://machine.example:8080
 
-The first line on stdout is "listening on http://127.0.0.1:<port>". The API key is PLAYWRIGHT_POOL_API_KEY, otherwise the content of
+The first line on stdout is "listening on http://<host>:<port>". The API key is PLAYWRIGHT_POOL_API_KEY, otherwise the content of
 the file "api-key" in the data directory. The service creates that file if it is missing. Test projects on this machine with the same
 data directory use the service without configuration. SIGTERM and SIGINT end the service and all its browsers.`;
 
 export function serveCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('serve')
     .description('Run the browser automation service on this machine')
-    .option('--port <number>', 'port on 127.0.0.1; 0 chooses a free port', parsePort, 0)
+    .addOption(
+      new Option('--port <number>', 'port to listen on; 0 chooses a free port')
+        .env('PLAYWRIGHT_POOL_PORT')
+        .argParser(parsePort)
+        .default(0),
+    )
+    .addOption(
+      new Option('--host <address>', 'address to listen on; 0.0.0.0 stands for all')
+        .env('PLAYWRIGHT_POOL_HOST')
+        .default('127.0.0.1'),
+    )
+    .addOption(
+      new Option(
+        '--public-url <url>',
+        'URL by which other machines reach the service, such as https://pool.example (default: the host that they use)',
+      ).env('PLAYWRIGHT_POOL_PUBLIC_URL'),
+    )
+    .addOption(
+      new Option(
+        '--trust-proxy <addresses>',
+        'proxies whose X-Forwarded headers count, such as 10.0.0.1,192.168.0.0/16',
+      ).env('PLAYWRIGHT_POOL_TRUST_PROXY'),
+    )
     .option(
       '--data-dir <directory>',
       "directory for profiles, pools and the API key (default: the project's directory in the user's cache)",
@@ -87,16 +113,21 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
 }
 
 async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<void> {
-  const { port, dataDir, chromium, sandbox, sessionUids, allowSharedUser, blockLoopback, playwrightCore } = options;
+  const { port, host, publicUrl, trustProxy } = options;
+  const { dataDir, chromium, sandbox, sessionUids, allowSharedUser, blockLoopback, playwrightCore } = options;
   const { replayFormat, auditRetentionDays, auditMaxSize, maxSessions, downloadQuota, clockStart } = options;
   const { dataDirectoryFor } = await import('../service/process/data-directory.ts');
   const { clockFrom } = await import('../service/process/clock.ts');
   const { runServiceProcess } = await import('../service/process/service-process.ts');
+  const { isLoopback } = await import('../service/process/loopback.ts');
   const { parsedUids } = await import('../service/process/system-users.ts');
   const apiKey = env['PLAYWRIGHT_POOL_API_KEY']?.trim();
   try {
     const serviceOptions = {
       port,
+      host,
+      ...(publicUrl && { publicUrl }),
+      ...(trustProxy && { trustedProxies: trustProxy.split(',').map((address) => address.trim()) }),
       dataDirectory: dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(dataDir),
       ...(apiKey && { apiKey }),
       chromium: { ...(chromium && { executable: chromium }), ...(!sandbox && { sandbox }) },
@@ -111,6 +142,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
       ...(maxSessions !== undefined && { maxConcurrentSessions: maxSessions }),
       ...(clockStart !== undefined && { clock: clockFrom(clockStart) }),
     };
+    if (!isLoopback(host) && !publicUrl?.startsWith('https:')) console.error(warning(host));
     await runServiceProcess(serviceOptions, { addUser: () => true });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
@@ -118,6 +150,10 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
       cause: error,
     });
   }
+}
+
+function warning(host: string): string {
+  return `warning: the service listens on ${host} without TLS. Others on the network can read its API key and all pages. Put a proxy with TLS before it, and name its URL by --public-url.`;
 }
 
 function parseTime(text: string): number {

@@ -13,6 +13,7 @@ import type { Replays } from './replays/replays.ts';
 import { Callers } from './organization/callers.ts';
 import { systemClock, type Clock } from './process/clock.ts';
 import { readLink } from './process/links.ts';
+import { isLoopback } from './process/loopback.ts';
 import {
   DataDirectoryInUseError,
   makeDataDirectory,
@@ -22,6 +23,7 @@ import {
   writePrivateFile,
 } from './process/data-directory.ts';
 import { everyStep } from './process/every-step.ts';
+import { Addresses } from './http/addresses.ts';
 import { createApp } from './http/app.ts';
 import { Auditor } from './audit/auditor.ts';
 import { CdpProxy } from './sessions/cdp-proxy.ts';
@@ -64,8 +66,18 @@ export type ServiceOptions = {
    * Only root can use other ids.
    */
   sessionUids?: { first: number; last: number } | false;
-  /** @internal The address to listen on, instead of the loopback address. */
+  /** The name or address to listen on. Default: 127.0.0.1. */
   host?: string;
+  /**
+   * The URL by which other machines reach the service, such as `https://pool.example`. All URLs in answers begin with
+   * it. Default: the host that the caller used.
+   */
+  publicUrl?: string;
+  /**
+   * Addresses and networks of proxies before the service, such as `10.0.0.0/8`. Their headers X-Forwarded-Proto,
+   * X-Forwarded-Host and X-Forwarded-For count. Default: none.
+   */
+  trustedProxies?: readonly string[];
   /** Keeps pages and CDP clients from all addresses of the service's machine. Default: false. */
   blockLoopback?: boolean;
   /** Lets the service listen beyond the loopback address although sessions have no user ids of their own. */
@@ -135,6 +147,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
         'Run the service as root, which gives each session a user id, or pass --allow-shared-user.',
     );
   }
+  const addresses = new Addresses(options);
   const directory = dataDirectory ?? (await mkdtemp(join(tmpdir(), 'playwright-pool-')));
   const database = await openStore(dataDirectory);
   try {
@@ -170,7 +183,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       url: () => url,
     });
     if (shared) createFirstPool(parts, shared.firstPool);
-    const server = await serve(parts, options, shared).catch(async (error: unknown) => {
+    const server = await serve(parts, { ...options, addresses }, shared).catch(async (error: unknown) => {
       await everyStep(
         () => parts.endBrowsers(),
         () => parts.auditLogs.close(),
@@ -206,7 +219,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
 /** Serves the parts over HTTP. Rejects if the port is in use. */
 async function serve(
   parts: Parts,
-  { port = 0, host = loopbackAddress, bodyLimit }: ServiceOptions,
+  { port = 0, host = loopbackAddress, bodyLimit, addresses }: ServiceOptions & { addresses: Addresses },
   shared: SharedOptions | undefined,
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
   const { apiKeys, auditLogs, clock, connections, playwrightEndpoint, projects, replays, sessions } = parts;
@@ -216,12 +229,13 @@ async function serve(
     return link && link.expiresAt > clock.now() && apiKeys.isUsable(link.apiKeyId) ? link : undefined;
   };
   const liveView = (token: string) => usable(token) && sessions.byLiveViewToken(token);
-  const auditor = new Auditor({ contract, trail: auditLogs, clock });
+  const auditor = new Auditor({ contract, trail: auditLogs, clock, addresses });
   const app = createApp({
     contract,
     handlers: operationHandlers(parts),
     callers: new Callers(apiKeys, projects),
     clock,
+    addresses,
     auditor,
     openapi,
     pages: createPages({
@@ -231,6 +245,7 @@ async function serve(
         const link = usable(token);
         return link && hostedLogin(connections, token, { apiKeyId: link.apiKeyId, clock });
       },
+      addresses,
     }),
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(shared && { addUser: shared.addUser }),
@@ -248,6 +263,7 @@ async function serve(
     fetch: app.fetch,
     port,
     host,
+    addresses,
     follow: (...exchange) => auditor.follow(...exchange),
     upgrade: (...upgrade) =>
       [liveViews, playwrightEndpoint, tunnels].some((sockets) => sockets.upgrade(...upgrade)) ||
@@ -272,10 +288,6 @@ function createFirstPool({ pools, projects }: Parts, definition: unknown): void 
   } catch (error) {
     if (!(error instanceof OperationError)) console.error('the first pool could not be created:', error);
   }
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 async function openStore(dataDirectory: string | undefined): Promise<Database> {
@@ -322,7 +334,7 @@ function hostedLogin(
   return {
     domain,
     profileName,
-    events: (host, signal) => flowEvents(connections.logins.follow(id, signal), { host, ...links }),
+    events: (origin, signal) => flowEvents(connections.logins.follow(id, signal), { origin, ...links }),
     submit: (submission) => connections.submit(projectId, id, submission),
   };
 }

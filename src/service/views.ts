@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import type { Addresses } from './http/addresses.ts';
 import type { Pages } from './http/document.ts';
 import { hostedLoginPages, type HostedLogin } from './logins/hosted-login-view.ts';
 import { liveViewPage } from './live-view/live-view-document.ts';
@@ -11,13 +12,14 @@ export type PagesOptions = {
   findLiveView: (token: string) => object | undefined;
   /** The login whose view has this token. */
   findLogin: (token: string) => HostedLogin | undefined;
+  addresses: Addresses;
 };
 
 /** The HTML views. Their links carry tokens of their own. */
-export function createPages({ findReplay, findLiveView, findLogin }: PagesOptions): Pages {
+export function createPages({ findReplay, findLiveView, findLogin, addresses }: PagesOptions): Pages {
   const pages: Pages = new Hono();
   pages.route('/browser/replays', replayPages(findReplay));
   pages.get('/browser/live', liveViewPage(findLiveView));
-  pages.route('/browser/login', hostedLoginPages(findLogin));
+  pages.route('/browser/login', hostedLoginPages(findLogin, addresses));
   return pages;
 }

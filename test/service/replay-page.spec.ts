@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { expect, test as base, type Page, type Route } from '@playwright/test';
 import { OperationError } from '../../src/contract/errors.ts';
+import { Addresses } from '../../src/service/http/addresses.ts';
 import type { StoredBytes } from '../../src/service/http/handler.ts';
 import { listen } from '../../src/service/http/server.ts';
 import { createPages } from '../../src/service/views.ts';
@@ -50,7 +51,12 @@ const test = base.extend<Fixtures, WorkerFixtures>({
   },
   url: async ({ replay }, use) => {
     const findReplay = (id: string, token: string) => (id === replay.id && token === 'secret' ? replay : undefined);
-    const pages = createPages({ findReplay, findLiveView: () => undefined, findLogin: () => undefined });
+    const pages = createPages({
+      findReplay,
+      findLiveView: () => undefined,
+      addresses: new Addresses(),
+      findLogin: () => undefined,
+    });
     const server = await listen({ fetch: pages.fetch, port: 0, upgrade: (_request, socket) => socket.destroy() });
     await use(server.url);
     server.stop();

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { expect, type BrowserContextOptions, type Page } from '@playwright/test';
 import { WebSocket } from 'ws';
+import { Addresses } from '../../src/service/http/addresses.ts';
 import { listen } from '../../src/service/http/server.ts';
 import { LiveView, liveSession } from '../../src/service/live-view/live-view.ts';
 import { LiveViewSockets, type LiveSession } from '../../src/service/live-view/live-view-sockets.ts';
@@ -59,6 +60,7 @@ export const test = base.extend<Fixtures>({
       findReplay: () => undefined,
       findLiveView: (token) => sessions.byLiveViewToken(token),
       findLogin: () => undefined,
+      addresses: new Addresses(),
     });
     const upgrade = (...request: Parameters<LiveViewSockets['upgrade']>) =>
       void (sockets.upgrade(...request) || request[1].destroy());

@@ -77,11 +77,11 @@ export function invocationHandlers({ apps, records, sessions, clock }: Means): H
       await Promise.all(browsersOf(sessions.in(caller.projectId), id).map((session) => session.end()));
     },
 
-    listBrowsers({ params, caller, host }) {
+    listBrowsers({ params, caller, origin }) {
       const { id } = invocations.get(params.id, caller.projectId);
       return {
         browsers: browsersOf(sessions.in(caller.projectId), id).map((session) =>
-          browserAnswer(session, { host, caller }, clock),
+          browserAnswer(session, { origin, caller }, clock),
         ),
       };
     },

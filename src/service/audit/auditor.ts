@@ -5,6 +5,7 @@ import { matchedRoutes } from 'hono/route';
 import type { ExportedAuditLog } from '../../contract/audit-logs.ts';
 import { operationsOf, type OperationTree } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
+import type { Addresses } from '../http/addresses.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
 
 /** Takes the records of requests. */
@@ -23,13 +24,15 @@ const neverKept = /token|cursor|jwt|secret|password|key|^search/i;
 export class Auditor {
   readonly #trail: AuditTrail;
   readonly #clock: Clock;
+  readonly #addresses: Addresses;
   /** The names of the operations' query parameters, by method and route. */
   readonly #queryNames: Map<string, Set<string>>;
   readonly #contexts = new WeakMap<object, AuditedContext>();
 
-  constructor(options: { contract: OperationTree; trail: AuditTrail; clock: Clock }) {
+  constructor(options: { contract: OperationTree; trail: AuditTrail; clock: Clock; addresses: Addresses }) {
     this.#trail = options.trail;
     this.#clock = options.clock;
+    this.#addresses = options.addresses;
     const operations = Array.from(operationsOf(options.contract), ([, operation]) => operation);
     this.#queryNames = new Map(
       operations.map(
@@ -45,10 +48,10 @@ export class Auditor {
 
   /** Waits for the end of a request, and records it. */
   follow(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const { method = '', url = '', headers, socket } = incoming;
+    const { method = '', url = '', headers } = incoming;
     const receivedAt = this.#clock.now();
     // A closed socket has no address.
-    const clientIp = socket.remoteAddress?.replace(/^::ffff:/, '') ?? '';
+    const clientIp = this.#addresses.callerOf(incoming);
     outgoing.once('close', () => {
       const context = this.#contexts.get(outgoing);
       const route = context ? routeOf(context) : '';

@@ -6,6 +6,7 @@ import { OperationError } from '../../contract/errors.ts';
 import { operationsOf, type Operation, type OperationTree } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import { errorCode } from '../process/system-error.ts';
+import { Addresses } from './addresses.ts';
 import { toAnswer } from './answer.ts';
 import { errorBody, errorHeaders, toOperationError } from './error-answer.ts';
 import { announceRemoval } from './former-path.ts';
@@ -33,6 +34,8 @@ export type AppOptions<T extends OperationTree> = {
   handlers: HandlerTree<T>;
   callers: Callers;
   clock: Clock;
+  /** Default: loopback addresses. */
+  addresses?: Addresses;
   /** Receives the caller and the operation of a request. */
   auditor?: { meet(context: AppContext): void };
   /** The OpenAPI document. It needs no bearer token. */
@@ -78,11 +81,12 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   });
 
   const hangUps = new HangUps();
+  const { addresses = new Addresses() } = options;
   for (const [name, operation] of operationsOf(options.contract)) {
     const handler = handlerAt(options.handlers, name);
     app.on(operation.method, honoPath(operation), (context) => {
       if ('deprecated' in operation) announceRemoval(context, operation, options.clock);
-      return run(context, operation, handler, { ...options, hangUps });
+      return run(context, operation, handler, { ...options, hangUps, addresses });
     });
   }
   const { addUser } = options;
@@ -95,7 +99,15 @@ async function run(
   context: AppContext,
   operation: Operation,
   handler: Handler<Operation>,
-  { callers, bodyLimit, hangUps }: Pick<AppOptions<OperationTree>, 'callers' | 'bodyLimit'> & { hangUps: HangUps },
+  {
+    callers,
+    bodyLimit,
+    hangUps,
+    addresses,
+  }: Pick<AppOptions<OperationTree>, 'callers' | 'bodyLimit'> & {
+    hangUps: HangUps;
+    addresses: Addresses;
+  },
 ): Promise<Response> {
   const { incoming, outgoing } = context.env;
   // A caller without the right gets its answer before it sends a body.
@@ -109,7 +121,7 @@ async function run(
     query,
     body,
     signal: hangUps.signalOf(incoming, outgoing),
-    host: context.req.header('host') ?? '',
+    origin: addresses.originOf(incoming),
   };
   const value = await handler(input as HandlerInput<Operation>);
   return toAnswer(context, operation, value, query as { limit: number; offset: number } | undefined);

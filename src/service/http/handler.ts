@@ -73,8 +73,8 @@ export type HandlerInput<O extends Operation> = {
   body: O['body'] extends Octets ? Readable : O['body'] extends Multipart ? MultipartBody<O['body']> : BodyOutput<O>;
   /** Aborts if the caller hangs up before it has its answer, also after the handler has returned. */
   signal: AbortSignal;
-  /** The host and port that the caller used, `127.0.0.1:3000` for instance. */
-  host: string;
+  /** The public URL, or else the origin that the caller used, such as `http://127.0.0.1:3000`. */
+  origin: string;
 };
 
 /** A JSON answer with another status than the operation's first. */

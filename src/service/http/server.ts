@@ -7,8 +7,8 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
+import { Addresses, bracketed } from './addresses.ts';
 import { errorBody } from './error-answer.ts';
-import { foreignness } from './foreign-requests.ts';
 import { refuse } from './websockets.ts';
 
 /**
@@ -25,8 +25,9 @@ const leastRate = 1024;
 /** How long callers may read their answers after the service has ended. In ms. */
 const drainMs = 500;
 
-/** An HTTP server on the loopback address. */
+/** An HTTP server. */
 export type HttpServer = {
+  /** By which programs on this machine reach it. */
   readonly url: string;
   /** Accepts no new connections, and answers requests on open ones with `unavailable`. */
   stop(): void;
@@ -40,6 +41,8 @@ export async function listen(options: {
   port: number;
   /** Default: the loopback address. */
   host?: string;
+  /** The addresses by which callers reach the service. Default: those of `host`. */
+  addresses?: Addresses;
   /** Default: 60 s. */
   patienceMs?: number;
   /** Default: 1024 bytes per second. */
@@ -48,11 +51,12 @@ export async function listen(options: {
   follow?: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }): Promise<HttpServer> {
+  const { host = '127.0.0.1', addresses = new Addresses({ host: options.host }) } = options;
   let stopping = false;
   const respond = getRequestListener(
     (request, env) => {
       if (stopping) return errorAnswer('unavailable', 'the service is shutting down');
-      const foreign = foreignness(env.incoming as IncomingMessage);
+      const foreign = addresses.foreignness(env.incoming as IncomingMessage);
       return foreign === undefined ? options.fetch(request, env) : errorAnswer('bad_request', foreign);
     },
     {
@@ -97,19 +101,19 @@ export async function listen(options: {
   });
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
-    const foreign = foreignness(request);
+    const foreign = addresses.foreignness(request);
     if (foreign === undefined) options.upgrade(request, socket, head);
     else refuse(socket, 403, 'forbidden', foreign);
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(options.port, options.host ?? '127.0.0.1', resolve);
+    server.listen(options.port, host, resolve);
   });
   const { port } = server.address() as AddressInfo;
   const closed = new Promise<void>((resolve) => void server.once('close', resolve));
 
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${isEvery(host) ? '127.0.0.1' : bracketed(host)}:${port}`,
     stop() {
       stopping = true;
       server.close();
@@ -136,6 +140,11 @@ class Incoming extends IncomingMessage {
   set upgrade(isUpgrade: boolean) {
     this.isUpgrade = isUpgrade;
   }
+}
+
+/** Whether a host stands for all addresses of this machine. */
+function isEvery(host: string): boolean {
+  return host === '0.0.0.0' || host === '::';
 }
 
 type Exchange = { incoming: IncomingMessage; outgoing: ServerResponse };

@@ -7,7 +7,7 @@ import type { FlowState, LoginFlow } from './flow.ts';
 import { tellPrompt } from './prompt.ts';
 
 /** The address by which the caller reaches the service, and the API key with which its links end. */
-export type Links = { host: string; apiKeyId: string; clock: Clock };
+export type Links = { origin: string; apiKeyId: string; clock: Clock };
 
 const hostedLifeMs = 24 * 3600 * 1000;
 
@@ -59,7 +59,7 @@ export function tellFlow(state: FlowState | undefined, flow: LoginFlow | undefin
 }
 
 /** The page on which a person logs in. */
-export function hostedUrl(secret: string, { host, apiKeyId, clock }: Links): string {
+export function hostedUrl(secret: string, { origin, apiKeyId, clock }: Links): string {
   const token = linkToken(secret, { apiKeyId, now: clock.now(), lifeMs: hostedLifeMs });
-  return `http://${host}/browser/login?jwt=${token}`;
+  return `${origin}/browser/login?jwt=${token}`;
 }

@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { html } from 'hono/html';
 import { submission, type AuthConnectionEvent, type Submission } from '../../contract/login-flow.ts';
 import { OperationError } from '../../contract/errors.ts';
+import type { Addresses } from '../http/addresses.ts';
 import { sendEvents } from '../http/event-answer.ts';
 import { readJson } from '../http/request.ts';
 import { answerDocument, notice, ownDocument, type PageContext, type Pages } from '../http/document.ts';
@@ -12,10 +13,10 @@ export type HostedLogin = {
   readonly domain: string;
   readonly profileName: string;
   /**
-   * The current state and each later one, until the login has ended. `host` is the address by which the caller reaches
-   * the service.
+   * The current state and each later one, until the login has ended. `origin` is the origin by which the caller
+   * reaches the service.
    */
-  events(host: string, signal: AbortSignal): AsyncIterable<AuthConnectionEvent>;
+  events(origin: string, signal: AbortSignal): AsyncIterable<AuthConnectionEvent>;
   /** Throws `no_active_flow` and `not_asked`. */
   submit(submission: Submission): void;
 };
@@ -24,7 +25,7 @@ export type HostedLogin = {
  * The page on which a person logs in. At the end it opens `success_url` or `error_url` of its link, which lead back to
  * the calling site.
  */
-export function hostedLoginPages(findLogin: (token: string) => HostedLogin | undefined): Pages {
+export function hostedLoginPages(findLogin: (token: string) => HostedLogin | undefined, addresses: Addresses): Pages {
   const script = viewFile('service/logins/hosted-login.browser.js');
   const pages: Pages = new Hono();
   const find = (context: PageContext) => {
@@ -49,7 +50,7 @@ export function hostedLoginPages(findLogin: (token: string) => HostedLogin | und
 
   pages.get('/events', async (context) => {
     const login = find(context);
-    return sendEvents(context, 200, login.events(context.req.header('host') ?? '', context.req.raw.signal));
+    return sendEvents(context, 200, login.events(addresses.originOf(context.env.incoming), context.req.raw.signal));
   });
 
   pages.post('/submit', async (context) => {

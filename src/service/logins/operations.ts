@@ -18,12 +18,12 @@ type Means = { connections: AuthConnections; records: ConnectionRecords; clock: 
 
 export function authConnectionHandlers({ connections, records, clock }: Means): HandlerTree<typeof operations> {
   return {
-    create({ body, caller, host }) {
+    create({ body, caller, origin }) {
       refuseTelemetry(body);
-      return answer(connections.create(caller, body), links(host, caller));
+      return answer(connections.create(caller, body), links(origin, caller));
     },
 
-    list({ query, caller, host }) {
+    list({ query, caller, origin }) {
       const { profile_name: profileName, domain, query: text, limit, offset } = query;
       const page = records.list(
         { projectId: caller.projectId, profileName, domain, query: text, limit, offset },
@@ -31,28 +31,29 @@ export function authConnectionHandlers({ connections, records, clock }: Means): 
       );
       // A connection that is being deleted still exists until its login has ended.
       const found = page.items.flatMap((id) => connections.find(caller.projectId, id) ?? []);
-      return { ...page, items: found.map((connection) => answer(connection, links(host, caller))) };
+      return { ...page, items: found.map((connection) => answer(connection, links(origin, caller))) };
     },
 
-    retrieve: ({ params, caller, host }) => answer(connections.get(caller.projectId, params.id), links(host, caller)),
+    retrieve: ({ params, caller, origin }) =>
+      answer(connections.get(caller.projectId, params.id), links(origin, caller)),
 
-    update({ params, body, caller, host }) {
+    update({ params, body, caller, origin }) {
       refuseTelemetry(body);
-      return answer(connections.update(caller, params.id, body), links(host, caller));
+      return answer(connections.update(caller, params.id, body), links(origin, caller));
     },
 
     delete: ({ params, caller }) => connections.delete(caller.projectId, params.id),
 
-    login({ params, body, caller, host }) {
+    login({ params, body, caller, origin }) {
       refuseTelemetry(body);
       const { id } = connections.get(caller.projectId, params.id).record;
       const { token, state, session } = connections.login(caller.projectId, id, body);
       return {
         id,
         flow_type: state.type,
-        hosted_url: hostedUrl(token, links(host, caller)),
+        hosted_url: hostedUrl(token, links(origin, caller)),
         flow_expires_at: new Date(state.expiresAt).toISOString(),
-        live_view_url: session && liveViewUrl(session.browser, links(host, caller)),
+        live_view_url: session && liveViewUrl(session.browser, links(origin, caller)),
       };
     },
 
@@ -61,9 +62,9 @@ export function authConnectionHandlers({ connections, records, clock }: Means): 
       return new WithStatus(202, { accepted: true as const });
     },
 
-    follow({ params, caller, host, signal }) {
+    follow({ params, caller, origin, signal }) {
       const { id } = connections.get(caller.projectId, params.id).record;
-      return flowEvents(connections.logins.follow(id, signal), links(host, caller));
+      return flowEvents(connections.logins.follow(id, signal), links(origin, caller));
     },
 
     timeline({ params, query, caller }) {
@@ -72,8 +73,8 @@ export function authConnectionHandlers({ connections, records, clock }: Means): 
     },
   };
 
-  function links(host: string, { apiKey }: Caller): Links {
-    return { host, apiKeyId: apiKey.id, clock };
+  function links(origin: string, { apiKey }: Caller): Links {
+    return { origin, apiKeyId: apiKey.id, clock };
   }
 
   function answer({ record, flow }: Connection, own: Links): AuthConnection {

@@ -32,7 +32,7 @@ export function browserPoolHandlers({
       pools.describe(await pools.update(caller.projectId, params.id_or_name, body)),
     delete: ({ params, body, caller }) => pools.delete(caller.projectId, params.id_or_name, body),
 
-    async acquire({ params, body, signal, host, caller }) {
+    async acquire({ params, body, signal, origin, caller }) {
       const pool = pools.find(caller.projectId, params.id_or_name);
       refuseUnsupported({ telemetry: body.telemetry });
       const session = await pool.acquire({
@@ -44,7 +44,7 @@ export function browserPoolHandlers({
       });
       if (!session) return undefined;
       await handOver(session, signal, () => pool.takeBack(session));
-      return browserAnswer(session, { host, caller }, clock);
+      return browserAnswer(session, { origin, caller }, clock);
     },
 
     release: ({ params, body, caller }) =>

@@ -22,29 +22,30 @@ export function replayHandlers({
   const find = ({ params, caller }: { params: { id: string; replay_id: string }; caller: Caller }) =>
     replays.get(caller.projectId, params.id, params.replay_id);
   return {
-    start: ({ body, host, ...request }) =>
+    start: ({ body, origin, ...request }) =>
       inSession(sessions, request, async (session) =>
-        shown(await replays.start(session, body), { host, caller: request.caller }),
+        shown(await replays.start(session, body), { origin, caller: request.caller }),
       ),
-    list({ params, host, caller }) {
+    list({ params, origin, caller }) {
       const found = replays.ofSession(caller.projectId, params.id);
       if (found.length === 0) sessions.in(caller.projectId).get(params.id);
-      return found.map((record) => shown(record, { host, caller }));
+      return found.map((record) => shown(record, { origin, caller }));
     },
-    retrieve: ({ params, caller, host }) => shown(replays.find(caller.projectId, params.replay_id), { host, caller }),
+    retrieve: ({ params, caller, origin }) =>
+      shown(replays.find(caller.projectId, params.replay_id), { origin, caller }),
     download: (input) => replays.video(find(input)),
     stop: (input) => replays.stop(find(input)),
     mark: (input) => replays.mark(find(input), input.body),
     delete: (input) => replays.delete(find(input)),
   };
 
-  function shown(record: ReplayRecord, { host, caller }: { host: string; caller: Caller }): Replay {
+  function shown(record: ReplayRecord, { origin, caller }: { origin: string; caller: Caller }): Replay {
     const { id, failure } = record;
     const token = linkToken(record.token, { apiKeyId: caller.apiKey.id, now: clock.now(), lifeMs: keptMs });
     return {
       ...answer(record),
       replay_id: id,
-      replay_view_url: `http://${host}/browser/replays?jwt=${token}&replay_id=${id}`,
+      replay_view_url: `${origin}/browser/replays?jwt=${token}&replay_id=${id}`,
       ...(failure && { error_message: failure.message }),
     };
   }

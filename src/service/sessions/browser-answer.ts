@@ -7,22 +7,23 @@ import type { Caller } from '../http/handler.ts';
 const liveViewLifeMs = 24 * 3600 * 1000;
 
 /** How a caller reaches the service. */
-export type Asked = { host: string; caller: Caller };
+export type Asked = { origin: string; caller: Caller };
 
 /** A session in the contract's form. */
-export function browserAnswer(session: Session, { host, caller }: Asked, clock: Clock): Browser {
+export function browserAnswer(session: Session, { origin, caller }: Asked, clock: Clock): Browser {
   const { settings, endedAt } = session;
+  const socketOrigin = origin.replace(/^http/, 'ws');
   return {
     session_id: session.id,
     created_at: new Date(session.createdAt).toISOString(),
-    cdp_ws_url: `ws://${host}/browser/cdp?jwt=${session.token}`,
+    cdp_ws_url: `${socketOrigin}/browser/cdp?jwt=${session.token}`,
     ...(session.playwrightVersions.length > 0 && {
-      playwright_ws_url: `ws://${host}/browser/playwright?jwt=${session.token}`,
+      playwright_ws_url: `${socketOrigin}/browser/playwright?jwt=${session.token}`,
       playwright_versions: [...session.playwrightVersions],
     }),
-    webdriver_ws_url: `ws://${host}/browser/webdriver/session?jwt=${session.token}`,
-    tunnel_ws_url: `ws://${host}/browser/tunnel?jwt=${session.token}`,
-    browser_live_view_url: liveViewUrl(session, { host, apiKeyId: caller.apiKey.id, clock }),
+    webdriver_ws_url: `${socketOrigin}/browser/webdriver/session?jwt=${session.token}`,
+    tunnel_ws_url: `${socketOrigin}/browser/tunnel?jwt=${session.token}`,
+    browser_live_view_url: liveViewUrl(session, { origin, apiKeyId: caller.apiKey.id, clock }),
     headless: settings.headless,
     stealth: settings.stealth,
     kiosk_mode: settings.kioskMode,
@@ -46,8 +47,8 @@ export function browserAnswer(session: Session, { host, caller }: Asked, clock: 
 /** A link to the live view of a session, for the holder of an API key. It works for a day. */
 export function liveViewUrl(
   { liveViewToken }: Session,
-  { host, apiKeyId, clock }: { host: string; apiKeyId: string; clock: Clock },
+  { origin, apiKeyId, clock }: { origin: string; apiKeyId: string; clock: Clock },
 ): string {
   const token = linkToken(liveViewToken, { apiKeyId, now: clock.now(), lifeMs: liveViewLifeMs });
-  return `http://${host}/browser/live?jwt=${token}`;
+  return `${origin}/browser/live?jwt=${token}`;
 }

@@ -25,7 +25,7 @@ export function browserHandlers({
   clock: Clock;
 }): HandlerTree<BrowserOperations> {
   return {
-    async create({ body, signal, host, caller }) {
+    async create({ body, signal, origin, caller }) {
       if (body.invocation_id) refuseEnded(body.invocation_id, caller.projectId);
       const settings = sessionSettings(body, surroundingsOf(caller.projectId));
       const session = await sessions.in(caller.projectId).create(settings, body.name, signal);
@@ -33,10 +33,10 @@ export function browserHandlers({
       if (body.invocation_id) await bind(session, body.invocation_id, caller.projectId);
       if (settings.startUrl) await session.openPage(settings.startUrl).catch(() => {});
       await handOver(session, signal, () => void session.discard());
-      return browserAnswer(session, { host, caller }, clock);
+      return browserAnswer(session, { origin, caller }, clock);
     },
 
-    list({ query, host, caller }) {
+    list({ query, origin, caller }) {
       const status = query.include_deleted ? 'all' : query.status;
       const found = sessions
         .in(caller.projectId)
@@ -45,21 +45,21 @@ export function browserHandlers({
         .filter((session) => query.query === undefined || mentions(session, query.query))
         .filter(({ tags }) => Object.entries(query.tags ?? {}).every(([key, value]) => tags?.[key] === value));
       const { items, ...page } = pageOf(found, query);
-      return { items: items.map((session) => browserAnswer(session, { host, caller }, clock)), ...page };
+      return { items: items.map((session) => browserAnswer(session, { origin, caller }, clock)), ...page };
     },
 
-    retrieve({ params, query, host, caller }) {
+    retrieve({ params, query, origin, caller }) {
       const held = sessions.in(caller.projectId);
       const ended =
         query.include_deleted &&
         held.list().find(({ id, endedAt }) => id === params.id_or_name && endedAt !== undefined);
-      return browserAnswer(ended || held.find(params.id_or_name), { host, caller }, clock);
+      return browserAnswer(ended || held.find(params.id_or_name), { origin, caller }, clock);
     },
 
-    async update({ params, body, signal, host, caller }) {
+    async update({ params, body, signal, origin, caller }) {
       const session = sessions.in(caller.projectId).find(params.id_or_name);
       await update(session, body, signal);
-      return browserAnswer(session, { host, caller }, clock);
+      return browserAnswer(session, { origin, caller }, clock);
     },
 
     async deleteByID({ params, caller }) {
