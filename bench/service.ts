@@ -70,7 +70,7 @@ export class ServiceProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.client.close();
-    this.#child.kill();
+    this.#child.kill('SIGINT');
     await once(this.#child, 'close');
     await rm(this.directory, { recursive: true, force: true });
   }

@@ -20,9 +20,11 @@ type ServeOptions = {
   maxSessions?: number;
   downloadQuota?: number;
   clockStart?: number;
+  drainTimeout: number;
 };
 
 const parsePort = wholeNumber(0, 65_535, 'It must be a number from 0 to 65535.');
+const parseSeconds = wholeNumber(0, 86_400, 'It must be a number of seconds from 0 to 86400.');
 const parseDays = wholeNumber(0, 99_999, 'It must be a number of days from 0 to 99999.');
 const parseCount = wholeNumber(1, 999_999, 'It must be a number from 1 to 999999.');
 
@@ -35,7 +37,7 @@ Examples:
 
 The first line on stdout is "listening on http://<host>:<port>". The API key is PLAYWRIGHT_POOL_API_KEY, otherwise the content of
 the file "api-key" in the data directory. The service creates that file if it is missing. Test projects on this machine with the same
-data directory use the service without configuration. SIGTERM and SIGINT end the service and all its browsers.`;
+data directory use the service without configuration. SIGINT ends the service and all its browsers. SIGTERM first refuses new sessions and waits until the others have ended.`;
 
 export function serveCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('serve')
@@ -107,13 +109,19 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
       parseCount,
     )
     .option('--max-sessions <number>', 'largest number of running browsers, pools included (default: 1000)', parseCount)
+    .addOption(
+      new Option('--drain-timeout <seconds>', 'how long SIGTERM waits for the end of sessions; 0 ends them at once')
+        .env('PLAYWRIGHT_POOL_DRAIN_TIMEOUT')
+        .argParser(parseSeconds)
+        .default(600),
+    )
     .option('--clock-start <time>', 'start the clock of the service at this time (ISO 8601) instead of now', parseTime)
     .addHelpText('after', examples)
     .action((options: ServeOptions) => serve(options, env));
 }
 
 async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<void> {
-  const { port, host, publicUrl, trustProxy } = options;
+  const { port, host, publicUrl, trustProxy, drainTimeout } = options;
   const { dataDir, chromium, sandbox, sessionUids, allowSharedUser, blockLoopback, playwrightCore } = options;
   const { replayFormat, auditRetentionDays, auditMaxSize, maxSessions, downloadQuota, clockStart } = options;
   const { dataDirectoryFor } = await import('../service/process/data-directory.ts');
@@ -143,7 +151,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
       ...(clockStart !== undefined && { clock: clockFrom(clockStart) }),
     };
     if (!isLoopback(host) && !publicUrl?.startsWith('https:')) console.error(warning(host));
-    await runServiceProcess(serviceOptions, { addUser: () => true });
+    await runServiceProcess(serviceOptions, { addUser: () => true }, { drainTimeoutMs: drainTimeout * 1000 });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
     throw new Error(`port ${port} is in use: choose another one with --port, or leave out --port to use a free port`, {

@@ -24,6 +24,7 @@ export const errorStatus = {
   recording_failed: 500,
   profile_not_saved: 500,
   unavailable: 503,
+  draining: 503,
   no_chromium: 503,
   insufficient_storage: 507,
   capacity_exhausted: 529,

@@ -203,6 +203,18 @@ export async function openParts(options: PartOptions) {
     surroundingsOf,
     vaults,
     watches: new Watches(),
+    /**
+     * Refuses new sessions and invocations, and ends browsers that nobody uses. Resolves when sessions and invocations
+     * have ended.
+     */
+    drain: async () => {
+      const refusal = new OperationError(
+        'draining',
+        'the service is about to end and starts no more sessions: use another one, or wait until it runs again',
+      );
+      pools.drain(refusal);
+      await Promise.all([sessions.drain(refusal), apps.invocations.drain(refusal)]);
+    },
     /** Ends everything that runs. */
     endBrowsers: () =>
       everyStep(

@@ -118,6 +118,11 @@ export type SharedOptions = {
 export type Service = {
   readonly url: string;
   readonly apiKey: string;
+  /**
+   * Refuses new sessions with 503, and ends browsers that nobody leased. Resolves when the last session has ended. Then
+   * call `close`, or earlier.
+   */
+  drain(): Promise<void>;
   /** Ends all browsers, saves the profiles of sessions with `save_changes`, and ends the service, within 10 seconds. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -208,7 +213,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       );
     let ended: Promise<void> | undefined;
     const close = () => (ended ??= within(closeTimeoutMs, end()));
-    return { url: server.url, apiKey, close, [Symbol.asyncDispose]: close };
+    return { url: server.url, apiKey, drain: () => parts.drain(), close, [Symbol.asyncDispose]: close };
   } catch (error) {
     closeDatabase(database);
     if (dataDirectory === undefined) await removeTree(directory);

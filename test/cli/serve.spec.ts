@@ -112,12 +112,12 @@ test("help shows examples, and --version the package's version", async ({}) => {
   expect(version.output.trim()).toBe(expected);
 });
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} ends all browsers of serve, leaves no session and no record, and exits with 0`, async ({
+for (const [signal, ...args] of [['SIGTERM', '--drain-timeout', '0'], ['SIGINT']] as const) {
+  test(`${[signal, ...args].join(' ')} ends all browsers of serve, leaves no session and no record, and exits with 0`, async ({
     serve,
     directory,
   }) => {
-    const { cli, call } = await serve();
+    const { cli, call } = await serve([...args]);
     await call('POST', '/browser_pools', { size: 1, name: 'ci' });
     await call('POST', '/browser_pools/ci/acquire', {});
     await call('POST', '/browsers', {});

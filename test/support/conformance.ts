@@ -27,9 +27,11 @@ export function violations({ method, path, status, headers, text }: ReceivedAnsw
     const { code = '' } = JSON.parse(text) as { code?: string };
     const isHopeless = status === 409 || status === 507 || ['recording_failed', 'profile_not_saved'].includes(code);
     const isOverLimit = status === 429;
+    const { retryAfter, ...limits } = limitHeaders;
     check(
-      Object.values(limitHeaders).every((name) => headers.has(name) === isOverLimit),
-      'it does not tell the limit that was reached',
+      headers.has(retryAfter) === (isOverLimit || code === 'draining') &&
+        Object.values(limits).every((name) => headers.has(name) === isOverLimit),
+      'it does not tell the limit that was reached, or when to retry',
     );
     check(
       headers.get('x-should-retry') === (isHopeless ? 'false' : null),

@@ -36,7 +36,7 @@ async function startUnshared(hidden: string, namespaces: string[], start: string
   // The path must be short, because it holds sockets.
   const temporary = mkdtempSync(join(tmpdir(), 'separate-'));
   mkdirSync(hidden, { recursive: true });
-  const script = `mount -t tmpfs none "$1" && mount -t tmpfs none "$2" && ${start} serve --port 0 --data-dir "$2/data"`;
+  const script = `mount -t tmpfs none "$1" && mount -t tmpfs none "$2" && ${start} serve --port 0 --drain-timeout 0 --data-dir "$2/data"`;
   const service = spawn(
     'unshare',
     ['-m', ...namespaces, 'sh', '-c', script, 'sh', hidden, temporary, process.execPath, main],

@@ -33,7 +33,8 @@ export class CliProcess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.child.kill('SIGTERM');
+    // SIGTERM would make a service wait for its sessions.
+    this.child.kill('SIGINT');
     await this.exited;
   }
 }

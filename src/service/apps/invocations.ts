@@ -50,7 +50,7 @@ type Run = {
 export class Invocations {
   readonly #options: InvocationsOptions;
   readonly #runs = new Map<string, Run>();
-  #isClosing = false;
+  #refusal: OperationError | undefined;
 
   constructor(options: InvocationsOptions) {
     this.#options = options;
@@ -83,7 +83,7 @@ export class Invocations {
         `the application ${appName} has no action ${actionName}; its actions are: ${actions.join(', ')}`,
       );
     }
-    if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
+    if (this.#refusal) throw this.#refusal;
     this.#refuseMore(projectId);
     if (slots.waiting >= mostWaiting)
       throw new OperationError(
@@ -154,9 +154,15 @@ export class Invocations {
     await this.#endAll(ids, statusReason);
   }
 
+  /** Refuses new invocations, and resolves when none is left. */
+  async drain(refusal: OperationError): Promise<void> {
+    this.#refusal = refusal;
+    await Promise.allSettled([...this.#runs.values()].map(({ done }) => done));
+  }
+
   /** Ends all invocations and refuses new ones. */
   async close(): Promise<void> {
-    this.#isClosing = true;
+    this.#refusal = new OperationError('unavailable', 'the service is shutting down');
     await this.#endAll([...this.#runs.keys()], 'the service has ended');
   }
 

@@ -43,6 +43,7 @@ export function errorHeaders(error: OperationError): Record<string, string> {
       [limitHeaders.remaining]: String(left),
     };
   }
+  if (error.code === 'draining') return { [limitHeaders.retryAfter]: '5' };
   return error.status === 409 || hopeless.has(error.code) ? { 'x-should-retry': 'false' } : {};
 }
 

@@ -129,7 +129,7 @@ export class Pool {
       throw new OperationError('not_found', `no browser ${sessionId} is leased from the pool ${this.#title}`);
     this.#leased.delete(sessionId);
     const isAsMade = session.profile === session.settings.profile;
-    if (reuse && isAsMade && session.alive && this.occupied < this.#config.size) {
+    if (reuse && isAsMade && session.alive && !this.#closed && this.occupied < this.#config.size) {
       session.pool = undefined;
       session.leasedAt = undefined;
       session.name = undefined;
@@ -186,6 +186,12 @@ export class Pool {
       throw new OperationError('pool_in_use', message);
     }
     return this.#shut(new OperationError('not_found', `the pool ${this.#title} was deleted`));
+  }
+
+  /** Refuses acquires, and ends browsers that nobody leased. Leased ones end with their lease. */
+  drain(refusal: OperationError): void {
+    this.#refuse(refusal);
+    void endAll(this.#idle.splice(0));
   }
 
   close(): Promise<void> {
@@ -300,11 +306,15 @@ export class Pool {
     return this.#surroundings.sessions.nameConflict(this.projectId, name);
   }
 
-  async #shut(reason: OperationError): Promise<void> {
+  #refuse(reason: OperationError): void {
     this.#closed = reason;
     this.#endPause();
     this.#queue.failAll(reason);
     for (const launch of this.#starting) this.#abort(launch);
+  }
+
+  async #shut(reason: OperationError): Promise<void> {
+    this.#refuse(reason);
     await endAll([...this.#idle.splice(0), ...this.#leased.values()]);
   }
 }

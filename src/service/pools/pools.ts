@@ -23,6 +23,7 @@ export class Pools {
   readonly #pools = new Map<string, Pool>();
   readonly #fill: Fill;
   readonly #sharedSizes = new SharedSizes();
+  #draining: OperationError | undefined;
 
   constructor(options: PoolsOptions) {
     this.#options = options;
@@ -36,10 +37,11 @@ export class Pools {
   }
 
   /**
-   * Throws `bad_request` for unsupported settings, `conflict` if the name is taken, and `rate_limited` beyond the
-   * project's limit.
+   * Throws `bad_request` for unsupported settings, `conflict` if the name is taken, `rate_limited` beyond the project's
+   * limit, and `draining`.
    */
   create(projectId: string, body: PoolCreate): Pool {
+    if (this.#draining) throw this.#draining;
     const config = newPoolConfig(body, this.#options.surroundingsOf(projectId));
     this.#refuseTakenName(projectId, config.name);
     this.#refuseSize(projectId, config.size);
@@ -130,6 +132,12 @@ export class Pools {
       ...(profileId && { profile_id: profileId }),
       extension_ids: [],
     };
+  }
+
+  /** Ends browsers that nobody leased, and refuses acquires, also those that wait. */
+  drain(refusal: OperationError): void {
+    this.#draining = refusal;
+    for (const pool of this.#pools.values()) pool.drain(refusal);
   }
 
   /** Ends all browsers. The pools stay stored. */

@@ -3,11 +3,13 @@ import { startService, type ServiceOptions, type SharedOptions } from '../servic
 
 /**
  * Runs a service as this process. Announces it on stdout and in the data directory, so that other processes can join
- * it. Ends the service and the process on SIGTERM, SIGINT and SIGHUP. Returns a function that ends both.
+ * it. Ends the service and the process on SIGTERM, SIGINT and SIGHUP. With `drainTimeoutMs`, SIGTERM first waits until
+ * all sessions have ended; a second signal doesn't wait. Returns a function that ends both.
  */
 export async function runServiceProcess(
   options: ServiceOptions & { dataDirectory: string },
   shared: SharedOptions,
+  { drainTimeoutMs = 0 }: { drainTimeoutMs?: number } = {},
 ): Promise<() => void> {
   const service = await startService(options, shared);
   try {
@@ -31,11 +33,21 @@ export async function runServiceProcess(
         },
       );
   };
+  let draining = false;
+  const drain = () => {
+    draining = true;
+    console.error(
+      `SIGTERM: waiting for the end of all sessions, up to ${drainTimeoutMs / 1000} s. A second signal ends them at once.`,
+    );
+    setTimeout(end, drainTimeoutMs);
+    void service.drain().then(end);
+  };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      // The second signal doesn't wait for browsers.
+      // One more signal doesn't wait for browsers.
       if (ending) process.exit(130);
-      end();
+      if (signal === 'SIGTERM' && drainTimeoutMs > 0 && !draining) drain();
+      else end();
     });
   }
 

@@ -31,6 +31,7 @@ export class Sessions<S extends Session = Session> {
   readonly #startingIn = new Set<Pick<SessionSettings, 'projectId' | 'profile'>>();
   readonly #onRoom: (() => void)[] = [];
   readonly #closing = new AbortController();
+  #draining: OperationError | undefined;
 
   constructor(launcher: Launcher<S>, limits: SessionLimits = unlimited) {
     this.limits = limits;
@@ -42,8 +43,13 @@ export class Sessions<S extends Session = Session> {
     return this.#launcher.hasDisplay;
   }
 
+  /** The error for new sessions once `drain` was called. */
+  get draining(): OperationError | undefined {
+    return this.#draining;
+  }
+
   /**
-   * Throws `rate_limited` at the limit of the project or the organization, and the errors of the launcher.
+   * Throws `rate_limited` at the limit of the project or the organization, `draining`, and the errors of the launcher.
    */
   async create(settings: SessionSettings, signal?: AbortSignal): Promise<S> {
     return await this.#untilClosing((closing) => this.#start(settings, closing), signal);
@@ -119,6 +125,16 @@ export class Sessions<S extends Session = Session> {
     return [...this.#sessions.values()].toReversed();
   }
 
+  /** Refuses new sessions, and resolves when none is left. */
+  async drain(refusal: OperationError): Promise<void> {
+    this.#draining = refusal;
+    await new Promise<void>((resolve) => {
+      const look = () => this.countIn() === 0 && resolve();
+      this.onRoom(look);
+      look();
+    });
+  }
+
   /** Ends all sessions and refuses new ones. */
   async close(): Promise<void> {
     this.#closing.abort(new OperationError('unavailable', 'the service is shutting down'));
@@ -150,6 +166,7 @@ export class Sessions<S extends Session = Session> {
   }
 
   #refusal(projectId: string): OperationError | undefined {
+    if (this.#draining) return this.#draining;
     const { sessions: cap } = this.limits.capsOf(projectId);
     const { maxConcurrentSessions } = this.limits;
     const own = this.countIn(projectId);
