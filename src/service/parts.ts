@@ -17,6 +17,7 @@ import { ProfileDirectories } from './profiles/profile-directories.ts';
 import { Replays } from './replays/replays.ts';
 import type { Surroundings } from './sessions/session-settings.ts';
 import { LocalLauncher } from './sessions/local-launcher.ts';
+import { Readiness } from './sessions/readiness.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { Watches } from './files/watches.ts';
 import type { Clock } from './process/clock.ts';
@@ -93,6 +94,7 @@ export async function openParts(options: PartOptions) {
     downloadQuota: options.downloadQuota,
   });
   const sessions = new Sessions(launcher, limits);
+  const readiness = new Readiness({ sessions, clock, probe: (signal) => launcher.probe(signal) });
   const secrets = new Secrets(isKept ? join(directory, 'secrets-key') : undefined);
   const proxies = new ProxyStore(database, clock, secrets);
   const auditLogs = new AuditLogStore(database, clock, {
@@ -198,6 +200,7 @@ export async function openParts(options: PartOptions) {
     projects,
     providers,
     proxies,
+    readiness,
     replays,
     sessions,
     surroundingsOf,
@@ -218,6 +221,7 @@ export async function openParts(options: PartOptions) {
     /** Ends everything that runs. */
     endBrowsers: () =>
       everyStep(
+        () => readiness.close(),
         () => apps.close(),
         () => connections.close(),
         () => pools.close(),

@@ -243,6 +243,7 @@ async function serve(
     addresses,
     auditor,
     openapi,
+    checkReadiness: () => parts.readiness.check(),
     pages: createPages({
       findReplay: (id, token) => usable(token) && replayView(replays, id, token),
       findLiveView: liveView,

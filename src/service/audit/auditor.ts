@@ -6,6 +6,7 @@ import type { ExportedAuditLog } from '../../contract/audit-logs.ts';
 import { operationsOf, type OperationTree } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Addresses } from '../http/addresses.ts';
+import { healthPaths } from '../http/app.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
 
 /** Takes the records of requests. */
@@ -16,6 +17,8 @@ type AuditedContext = Context<{ Bindings: HttpBindings; Variables: { apiKey: Api
 /** The longest texts, in characters. Anybody can send requests without a key, so their records are short. */
 const longest = { path: 2048, domain: 255, userAgent: 512 };
 const longestWithoutKey = { path: 200, domain: 64, userAgent: 64 };
+/** Load balancers ask every few seconds. */
+const unrecorded: ReadonlySet<string> = new Set(Object.values(healthPaths));
 const redacted = '[redacted]';
 /** Secrets, and the words of searches: with them, each search would find the searches before it. */
 const neverKept = /token|cursor|jwt|secret|password|key|^search/i;
@@ -55,6 +58,7 @@ export class Auditor {
     outgoing.once('close', () => {
       const context = this.#contexts.get(outgoing);
       const route = context ? routeOf(context) : '';
+      if (unrecorded.has(route)) return;
       const apiKey = context?.get('apiKey');
       const withoutTokens = tokenRedaction(headers.authorization);
       const most = apiKey ? longest : longestWithoutKey;

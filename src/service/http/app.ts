@@ -40,6 +40,8 @@ export type AppOptions<T extends OperationTree> = {
   auditor?: { meet(context: AppContext): void };
   /** The OpenAPI document. It needs no bearer token. */
   openapi: () => Promise<unknown>;
+  /** Throws the reason why the service can't hand out browsers. */
+  checkReadiness?: () => Promise<void>;
   /** The largest request body in bytes. */
   bodyLimit?: number;
   /** The HTML views. Their links carry tokens of their own. */
@@ -47,6 +49,9 @@ export type AppOptions<T extends OperationTree> = {
   /** Registers a process as a user of the service. Returns false if the service is about to end. */
   addUser?: (pid: number) => boolean;
 };
+
+/** They need no API key: load balancers ask. */
+export const healthPaths = { alive: '/healthz', ready: '/readyz' } as const;
 
 /** Serves the handlers over HTTP: checks, parses and answers. */
 export function createApp<T extends OperationTree>(options: AppOptions<T>): App {
@@ -65,6 +70,11 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   }
   if (options.pages) app.route('/', options.pages);
   app.get('/openapi.json', async (context) => context.json(await options.openapi()));
+  app.get(healthPaths.alive, (context) => context.json({ status: 'ok' }));
+  app.get(healthPaths.ready, async (context) => {
+    await options.checkReadiness?.();
+    return context.json({ status: 'ready' });
+  });
   app.use(async (context, next) => {
     const [, token] = /^Bearer +(.+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
     const apiKey = token === undefined ? undefined : options.callers.identify(token);

@@ -13,6 +13,15 @@ import { downloadDirectory, LocalSession, type LaunchedChromium } from './local-
 import type { ProfileCopies } from './session-profile.ts';
 import type { SessionSettings } from './session.ts';
 
+const probeSettings: SessionSettings = {
+  projectId: '',
+  headless: true,
+  stealth: false,
+  kioskMode: false,
+  timeoutSeconds: 60,
+  viewport: { width: 320, height: 240 },
+};
+
 /** Starts sessions on this machine. */
 export class LocalLauncher implements Launcher<LocalSession> {
   readonly hasDisplay: boolean;
@@ -85,6 +94,16 @@ export class LocalLauncher implements Launcher<LocalSession> {
     } catch (error) {
       await (resident ? resident.leave() : removeTree(directory));
       throw error;
+    }
+  }
+
+  /** Starts a browser, waits for its answer and ends it. Throws the errors of `start`. */
+  async probe(signal: AbortSignal): Promise<void> {
+    const session = await this.start(probeSettings, signal);
+    try {
+      await session.ping();
+    } finally {
+      await session.discard();
     }
   }
 
