@@ -8,6 +8,7 @@ import { unlessOutage } from '../../fixtures/lease/outage.ts';
 import { patiently } from '../../fixtures/lease/patience.ts';
 import type { LeaseReport } from '../../fixtures/reporter.ts';
 import { CallTimeoutError, ConnectionError, ServiceError } from '../../src/client/index.ts';
+import { startService } from '../../src/service/service.ts';
 import { expect, leasingFrom, test } from '../support/fault-runs.ts';
 import type { RunResult } from '../support/playwright-run.ts';
 
@@ -66,6 +67,25 @@ test("onUnavailable: 'local' runs the tests on this machine, and annotates each 
   expect(result.output).not.toContain('refused-key');
   expect(result.output).not.toContain('infrastructure:');
   expect(result.output).toContain('leases: 1 acquired, 1 released, 0 leaked');
+});
+
+test('reports failures with the same cause on one line, without their request ids @long', async ({
+  start,
+}, testInfo) => {
+  const executable = testInfo.outputPath('chromium');
+  writeFileSync(executable, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  await using service = await startService({ apiKey: 'the-key', chromium: { executable } });
+  const broken = suite.replace(", 'three', 'four'", '');
+  const { results, output } = await start({
+    files: { 'broken.spec.ts': broken },
+    ...leasingFrom(service.url),
+  }).finished();
+  const messages = ['one', 'two'].map((title) => results[title]![0]!.error!.message!);
+  const ids = messages.map((message) => /, request ([\w-]+)\)/.exec(message)![1]);
+  expect(new Set(ids).size, messages.join('\n')).toBe(2);
+  const cause = /infrastructure: 2 attempts had no working browser:\n {2}2 × (503 unavailable: .*)\n/.exec(output);
+  expect(cause?.[1], output).toContain('cannot launch browsers');
+  expect(cause![1]).not.toContain(', request ');
 });
 
 test('uses a service again after an outage, and asks an unreachable one less and less often', async ({}, testInfo) => {
