@@ -113,6 +113,18 @@ test('the tables of README have each option and fixture', async ({}) => {
   for (const [name] of environment.join('').matchAll(/PLAYWRIGHT_POOL_\w+/g)) expect(readme).toContain(`\`${name}\``);
 });
 
+test('README names the launches and options that the pool ignores', async ({}) => {
+  const limits = /^## Limits\n([^]*?)^## /m.exec(await readFile(join(root, 'README.md'), 'utf8'))![1]!;
+  for (const text of [
+    '`channel`',
+    '`launchOptions`',
+    '`chromium.launch()`',
+    '`browserType().launch()`',
+    'global setup',
+  ])
+    expect(limits).toContain(text);
+});
+
 test('docs/api.md matches the types', async ({}) => {
   await execute(process.execPath, [join(root, 'scripts/api-reference.mjs'), '--check']);
   const headings = (await readFile(join(root, 'docs/api.md'), 'utf8')).match(/^###.*$/gm)!;
