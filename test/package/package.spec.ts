@@ -126,6 +126,24 @@ test('each relative link of a packed document leads to a packed file and heading
   }
 });
 
+test('TypeScript finds the types of each entry point, with moduleResolution node10 too @long', async ({ tarball }) => {
+  const ignored = ['--ignore-rules', 'cjs-resolves-to-esm', 'no-resolution'];
+  const output = await run(join(root, 'node_modules/.bin/attw'), [tarball, '--format', 'json', ...ignored], {
+    cwd: root,
+  });
+  const { analysis } = JSON.parse(output) as {
+    analysis: { entrypoints: Record<string, { resolutions: { node10: { resolution?: { fileName: string } } } }> };
+  };
+  const found = Object.values(analysis.entrypoints).map(({ resolutions }) => resolutions.node10.resolution?.fileName);
+  expect(found.map((file) => file && relative('/node_modules/playwright-pool', file))).toEqual([
+    'dist/fixtures/index.d.ts',
+    'dist/fixtures/reporter.d.ts',
+    'dist/src/client/index.d.ts',
+    'dist/src/service/service.d.ts',
+    'package.json',
+  ]);
+});
+
 test('the tarball is smaller than 1 MB', async ({ tarball }) => {
   expect((await stat(tarball)).size).toBeLessThan(1_000_000);
 });
