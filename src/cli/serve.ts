@@ -7,6 +7,8 @@ type ServeOptions = {
   host: string;
   publicUrl?: string;
   trustProxy?: string;
+  tlsCert?: string;
+  tlsKey?: string;
   dataDir?: string;
   chromium?: string;
   sandbox: boolean;
@@ -65,6 +67,13 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
         'proxies whose X-Forwarded headers count, such as 10.0.0.1,192.168.0.0/16',
       ).env('PLAYWRIGHT_POOL_TRUST_PROXY'),
     )
+    .addOption(
+      new Option(
+        '--tls-cert <file>',
+        'PEM file of a certificate and its chain, for https; read again when it changes',
+      ).env('PLAYWRIGHT_POOL_TLS_CERT'),
+    )
+    .addOption(new Option('--tls-key <file>', 'PEM file of its private key').env('PLAYWRIGHT_POOL_TLS_KEY'))
     .option(
       '--data-dir <directory>',
       "directory for profiles, pools and the API key (default: the project's directory in the user's cache)",
@@ -122,6 +131,9 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
 
 async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<void> {
   const { port, host, publicUrl, trustProxy, drainTimeout } = options;
+  const { tlsCert, tlsKey } = options;
+  if ((tlsCert === undefined) !== (tlsKey === undefined))
+    throw new Error('--tls-cert and --tls-key belong together: pass both');
   const { dataDir, chromium, sandbox, sessionUids, allowSharedUser, blockLoopback, playwrightCore } = options;
   const { replayFormat, auditRetentionDays, auditMaxSize, maxSessions, downloadQuota, clockStart } = options;
   const { dataDirectoryFor } = await import('../service/process/data-directory.ts');
@@ -134,6 +146,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
     const serviceOptions = {
       port,
       host,
+      ...(tlsCert && tlsKey && { tls: { cert: resolve(tlsCert), key: resolve(tlsKey) } }),
       ...(publicUrl && { publicUrl }),
       ...(trustProxy && { trustedProxies: trustProxy.split(',').map((address) => address.trim()) }),
       dataDirectory: dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(dataDir),
@@ -150,7 +163,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
       ...(maxSessions !== undefined && { maxConcurrentSessions: maxSessions }),
       ...(clockStart !== undefined && { clock: clockFrom(clockStart) }),
     };
-    if (!isLoopback(host) && !publicUrl?.startsWith('https:')) console.error(warning(host));
+    if (!isLoopback(host) && !tlsCert && !publicUrl?.startsWith('https:')) console.error(warning(host));
     await runServiceProcess(serviceOptions, { addUser: () => true }, { drainTimeoutMs: drainTimeout * 1000 });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
@@ -161,7 +174,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
 }
 
 function warning(host: string): string {
-  return `warning: the service listens on ${host} without TLS. Others on the network can read its API key and all pages. Put a proxy with TLS before it, and name its URL by --public-url.`;
+  return `warning: the service listens on ${host} without TLS. Others on the network can read its API key and all pages. Pass --tls-cert and --tls-key, or put a proxy with TLS before it and name its URL by --public-url.`;
 }
 
 function parseTime(text: string): number {

@@ -74,6 +74,11 @@ export type ServiceOptions = {
    */
   publicUrl?: string;
   /**
+   * The PEM files of a certificate with its chain, and of its key: the service speaks https and wss. It reads them again
+   * when they change.
+   */
+  tls?: { cert: string; key: string };
+  /**
    * Addresses and networks of proxies before the service, such as `10.0.0.0/8`. Their headers X-Forwarded-Proto,
    * X-Forwarded-Host and X-Forwarded-For count. Default: none.
    */
@@ -196,7 +201,8 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       throw error;
     });
 
-    url = server.url;
+    // Certificates name public addresses.
+    url = (options.tls && options.publicUrl) ?? server.url;
     parts.apps.resume();
 
     const end = () =>
@@ -213,7 +219,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       );
     let ended: Promise<void> | undefined;
     const close = () => (ended ??= within(closeTimeoutMs, end()));
-    return { url: server.url, apiKey, drain: () => parts.drain(), close, [Symbol.asyncDispose]: close };
+    return { url, apiKey, drain: () => parts.drain(), close, [Symbol.asyncDispose]: close };
   } catch (error) {
     closeDatabase(database);
     if (dataDirectory === undefined) await removeTree(directory);
@@ -224,7 +230,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
 /** Serves the parts over HTTP. Rejects if the port is in use. */
 async function serve(
   parts: Parts,
-  { port = 0, host = loopbackAddress, bodyLimit, addresses }: ServiceOptions & { addresses: Addresses },
+  { port = 0, host = loopbackAddress, tls, bodyLimit, addresses }: ServiceOptions & { addresses: Addresses },
   shared: SharedOptions | undefined,
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
   const { apiKeys, auditLogs, clock, connections, playwrightEndpoint, projects, replays, sessions } = parts;
@@ -270,6 +276,7 @@ async function serve(
     port,
     host,
     addresses,
+    tls,
     follow: (...exchange) => auditor.follow(...exchange),
     upgrade: (...upgrade) =>
       [liveViews, playwrightEndpoint, tunnels].some((sockets) => sockets.upgrade(...upgrade)) ||

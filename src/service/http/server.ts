@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { finished } from 'node:stream/promises';
@@ -9,6 +10,7 @@ import type { Hono } from 'hono';
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
 import { Addresses, bracketed } from './addresses.ts';
 import { errorBody } from './error-answer.ts';
+import { followTls, readTls, type TlsFiles } from './tls.ts';
 import { refuse } from './websockets.ts';
 
 /**
@@ -43,6 +45,8 @@ export async function listen(options: {
   host?: string;
   /** The addresses by which callers reach the service. Default: those of `host`. */
   addresses?: Addresses;
+  /** The files of a certificate, for https and wss. Default: http and ws. */
+  tls?: TlsFiles | undefined;
   /** Default: 60 s. */
   patienceMs?: number;
   /** Default: 1024 bytes per second. */
@@ -51,7 +55,7 @@ export async function listen(options: {
   follow?: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }): Promise<HttpServer> {
-  const { host = '127.0.0.1', addresses = new Addresses({ host: options.host }) } = options;
+  const { host = '127.0.0.1', tls, addresses = new Addresses({ host: options.host }) } = options;
   let stopping = false;
   const respond = getRequestListener(
     (request, env) => {
@@ -75,14 +79,18 @@ export async function listen(options: {
   };
   const exchanges = new WeakMap<Socket, Exchange>();
   const settings = { ...timeouts, keepAlive: true, keepAliveInitialDelay: keepAliveMs, IncomingMessage: Incoming };
-  const server = createServer(settings, (incoming, outgoing) => {
+  const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     exchanges.set(incoming.socket, { incoming, outgoing });
     outgoing.setHeader('x-request-id', randomUUID());
     options.follow?.(incoming, outgoing);
     outgoing.once('finish', () => void dropRest(incoming, patience * 2));
     dropIfSlow(incoming, patience, options.leastRate ?? leastRate);
     void respond(incoming, outgoing);
-  });
+  };
+  const server = tls
+    ? createSecureServer({ ...settings, ...(await readTls(tls)), handshakeTimeout: patience }, answer)
+    : createServer(settings, answer);
+  const unfollow = tls && 'setSecureContext' in server && followTls(tls, (pair) => server.setSecureContext(pair));
   server.setTimeout(patience, (socket) => {
     if (isOurTurn(exchanges.get(socket))) socket.setTimeout(patience);
     else socket.destroy();
@@ -113,9 +121,10 @@ export async function listen(options: {
   const closed = new Promise<void>((resolve) => void server.once('close', resolve));
 
   return {
-    url: `http://${isEvery(host) ? '127.0.0.1' : bracketed(host)}:${port}`,
+    url: `${tls ? 'https' : 'http'}://${isEvery(host) ? '127.0.0.1' : bracketed(host)}:${port}`,
     stop() {
       stopping = true;
+      if (unfollow) unfollow();
       server.close();
     },
     async drain() {

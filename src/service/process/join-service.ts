@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { request as secureRequest } from 'node:https';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -56,7 +57,7 @@ export async function addUser({ pid, url, apiKey }: ServiceRecord, userPid: numb
   // The record of a killed service stays, and another program may have its port. Don't send the key there.
   if (!isRunning(pid)) return false;
   return new Promise((answer) => {
-    const call = request(
+    const call = (url.startsWith('https:') ? secureRequest : request)(
       `${url}/users`,
       {
         method: 'POST',
