@@ -1,6 +1,9 @@
 /** The tag that says which test uses a session. */
 export const testTag = 'playwright-pool.test';
 
+/** The tag that says to which test run a session belongs. Pools serve runs in turn. */
+export const runTag = 'playwright-pool.run';
+
 const longestTag = 256;
 
 /**

@@ -1,4 +1,5 @@
 import type { OperationError } from '../../contract/errors.ts';
+import { runTag } from '../../contract/lease-tags.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Session } from '../sessions/session.ts';
 
@@ -13,21 +14,40 @@ export type Waiter = {
   settle(outcome: Session | OperationError | undefined): void;
 };
 
-/** The acquires that wait for a browser, oldest first. An acquire leaves when its signal aborts or its time is over. */
+/**
+ * The acquires that wait for a browser. Serves test runs in turn, and within a run the oldest acquire first, so that a
+ * short run doesn't wait for a long one. Acquires without the tag of a run count as one run. An acquire leaves when its
+ * signal aborts or its time is over.
+ */
 export class AcquireQueue {
   readonly #clock: Clock;
-  #waiters: Waiter[] = [];
+  /** The acquires of each run, in the order in which the runs are served next. No run is empty. */
+  readonly #runs = new Map<string, Set<Waiter>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
+  /** The acquire that is served next. */
   get first(): Waiter | undefined {
-    return this.#waiters[0];
+    return this.at(0);
   }
 
+  get length(): number {
+    return [...this.#runs.values()].reduce((sum, waiters) => sum + waiters.size, 0);
+  }
+
+  /** When the oldest acquire began to wait, in ms since the epoch. */
+  get oldest(): number | undefined {
+    const firsts = Array.from(this.#runs.values(), ([waiter]) => waiter!.since);
+    return firsts.length > 0 ? Math.min(...firsts) : undefined;
+  }
+
+  /** The acquire that is served after `index` others. */
   at(index: number): Waiter | undefined {
-    return this.#waiters[index];
+    let rest = index;
+    for (const waiter of this.#inTurn()) if (rest-- === 0) return waiter;
+    return undefined;
   }
 
   /** Resolves to `undefined` on abort and, unless `atTimeout` returns an error, at the timeout. */
@@ -40,9 +60,10 @@ export class AcquireQueue {
     }: { timeoutMs: number; signal: AbortSignal; atTimeout: () => OperationError | undefined },
     queued: (waiter: Waiter) => void,
   ): Promise<Session | undefined> {
+    const run = lease.tags?.[runTag] ?? '';
     return new Promise((resolve, reject) => {
       const settle: Waiter['settle'] = (outcome) => {
-        this.#waiters = this.#waiters.filter((other) => other !== waiter);
+        this.#remove(run, waiter, outcome !== undefined && !(outcome instanceof Error));
         cancelTimeout();
         signal.removeEventListener('abort', leave);
         if (outcome instanceof Error) reject(outcome);
@@ -52,12 +73,35 @@ export class AcquireQueue {
       const waiter: Waiter = { since: this.#clock.now(), lease, settle };
       const cancelTimeout = this.#clock.after(timeoutMs, () => settle(atTimeout()));
       signal.addEventListener('abort', leave);
-      this.#waiters.push(waiter);
+      this.#runs.set(run, (this.#runs.get(run) ?? new Set()).add(waiter));
       queued(waiter);
     });
   }
 
   failAll(error: OperationError): void {
-    for (const waiter of this.#waiters) waiter.settle(error);
+    for (const waiter of this.#inTurn()) waiter.settle(error);
+  }
+
+  /** A run that was served goes behind the others. */
+  #remove(run: string, waiter: Waiter, isServed: boolean): void {
+    const waiters = this.#runs.get(run);
+    if (!waiters?.delete(waiter)) return;
+    if (isServed || waiters.size === 0) this.#runs.delete(run);
+    if (isServed && waiters.size > 0) this.#runs.set(run, waiters);
+  }
+
+  /** All acquires, in the order in which they are served if no other comes. */
+  *#inTurn(): Generator<Waiter> {
+    let turns = Array.from(this.#runs.values(), (waiters) => waiters.values());
+    while (turns.length > 0) {
+      const unfinished: typeof turns = [];
+      for (const turn of turns) {
+        const { value, done } = turn.next();
+        if (done) continue;
+        unfinished.push(turn);
+        yield value;
+      }
+      turns = unfinished;
+    }
   }
 }
