@@ -94,6 +94,11 @@ const browserPool = z.looseObject({
   browser_pool_config: z.looseObject({ size: z.int() }).describe('The configuration as given'),
   profile_id: z.string().optional(),
   extension_ids: z.array(z.string()),
+  waiting_count: z.int().optional().describe("Acquires that wait, if any do (this service's own field)"),
+  wait_reason: z
+    .string()
+    .optional()
+    .describe("Why they wait, such as `12 waiting, 40 leased on 5 machines` (this service's own field)"),
 });
 
 export type BrowserPool = z.output<typeof browserPool>;

@@ -7,7 +7,7 @@ export type FilledPool = {
   readonly occupied: number;
   /** Whether a browser is missing and may be launched now. */
   readonly lacksBrowser: boolean;
-  /** When the oldest acquire without a launch for it began, in ms since the epoch; Infinity without such an acquire. */
+  /** When the next acquire without a launch for it began, in ms since the epoch; Infinity without such an acquire. */
   readonly waitingSince: number;
   /** Launches one browser; never rejects. */
   launch(): Promise<void>;
@@ -40,7 +40,7 @@ export class Fill {
 
   next(): void {
     while (this.#launches.size < concurrentLaunches) {
-      const lacking = [...this.#pools].filter((pool) => pool.lacksBrowser && this.#mayLaunch(pool));
+      const lacking = [...this.#pools].filter((pool) => pool.lacksBrowser && this.mayLaunch(pool));
       if (lacking.length === 0) return;
       const pool = lacking.reduce((first, other) => (other.waitingSince < first.waitingSince ? other : first));
       const launch = pool.launch().finally(() => {
@@ -51,6 +51,12 @@ export class Fill {
     }
   }
 
+  /** Whether the limits allow one more browser. */
+  mayLaunch({ projectId }: Pick<FilledPool, 'projectId'>): boolean {
+    const { pooledSessions } = this.#sessions.limits.capsOf(projectId);
+    return this.#sessions.mayStart(projectId) && this.pooledIn(projectId) < pooledSessions;
+  }
+
   pooledIn(projectId: string): number {
     return [...this.#pools].reduce((sum, pool) => (pool.projectId === projectId ? sum + pool.occupied : sum), 0);
   }
@@ -58,10 +64,5 @@ export class Fill {
   /** Resolves when no browser is starting. */
   async settled(): Promise<void> {
     await Promise.all(this.#launches);
-  }
-
-  #mayLaunch({ projectId }: FilledPool): boolean {
-    const { pooledSessions } = this.#sessions.limits.capsOf(projectId);
-    return this.#sessions.mayStart(projectId) && this.pooledIn(projectId) < pooledSessions;
   }
 }

@@ -5,12 +5,15 @@ import type { Fill } from './fill.ts';
 import type { PoolConfig } from './pool-config.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import { waitReason, type MachineCounts } from './wait-reason.ts';
 
 export type PoolSurroundings = {
   clock: Clock;
   sessions: Sessions;
   createSession(config: PoolConfig, signal: AbortSignal): Promise<Session>;
   fill: Fill;
+  /** Without it, the browsers run on the service's own machine. */
+  machines?: (() => MachineCounts) | undefined;
 };
 
 const firstPauseMs = 500;
@@ -19,9 +22,8 @@ const toleratedFailures = 2;
 const startPageMs = 1000;
 
 /**
- * Keeps browsers ready. A browser has one lease at most, and acquires are served oldest first. Leased, idle and
- * starting browsers never exceed the pool's size, except leased ones after the size shrank. A browser that ends counts
- * no longer: its Chromium is killed at once.
+ * Keeps browsers ready. A browser has one lease at most. Leased, idle and starting browsers never exceed the pool's
+ * size, except leased ones after the size shrank. A browser that ends counts no longer: its Chromium is killed at once.
  */
 export class Pool {
   readonly id: string;
@@ -69,6 +71,27 @@ export class Pool {
 
   get startingCount(): number {
     return this.#starting.size;
+  }
+
+  get waitingCount(): number {
+    return this.#queue.length;
+  }
+
+  /** When the oldest acquire that waits began, in ms since the epoch. */
+  get oldestWait(): number | undefined {
+    return this.#queue.oldest;
+  }
+
+  /** Why acquires wait; `undefined` if none does. */
+  get waitReason(): string | undefined {
+    if (this.waitingCount === 0) return undefined;
+    return waitReason({
+      waiting: this.waitingCount,
+      leased: this.acquiredCount,
+      starting: this.startingCount,
+      obstacle: this.#obstacle,
+      machines: this.#surroundings.machines?.(),
+    });
   }
 
   get occupied(): number {
@@ -279,13 +302,23 @@ export class Pool {
     this.#failures = 0;
   }
 
+  /** Why no browser starts although one is missing. */
+  get #obstacle(): string | undefined {
+    if (this.occupied >= this.#config.size) return undefined;
+    if (this.#cancelPause) return `launching browsers failed: ${this.#failureReason}`;
+    return this.#surroundings.fill.mayLaunch(this) ? undefined : 'the limit of running browsers is reached';
+  }
+
+  get #failureReason(): string {
+    return this.#failure instanceof Error ? this.#failure.message : String(this.#failure);
+  }
+
   /** The error for acquires if launches fail and no leased browser can come back. */
   #launchFailure(): OperationError | undefined {
     if (this.#failures === 0 || this.#leased.size > 0) return undefined;
-    const reason = this.#failure instanceof Error ? this.#failure.message : String(this.#failure);
     const isMissing = this.#failure instanceof OperationError && this.#failure.code === 'no_chromium';
     const code = isMissing ? 'no_chromium' : 'unavailable';
-    return new OperationError(code, `the pool ${this.#title} cannot launch browsers: ${reason}`, {
+    return new OperationError(code, `the pool ${this.#title} cannot launch browsers: ${this.#failureReason}`, {
       cause: this.#failure,
     });
   }

@@ -10,12 +10,15 @@ import type { PoolRecord, PoolRecords } from './pools-table.ts';
 import { SharedSizes } from './shared-sizes.ts';
 import { sessionSettings, type Surroundings } from '../sessions/session-settings.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import type { MachineCounts } from './wait-reason.ts';
 
 type PoolsOptions = {
   clock: Clock;
   sessions: Sessions;
   records: PoolRecords;
   surroundingsOf: (projectId: string) => Surroundings;
+  /** Without it, the browsers run on the service's own machine. */
+  machines?: () => MachineCounts;
 };
 
 export class Pools {
@@ -122,6 +125,7 @@ export class Pools {
 
   describe(pool: Pool): BrowserPool {
     const profileId = this.#profileIdOf(pool);
+    const { waitingCount, waitReason } = pool;
     return {
       id: pool.id,
       ...(pool.name && { name: pool.name }),
@@ -131,6 +135,7 @@ export class Pools {
       browser_pool_config: pool.config,
       ...(profileId && { profile_id: profileId }),
       extension_ids: [],
+      ...(waitReason !== undefined && { waiting_count: waitingCount, wait_reason: waitReason }),
     };
   }
 
@@ -152,10 +157,10 @@ export class Pools {
   }
 
   #add(stored: PoolRecord): Pool {
-    const { clock, sessions, surroundingsOf } = this.#options;
+    const { clock, sessions, surroundingsOf, machines } = this.#options;
     const createSession = async (config: PoolConfig, signal: AbortSignal) =>
       await sessions.create(sessionSettings(config, surroundingsOf(stored.projectId)), signal);
-    const pool = new Pool(stored, { clock, sessions, createSession, fill: this.#fill });
+    const pool = new Pool(stored, { clock, sessions, createSession, fill: this.#fill, machines });
     this.#pools.set(pool.id, pool);
     this.#fill.add(pool);
     return pool;
