@@ -289,10 +289,11 @@ for (const colorScheme of ['light', 'dark'] as const) {
     await open();
     const frame = await video(page).evaluate((element) => {
       const { borderTopStyle, borderTopColor, backgroundColor } = getComputedStyle(element);
-      return { borderTopStyle, borderTopColor, isBlack: backgroundColor === 'rgb(0, 0, 0)' };
+      return { borderTopStyle, borderTopColor, backgroundColor };
     });
-    const quiet = colorScheme === 'light' ? 'rgb(87, 96, 106)' : 'rgb(170, 177, 185)';
-    expect(frame).toEqual({ borderTopStyle: 'solid', borderTopColor: quiet, isBlack: false });
+    const [quiet, raised] =
+      colorScheme === 'light' ? ['rgb(87, 96, 106)', 'rgb(241, 243, 244)'] : ['rgb(170, 177, 185)', 'rgb(35, 38, 43)'];
+    expect(frame).toEqual({ borderTopStyle: 'solid', borderTopColor: quiet, backgroundColor: raised });
   });
 }
 
