@@ -30,7 +30,7 @@ test("matches as Playwright's exposeNetwork does", () => {
   }
 });
 
-test('refuses texts that are no pattern', () => {
+test('refuses invalid patterns', () => {
   for (const text of ['http://localhost', 'localhost:70000', 'a b', 'a,,b', '<local>', 'a/b', '(a+)+$'])
     expect(() => parseNetworkPattern(text), text).toThrow('is no host of a network pattern');
 });
