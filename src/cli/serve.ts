@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import type { LogFormat } from '../service/process/log.ts';
 import { wholeNumber } from './number-option.ts';
 
 type ServeOptions = {
@@ -23,6 +24,7 @@ type ServeOptions = {
   downloadQuota?: number;
   clockStart?: number;
   drainTimeout: number;
+  logFormat: LogFormat;
 };
 
 const parsePort = wholeNumber(0, 65_535, 'It must be a number from 0 to 65535.');
@@ -124,24 +126,33 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
         .argParser(parseSeconds)
         .default(600),
     )
+    .addOption(
+      new Option('--log-format <format>', 'form of the lines on stderr: text, or json for log collectors')
+        .env('PLAYWRIGHT_POOL_LOG_FORMAT')
+        .choices(['text', 'json'])
+        .default('text'),
+    )
     .option('--clock-start <time>', 'start the clock of the service at this time (ISO 8601) instead of now', parseTime)
     .addHelpText('after', examples)
     .action((options: ServeOptions) => serve(options, env));
 }
 
 async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<void> {
-  const { port, host, publicUrl, trustProxy, drainTimeout } = options;
+  const { port, host, publicUrl, trustProxy, drainTimeout, logFormat } = options;
   const { tlsCert, tlsKey } = options;
   if ((tlsCert === undefined) !== (tlsKey === undefined))
     throw new Error('--tls-cert and --tls-key belong together: pass both');
   const { dataDir, chromium, sandbox, sessionUids, allowSharedUser, blockLoopback, playwrightCore } = options;
   const { replayFormat, auditRetentionDays, auditMaxSize, maxSessions, downloadQuota, clockStart } = options;
   const { dataDirectoryFor } = await import('../service/process/data-directory.ts');
-  const { clockFrom } = await import('../service/process/clock.ts');
+  const { clockFrom, systemClock } = await import('../service/process/clock.ts');
   const { runServiceProcess } = await import('../service/process/service-process.ts');
+  const { lineLog, logConsole } = await import('../service/process/log.ts');
   const { isLoopback } = await import('../service/process/loopback.ts');
   const { parsedUids } = await import('../service/process/system-users.ts');
   const apiKey = env['PLAYWRIGHT_POOL_API_KEY']?.trim();
+  const log = lineLog((line) => process.stderr.write(line), logFormat, systemClock);
+  if (logFormat === 'json') logConsole(log);
   try {
     const serviceOptions = {
       port,
@@ -163,8 +174,8 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
       ...(maxSessions !== undefined && { maxConcurrentSessions: maxSessions }),
       ...(clockStart !== undefined && { clock: clockFrom(clockStart) }),
     };
-    if (!isLoopback(host) && !tlsCert && !publicUrl?.startsWith('https:')) console.error(warning(host));
-    await runServiceProcess(serviceOptions, { addUser: () => true }, { drainTimeoutMs: drainTimeout * 1000 });
+    if (!isLoopback(host) && !tlsCert && !publicUrl?.startsWith('https:')) log('warning', { message: warning(host) });
+    await runServiceProcess(serviceOptions, { addUser: () => true }, { log, drainTimeoutMs: drainTimeout * 1000 });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
     throw new Error(`port ${port} is in use: choose another one with --port, or leave out --port to use a free port`, {
@@ -174,7 +185,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
 }
 
 function warning(host: string): string {
-  return `warning: the service listens on ${host} without TLS. Others on the network can read its API key and all pages. Pass --tls-cert and --tls-key, or put a proxy with TLS before it and name its URL by --public-url.`;
+  return `the service listens on ${host} without TLS. Others on the network can read its API key and all pages. Pass --tls-cert and --tls-key, or put a proxy with TLS before it and name its URL by --public-url.`;
 }
 
 function parseTime(text: string): number {

@@ -33,6 +33,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
     held,
     invocations,
     limits,
+    log,
   } = parts;
   const {
     pools,
@@ -70,7 +71,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
       computer: computerHandlers(held),
       replays: replayHandlers({ sessions: held, replays, clock }),
     },
-    browserPools: browserPoolHandlers({ pools, clock }),
+    browserPools: browserPoolHandlers({ pools, clock, log }),
     profiles: profileHandlers({
       store: profiles,
       directories: profileDirectories,

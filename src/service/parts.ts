@@ -21,6 +21,7 @@ import { Readiness } from './sessions/readiness.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { Watches } from './files/watches.ts';
 import type { Clock } from './process/clock.ts';
+import type { Log } from './process/log.ts';
 import { everyStep } from './process/every-step.ts';
 import type { SystemUsers } from './process/system-users.ts';
 import { StoredCredentials } from './logins/login-credentials.ts';
@@ -61,6 +62,7 @@ export type PartOptions = {
   database: Database;
   apiKeys: ApiKeyStore;
   clock: Clock;
+  log: Log;
   /** The service's URL, once it listens. */
   url: () => string;
 };
@@ -72,7 +74,7 @@ export type Parts = Awaited<ReturnType<typeof openParts>>;
  * Creates the parts of a service, and starts to fill its pools. Throws if a file of the data directory can't be used.
  */
 export async function openParts(options: PartOptions) {
-  const { directory, sessionsDirectory, isKept, database, apiKeys, clock } = options;
+  const { directory, sessionsDirectory, isKept, database, apiKeys, clock, log } = options;
   const projects = new ProjectStore(database, clock);
   const limits = new LimitStore(database, options.maxConcurrentSessions);
   const profiles = new ProfileStore(database, clock);
@@ -93,7 +95,7 @@ export async function openParts(options: PartOptions) {
     chromium: options.chromium,
     downloadQuota: options.downloadQuota,
   });
-  const sessions = new Sessions(launcher, limits);
+  const sessions = new Sessions(launcher, limits, log);
   const readiness = new Readiness({ sessions, clock, probe: (signal) => launcher.probe(signal) });
   const secrets = new Secrets(isKept ? join(directory, 'secrets-key') : undefined);
   const proxies = new ProxyStore(database, clock, secrets);
@@ -193,6 +195,7 @@ export async function openParts(options: PartOptions) {
     held,
     invocations,
     limits,
+    log,
     playwrightEndpoint,
     pools,
     profileDirectories,

@@ -13,6 +13,7 @@ import type { Replays } from './replays/replays.ts';
 import { Callers } from './organization/callers.ts';
 import { systemClock, type Clock } from './process/clock.ts';
 import { readLink } from './process/links.ts';
+import { noLog, type Log } from './process/log.ts';
 import { isLoopback } from './process/loopback.ts';
 import {
   DataDirectoryInUseError,
@@ -89,6 +90,8 @@ export type ServiceOptions = {
   allowSharedUser?: boolean;
   /** The format of replays. Default: H.264 in MP4 if Chromium can encode it, else VP9 or VP8 in WebM. */
   replayFormat?: 'h264' | 'vp9' | 'vp8';
+  /** @internal Receives the events of the service. Default: nobody. */
+  log?: Log;
   /** @internal The clock of the service; tests move it. */
   clock?: Clock;
   /** The most browsers that run at once in the organization, including those of pools. Default: 1000. */
@@ -148,6 +151,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
   const {
     dataDirectory,
     clock = systemClock,
+    log = noLog,
     host = loopbackAddress,
     sessionUids = mayChangeUser && defaultUids,
   } = options;
@@ -183,6 +187,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       database,
       apiKeys,
       clock,
+      log,
       chromium: { ...options.chromium, ...(options.blockLoopback && { blockLoopback: true }) },
       replayFormat: options.replayFormat,
       maxConcurrentSessions: options.maxConcurrentSessions ?? 1000,
@@ -233,7 +238,7 @@ async function serve(
   { port = 0, host = loopbackAddress, tls, bodyLimit, addresses }: ServiceOptions & { addresses: Addresses },
   shared: SharedOptions | undefined,
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
-  const { apiKeys, auditLogs, clock, connections, playwrightEndpoint, projects, replays, sessions } = parts;
+  const { apiKeys, auditLogs, clock, connections, log, playwrightEndpoint, projects, replays, sessions } = parts;
   /** Links work until they expire, and as long as the API key that got them. */
   const usable = (token: string) => {
     const link = readLink(token);
@@ -246,6 +251,7 @@ async function serve(
     handlers: operationHandlers(parts),
     callers: new Callers(apiKeys, projects),
     clock,
+    log,
     addresses,
     auditor,
     openapi,

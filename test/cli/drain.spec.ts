@@ -85,5 +85,5 @@ test('SIGTERM waits no longer than --drain-timeout', async ({ serve }) => {
   await call('POST', '/browsers', {});
   cli.child.kill('SIGTERM');
   expect(await cli.exited).toEqual({ code: 0, signal: null });
-  expect(cli.output).toContain('up to 1 s');
+  expect(cli.output).toContain('service_draining timeout_seconds=1 ');
 });

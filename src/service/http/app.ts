@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
 import { operationsOf, type Operation, type OperationTree } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
+import { noLog, type Log } from '../process/log.ts';
 import { errorCode } from '../process/system-error.ts';
 import { Addresses } from './addresses.ts';
 import { toAnswer } from './answer.ts';
@@ -34,6 +35,8 @@ export type AppOptions<T extends OperationTree> = {
   handlers: HandlerTree<T>;
   callers: Callers;
   clock: Clock;
+  /** Receives requests that the service failed. */
+  log?: Log;
   /** Default: loopback addresses. */
   addresses?: Addresses;
   /** Receives the caller and the operation of a request. */
@@ -56,7 +59,7 @@ export const healthPaths = { alive: '/healthz', ready: '/readyz' } as const;
 /** Serves the handlers over HTTP: checks, parses and answers. */
 export function createApp<T extends OperationTree>(options: AppOptions<T>): App {
   const app: App = new Hono();
-  app.onError((error, context) => answerError(error, context));
+  app.onError((error, context) => answerError(error, context, options.log));
   app.notFound((context) =>
     answerError(new OperationError('not_found', `there is nothing at ${context.req.path}`), context),
   );
@@ -153,7 +156,7 @@ function callerOf(context: AppContext, { scope }: Operation, callers: Callers): 
   return { apiKey, projectId: callers.projectOf(apiKey, chosen || undefined) };
 }
 
-function answerError(error: unknown, context: AppContext): Response {
+function answerError(error: unknown, context: AppContext, log: Log = noLog): Response {
   const answer = toOperationError(error);
   const { incoming, outgoing } = context.env;
   // The rest of an unread body is dropped.
@@ -163,6 +166,17 @@ function answerError(error: unknown, context: AppContext): Response {
       `${context.req.method} ${context.req.path} failed, x-request-id ${String(outgoing.getHeader('x-request-id'))}:`,
       error,
     );
+  } else if (answer.status >= 500 && answer.code !== 'draining' && context.get('apiKey')) {
+    // Others could fill the log.
+    const { method, path } = context.req;
+    log('request_failed', {
+      method,
+      path,
+      status: answer.status,
+      code: answer.code,
+      message: answer.message,
+      request: String(outgoing.getHeader('x-request-id')),
+    });
   }
   if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
   return Response.json(errorBody(answer), { status: answer.status, headers: errorHeaders(answer) });

@@ -2,6 +2,7 @@ import { longestPollSeconds, type browserPools } from '../../contract/browser-po
 import type { Pools } from './pools.ts';
 import { refuseUnsupported } from '../sessions/session-settings.ts';
 import type { Clock } from '../process/clock.ts';
+import type { Log } from '../process/log.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { browserAnswer } from '../sessions/browser-answer.ts';
 import { handOver } from '../sessions/hand-over.ts';
@@ -10,12 +11,18 @@ import { pageOf } from '../http/list-page.ts';
 export function browserPoolHandlers({
   pools,
   clock,
+  log,
 }: {
   pools: Pools;
   clock: Clock;
+  log: Log;
 }): HandlerTree<typeof browserPools> {
   return {
-    create: ({ body, caller }) => pools.describe(pools.create(caller.projectId, body)),
+    create({ body, caller }) {
+      const pool = pools.create(caller.projectId, body);
+      log('pool_created', { pool: pool.name ?? pool.id, project: caller.projectId, size: pool.config.size });
+      return pools.describe(pool);
+    },
 
     list({ query, caller }) {
       const text = query.query?.toLowerCase();
@@ -28,13 +35,20 @@ export function browserPoolHandlers({
     },
 
     retrieve: ({ params, caller }) => pools.describe(pools.find(caller.projectId, params.id_or_name)),
-    update: async ({ params, body, caller }) =>
-      pools.describe(await pools.update(caller.projectId, params.id_or_name, body)),
-    delete: ({ params, body, caller }) => pools.delete(caller.projectId, params.id_or_name, body),
+    async update({ params, body, caller }) {
+      const pool = await pools.update(caller.projectId, params.id_or_name, body);
+      log('pool_updated', { pool: pool.name ?? pool.id, project: caller.projectId, size: pool.config.size });
+      return pools.describe(pool);
+    },
+    async delete({ params, body, caller }) {
+      await pools.delete(caller.projectId, params.id_or_name, body);
+      log('pool_deleted', { pool: params.id_or_name, project: caller.projectId });
+    },
 
     async acquire({ params, body, signal, origin, caller }) {
       const pool = pools.find(caller.projectId, params.id_or_name);
       refuseUnsupported({ telemetry: body.telemetry });
+      const askedAt = clock.now();
       const session = await pool.acquire({
         timeoutMs: Math.min(body.acquire_timeout_seconds ?? longestPollSeconds, longestPollSeconds) * 1000,
         signal,
@@ -44,11 +58,17 @@ export function browserPoolHandlers({
       });
       if (!session) return undefined;
       await handOver(session, signal, () => pool.takeBack(session));
+      const lease = { session: session.id, pool: pool.name ?? pool.id, key: caller.apiKey.id };
+      log('lease_started', { ...lease, waited_ms: clock.now() - askedAt });
       return browserAnswer(session, { origin, caller }, clock);
     },
 
-    release: ({ params, body, caller }) =>
-      pools.find(caller.projectId, params.id_or_name).release(body.session_id, body.reuse).saved(),
+    async release({ params, body, caller }) {
+      const pool = pools.find(caller.projectId, params.id_or_name);
+      const session = pool.release(body.session_id, body.reuse);
+      log('lease_ended', { session: session.id, pool: pool.name ?? pool.id, key: caller.apiKey.id });
+      await session.saved();
+    },
     flush: ({ params, caller }) => pools.find(caller.projectId, params.id_or_name).flush(),
   };
 }

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataDirectoryInUseError } from './data-directory.ts';
+import { systemClock } from './clock.ts';
+import { lineLog } from './log.ts';
 import { addUser } from './join-service.ts';
 import { runServiceProcess } from './service-process.ts';
 import { parsedUids } from './system-users.ts';
@@ -50,6 +52,7 @@ async function run(dataDirectory: string, userPid: number): Promise<void> {
   const end = await runServiceProcess(
     { dataDirectory, chromium: executable ? { executable } : {}, ...(uids && { sessionUids: parsedUids(uids) }) },
     { addUser: (pid) => users.add(pid), ...(firstPool !== '' && { firstPool: JSON.parse(firstPool) as unknown }) },
+    { log: lineLog((line) => process.stderr.write(line), 'text', systemClock) },
   );
   users.watch(end);
 }

@@ -1,4 +1,5 @@
 import { removeServiceRecord, writeServiceRecord } from './data-directory.ts';
+import type { Log } from './log.ts';
 import { startService, type ServiceOptions, type SharedOptions } from '../service.ts';
 
 /**
@@ -9,9 +10,9 @@ import { startService, type ServiceOptions, type SharedOptions } from '../servic
 export async function runServiceProcess(
   options: ServiceOptions & { dataDirectory: string },
   shared: SharedOptions,
-  { drainTimeoutMs = 0 }: { drainTimeoutMs?: number } = {},
+  { log, drainTimeoutMs = 0 }: { log: Log; drainTimeoutMs?: number },
 ): Promise<() => void> {
-  const service = await startService(options, shared);
+  const service = await startService({ ...options, log }, shared);
   try {
     await writeServiceRecord(options.dataDirectory, { pid: process.pid, url: service.url, apiKey: service.apiKey });
   } catch (error) {
@@ -23,6 +24,7 @@ export async function runServiceProcess(
   const end = () => {
     if (ending) return;
     ending = true;
+    log('service_ending');
     void removeServiceRecord(options.dataDirectory)
       .then(() => service.close())
       .then(
@@ -36,9 +38,10 @@ export async function runServiceProcess(
   let draining = false;
   const drain = () => {
     draining = true;
-    console.error(
-      `SIGTERM: waiting for the end of all sessions, up to ${drainTimeoutMs / 1000} s. A second signal ends them at once.`,
-    );
+    log('service_draining', {
+      timeout_seconds: drainTimeoutMs / 1000,
+      message: 'waiting for the end of all sessions; a second signal ends them at once',
+    });
     setTimeout(end, drainTimeoutMs);
     void service.drain().then(end);
   };
@@ -54,5 +57,6 @@ export async function runServiceProcess(
   // The parent process may stop reading after the first line.
   process.stdout.on('error', () => {});
   process.stdout.write(`listening on ${service.url}\n`);
+  log('service_started', { url: service.url, pid: process.pid });
   return end;
 }

@@ -46,6 +46,8 @@ export abstract class Session {
   invocationId: string | undefined;
   /** Set while leased from a pool. */
   pool: { id: string; name?: string } | undefined;
+  /** Why it ended, if no caller ended it. */
+  endCause: 'idle_timeout' | 'browser_ended' | undefined;
   /** When it was leased from the pool, in ms since the epoch. */
   leasedAt: number | undefined;
 
@@ -71,7 +73,10 @@ export abstract class Session {
     this.startUrl = settings.startUrl;
     this.createdAt = clock.now();
     this.#clock = clock;
-    this.#idleTimeout = new IdleTimeout(clock, () => void this.end());
+    this.#idleTimeout = new IdleTimeout(clock, () => {
+      this.endCause = 'idle_timeout';
+      void this.end();
+    });
     this.#token = newToken(id);
     this.#liveViewToken = newToken(id);
   }

@@ -2,6 +2,7 @@ import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import { sameToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
+import { noLog, type Log } from '../process/log.ts';
 import type { Launcher } from './launcher.ts';
 import type { Session, SessionSettings } from './session.ts';
 
@@ -22,6 +23,7 @@ const unlimited: SessionLimits = {
 export class Sessions<S extends Session = Session> {
   readonly limits: SessionLimits;
   readonly #launcher: Launcher<S>;
+  readonly #log: Log;
   /** Live sessions and the last ended ones, in the order of their creation. */
   readonly #sessions = new Map<string, S>();
   /** Ids of ended sessions, in the order of their ends. */
@@ -33,7 +35,8 @@ export class Sessions<S extends Session = Session> {
   readonly #closing = new AbortController();
   #draining: OperationError | undefined;
 
-  constructor(launcher: Launcher<S>, limits: SessionLimits = unlimited) {
+  constructor(launcher: Launcher<S>, limits: SessionLimits = unlimited, log: Log = noLog) {
+    this.#log = log;
     this.limits = limits;
     this.#launcher = launcher;
   }
@@ -151,11 +154,15 @@ export class Sessions<S extends Session = Session> {
     this.#startingIn.add(place);
     signal.addEventListener('abort', leave);
     try {
+      const startedAt = performance.now();
       const session = await this.#launcher.start(settings, signal);
+      const ms = Math.round(performance.now() - startedAt);
+      this.#log('session_started', { session: session.id, project: settings.projectId, ms });
       this.#sessions.set(session.id, session);
-      void session.ended.then(() => this.#retire(session.id));
+      void session.ended.then(() => this.#retire(session));
       return session;
     } catch (error) {
+      if (!signal.aborted) this.#log('session_failed', { project: settings.projectId, message: String(error) });
       // The caller must get the error first: a pool would try again at once otherwise.
       setImmediate(() => this.#tellOfRoom());
       throw error;
@@ -196,7 +203,9 @@ export class Sessions<S extends Session = Session> {
     return session?.alive ? session : undefined;
   }
 
-  #retire(id: string): void {
+  #retire({ id, endCause, createdAt, endedAt = createdAt, pool }: S): void {
+    const seconds = Math.round((endedAt - createdAt) / 1000);
+    this.#log('session_ended', { session: id, pool: pool?.name ?? pool?.id, seconds, cause: endCause });
     this.#ended.push(id);
     if (this.#ended.length > endedKept) this.#sessions.delete(this.#ended.shift() ?? '');
     this.#tellOfRoom();
