@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { LogFormat } from '../service/process/log.ts';
+import { withEnvironment } from './environment-settings.ts';
 import { wholeNumber } from './number-option.ts';
 
 type ServeOptions = {
@@ -39,65 +40,39 @@ Examples:
   $ PLAYWRIGHT_POOL_API_KEY=secret playwright-pool serve --port 8080
   $ playwright-pool serve --host 0.0.0.0 --port 8080 --public-url http://machine.example:8080
 
+Each option is also an environment variable, such as PLAYWRIGHT_POOL_MAX_SESSIONS=8 and PLAYWRIGHT_POOL_BLOCK_LOOPBACK=1. The command
+line wins.
+
 The first line on stdout is "listening on http://<host>:<port>". The API key is PLAYWRIGHT_POOL_API_KEY, otherwise the content of
 the file "api-key" in the data directory. The service creates that file if it is missing. Test projects on this machine with the same
-data directory use the service without configuration. SIGINT ends the service and all its browsers. SIGTERM first refuses new sessions and waits until the others have ended.`;
+data directory use the service without configuration. SIGINT ends the service and all its browsers. SIGTERM first refuses new sessions
+and waits until the others have ended.`;
 
 export function serveCommand(env: NodeJS.ProcessEnv): Command {
-  return new Command('serve')
+  const command = new Command('serve')
     .description('Run the browser automation service on this machine')
-    .addOption(
-      new Option('--port <number>', 'port to listen on; 0 chooses a free port')
-        .env('PLAYWRIGHT_POOL_PORT')
-        .argParser(parsePort)
-        .default(0),
-    )
-    .addOption(
-      new Option('--host <address>', 'address to listen on; 0.0.0.0 stands for all')
-        .env('PLAYWRIGHT_POOL_HOST')
-        .default('127.0.0.1'),
-    )
-    .addOption(
-      new Option(
-        '--public-url <url>',
-        'URL by which other machines reach the service, such as https://pool.example (default: the host that they use)',
-      ).env('PLAYWRIGHT_POOL_PUBLIC_URL'),
-    )
-    .addOption(
-      new Option(
-        '--trust-proxy <addresses>',
-        'proxies whose X-Forwarded headers count, such as 10.0.0.1,192.168.0.0/16',
-      ).env('PLAYWRIGHT_POOL_TRUST_PROXY'),
-    )
-    .addOption(
-      new Option(
-        '--tls-cert <file>',
-        'PEM file of a certificate and its chain, for https; read again when it changes',
-      ).env('PLAYWRIGHT_POOL_TLS_CERT'),
-    )
-    .addOption(new Option('--tls-key <file>', 'PEM file of its private key').env('PLAYWRIGHT_POOL_TLS_KEY'))
+    .optionsGroup('Network:')
+    .option('--port <number>', 'port to listen on; 0 chooses a free port', parsePort, 0)
+    .option('--host <address>', 'address to listen on; 0.0.0.0 stands for all', '127.0.0.1')
     .option(
-      '--data-dir <directory>',
-      "directory for profiles, pools and the API key (default: the project's directory in the user's cache)",
+      '--public-url <url>',
+      'URL by which other machines reach the service, such as https://pool.example (default: the host that they use)',
     )
-    .addOption(new Option('--chromium <file>', 'the Chromium to run').env('PLAYWRIGHT_POOL_CHROMIUM'))
-    .option('--no-sandbox', "run Chromium without its sandbox, where the system doesn't allow one")
-    .option(
-      '--download-quota <MiB>',
-      'how much the pages of one session may download; further downloads are canceled (default: 4096)',
-      parseCount,
-    )
-    .addOption(
-      new Option(
-        '--session-uids <first-last>',
-        'run each session under a user id of its own; "off" runs all as the service\'s user (default: 20000-29999 if root runs the service on Linux)',
-      ).env('PLAYWRIGHT_POOL_SESSION_UIDS'),
-    )
-    .option('--block-loopback', 'keep pages from programs on this machine; use it if others share the service')
+    .option('--trust-proxy <addresses>', 'proxies whose X-Forwarded headers count, such as 10.0.0.1,192.168.0.0/16')
+    .option('--tls-cert <file>', 'PEM file of a certificate and its chain, for https; read again when it changes')
+    .option('--tls-key <file>', 'PEM file of its private key')
     .option(
       '--allow-shared-user',
       "listen beyond this machine although sessions run as the service's user and can read its files",
     )
+    .optionsGroup('Browsers:')
+    .option('--chromium <file>', 'the Chromium to run')
+    .option('--no-sandbox', "run Chromium without its sandbox, where the system doesn't allow one")
+    .option(
+      '--session-uids <first-last>',
+      'run each session under a user id of its own; "off" runs all as the service\'s user (default: 20000-29999 if root runs the service on Linux)',
+    )
+    .option('--block-loopback', 'keep pages from programs on this machine; use it if others share the service')
     .option(
       '--playwright-core <directory>',
       "directory of one more version of playwright-core for clients of Playwright's protocol; repeatable",
@@ -109,6 +84,18 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
         'h264 in MP4, vp9 or vp8 in WebM (default: the first that Chromium can encode)',
       ).choices(['h264', 'vp9', 'vp8']),
     )
+    .optionsGroup('Limits:')
+    .option('--max-sessions <number>', 'largest number of running browsers, pools included (default: 1000)', parseCount)
+    .option(
+      '--download-quota <MiB>',
+      'how much the pages of one session may download; further downloads are canceled (default: 4096)',
+      parseCount,
+    )
+    .optionsGroup('Data and records:')
+    .option(
+      '--data-dir <directory>',
+      "directory for profiles, pools and the API key (default: the project's directory in the user's cache)",
+    )
     .option(
       '--audit-retention-days <days>',
       'days until audit records are deleted; 0 records nothing (default: 90)',
@@ -119,22 +106,22 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
       'largest size of all audit records; the oldest are deleted (default: 1024)',
       parseCount,
     )
-    .option('--max-sessions <number>', 'largest number of running browsers, pools included (default: 1000)', parseCount)
-    .addOption(
-      new Option('--drain-timeout <seconds>', 'how long SIGTERM waits for the end of sessions; 0 ends them at once')
-        .env('PLAYWRIGHT_POOL_DRAIN_TIMEOUT')
-        .argParser(parseSeconds)
-        .default(600),
+    .optionsGroup('Operation:')
+    .option(
+      '--drain-timeout <seconds>',
+      'how long SIGTERM waits for the end of sessions; 0 ends them at once',
+      parseSeconds,
+      600,
     )
     .addOption(
       new Option('--log-format <format>', 'form of the lines on stderr: text, or json for log collectors')
-        .env('PLAYWRIGHT_POOL_LOG_FORMAT')
         .choices(['text', 'json'])
         .default('text'),
     )
     .option('--clock-start <time>', 'start the clock of the service at this time (ISO 8601) instead of now', parseTime)
     .addHelpText('after', examples)
     .action((options: ServeOptions) => serve(options, env));
+  return withEnvironment(command, env);
 }
 
 async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<void> {

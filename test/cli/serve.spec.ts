@@ -235,3 +235,52 @@ for (const [option, value] of [
     expect(cli.output).toContain(option);
   });
 }
+
+test('help shows the options of serve in groups', async ({}) => {
+  const help = new CliProcess(['serve', '--help']);
+  await help.exited;
+  const groups = help.output.match(/^[A-Z][\w ]+:$/gm);
+  expect(groups).toEqual([
+    'Network:',
+    'Browsers:',
+    'Limits:',
+    'Data and records:',
+    'Operation:',
+    'Options:',
+    'Examples:',
+  ]);
+});
+
+test('each option of serve is an environment variable, and the command line wins', async ({ serve }) => {
+  const env = {
+    PLAYWRIGHT_POOL_PORT: 'tcp://10.0.0.1:8080',
+    PLAYWRIGHT_POOL_HOST: '',
+    PLAYWRIGHT_POOL_PUBLIC_URL: 'https://pool.example',
+    PLAYWRIGHT_POOL_MAX_SESSIONS: '3',
+    PLAYWRIGHT_POOL_AUDIT_RETENTION_DAYS: '5',
+    PLAYWRIGHT_POOL_BLOCK_LOOPBACK: '1',
+    PLAYWRIGHT_POOL_NO_SANDBOX: '0',
+    PLAYWRIGHT_POOL_LOG_FORMAT: 'json',
+    PLAYWRIGHT_POOL_CLOCK_START: '2026-01-02',
+  };
+  const { cli, call } = await serve(['--max-sessions', '4'], env);
+  expect((await call('GET', '/org/limits')).body).toMatchObject({ max_concurrent_sessions: 4 });
+  const { body: session } = await call('POST', '/browsers', {});
+  expect(session.cdp_ws_url).toContain('wss://pool.example/');
+  // It is missing with --block-loopback.
+  expect(session.playwright_ws_url).toBeUndefined();
+  expect(session.created_at).toMatch(/^2026-01-02/);
+  expect(cli.output).toContain('"event":"session_started"');
+});
+
+test('serve names a wrong environment variable', async ({ directory }) => {
+  for (const [name, value] of [
+    ['PLAYWRIGHT_POOL_MAX_SESSIONS', 'many'],
+    ['PLAYWRIGHT_POOL_LOG_FORMAT', 'xml'],
+    ['PLAYWRIGHT_POOL_BLOCK_LOOPBACK', 'maybe'],
+  ] as const) {
+    const cli = new CliProcess(['serve', '--data-dir', directory], { env: { [name]: value } });
+    expect(await cli.exited).toEqual({ code: 2, signal: null });
+    expect(cli.output).toContain(name);
+  }
+});

@@ -42,7 +42,7 @@ async function startUnshared(hidden: string, namespaces: string[], start: string
     ['-m', ...namespaces, 'sh', '-c', script, 'sh', hidden, temporary, process.execPath, main],
     {
       env: { ...process.env, PLAYWRIGHT_POOL_API_KEY: apiKey },
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'ignore'],
     },
   );
   const exited = once(service, 'exit');
