@@ -69,7 +69,9 @@ export class WaysOut {
     const { proxyServer, proxyBypassList } = asked;
     if (!this.exposure) return undefined;
     if (proxyServer === undefined) return this.#isForAll ? undefined : this.#ownHop();
-    const proxy = this.#addresses.has(proxyServer) ? undefined : parsedProxy(proxyServer);
+    // A client of Playwright's own protocol names the hop, so that `context.request` uses it too.
+    if (this.#addresses.has(proxyServer)) return Promise.resolve({ proxyServer, proxyBypassList: notLoopback });
+    const proxy = parsedProxy(proxyServer);
     return proxy && this.#hopTo(proxy, proxyBypassList);
   }
 
