@@ -8,8 +8,8 @@ import { withSuites } from './suites.ts';
 
 export const runs = 2;
 
-/** The ways from the fixtures to a browser: values of their option `transport`. bars.json also has bars for `playwright`. */
-const transports = ['cdp'];
+/** The ways from the fixtures to a browser: values of their option `transport`. */
+const transports = ['cdp', 'playwright'];
 
 /** Round trips to the service, in milliseconds. */
 const roundTrips = [0, 20, 50, 100];
