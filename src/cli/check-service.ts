@@ -1,4 +1,6 @@
+import { ServiceError } from '../client/errors.ts';
 import type { Client } from '../client/index.ts';
+import { checkTransports } from './check-transports.ts';
 import { connected, hostedURL } from './connection.ts';
 import type { Examined, Finding } from './finding.ts';
 
@@ -6,7 +8,7 @@ import type { Examined, Finding } from './finding.ts';
 const clockTolerance = 5000;
 const answerTimeout = 10_000;
 
-/** Checks that the service answers and accepts the key, and that an embedded one starts browsers. */
+/** Checks that the service answers and accepts the key, and that its browsers open pages over both transports. */
 export async function checkService(examined: Examined): Promise<Finding[]> {
   const { options, env, signal } = examined;
   const url = hostedURL(options, env);
@@ -19,7 +21,8 @@ export async function checkService(examined: Examined): Promise<Finding[]> {
       const message = isEmbedded ? 'the embedded service starts and answers' : `${url} answers and accepts the API key`;
       return [
         { check, level: 'ok', message },
-        ...(await (isEmbedded ? checkChromium(client, examined) : checkClock(examined))),
+        ...(isEmbedded ? [] : await checkClock(examined)),
+        ...(await checkBrowsers(client, examined, isEmbedded)),
       ];
     });
   } catch (error) {
@@ -30,19 +33,32 @@ export async function checkService(examined: Examined): Promise<Finding[]> {
   }
 }
 
-async function checkChromium(client: Client, { env, signal }: Examined): Promise<Finding[]> {
+async function checkBrowsers(client: Client, examined: Examined, isEmbedded: boolean): Promise<Finding[]> {
+  const { env, signal } = examined;
   const check = 'Chromium';
   try {
     const started = performance.now();
-    const { session_id } = await client.browsers.create({ headless: true }, { signal });
+    const session = await client.browsers.create({ headless: true, timeout_seconds: 60 }, { signal });
     const message = `a headless browser starts in ${Math.round(performance.now() - started)} ms`;
-    await client.browsers.deleteByID(session_id, { signal });
-    return [{ check, level: 'ok', message }, ...(await checkBuild(env)), ...checkIsolation(env)];
+    const ofMachine = isEmbedded ? [...(await checkBuild(env)), ...checkIsolation(env)] : [];
+    const transports = await checkTransports(session, examined);
+    await client.browsers.deleteByID(session.session_id, { signal });
+    return [{ check, level: 'ok', message }, ...ofMachine, ...transports];
   } catch (error) {
-    const fix =
-      'npx playwright install --with-deps chromium-headless-shell, or set PLAYWRIGHT_POOL_CHROMIUM to the path of a Chromium';
-    return [{ check, level: 'failure', message: messageOf(error), fix }];
+    return [notStarted(error, isEmbedded)];
   }
+}
+
+function notStarted(error: unknown, isEmbedded: boolean): Finding {
+  const check = 'Chromium';
+  if (error instanceof ServiceError && error.status === 429) {
+    const fix = 'run doctor again when fewer tests run, or raise the limit';
+    return { check, level: 'warning', message: `no browser was free for a check: ${error.message}`, fix };
+  }
+  const own =
+    'npx playwright install --with-deps chromium-headless-shell, or set PLAYWRIGHT_POOL_CHROMIUM to the path of a Chromium';
+  const fix = isEmbedded ? own : `on the machine of the service: ${own}. Its log has more`;
+  return { check, level: 'failure', message: messageOf(error), fix };
 }
 
 /** Warns if Playwright expects another build than the one that the service starts. */

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import type { TestInfo } from '@playwright/test';
+import { startService } from '../../src/service/service.ts';
 import { isIn } from '../../src/cli/check-machine.ts';
 import { systemChromium } from '../support/chromium.ts';
 import { CliProcess } from '../support/service-process.ts';
@@ -43,9 +44,12 @@ test('doctor finds no problem in a suite that fits its service @long', async ({
   });
   expect(code, stdout + stderr).toBe(0);
   expect(stdout.replace(/^warning disk: .*\n.*\n/m, '')).not.toMatch(/^(?!ok )./m);
-  for (const check of ['Node', 'Playwright', 'disk', 'service', 'clock', 'suite', 'pool'])
+  for (const check of ['Node', 'Playwright', 'disk', 'service', 'clock', 'Chromium', 'suite', 'pool'])
     expect(stdout).toContain(`ok      ${check}: `);
+  for (const check of ['CDP', "Playwright's protocol"])
+    expect(stdout).toMatch(new RegExp(`^ok      ${check}: a page opens in \\d+ ms$`, 'm'));
   expect(stdout).toContain('2 tests on 1 worker\n');
+  expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
 test('doctor finds each option that does not fit the service, and says how to fix it @long', async ({
@@ -82,6 +86,23 @@ test('doctor finds each option that does not fit the service, and says how to fi
     'replay: three: replay is on, but the pool is headless',
   ]);
   expect(found.filter(({ level, fix }) => level !== 'ok' && !fix)).toEqual([]);
+});
+
+test('doctor finds sessions whose URLs lead nowhere, and prints no token @long', async ({
+  cliProcess: cli,
+}, testInfo) => {
+  await using service = await startService({ publicUrl: 'http://127.0.0.1:1' });
+  const cwd = await project(testInfo, '');
+  const env = { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
+  const { code, stdout, stderr } = await cli(['doctor', '--json'], { cwd, env });
+  expect(code).toBe(1);
+  const found = JSON.parse(stdout) as Found[];
+  expect(found.find(({ check }) => check === 'CDP')).toMatchObject({
+    level: 'failure',
+    message: expect.stringContaining('no page opens'),
+    fix: expect.stringMatching(/127\.0\.0\.1:1 .*--public-url/),
+  });
+  expect(stdout + stderr).not.toMatch(/jwt=\w/);
 });
 
 test('doctor names the places that launch a browser or set options without effect @long', async ({

@@ -1,0 +1,66 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { Client } from '../client/index.ts';
+import type { Examined, Finding } from './finding.ts';
+
+/** The part of `@playwright/test` that the checks use. */
+type Chromium = {
+  connectOverCDP(url: string, options: { timeout: number }): Promise<Browser>;
+  connect(url: string, options: { timeout: number }): Promise<Browser>;
+};
+type Browser = { newPage(): Promise<{ setContent(html: string): Promise<void> }>; close(): Promise<void> };
+type Session = Awaited<ReturnType<Client['browsers']['create']>>;
+
+const connectTimeout = 20_000;
+
+/** Opens a page in the session over CDP and over Playwright's own protocol, with the Playwright of the tests. */
+export async function checkTransports(session: Session, { directory }: Examined): Promise<Finding[]> {
+  const chromium = chromiumOf(directory);
+  // Another check reports a missing Playwright.
+  if (!chromium) return [];
+  const { cdp_ws_url: cdpURL, playwright_ws_url: playwrightURL, playwright_versions: versions = [] } = session;
+  const unreachable = `check that ${new URL(cdpURL).host} is the service's address for this machine (serve --public-url), and that proxies on the way forward WebSockets`;
+  const overCDP = await checkTransport('CDP', unreachable, () =>
+    chromium.connectOverCDP(cdpURL, { timeout: connectTimeout }),
+  );
+  const check = "Playwright's protocol";
+  if (playwrightURL === undefined)
+    return [overCDP, { check, level: 'ok', message: 'the service offers CDP only, so tests use that' }];
+  const otherVersion = `the service has Playwright ${versions.join(', ')}: use one of these versions in the tests, or start it with --playwright-core. Tests with transport: 'auto' use CDP`;
+  const overPlaywright = await checkTransport(check, otherVersion, () =>
+    chromium.connect(playwrightURL, { timeout: connectTimeout }),
+  );
+  // CDP alone is enough for tests.
+  return [overCDP, overPlaywright.level === 'failure' ? { ...overPlaywright, level: 'warning' } : overPlaywright];
+}
+
+async function checkTransport(check: string, fix: string, connect: () => Promise<Browser>): Promise<Finding> {
+  const started = performance.now();
+  try {
+    const browser = await connect();
+    try {
+      const page = await browser.newPage();
+      await page.setContent('<title>doctor</title>');
+    } finally {
+      await browser.close();
+    }
+    return { check, level: 'ok', message: `a page opens in ${Math.round(performance.now() - started)} ms` };
+  } catch (error) {
+    return { check, level: 'failure', message: `no page opens: ${withoutToken(error)}`, fix };
+  }
+}
+
+function chromiumOf(directory: string): Chromium | undefined {
+  try {
+    const required = createRequire(join(directory, 'package.json'));
+    return (required('@playwright/test') as { chromium: Chromium }).chromium;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Playwright's messages name the URL and go on with a log. */
+function withoutToken(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return (message.split('\n', 1)[0] ?? '').replaceAll(/jwt=[^\s&]+/g, 'jwt=…');
+}
