@@ -23,6 +23,9 @@ type ServeOptions = {
   auditMaxSize?: number;
   maxSessions?: number;
   downloadQuota?: number;
+  machines?: string;
+  machinesKey?: string;
+  directSessions?: true;
   clockStart?: number;
   drainTimeout: number;
   logFormat: LogFormat;
@@ -106,6 +109,16 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
       'largest size of all audit records; the oldest are deleted (default: 1024)',
       parseCount,
     )
+    .optionsGroup('Many machines:')
+    .option(
+      '--machines <urls>',
+      'run all sessions on other services: their URLs, or dns://NAME:PORT for every address behind a name',
+    )
+    .option('--machines-key <key>', "API key of the machines (default: this service's own)")
+    .option(
+      '--direct-sessions',
+      "hand out the machines' own URLs of sessions; a restart of this service then interrupts no test",
+    )
     .optionsGroup('Operation:')
     .option(
       '--drain-timeout <seconds>',
@@ -131,6 +144,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
     throw new Error('--tls-cert and --tls-key belong together: pass both');
   const { dataDir, chromium, sandbox, sessionUids, allowSharedUser, blockLoopback, playwrightCore } = options;
   const { replayFormat, auditRetentionDays, auditMaxSize, maxSessions, downloadQuota, clockStart } = options;
+  const { machines, machinesKey, directSessions } = options;
   const { dataDirectoryFor } = await import('../service/process/data-directory.ts');
   const { clockFrom, systemClock } = await import('../service/process/clock.ts');
   const { runServiceProcess } = await import('../service/process/service-process.ts');
@@ -159,6 +173,13 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
       ...(auditMaxSize !== undefined && { auditMaxMiB: auditMaxSize }),
       ...(downloadQuota !== undefined && { downloadQuota: downloadQuota * 1024 ** 2 }),
       ...(maxSessions !== undefined && { maxConcurrentSessions: maxSessions }),
+      ...(machines && {
+        machines: {
+          from: machines.split(',').map((from) => from.trim()),
+          ...(machinesKey && { apiKey: machinesKey.trim() }),
+          ...(directSessions && { directSessions }),
+        },
+      }),
       ...(clockStart !== undefined && { clock: clockFrom(clockStart) }),
     };
     if (!isLoopback(host) && !tlsCert && !publicUrl?.startsWith('https:')) log('warning', { message: warning(host) });

@@ -20,6 +20,8 @@ export class ServiceError extends Error {
   readonly status: number;
   /** The service's error code, for example `pool_in_use`. */
   readonly code: string | undefined;
+  /** @internal The service's own words. */
+  readonly reason: string;
   readonly details: NonNullable<ErrorObject['details']>;
   /** The answer's `X-Request-Id`, which is in the service's log. */
   readonly requestId: string | undefined;
@@ -37,6 +39,7 @@ export class ServiceError extends Error {
     super(`${status}${code ? ` ${code}` : ''}: ${message} (${method} ${url}${request})${advice}`);
     this.status = status;
     this.code = code;
+    this.reason = message;
     this.details = answer.details ?? [];
     this.requestId = requestId;
     this.method = method;

@@ -77,6 +77,14 @@ export const browser = z.looseObject({
     .int()
     .optional()
     .describe("How many downloads of its pages exceeded the service's quota (this service's own field)"),
+  machine: z
+    .string()
+    .optional()
+    .describe("URL of the machine with the browser; only on a control plane (this service's own field)"),
+  end_reason: z
+    .enum(['idle_timeout', 'browser_ended', 'machine_lost'])
+    .optional()
+    .describe("Why the session ended, if no caller ended it (this service's own field)"),
   usage: z.looseObject({ uptime_ms: z.int() }).optional(),
   deleted_at: timestamp.optional().describe('Only on ended sessions'),
 });
@@ -155,6 +163,11 @@ export const browsers = {
     'DELETE /browsers/{id_or_name}',
     'End a browser session and wait until its profile is saved; fails if saving fails',
     { responses: { 204: empty }, errors: [409] },
+  ),
+  handOver: operation(
+    'POST /browsers/{id}/hand_over',
+    "End the access of everyone who uses a session and return new links: sockets close, recordings and watches stop (this service's own operation)",
+    { responses: { 200: json(browser) }, repeatable: true },
   ),
   fs: files,
   computer,

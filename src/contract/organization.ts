@@ -7,6 +7,10 @@ const organizationLimits = z.looseObject({
     .int()
     .nullable()
     .describe('The cap of projects that have no own cap; null: none'),
+  draining: z
+    .boolean()
+    .optional()
+    .describe("True if the service is about to end and starts no more sessions (this service's own field)"),
 });
 
 export type OrganizationLimits = z.output<typeof organizationLimits>;

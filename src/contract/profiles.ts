@@ -43,6 +43,11 @@ export const profiles = {
   delete: operation('DELETE /profiles/{id_or_name}', 'Delete a profile; running browsers keep their copies', {
     responses: { 204: empty },
   }),
+  upload: operation(
+    'PUT /profiles/{id_or_name}/upload',
+    "Replace the stored user-data directory by the one in an archive, as `download` returns it (this service's own operation)",
+    { body: octets(), responses: { 204: empty }, errors: [409] },
+  ),
   download: operation(
     'GET /profiles/{id_or_name}/download',
     'Download the stored user-data directory as an archive; 202 if nothing has been saved yet',

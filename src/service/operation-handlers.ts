@@ -81,7 +81,10 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
       },
     }),
     projects: projectHandlers({ projects, limits, contents, limitsChanged: () => pools.limitsChanged() }),
-    organization: organizationHandlers(limits, () => pools.limitsChanged()),
+    organization: organizationHandlers(limits, {
+      limitsChanged: () => pools.limitsChanged(),
+      isDraining: () => sessions.draining !== undefined,
+    }),
     apiKeys: apiKeyHandlers({ apiKeys, projects }),
     auditLogs: auditLogHandlers(auditLogs),
     deployments: deploymentHandlers({ apps, records: deployments, projects, clock }),

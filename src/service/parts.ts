@@ -14,11 +14,16 @@ import { installedPlaywrights } from './playwright/installed-playwright.ts';
 import { PlaywrightEndpoint } from './playwright/playwright-endpoint.ts';
 import { Pools } from './pools/pools.ts';
 import { ProfileDirectories } from './profiles/profile-directories.ts';
-import { Replays } from './replays/replays.ts';
+import { recorder, Replays } from './replays/replays.ts';
 import type { Surroundings } from './sessions/session-settings.ts';
 import { LocalLauncher } from './sessions/local-launcher.ts';
 import { Readiness } from './sessions/readiness.ts';
+import type { Launcher } from './sessions/launcher.ts';
+import { localOnly } from './sessions/in-session.ts';
+import type { Session } from './sessions/session.ts';
 import { Sessions } from './sessions/sessions.ts';
+import type { MachinesSettings } from './machines/control-plane.ts';
+import type { Machines } from './machines/machines.ts';
 import { Watches } from './files/watches.ts';
 import type { Clock } from './process/clock.ts';
 import type { Log } from './process/log.ts';
@@ -63,6 +68,8 @@ export type PartOptions = {
   apiKeys: ApiKeyStore;
   clock: Clock;
   log: Log;
+  /** The machines that run the sessions of a control plane. Default: sessions run here. */
+  machines?: MachinesSettings | undefined;
   /** The service's URL, once it listens. */
   url: () => string;
 };
@@ -86,7 +93,10 @@ export async function openParts(options: PartOptions) {
   const isolation = new Isolation(options.users, sessionsDirectory);
   // Requests of a host go around the proxy that keeps Chromium from the machine's addresses.
   const playwrights = options.chromium.blockLoopback ? [] : installedPlaywrights(options.playwrightCores);
-  const launcher = new LocalLauncher({
+  const secrets = new Secrets(isKept ? join(directory, 'secrets-key') : undefined);
+  const machines =
+    options.machines && (await controlPlaneOf(options.machines, { ...options, secrets, profiles: profileDirectories }));
+  const localLauncher = new LocalLauncher({
     clock,
     isolation,
     playwrightVersions: playwrights.map(({ version }) => version),
@@ -95,9 +105,9 @@ export async function openParts(options: PartOptions) {
     chromium: options.chromium,
     downloadQuota: options.downloadQuota,
   });
+  const launcher: Launcher<Session> = machines ?? localLauncher;
   const sessions = new Sessions(launcher, limits, log);
   const readiness = new Readiness({ sessions, clock, probe: (signal) => launcher.probe(signal) });
-  const secrets = new Secrets(isKept ? join(directory, 'secrets-key') : undefined);
   const proxies = new ProxyStore(database, clock, secrets);
   const auditLogs = new AuditLogStore(database, clock, {
     retentionDays: options.auditRetentionDays,
@@ -109,10 +119,16 @@ export async function openParts(options: PartOptions) {
     resolveProfile: (selector) => profiles.resolve(projectId, selector),
     resolveProxy: (id) => proxies.access(projectId, id),
   });
-  const pools: Pools = new Pools({ clock, sessions, records: new Table(database, poolsTable), surroundingsOf });
+  const pools: Pools = new Pools({
+    clock,
+    sessions,
+    records: new Table(database, poolsTable),
+    surroundingsOf,
+    ...(machines && { machines: () => machines.counts }),
+  });
 
   const playwrightEndpoint = new PlaywrightEndpoint({
-    byToken: (token) => sessions.byToken(token),
+    byToken: (token) => localOnly(sessions.byToken(token)),
     installed: playwrights,
     hosts: new PlaywrightHosts({ isolation, environment: process.env, clock }),
     clock,
@@ -128,8 +144,7 @@ export async function openParts(options: PartOptions) {
   const replays = await Replays.open({
     directory: join(directory, 'replays'),
     records: new Table(database, replaysTable),
-    encoder,
-    format: options.replayFormat,
+    record: machines?.record ?? recorder({ encoder, format: options.replayFormat, clock }),
     clock,
   });
 
@@ -180,6 +195,11 @@ export async function openParts(options: PartOptions) {
     proxyIdOf: (projectId, selector) => proxies.select(projectId, selector),
   });
   connections.open();
+  for (const session of machines?.adopted ?? []) {
+    sessions.adopt(session);
+    if (session.settings.poolId !== undefined) pools.adopt(session);
+    else session.watchIdle(session.timeoutSeconds);
+  }
   // Last, so that a failure of the steps above leaves no browser.
   pools.open();
 
@@ -196,6 +216,7 @@ export async function openParts(options: PartOptions) {
     invocations,
     limits,
     log,
+    machines,
     playwrightEndpoint,
     pools,
     profileDirectories,
@@ -214,6 +235,8 @@ export async function openParts(options: PartOptions) {
      * have ended.
      */
     drain: async () => {
+      // The next control plane takes the sessions over.
+      if (machines && isKept) return;
       const refusal = new OperationError(
         'draining',
         'the service is about to end and starts no more sessions: use another one, or wait until it runs again',
@@ -224,13 +247,25 @@ export async function openParts(options: PartOptions) {
     /** Ends everything that runs. */
     endBrowsers: () =>
       everyStep(
+        () => isKept && machines?.detach(),
         () => readiness.close(),
         () => apps.close(),
         () => connections.close(),
         () => pools.close(),
         () => sessions.close(),
         () => replays.close(),
+        () => encoder.close(),
         () => playwrightEndpoint.close(),
+        () => machines?.close(),
       ),
   };
+}
+
+/** Loads the room of machines on first use, so that other services start faster. */
+async function controlPlaneOf(
+  settings: MachinesSettings,
+  means: PartOptions & { secrets: Secrets; profiles: ProfileDirectories },
+): Promise<Machines> {
+  const { openMachines } = await import('./machines/control-plane.ts');
+  return await openMachines(settings, means);
 }

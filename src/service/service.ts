@@ -27,6 +27,7 @@ import { everyStep } from './process/every-step.ts';
 import { Addresses } from './http/addresses.ts';
 import { createApp } from './http/app.ts';
 import { Auditor } from './audit/auditor.ts';
+import { localOnly } from './sessions/in-session.ts';
 import { CdpProxy } from './sessions/cdp-proxy.ts';
 import { listen, type HttpServer } from './http/server.ts';
 import { operationHandlers } from './operation-handlers.ts';
@@ -107,6 +108,15 @@ export type ServiceOptions = {
   auditMaxMiB?: number;
   /** Directories of `playwright-core`, for clients of `playwright_ws_url` with other versions than the installed `@playwright/test`. */
   playwrightCores?: readonly string[];
+  /** The machines that run the sessions. Default: this one. */
+  machines?: {
+    /** `dns://NAME:PORT` for all addresses behind a name, or the URLs of services. */
+    from: string | readonly string[];
+    /** The API key of the machines. Default: this service's own. */
+    apiKey?: string;
+    /** Hands out the machines' own URLs of sessions. Clients must reach the machines. Default: false. */
+    directSessions?: boolean;
+  };
   /** The largest request body in bytes. Default: 10 MiB for JSON, no limit for files. */
   bodyLimit?: number;
 };
@@ -155,7 +165,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
     host = loopbackAddress,
     sessionUids = mayChangeUser && defaultUids,
   } = options;
-  if (!sessionUids && !options.allowSharedUser && !isLoopback(host)) {
+  if (!sessionUids && !options.allowSharedUser && !options.machines && !isLoopback(host)) {
     throw new Error(
       `The service does not listen on ${host}: browser sessions would run as its own user, so everybody who may use them could read its files. ` +
         'Run the service as root, which gives each session a user id, or pass --allow-shared-user.',
@@ -195,6 +205,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       auditRetentionDays: options.auditRetentionDays ?? 90,
       auditMaxMiB: options.auditMaxMiB ?? 1024,
       playwrightCores: options.playwrightCores ?? [],
+      machines: options.machines && { apiKey, ...options.machines },
       url: () => url,
     });
     if (shared) createFirstPool(parts, shared.firstPool);
@@ -245,6 +256,9 @@ async function serve(
     return link && link.expiresAt > clock.now() && apiKeys.isUsable(link.apiKeyId) ? link : undefined;
   };
   const liveView = (token: string) => usable(token) && sessions.byLiveViewToken(token);
+  const byToken = (token: string) => sessions.byToken(token);
+  const control = parts.machines && (await import('./machines/control-plane.ts'));
+  const forwarding = control?.forwarding({ held: parts.held, byToken, byLiveViewToken: liveView, clock });
   const auditor = new Auditor({ contract, trail: auditLogs, clock, addresses });
   const app = createApp({
     contract,
@@ -253,6 +267,7 @@ async function serve(
     clock,
     log,
     addresses,
+    forward: forwarding && ((...request) => forwarding.forward(...request)),
     auditor,
     openapi,
     checkReadiness: () => parts.readiness.check(),
@@ -268,15 +283,16 @@ async function serve(
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(shared && { addUser: shared.addUser }),
   });
-  const proxy = new CdpProxy({ byToken: (token) => sessions.byToken(token), clock });
+  const localByToken = (token: string) => localOnly(byToken(token));
+  const proxy = new CdpProxy({ byToken: localByToken, clock });
   const liveViews = new LiveViewSockets({
     byToken: (token) => {
-      const session = liveView(token);
+      const session = localOnly(liveView(token));
       return session && liveSession(session);
     },
     clock,
   });
-  const tunnels = new TunnelSockets({ byToken: (token) => sessions.byToken(token), clock });
+  const tunnels = new TunnelSockets({ byToken: localByToken, clock });
   const server = await listen({
     fetch: app.fetch,
     port,
@@ -285,10 +301,12 @@ async function serve(
     tls,
     follow: (...exchange) => auditor.follow(...exchange),
     upgrade: (...upgrade) =>
+      forwarding?.sockets.upgrade(...upgrade) ||
       [liveViews, playwrightEndpoint, tunnels].some((sockets) => sockets.upgrade(...upgrade)) ||
       proxy.upgrade(...upgrade),
   });
   const closeWebSockets = () => {
+    forwarding?.sockets.close();
     proxy.close();
     liveViews.close();
     tunnels.close();

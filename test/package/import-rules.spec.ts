@@ -192,6 +192,7 @@ const serviceRooms = [
   'audit',
   'apps',
   'tunnel',
+  'machines',
 ];
 
 /** Only `service.ts`, its build order and the entry point in `process` know the whole service. */
@@ -208,12 +209,13 @@ for (const [index, room] of serviceRooms.entries()) {
       ...(room === 'process' ? ['../service.ts'] : []),
       ...(room === 'chromium' ? ['type:@playwright/test'] : []),
       ...(room === 'tunnel' ? ['../../tunnel/b.ts', 'ws'] : []),
+      ...(room === 'machines' ? ['../../client/index.ts'] : []),
     ],
     mayNot: [
       ...others.slice(index + 1),
       ...(room === 'chromium' ? ['@playwright/test'] : []),
       ...wholeService.slice(room === 'process' ? 1 : 0),
-      '../../client/index.ts',
+      room === 'machines' ? '../../client/request.ts' : '../../client/index.ts',
       '../../cli/main.ts',
       '../../../fixtures/index.ts',
       'commander',

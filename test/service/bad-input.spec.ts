@@ -1,3 +1,4 @@
+import { sessionDirectory } from '../support/machines.ts';
 import { readdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
@@ -290,7 +291,7 @@ test('refuses bad input with an error object that names the field, and serves th
 test('neither dots nor symbolic links lead out of the file system of a session', async ({ service }, testInfo) => {
   const { call } = service;
   const { body: session } = await call('POST', '/browsers', {});
-  const root = join(dataDirectory(testInfo), 'sessions', session.session_id, 'root');
+  const root = join(sessionDirectory(dataDirectory(testInfo), session.session_id), 'root');
   expect(await readdir(root)).toContain('tmp');
   const outside = testInfo.outputPath('outside');
   await makeOutside(outside);

@@ -1,3 +1,4 @@
+import { sessionDirectory } from '../support/machines.ts';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, existsSync } from 'node:fs';
@@ -87,7 +88,7 @@ test('a download stays unchanged while the profile is saved again @long', async 
   await logIn(session, site, 'first');
   // More than the buffers of the sockets, so that the download waits for its reader.
   const large = Buffer.from(Array.from({ length: 64 * 1024 }, (_, index) => (index * index) % 251));
-  const userData = join(directory, 'sessions', session.session_id, 'user-data');
+  const userData = join(sessionDirectory(directory, session.session_id), 'user-data');
   for (let index = 0; index < 512; index += 1) await writeFile(join(userData, `zz-${index}`), large);
   expect((await call('DELETE', `/browsers/${session.session_id}`)).status).toBe(204);
 
@@ -107,7 +108,7 @@ test('removes the old version if the caller hangs up during the download @long',
   const call = callerOf(service);
   await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
-  const userData = join(directory, 'sessions', session.session_id, 'user-data');
+  const userData = join(sessionDirectory(directory, session.session_id), 'user-data');
   await writeFile(join(userData, 'zz'), Buffer.alloc(32 * 1024 * 1024));
   await call('DELETE', `/browsers/${session.session_id}`);
   const answer = await download(service, '/profiles/ann/download?format=tar');

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect } from '@playwright/test';
 import type { LocalSession } from '../../src/service/sessions/local-session.ts';
 import { Encoder } from '../../src/service/replays/encoder.ts';
-import { Replays } from '../../src/service/replays/replays.ts';
+import { recorder, Replays } from '../../src/service/replays/replays.ts';
 import { LocalLauncher } from '../../src/service/sessions/local-launcher.ts';
 import { Sessions } from '../../src/service/sessions/sessions.ts';
 import { Table } from '../../src/service/database/table.ts';
@@ -111,7 +111,12 @@ test.describe('one session', () => {
     const records = new Table(await openTestDatabase(), replaysTable);
     const directory = testInfo.outputPath('replays');
     const encoder = new Encoder({ directory: testInfo.outputPath(), chromium: {}, environment: process.env, clock });
-    const replays = await Replays.open({ directory, records, encoder, format: undefined, clock });
+    const replays = await Replays.open({
+      directory,
+      records,
+      record: recorder({ encoder, format: undefined, clock }),
+      clock,
+    });
     const starting = replays.start(session, { framerate: 10, record_audio: false });
     session.changeHands();
     await expect(starting).rejects.toMatchObject({ code: 'conflict' });

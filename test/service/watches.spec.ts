@@ -1,3 +1,4 @@
+import { sessionDirectory } from '../support/machines.ts';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { appendFileSync, writeFileSync } from 'node:fs';
@@ -15,7 +16,8 @@ const test = base.extend<{ fs: string; root: string }>({
     await use(`/browsers/${body.session_id}/fs`);
   },
   /** The host path of the root of that file system. */
-  root: async ({ fs }, use, testInfo) => use(join(dataDirectory(testInfo), 'sessions', fs.split('/')[2]!, 'root')),
+  root: async ({ fs }, use, testInfo) =>
+    use(join(sessionDirectory(dataDirectory(testInfo), fs.split('/')[2]!), 'root')),
 });
 
 test('starts, reads and stops a watch', async ({ service, fs, root }) => {

@@ -1,5 +1,6 @@
 import { test as base, type TestInfo } from '@playwright/test';
-import { startService, type Service, type ServiceOptions } from '../../src/service/service.ts';
+import type { Service, ServiceOptions } from '../../src/service/service.ts';
+import { startAnyService } from './machines.ts';
 import { expectConformance } from './conformance.ts';
 
 /** A JSON answer. */
@@ -28,7 +29,7 @@ type Fixtures = {
 export const test = base.extend<Fixtures>({
   serviceOptions: [{}, { option: true }],
   service: async ({ serviceOptions }, use) => {
-    await using service = await startService(serviceOptions);
+    await using service = await startAnyService(serviceOptions);
     await use({ ...service, call: callerOf(service) });
   },
 });

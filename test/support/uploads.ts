@@ -1,3 +1,4 @@
+import { sessionDirectory } from './machines.ts';
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { request } from 'node:http';
@@ -30,7 +31,8 @@ export const test = base.extend<Fixtures>({
     const { body } = await service.call('POST', '/browsers', {});
     await use(`/browsers/${body.session_id}/fs`);
   },
-  root: async ({ fs }, use, testInfo) => use(join(dataDirectory(testInfo), 'sessions', fs.split('/')[2]!, 'root')),
+  root: async ({ fs }, use, testInfo) =>
+    use(join(sessionDirectory(dataDirectory(testInfo), fs.split('/')[2]!), 'root')),
   outside: async ({}, use, testInfo) => {
     const outside = testInfo.outputPath('outside');
     await makeOutside(outside);

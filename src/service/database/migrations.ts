@@ -241,4 +241,11 @@ export const migrations: readonly string[] = [
   ALTER TABLE api_keys ADD COLUMN life_ms INTEGER;
   UPDATE api_keys SET life_ms = expires_at - created_at;
   `,
+  `
+  CREATE TABLE machine_sessions (
+    id TEXT PRIMARY KEY,
+    machine TEXT NOT NULL,
+    state TEXT NOT NULL
+  ) STRICT;
+  `,
 ];

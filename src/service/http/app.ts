@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono, type Context } from 'hono';
@@ -41,6 +42,8 @@ export type AppOptions<T extends OperationTree> = {
   addresses?: Addresses;
   /** Receives the caller and the operation of a request. */
   auditor?: { meet(context: AppContext): void };
+  /** Answers requests that other services must answer, before their query and body are read. */
+  forward?: ((operation: Operation, request: ForwardedRequest) => Promise<void> | undefined) | undefined;
   /** The OpenAPI document. It needs no bearer token. */
   openapi: () => Promise<unknown>;
   /** Throws the reason why the service can't hand out browsers. */
@@ -51,6 +54,14 @@ export type AppOptions<T extends OperationTree> = {
   pages?: Hono<{ Bindings: HttpBindings }>;
   /** Registers a process as a user of the service. Returns false if the service is about to end. */
   addUser?: (pid: number) => boolean;
+};
+
+/** A request that nothing has read yet. */
+export type ForwardedRequest = {
+  caller: Caller;
+  params: Record<string, string>;
+  incoming: IncomingMessage;
+  outgoing: ServerResponse;
 };
 
 /** They need no API key: load balancers ask. */
@@ -115,16 +126,22 @@ async function run(
   {
     callers,
     bodyLimit,
+    forward,
     hangUps,
     addresses,
-  }: Pick<AppOptions<OperationTree>, 'callers' | 'bodyLimit'> & {
+  }: Pick<AppOptions<OperationTree>, 'callers' | 'bodyLimit' | 'forward'> & {
     hangUps: HangUps;
     addresses: Addresses;
   },
 ): Promise<Response> {
   const { incoming, outgoing } = context.env;
   // A caller without the right gets its answer before it sends a body.
-  callerOf(context, operation, callers);
+  const caller = callerOf(context, operation, callers);
+  const forwarded = forward?.(operation, { caller, params: context.req.param(), incoming, outgoing });
+  if (forwarded) {
+    await forwarded;
+    return RESPONSE_ALREADY_SENT;
+  }
   const query = readQuery(operation, new URL(context.req.url).searchParams);
   const body = await readBody(operation, incoming, bodyLimit);
   const input = {

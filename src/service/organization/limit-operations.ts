@@ -3,10 +3,14 @@ import { invalidField } from '../../contract/errors.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { LimitStore } from './limits.ts';
 
-export function organizationHandlers(limits: LimitStore, limitsChanged: () => void): HandlerTree<typeof organization> {
+export function organizationHandlers(
+  limits: LimitStore,
+  { limitsChanged, isDraining }: { limitsChanged: () => void; isDraining: () => boolean },
+): HandlerTree<typeof organization> {
   const show = (): OrganizationLimits => ({
     max_concurrent_sessions: limits.maxConcurrentSessions,
     default_project_max_concurrent_sessions: limits.defaultMaxConcurrentSessions,
+    ...(isDraining() && { draining: true }),
   });
   return {
     limits: {

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import type { Sessions } from '../sessions/sessions.ts';
 
 export type FilledPool = {
@@ -12,9 +11,6 @@ export type FilledPool = {
   /** Launches one browser; never rejects. */
   launch(): Promise<void>;
 };
-
-/** A starting Chromium needs half a core on average. */
-const concurrentLaunches = 2 * availableParallelism();
 
 /**
  * Launches the missing browsers of all pools, a few at a time: first for the oldest acquire, then in the order of the
@@ -39,7 +35,7 @@ export class Fill {
   }
 
   next(): void {
-    while (this.#launches.size < concurrentLaunches) {
+    while (this.#launches.size < this.#sessions.launchesAtOnce) {
       const lacking = [...this.#pools].filter((pool) => pool.lacksBrowser && this.mayLaunch(pool));
       if (lacking.length === 0) return;
       const pool = lacking.reduce((first, other) => (other.waitingSince < first.waitingSince ? other : first));

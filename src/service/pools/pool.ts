@@ -111,23 +111,26 @@ export class Pool {
    * up before it gets the browser, call `takeBack`. Throws `conflict` if the name is taken, `unavailable` if browsers
    * don't start, and `not_found` if the pool is deleted.
    */
-  async acquire({
-    timeoutMs,
-    signal,
-    ...lease
-  }: Lease & { timeoutMs: number; signal: AbortSignal }): Promise<Session | undefined> {
+  async acquire(request: Lease & { timeoutMs: number; signal: AbortSignal }): Promise<Session | undefined> {
+    const { timeoutMs, signal, ...lease } = request;
     if (this.#closed) throw this.#closed;
     if (signal.aborted) return undefined;
     const conflict = this.#nameConflict(lease);
     if (conflict) throw conflict;
+    const startedAt = this.#surroundings.clock.now();
     const session = await this.#queue.wait(
       lease,
       { timeoutMs, signal, atTimeout: () => this.#launchFailure() },
       (waiter) => {
-        this.#serve();
+        this.serve();
         if (timeoutMs <= 0) waiter.settle(this.#launchFailure());
       },
     );
+    if (session && !(await isThere(session))) {
+      this.takeBack(session);
+      const waited = this.#surroundings.clock.now() - startedAt;
+      return await this.acquire({ ...request, timeoutMs: Math.max(0, timeoutMs - waited) });
+    }
     if (session && lease.startUrl) await this.#openStartPage(session, lease.startUrl);
     if (!session || !signal.aborted) return session;
     this.takeBack(session);
@@ -152,7 +155,7 @@ export class Pool {
       throw new OperationError('not_found', `no browser ${sessionId} is leased from the pool ${this.#title}`);
     this.#leased.delete(sessionId);
     const isAsMade = session.profile === session.settings.profile;
-    if (reuse && isAsMade && session.alive && !this.#closed && this.occupied < this.#config.size) {
+    if (reuse && isAsMade && session.isWorthKeeping && !this.#closed && this.occupied < this.#config.size) {
       session.pool = undefined;
       session.leasedAt = undefined;
       session.name = undefined;
@@ -160,11 +163,12 @@ export class Pool {
       session.startUrl = undefined;
       session.watchIdle(undefined);
       session.changeHands();
+      session.record();
       this.#idle.unshift(session);
     } else {
       void session.end();
     }
-    this.#serve();
+    this.serve();
     return session;
   }
 
@@ -221,6 +225,14 @@ export class Pool {
     return this.#shut(new OperationError('unavailable', 'the service is shutting down'));
   }
 
+  /** Takes a browser that an earlier service started for this pool. */
+  adopt(session: Session): void {
+    if (session.pool) this.#leased.set(session.id, session);
+    else this.#idle.push(session);
+    if (session.pool) session.watchIdle(session.timeoutSeconds);
+    void session.ended.then(() => this.#drop(session));
+  }
+
   /** Never rejects. */
   async launch(): Promise<void> {
     const launch = new AbortController();
@@ -237,27 +249,20 @@ export class Pool {
       this.#starting.delete(launch);
       if (!launch.signal.aborted) this.#pause(error);
     }
-    this.#serve();
-  }
-
-  get #title(): string {
-    return this.name ?? this.id;
-  }
-
-  get #reference(): { id: string; name?: string } {
-    return { id: this.id, ...(this.name && { name: this.name }) };
+    this.serve();
   }
 
   /** Hands idle browsers to waiting acquires, and launches missing ones. */
-  #serve(): void {
+  serve(): void {
     for (let waiter = this.#queue.first; waiter && this.#idle.length > 0; waiter = this.#queue.first) {
       const conflict = this.#nameConflict(waiter.lease);
       if (conflict) {
         waiter.settle(conflict);
         continue;
       }
-      const session = this.#idle.shift()!;
-      if (!session.alive) continue;
+      const session = this.#idle.find(({ alive, isReachable }) => alive && isReachable);
+      if (!session) break;
+      this.#idle = this.#idle.filter((other) => other !== session);
       this.#leased.set(session.id, session);
       session.pool = this.#reference;
       session.leasedAt = this.#surroundings.clock.now();
@@ -266,9 +271,18 @@ export class Pool {
       session.timeoutSeconds = this.#config.timeout_seconds;
       session.startUrl = waiter.lease.startUrl ?? session.startUrl;
       session.watchIdle(session.timeoutSeconds);
+      session.record();
       waiter.settle(session);
     }
     this.#surroundings.fill.next();
+  }
+
+  get #title(): string {
+    return this.name ?? this.id;
+  }
+
+  get #reference(): { id: string; name?: string } {
+    return { id: this.id, ...(this.name && { name: this.name }) };
   }
 
   #drop(session: Session): void {
@@ -350,6 +364,13 @@ export class Pool {
     this.#refuse(reason);
     await endAll([...this.#idle.splice(0), ...this.#leased.values()]);
   }
+}
+
+async function isThere(session: Session): Promise<boolean> {
+  return await session.confirm().then(
+    () => true,
+    () => false,
+  );
 }
 
 async function endAll(sessions: Session[]): Promise<void> {

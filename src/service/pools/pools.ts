@@ -9,6 +9,7 @@ import { Pool } from './pool.ts';
 import type { PoolRecord, PoolRecords } from './pools-table.ts';
 import { SharedSizes } from './shared-sizes.ts';
 import { sessionSettings, type Surroundings } from '../sessions/session-settings.ts';
+import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { MachineCounts } from './wait-reason.ts';
 
@@ -32,6 +33,16 @@ export class Pools {
     this.#options = options;
     this.#fill = new Fill(options.sessions);
     for (const stored of options.records.list({}, { order: 'created_at, id' })) this.#add(stored);
+    options.sessions.onRoom(() => {
+      for (const pool of this.#pools.values()) pool.serve();
+    });
+  }
+
+  /** Takes a browser that an earlier service started for a pool. Ends it if the pool is gone. */
+  adopt(session: Session): void {
+    const pool = this.#pools.get(session.settings.poolId ?? '');
+    if (pool) pool.adopt(session);
+    else void session.end();
   }
 
   /** Begins to fill the stored pools. */
@@ -159,7 +170,10 @@ export class Pools {
   #add(stored: PoolRecord): Pool {
     const { clock, sessions, surroundingsOf, machines } = this.#options;
     const createSession = async (config: PoolConfig, signal: AbortSignal) =>
-      await sessions.create(sessionSettings(config, surroundingsOf(stored.projectId)), signal);
+      await sessions.create(
+        { ...sessionSettings(config, surroundingsOf(stored.projectId)), poolId: stored.id },
+        signal,
+      );
     const pool = new Pool(stored, { clock, sessions, createSession, fill: this.#fill, machines });
     this.#pools.set(pool.id, pool);
     this.#fill.add(pool);

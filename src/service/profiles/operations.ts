@@ -27,6 +27,10 @@ export function profileHandlers({ store, directories, onRenamed }: Profiles): Ha
       return profile;
     },
 
+    async upload({ params, body, signal, caller }) {
+      await directories.receive(store.get(caller.projectId, params.id_or_name).id, body, signal);
+    },
+
     delete: ({ params, caller }) => directories.delete(store.get(caller.projectId, params.id_or_name).id),
 
     async download({ params, query, caller }) {

@@ -20,6 +20,9 @@ type ReadVersion = { version: string; directory: string; release: () => Promise<
 /** The user-data directory of an ended session: a copy of the version `copyOf`. */
 type SessionDirectory = { directory: string; copyOf: string | undefined; sessionId: string; sessionCookies: Cookie[] };
 
+/** The session that had a user-data directory, and the version that it took. */
+type Origin = Pick<SessionDirectory, 'sessionId' | 'copyOf'>;
+
 type Options = {
   directory: string;
   records: ProfileRecords;
@@ -89,6 +92,11 @@ export class ProfileDirectories {
     }
   }
 
+  /** Notes that a session took a copy. */
+  used(profileId: string): void {
+    this.#records.used(profileId);
+  }
+
   /** Makes a copy for a session. Throws `insufficient_storage` on a full disk, and the signal's reason. */
   async copy(profileId: string, directory: string, signal: AbortSignal): Promise<ProfileCopy> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -103,12 +111,32 @@ export class ProfileDirectories {
     } finally {
       await stored?.release();
     }
-    this.#records.used(profileId);
+    this.used(profileId);
     return {
       sessionCookies: await readSessionCookies(directory),
       save: (sessionId, sessionCookies) =>
         this.#save(profileId, { directory, copyOf: stored?.version, sessionId, sessionCookies }),
     };
+  }
+
+  /**
+   * Saves the user-data directory in an archive as the profile's new version. `copyOf` is the version that the session
+   * took. Throws `bad_request` for a damaged archive, and the errors of a copy's `save`.
+   */
+  async receive(
+    profileId: string,
+    archive: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+    { sessionId = 'an upload', copyOf = this.#records.version(profileId) }: Partial<Origin> = {},
+  ): Promise<ProfileSave> {
+    const directory = path.join(this.#directory, newId());
+    try {
+      await unpack(archive, directory, signal);
+      const sessionCookies = await readSessionCookies(directory);
+      return await this.#save(profileId, { directory, copyOf, sessionId, sessionCookies });
+    } finally {
+      await remove(directory);
+    }
   }
 
   /** Deletes a profile and its files. */
@@ -185,10 +213,22 @@ export class ProfileDirectories {
   }
 }
 
-/** Loads the code of the archive on first use, so that the service starts faster. */
+/** Loads the code of the archive on first use. */
 async function readStorageOrigins(directory: string): Promise<string[]> {
   const { storageOrigins } = await import('../../archive/index.ts');
   return await storageOrigins(directory);
+}
+
+/** Loads the code of the archive on first use, so that the service starts faster. */
+async function unpack(archive: AsyncIterable<Uint8Array>, directory: string, signal: AbortSignal): Promise<void> {
+  const { ArchiveError, extract } = await import('../../archive/index.ts');
+  try {
+    await extract(archive, directory, { signal });
+  } catch (error) {
+    throw error instanceof ArchiveError
+      ? new OperationError('bad_request', `the archive can't be used: ${error.message}`, { cause: error })
+      : error;
+  }
 }
 
 /** Ignores errors: the next start of the service removes the rest. */

@@ -6,7 +6,6 @@ import type { Clock } from '../process/clock.ts';
 import { linkToken } from '../process/links.ts';
 import { answerOf } from '../database/answer-of.ts';
 import type { Caller, HandlerTree } from '../http/handler.ts';
-import { inSession } from '../sessions/in-session.ts';
 
 const answer = answerOf(replay, replaysTable);
 
@@ -23,9 +22,11 @@ export function replayHandlers({
     replays.get(caller.projectId, params.id, params.replay_id);
   return {
     start: ({ body, origin, ...request }) =>
-      inSession(sessions, request, async (session) =>
-        shown(await replays.start(session, body), { origin, caller: request.caller }),
-      ),
+      sessions
+        .in(request.caller.projectId)
+        .use(request.params.id, async (session) =>
+          shown(await replays.start(session, body), { origin, caller: request.caller }),
+        ),
     list({ params, origin, caller }) {
       const found = replays.ofSession(caller.projectId, params.id);
       if (found.length === 0) sessions.in(caller.projectId).get(params.id);

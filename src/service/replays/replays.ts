@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { invalidField, OperationError } from '../../contract/errors.ts';
@@ -11,7 +11,8 @@ import type { ReplayRecord, ReplayRecords } from './replays-table.ts';
 import type { Encoder } from './encoder.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
 import { failureOf, Replay } from './replay.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import { local } from '../sessions/in-session.ts';
+import type { Session } from '../sessions/session.ts';
 
 /** `end` is the offset of the last byte. */
 export type StoredVideo = {
@@ -27,7 +28,7 @@ const usualSize = { width: 1280, height: 720 };
 /** The recordings of all sessions. They outlive their sessions and, with a data directory, the service. */
 export class Replays {
   readonly #options: ReplaysOptions;
-  readonly #running = new Map<string, Replay>();
+  readonly #running = new Map<string, Recording>();
 
   private constructor(options: ReplaysOptions) {
     this.#options = options;
@@ -45,12 +46,12 @@ export class Replays {
    * Throws `not_found` after the session's end, `conflict` if its lease ends meanwhile, and `insufficient_storage` if
    * the disk is full.
    */
-  async start(session: LocalSession, options: ReplayStart): Promise<ReplayRecord> {
+  async start(session: Session, options: ReplayStart): Promise<ReplayRecord> {
     if (options.record_audio) throw invalidField('record_audio', 'this service records no audio');
     void this.#expire().catch((error: unknown) =>
       console.error('replays that have expired could not be deleted:', error),
     );
-    const { records, encoder, format, clock } = this.#options;
+    const { records, record: startRecording, clock } = this.#options;
     const id = newId();
     const { hold, settings } = session;
     const file = await open(this.#fileOf(id), 'wx', 0o600).catch((error: unknown) => {
@@ -67,21 +68,16 @@ export class Replays {
         startedAt: clock.now(),
         markers: [],
       });
-      const replay = new Replay({
-        session,
+      const recording = await startRecording(session, {
         file,
-        encoder,
-        format,
-        video: videoSettings(options, settings.viewport),
-        maxDurationSeconds: options.max_duration_in_seconds,
-        clock,
+        options,
         onContentType: (contentType) => records.change({ id }, { contentType }),
         onFinished: (failure) => this.#finished(id, failure),
       });
-      this.#running.set(id, replay);
+      this.#running.set(id, recording);
       return record;
     } catch (error) {
-      await file.close();
+      await file.close().catch(() => {});
       await rm(this.#fileOf(id), { force: true });
       records.delete({ id });
       throw error;
@@ -151,7 +147,6 @@ export class Replays {
   /** Completes the running recordings. */
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#running.values(), (replay) => replay.stop().catch(() => {})));
-    await this.#options.encoder.close();
   }
 
   #finished(id: string, failure: OperationError | undefined): void {
@@ -199,11 +194,45 @@ export class Replays {
 export type ReplaysOptions = {
   directory: string;
   records: ReplayRecords;
-  encoder: Encoder;
-  /** The format of all videos; default: the best that the encoder can. */
-  format: VideoFormat | undefined;
+  record: Recorder;
   clock: Clock;
 };
+
+/** A recording that runs. */
+export type Recording = {
+  readonly elapsedMs: number;
+  /** Ends the recording and waits until its video is complete. Throws the error that broke it off. */
+  stop(): Promise<void>;
+  /** Ends the recording without completing its video. */
+  discard(): Promise<void>;
+};
+
+/** Starts a recording of a session. */
+export type Recorder = (session: Session, recorded: Recorded) => Recording | Promise<Recording>;
+
+export type Recorded = {
+  options: ReplayStart;
+  /** An empty file. The recording closes it. */
+  file: FileHandle;
+  /** Called once, before the first part is written. */
+  onContentType: (contentType: string) => void;
+  /** Called once, when the file is closed. */
+  onFinished: (failure: OperationError | undefined) => void;
+};
+
+/**
+ * Records sessions of this machine. `format` is that of all videos; default: the best that the encoder can.
+ */
+export function recorder(means: { encoder: Encoder; format: VideoFormat | undefined; clock: Clock }): Recorder {
+  return (session, { options, ...recorded }) =>
+    new Replay({
+      ...means,
+      ...recorded,
+      session: local(session),
+      video: videoSettings(options, session.settings.viewport),
+      maxDurationSeconds: options.max_duration_in_seconds,
+    });
+}
 
 /** Scales large viewports down. Encoders need even numbers. */
 function videoSettings({ size, framerate }: ReplayStart, viewport: { width: number; height: number }): VideoSettings {

@@ -24,6 +24,7 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
     webdriver_ws_url: `${socketOrigin}/browser/webdriver/session?jwt=${session.token}`,
     tunnel_ws_url: `${socketOrigin}/browser/tunnel?jwt=${session.token}`,
     browser_live_view_url: liveViewUrl(session, { origin, apiKeyId: caller.apiKey.id, clock }),
+    ...session.place?.links,
     headless: settings.headless,
     stealth: settings.stealth,
     kiosk_mode: settings.kioskMode,
@@ -39,6 +40,8 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
     ...(settings.proxy && { proxy_id: settings.proxy.id }),
     ...(session.startUrl && { start_url: session.startUrl }),
     ...(session.canceledDownloads > 0 && { downloads_canceled: session.canceledDownloads }),
+    ...(session.place && { machine: session.place.machine }),
+    ...(session.endReason && { end_reason: session.endReason }),
     usage: { uptime_ms: Math.max(0, (endedAt ?? clock.now()) - session.createdAt) },
     ...(endedAt !== undefined && { deleted_at: new Date(endedAt).toISOString() }),
   };

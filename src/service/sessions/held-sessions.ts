@@ -14,7 +14,6 @@ const touchIntervalMs = 4000;
 export class HeldSessions {
   readonly #sessions: Sessions;
   readonly #clock: Clock;
-  readonly #single = new WeakSet<Session>();
 
   constructor(sessions: Sessions, clock: Clock) {
     this.#sessions = sessions;
@@ -23,7 +22,7 @@ export class HeldSessions {
 
   /** The sessions of a project. Its callers see no others. */
   in(projectId: string): ProjectSessions {
-    return new ProjectSessions({ projectId, sessions: this.#sessions, clock: this.#clock, single: this.#single });
+    return new ProjectSessions({ projectId, sessions: this.#sessions, clock: this.#clock });
   }
 }
 
@@ -32,14 +31,11 @@ export class ProjectSessions {
   readonly #projectId: string;
   readonly #sessions: Sessions;
   readonly #clock: Clock;
-  /** The single sessions of all projects. */
-  readonly #single: WeakSet<Session>;
 
-  constructor(options: { projectId: string; sessions: Sessions; clock: Clock; single: WeakSet<Session> }) {
+  constructor(options: { projectId: string; sessions: Sessions; clock: Clock }) {
     this.#projectId = options.projectId;
     this.#sessions = options.sessions;
     this.#clock = options.clock;
-    this.#single = options.single;
   }
 
   /** Starts a single session. Throws `conflict` if the name is taken, and the errors of `Sessions.create`. */
@@ -54,7 +50,7 @@ export class ProjectSessions {
       throw error;
     }
     session.name = name;
-    this.#single.add(session);
+    session.record();
     session.watchIdle(settings.timeoutSeconds);
     return session;
   }
@@ -123,6 +119,7 @@ export class ProjectSessions {
   }
 
   #isHeld(session: Session): boolean {
-    return session.settings.projectId === this.#projectId && (session.pool !== undefined || this.#single.has(session));
+    const isIdle = session.settings.poolId !== undefined && session.pool === undefined;
+    return session.settings.projectId === this.#projectId && !isIdle;
   }
 }

@@ -15,6 +15,11 @@ export async function inSession<T>(
   return await sessions.in(caller.projectId).use(params.id, (session) => act(local(session)));
 }
 
+/** The session if it runs on this machine. */
+export function localOnly(session: Session | undefined): LocalSession | undefined {
+  return session instanceof LocalSession ? session : undefined;
+}
+
 /** The session, which must run on this machine: requests about other sessions go to their machines. */
 export function local(session: Session): LocalSession {
   if (session instanceof LocalSession) return session;

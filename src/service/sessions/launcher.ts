@@ -1,3 +1,4 @@
+import type { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { Session, SessionSettings } from './session.ts';
 
@@ -5,6 +6,8 @@ import type { Session, SessionSettings } from './session.ts';
 export type Launcher<S extends Session> = {
   /** Whether headful browsers can be started. */
   readonly hasDisplay: boolean;
+  /** How many browsers may start at the same time. */
+  readonly launchesAtOnce: number;
   /**
    * Throws `unavailable` if no Chromium is found or it doesn't start, `insufficient_storage` if the copy of the profile
    * doesn't fit on the disk, and the signal's reason.
@@ -12,4 +15,10 @@ export type Launcher<S extends Session> = {
   start(settings: SessionSettings, signal: AbortSignal): Promise<S>;
   /** Restarts a session's browser on a copy of a profile. Its pages are closed. Throws `conflict` if it is in use. */
   loadProfile(session: S, profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void>;
+  /** Rejects if no browser can start. */
+  probe(signal: AbortSignal): Promise<void>;
+  /** Why no browser can start now. */
+  refusal?(): OperationError | undefined;
+  /** Calls back each time when a browser may start again, or a session may be used again. */
+  onRoom?(callback: () => void): void;
 };

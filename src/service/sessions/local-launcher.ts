@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import type { Profile } from '../../contract/profiles.ts';
 import type { ChromiumSettings } from '../chromium/chromium.ts';
@@ -25,6 +26,8 @@ const probeSettings: SessionSettings = {
 /** Starts sessions on this machine. */
 export class LocalLauncher implements Launcher<LocalSession> {
   readonly hasDisplay: boolean;
+  /** A starting Chromium needs half a core on average. */
+  readonly launchesAtOnce = 2 * availableParallelism();
   readonly #clock: Clock;
   readonly #directory: string;
   readonly #profiles: ProfileCopies;

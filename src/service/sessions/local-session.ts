@@ -255,7 +255,7 @@ export class LocalSession extends Session {
 
   async #untilRemoved(directory: string): Promise<void> {
     const exitCode = await this.#exited();
-    if (this.alive) this.endCause = 'browser_ended';
+    if (this.alive) this.endReason = 'browser_ended';
     this.markEnded();
     await this.resident?.end().catch((error: unknown) => console.error(`browser session ${this.id}:`, error));
     await this.#profile.saveIfAsked(this.id, exitCode);

@@ -31,6 +31,7 @@ export function browserHandlers({
       const session = await sessions.in(caller.projectId).create(settings, body.name, signal);
       session.tags = body.tags;
       if (body.invocation_id) await bind(session, body.invocation_id, caller.projectId);
+      session.record();
       if (settings.startUrl) await session.openPage(settings.startUrl).catch(() => {});
       await handOver(session, signal, () => void session.discard());
       return browserAnswer(session, { origin, caller }, clock);
@@ -59,6 +60,14 @@ export function browserHandlers({
     async update({ params, body, signal, origin, caller }) {
       const session = sessions.in(caller.projectId).find(params.id_or_name);
       await update(session, body, signal);
+      return browserAnswer(session, { origin, caller }, clock);
+    },
+
+    async handOver({ params, origin, caller }) {
+      const session = sessions.in(caller.projectId).get(params.id);
+      session.changeHands();
+      session.record();
+      await session.confirm();
       return browserAnswer(session, { origin, caller }, clock);
     },
 
@@ -115,6 +124,7 @@ export function browserHandlers({
       throw error;
     }
     if (tags !== undefined) session.tags = tags ?? undefined;
+    session.record();
   }
 }
 

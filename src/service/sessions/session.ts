@@ -1,4 +1,4 @@
-import type { ProfileSave } from '../../contract/browsers.ts';
+import type { Browser, ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { ProxyAccess } from '../chromium/proxy-connection.ts';
@@ -24,7 +24,12 @@ export type SessionSettings = {
   startUrl?: string;
   /** Switches that the caller added for Chromium. */
   extraSwitches?: readonly string[];
+  /** The pool that started the browser. Other browsers are single sessions. */
+  poolId?: string;
 };
+
+export type Links = Pick<Browser, 'cdp_ws_url' | 'playwright_ws_url' | 'tunnel_ws_url' | 'browser_live_view_url'>;
+export type Place = { machine: string; links: Links | undefined };
 
 /** A browser session, wherever its browser runs: its holder, its links and its end. */
 export abstract class Session {
@@ -47,7 +52,7 @@ export abstract class Session {
   /** Set while leased from a pool. */
   pool: { id: string; name?: string } | undefined;
   /** Why it ended, if no caller ended it. */
-  endCause: 'idle_timeout' | 'browser_ended' | undefined;
+  endReason: Browser['end_reason'];
   /** When it was leased from the pool, in ms since the epoch. */
   leasedAt: number | undefined;
 
@@ -63,6 +68,8 @@ export abstract class Session {
     settings: SessionSettings;
     /** Default: none. */
     playwrightVersions?: readonly string[] | undefined;
+    /** Default: a session that starts now. */
+    earlier?: { createdAt: number; token: string; liveViewToken: string } | undefined;
     clock: Clock;
   }) {
     const { id, settings, clock } = options;
@@ -71,14 +78,14 @@ export abstract class Session {
     this.playwrightVersions = options.playwrightVersions ?? [];
     this.timeoutSeconds = settings.timeoutSeconds;
     this.startUrl = settings.startUrl;
-    this.createdAt = clock.now();
+    this.createdAt = options.earlier?.createdAt ?? clock.now();
     this.#clock = clock;
     this.#idleTimeout = new IdleTimeout(clock, () => {
-      this.endCause = 'idle_timeout';
+      this.endReason = 'idle_timeout';
       void this.end();
     });
-    this.#token = newToken(id);
-    this.#liveViewToken = newToken(id);
+    this.#token = options.earlier?.token ?? newToken(id);
+    this.#liveViewToken = options.earlier?.liveViewToken ?? newToken(id);
   }
 
   /** The bearer token of `cdp_ws_url`. */
@@ -111,6 +118,21 @@ export abstract class Session {
     return this.#idleTimeout.idleMs;
   }
 
+  /** The machine with the browser, unless it is this one. `links` are the machine's own, for clients that may use them. */
+  get place(): Place | undefined {
+    return undefined;
+  }
+
+  /** Whether it can be leased now. Its machine may not answer for a moment. */
+  get isReachable(): boolean {
+    return true;
+  }
+
+  /** Whether it can be leased again after this lease. */
+  get isWorthKeeping(): boolean {
+    return this.alive;
+  }
+
   /** The profile of the session, from its start or loaded later. */
   abstract get profile(): Profile | undefined;
 
@@ -122,6 +144,12 @@ export abstract class Session {
 
   /** Rejects if the browser doesn't answer within 2 s. */
   abstract ping(): Promise<void>;
+
+  /** Makes sure that a session that was just leased is still there. Rejects if it isn't. */
+  async confirm(): Promise<void> {}
+
+  /** Stores the session's name, tags and lease, if sessions outlive this service. */
+  record(): void {}
 
   /** Ends the browser, saves the profile if requested, and removes the session's files. */
   abstract end(): Promise<void>;

@@ -39,6 +39,11 @@ export class Sessions<S extends Session = Session> {
     this.#log = log;
     this.limits = limits;
     this.#launcher = launcher;
+    launcher.onRoom?.(() => this.#tellOfRoom());
+  }
+
+  get launchesAtOnce(): number {
+    return this.#launcher.launchesAtOnce;
   }
 
   /** Whether headful browsers can be started. */
@@ -87,7 +92,13 @@ export class Sessions<S extends Session = Session> {
     return Math.max(0, this.countIn(projectId) - this.limits.capsOf(projectId).sessions);
   }
 
-  /** Calls back each time a session has ended or failed to start. */
+  /** Takes a session that an earlier service started. */
+  adopt(session: S): void {
+    this.#sessions.set(session.id, session);
+    void session.ended.then(() => this.#retire(session));
+  }
+
+  /** Calls back each time a session has ended or failed to start, and when the launcher has room again. */
   onRoom(callback: () => void): void {
     this.#onRoom.push(callback);
   }
@@ -158,8 +169,7 @@ export class Sessions<S extends Session = Session> {
       const session = await this.#launcher.start(settings, signal);
       const ms = Math.round(performance.now() - startedAt);
       this.#log('session_started', { session: session.id, project: settings.projectId, ms });
-      this.#sessions.set(session.id, session);
-      void session.ended.then(() => this.#retire(session));
+      this.adopt(session);
       return session;
     } catch (error) {
       if (!signal.aborted) this.#log('session_failed', { project: settings.projectId, message: String(error) });
@@ -180,7 +190,7 @@ export class Sessions<S extends Session = Session> {
     if (own >= cap)
       return limitReached(`the project has reached its limit, ${cap} browsers at once: end one first`, cap, own);
     const all = this.countIn();
-    if (all < maxConcurrentSessions) return undefined;
+    if (all < maxConcurrentSessions) return this.#launcher.refusal?.();
     const message = `the organization has reached its limit, ${maxConcurrentSessions} browsers at once: end one first`;
     return limitReached(message, maxConcurrentSessions, all);
   }
@@ -203,9 +213,9 @@ export class Sessions<S extends Session = Session> {
     return session?.alive ? session : undefined;
   }
 
-  #retire({ id, endCause, createdAt, endedAt = createdAt, pool }: S): void {
+  #retire({ id, endReason, createdAt, endedAt = createdAt, pool }: S): void {
     const seconds = Math.round((endedAt - createdAt) / 1000);
-    this.#log('session_ended', { session: id, pool: pool?.name ?? pool?.id, seconds, cause: endCause });
+    this.#log('session_ended', { session: id, pool: pool?.name ?? pool?.id, seconds, cause: endReason });
     this.#ended.push(id);
     if (this.#ended.length > endedKept) this.#sessions.delete(this.#ended.shift() ?? '');
     this.#tellOfRoom();

@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Operation } from '../../contract/operation.ts';
+import type { Database } from '../database/database.ts';
+import type { Secrets } from '../database/secrets.ts';
+import type { ForwardedRequest } from '../http/app.ts';
+import type { Clock } from '../process/clock.ts';
+import { writePrivateFile } from '../process/data-directory.ts';
+import { newId } from '../process/id.ts';
+import type { ProfileDirectories } from '../profiles/profile-directories.ts';
+import type { HeldSessions } from '../sessions/held-sessions.ts';
+import { forwardRequest } from './forward-request.ts';
+import { ForwardedSockets } from './forward-sockets.ts';
+import { MachineSession } from './machine-session.ts';
+import { Machines } from './machines.ts';
+import { MachineSessionRecords } from './sessions-table.ts';
+
+/** The machines of a control plane. */
+export type MachinesSettings = {
+  /** `dns://NAME:PORT`, or the machines' URLs. */
+  from: string | readonly string[];
+  /** The machines' API key. */
+  apiKey: string;
+  /** Whether callers get the machines' own links. */
+  directSessions?: boolean;
+};
+
+type Means = {
+  directory: string;
+  database: Database;
+  secrets: Secrets;
+  profiles: ProfileDirectories;
+  clock: Clock;
+};
+
+/** Operations that act in a session's browser or files. The control plane answers all others itself. */
+const forwardedPaths = /^\/browsers\/\{id\}\/(fs|computer)\//;
+
+export async function openMachines(settings: MachinesSettings, means: Means): Promise<Machines> {
+  const { directory, database, secrets, profiles, clock } = means;
+  const machines = new Machines({
+    owner: await ownerIn(directory),
+    apiKey: settings.apiKey,
+    isDirect: settings.directSessions ?? false,
+    profiles,
+    records: new MachineSessionRecords(database, secrets),
+    clock,
+  });
+  // Before the first answer of a machine, which ends unknown sessions.
+  machines.adopt();
+  await machines.open([settings.from].flat());
+  return machines;
+}
+
+/** Passes requests and sockets of sessions on to their machines. */
+export function forwarding({
+  held,
+  ...sockets
+}: { held: HeldSessions } & ConstructorParameters<typeof ForwardedSockets>[0]) {
+  return {
+    sockets: new ForwardedSockets(sockets),
+    /** Returns nothing for a request that the service answers itself. */
+    forward(operation: Operation, { caller, params, ...exchange }: ForwardedRequest): Promise<void> | undefined {
+      if (!forwardedPaths.test(operation.path)) return undefined;
+      return held.in(caller.projectId).use(params['id'] ?? '', async (session) => {
+        if (!(session instanceof MachineSession)) throw new Error(`the browser session ${session.id} has no machine`);
+        await forwardRequest(session, exchange);
+      });
+    },
+  };
+}
+
+/** The id by which the control plane of a data directory knows its sessions on the machines. */
+async function ownerIn(directory: string): Promise<string> {
+  const file = path.join(directory, 'control-plane');
+  const stored = await readFile(file, 'utf8').catch(() => '');
+  if (stored !== '') return stored.trim();
+  const owner = newId();
+  await writePrivateFile(file, `${owner}\n`);
+  return owner;
+}

@@ -1,0 +1,88 @@
+import http, { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
+import https from 'node:https';
+import { pipeline } from 'node:stream/promises';
+import { OperationError } from '../../contract/errors.ts';
+import type { MachineSession } from './machine-session.ts';
+
+/** Headers of one connection only, and those that the control plane sets itself. */
+const notForwarded = new Set([
+  'authorization',
+  'connection',
+  'expect',
+  'host',
+  'keep-alive',
+  'origin',
+  'transfer-encoding',
+  'x-kernel-project-id',
+  'x-request-id',
+]);
+const agents = {
+  'http:': new http.Agent({ keepAlive: true }),
+  'https:': new https.Agent({ keepAlive: true }),
+};
+
+/**
+ * Passes a request about a session on to its machine, and the machine's answer back. Reads neither of them. Throws
+ * `unavailable` if the machine doesn't answer.
+ */
+export async function forwardRequest(
+  session: MachineSession,
+  { incoming, outgoing }: { incoming: IncomingMessage; outgoing: ServerResponse },
+): Promise<void> {
+  const { url, base } = targetOf(session, incoming.url ?? '/');
+  const request = (base === 'https:' ? https : http).request(url, {
+    method: incoming.method,
+    agent: agents[base],
+    headers: {
+      ...forwarded(incoming.headers),
+      ...bodyHeader(incoming),
+      authorization: `Bearer ${session.host.apiKey}`,
+    },
+  });
+  // The caller hung up, or has its answer before it sent the whole body.
+  const drop = () => void request.destroy();
+  outgoing.once('close', drop);
+  const held = { letGo: () => {}, destroy: drop };
+  session.sockets.add(held);
+  // The promise below has the first one. A connection that breaks later has more.
+  request.on('error', () => {});
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    request.once('response', resolve);
+    request.once('error', reject);
+  });
+  // A machine may refuse a body before it has all of it. The caller's connection must survive that.
+  incoming.pipe(request);
+  try {
+    const answer = await answered.catch((error: unknown) => {
+      session.host.suspect();
+      const message = `the machine ${session.host.url} of the browser session ${session.id} does not answer`;
+      throw new OperationError('unavailable', message, { cause: error });
+    });
+    answer.on('error', () => {});
+    outgoing.writeHead(answer.statusCode ?? 502, forwarded(answer.headers));
+    // An event stream's headers tell that it is open.
+    outgoing.flushHeaders();
+    const isStream = answer.headers['content-type']?.startsWith('text/event-stream');
+    // The end of a stream isn't an error. Other answers would be incomplete.
+    if (isStream) held.destroy = () => void outgoing.end();
+    await pipeline(answer, outgoing);
+  } finally {
+    incoming.unpipe(request);
+    outgoing.off('close', drop);
+    session.sockets.delete(held);
+  }
+}
+
+function targetOf({ host }: MachineSession, path: string): { url: URL; base: 'http:' | 'https:' } {
+  const { origin, pathname, protocol } = new URL(host.url);
+  return { url: new URL(origin + pathname.replace(/\/+$/, '') + path), base: protocol as 'http:' | 'https:' };
+}
+
+/** A body without a length keeps its chunks. */
+function bodyHeader({ headers }: IncomingMessage): OutgoingHttpHeaders {
+  return headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
+}
+
+function forwarded(headers: IncomingMessage['headers']): OutgoingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !notForwarded.has(name)));
+}

@@ -1,0 +1,177 @@
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../process/clock.ts';
+import type { Session } from '../sessions/session.ts';
+import { refuse, refuseToken, requestedUrl } from '../http/websockets.ts';
+import { MachineSession } from './machine-session.ts';
+
+type Found = { session: Session | undefined; isAllowed: () => boolean };
+type Upgrade = { request: IncomingMessage; socket: Duplex; head: Buffer };
+
+/** The link of a machine for each path of a socket. */
+const linkNames = {
+  '/browser/cdp': 'cdp_ws_url',
+  '/browser/playwright': 'playwright_ws_url',
+  '/browser/tunnel': 'tunnel_ws_url',
+  '/browser/live/socket': 'browser_live_view_url',
+} as const;
+
+/** In ms. The machine closes its sockets earlier, with a reason. */
+const letGoMs = 3000;
+const checkEveryMs = 4000;
+const openMs = 15_000;
+
+/** The WebSockets of sessions on machines. Passes bytes on and doesn't read them. */
+export class ForwardedSockets {
+  readonly #byToken: (token: string) => Session | undefined;
+  readonly #byLiveViewToken: (token: string) => Session | undefined;
+  readonly #clock: Clock;
+  readonly #sockets = new Set<Duplex>();
+
+  /** Both functions return nothing for a token that doesn't work any more. */
+  constructor(options: {
+    byToken: (token: string) => Session | undefined;
+    byLiveViewToken: (token: string) => Session | undefined;
+    clock: Clock;
+  }) {
+    this.#byToken = options.byToken;
+    this.#byLiveViewToken = options.byLiveViewToken;
+    this.#clock = options.clock;
+  }
+
+  /** Returns false for an upgrade to another path. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
+    const { pathname, searchParams } = requestedUrl(request);
+    if (!(pathname in linkNames)) return false;
+    socket.on('error', () => socket.destroy());
+    const path = pathname as keyof typeof linkNames;
+    const { session, isAllowed } = this.#find(path, bearerToken(request) ?? searchParams.get('jwt') ?? '');
+    if (!(session instanceof MachineSession)) refuseToken(socket);
+    else this.#forward(session, { request, socket, head }, { path, isAllowed });
+    return true;
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #find(path: string, token: string): Found {
+    const find = path === '/browser/live/socket' ? this.#byLiveViewToken : this.#byToken;
+    const session = find(token);
+    return { session, isAllowed: () => find(token) === session };
+  }
+
+  #forward(
+    session: MachineSession,
+    { request, socket, head }: Upgrade,
+    { path, isAllowed }: { path: keyof typeof linkNames; isAllowed: () => boolean },
+  ): void {
+    const link = session.links[linkNames[path]];
+    if (link === undefined)
+      return refuse(
+        socket,
+        501,
+        'not_implemented',
+        `the machine ${session.host.url} does not offer ${linkNames[path]}`,
+      );
+    const url = targetOf(link, path, requestedUrl(request));
+    const sent = (url.protocol === 'https:' ? https : http).request(url, {
+      headers: headersFor(request),
+      agent: false,
+      timeout: openMs,
+    });
+    socket.once('close', () => sent.destroy());
+    sent.once('timeout', () => sent.destroy(new Error('no answer in time')));
+    sent.on('error', () => {
+      session.host.suspect();
+      refuse(socket, 503, 'unavailable', `the machine ${session.host.url} does not answer`);
+    });
+    sent.once('response', (answer) => {
+      socket.write(headOf(answer, { connection: 'close' }));
+      answer.pipe(socket);
+    });
+    sent.once('upgrade', (answer, machine, first) => {
+      sent.setTimeout(0);
+      // The session may have ended or been released meanwhile.
+      if (!socket.writable || !isAllowed()) {
+        machine.destroy();
+        return refuseToken(socket);
+      }
+      socket.write(headOf(answer, {}));
+      if (first.length > 0) socket.write(first);
+      if (head.length > 0) machine.write(head);
+      this.#join(session, { socket, machine, isAllowed });
+    });
+    sent.end();
+  }
+
+  #join(
+    session: MachineSession,
+    { socket, machine, isAllowed }: { socket: Duplex; machine: Socket; isAllowed: () => boolean },
+  ): void {
+    this.#sockets.add(socket);
+    for (const end of [socket as Socket, machine]) end.setNoDelay(true).setTimeout(0);
+    const destroy = () => {
+      socket.destroy();
+      machine.destroy();
+    };
+    let cancel: (() => void) | undefined;
+    const letGo = () => {
+      cancel?.();
+      cancel = this.#clock.after(letGoMs, destroy);
+    };
+    const check = () => {
+      if (isAllowed()) cancel = this.#clock.after(checkEveryMs, check);
+      else letGo();
+    };
+    check();
+    const held = { letGo, destroy };
+    session.sockets.add(held);
+    session.touch();
+    // Clients answer the machine's pings, so that one that only listens stays active.
+    socket.on('data', () => session.touch());
+    machine.on('error', destroy);
+    socket.once('close', () => {
+      cancel?.();
+      session.sockets.delete(held);
+      this.#sockets.delete(socket);
+      machine.destroy();
+    });
+    machine.once('close', (hadError) => {
+      if (hadError) session.host.suspect();
+      socket.end();
+    });
+    socket.pipe(machine).pipe(socket);
+  }
+}
+
+/** The machine's link, with the parameters of the request. */
+function targetOf(link: string, path: string, asked: URL): URL {
+  const url = new URL(link.replace(/^ws/, 'http'));
+  if (path === '/browser/live/socket') url.pathname += '/socket';
+  for (const [name, value] of asked.searchParams) if (name !== 'jwt') url.searchParams.set(name, value);
+  return url;
+}
+
+/** The request's headers. `Host`, `Origin` and a bearer token would be those of the control plane. */
+function headersFor({ headers }: IncomingMessage): http.OutgoingHttpHeaders {
+  const { host: _host, origin: _origin, authorization: _token, ...others } = headers;
+  return others;
+}
+
+function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage, changed: { connection?: string }): string {
+  const lines = [`HTTP/1.1 ${statusCode} ${statusMessage}`];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.toLowerCase() in changed) lines.push(`${name}: ${changed.connection}`);
+    // Node has taken the chunks apart. The end of the connection ends the body.
+    else if (name.toLowerCase() !== 'transfer-encoding') lines.push(`${name}: ${rawHeaders[index + 1]}`);
+  }
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+function bearerToken({ headers }: IncomingMessage): string | undefined {
+  return /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
+}

@@ -1,0 +1,68 @@
+import type { Browser } from '../../contract/browsers.ts';
+import type { ProxyAccess } from '../chromium/proxy-connection.ts';
+import type { ProfileDirectories } from '../profiles/profile-directories.ts';
+import type { SessionSettings } from '../sessions/session.ts';
+import type { Machine } from './machine.ts';
+import { ownerTags } from './owner-tags.ts';
+import { SentProfile } from './sent-profile.ts';
+
+type Launch = { launch: string; profiles: ProfileDirectories; signal: AbortSignal };
+
+/** How much longer than the control plane a machine keeps a session that nobody uses, in seconds. */
+const spareSeconds = 3600;
+const longestIdleSeconds = 72 * 3600;
+
+/** Starts a browser on a machine, with what its settings name: the machine gets the profile and the proxy first. */
+export async function startOn(
+  machine: Machine,
+  settings: SessionSettings,
+  { launch, profiles, signal }: Launch,
+): Promise<{ browser: Browser; sent: SentProfile | undefined }> {
+  const { client, owner } = machine;
+  const name = `playwright-pool.${owner}.${launch}`;
+  const { profile, proxy } = settings;
+  const sent = profile && (await SentProfile.send({ id: profile.id, name }, { client, directories: profiles, signal }));
+  const proxyId = proxy && (await client.proxies.create(newProxy(proxy, name), { signal })).id;
+  const isSingle = settings.poolId === undefined;
+  try {
+    const browser = await client.browsers.create(
+      {
+        tags: ownerTags(owner, launch),
+        headless: settings.headless,
+        stealth: settings.stealth,
+        kiosk_mode: settings.kioskMode,
+        timeout_seconds: Math.min(longestIdleSeconds, settings.timeoutSeconds + spareSeconds),
+        viewport: settings.viewport,
+        ...(sent && { profile: { name, save_changes: isSingle } }),
+        ...(proxyId !== undefined && { proxy_id: proxyId }),
+        ...(settings.tunnel && { tunnel: true }),
+        ...(settings.extraSwitches && { chromium_args: [...settings.extraSwitches] }),
+      },
+      { signal, maxRetries: 0 },
+    );
+    // A pool's browser never saves its profile. The browser has its own copy.
+    if (!isSingle) await sent?.remove();
+    return { browser, sent: isSingle ? sent : undefined };
+  } catch (error) {
+    await sent?.remove();
+    throw error;
+  } finally {
+    if (proxyId !== undefined) await client.proxies.delete(proxyId).catch(() => {});
+  }
+}
+
+function newProxy({ protocol, host, port, username, password, caBundle, bypassHosts }: ProxyAccess, name: string) {
+  return {
+    type: 'custom' as const,
+    name,
+    protocol,
+    bypass_hosts: bypassHosts,
+    config: {
+      host,
+      port,
+      ...(username !== undefined && { username }),
+      ...(password !== undefined && { password }),
+      ...(caBundle !== undefined && { ca_bundle: caBundle }),
+    },
+  };
+}

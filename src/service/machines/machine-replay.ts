@@ -1,0 +1,97 @@
+import type { FileHandle } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { OperationError } from '../../contract/errors.ts';
+import type { Recorded, Recording } from '../replays/replays.ts';
+import type { MachineSession } from './machine-session.ts';
+import { toOperationError } from './machine-errors.ts';
+
+/** How long a machine may take to complete a video, and the longest pause while it is fetched, in ms. */
+const stopMs = 60_000;
+
+/** A recording that a session's machine makes. Its video is fetched when it stops. */
+export class MachineReplay implements Recording {
+  readonly #session: MachineSession;
+  readonly #id: string;
+  readonly #recorded: Recorded;
+  readonly #startedAt = performance.now();
+  readonly #timer: NodeJS.Timeout | undefined;
+  #isDiscarded = false;
+  #failure: OperationError | undefined;
+  #finishing: Promise<void> | undefined;
+
+  private constructor(session: MachineSession, id: string, recorded: Recorded) {
+    this.#session = session;
+    this.#id = id;
+    this.#recorded = recorded;
+    const seconds = recorded.options.max_duration_in_seconds;
+    const finish = () => void this.#finish();
+    this.#timer = seconds === undefined ? undefined : setTimeout(finish, seconds * 1000).unref();
+    session.hold.addEventListener('abort', finish, { once: true });
+  }
+
+  static async start(session: MachineSession, recorded: Recorded): Promise<MachineReplay> {
+    const { client, url } = session.host;
+    const { hold } = session;
+    try {
+      const { replay_id: id } = await client.browsers.replays.start(session.id, recorded.options);
+      hold.throwIfAborted();
+      return new MachineReplay(session, id, recorded);
+    } catch (error) {
+      throw toOperationError(error, url);
+    }
+  }
+
+  get elapsedMs(): number {
+    return Math.round(performance.now() - this.#startedAt);
+  }
+
+  async stop(): Promise<void> {
+    await this.#finish();
+    if (this.#failure) throw this.#failure;
+  }
+
+  async discard(): Promise<void> {
+    this.#isDiscarded = true;
+    await this.#finish();
+  }
+
+  /** Never rejects. */
+  async #finish(): Promise<void> {
+    await (this.#finishing ??= this.#fetch());
+  }
+
+  async #fetch(): Promise<void> {
+    clearTimeout(this.#timer);
+    const { file, onFinished } = this.#recorded;
+    const { client, url } = this.#session.host;
+    const { replays } = client.browsers;
+    const place = [this.#session.id, this.#id] as const;
+    try {
+      if (this.#session.isGone) throw new OperationError('recording_failed', `the machine ${url} was lost`);
+      if (!this.#isDiscarded) {
+        // A recording that broke off has a video up to there.
+        await replays.stop(...place, { timeout: stopMs }).catch((error: unknown) => this.#failed(error));
+        await this.#download(file);
+      }
+    } catch (error) {
+      this.#failed(error);
+    }
+    await file.close().catch((error: unknown) => this.#failed(error));
+    if (!this.#session.isGone) await replays.delete(...place, { timeout: stopMs }).catch(() => {});
+    onFinished(this.#failure);
+  }
+
+  async #download(file: FileHandle): Promise<void> {
+    const { client } = this.#session.host;
+    const video = await client.browsers.replays.download(this.#session.id, this.#id, { timeout: stopMs });
+    if (!video) return;
+    this.#recorded.onContentType(video.contentType ?? 'video/mp4');
+    await pipeline(video.stream, file.createWriteStream());
+  }
+
+  #failed(error: unknown): void {
+    const known = toOperationError(error, this.#session.host.url);
+    const message = `the video could not be fetched from its machine: ${(known as Error).message}`;
+    this.#failure ??= known instanceof OperationError ? known : new OperationError('recording_failed', message);
+  }
+}

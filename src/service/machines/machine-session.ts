@@ -1,0 +1,251 @@
+import type { Browser, ProfileSave } from '../../contract/browsers.ts';
+import { OperationError } from '../../contract/errors.ts';
+import type { Profile } from '../../contract/profiles.ts';
+import type { Clock } from '../process/clock.ts';
+import { Session, type Links, type Place, type SessionSettings } from '../sessions/session.ts';
+import type { Host } from './host.ts';
+import { isMissing, isSilence, toOperationError } from './machine-errors.ts';
+import { openPage } from './open-page.ts';
+import { leaseTags } from './owner-tags.ts';
+import { linksOf } from './session-links.ts';
+import type { SentProfile } from './sent-profile.ts';
+
+type Options = {
+  id: string;
+  host: Host;
+  settings: SessionSettings;
+  links: Links;
+  playwrightVersions: readonly string[] | undefined;
+  sent: SentProfile | undefined;
+  loadedProfile?: Profile | undefined;
+  earlier?: { createdAt: number; token: string; liveViewToken: string };
+  /** Called at each change of the lease, and at the end. */
+  onChange: (session: MachineSession) => void;
+  clock: Clock;
+};
+
+const confirmMs = 3000;
+/** A browser may write for 5 s until it has ended. */
+const endMs = 30_000;
+
+/** A session whose browser runs on another machine. */
+export class MachineSession extends Session {
+  readonly host: Host;
+  readonly ended: Promise<void>;
+  /** The sockets of its clients through the control plane. */
+  readonly sockets = new Set<{ letGo(): void; destroy(): void }>();
+  links: Links;
+  sent: SentProfile | undefined;
+  readonly #onChange: (session: MachineSession) => void;
+  #resolveEnded = () => {};
+  #closing: Promise<void> | undefined;
+  #handedOver: Promise<void> = Promise.resolve();
+  #profile: Profile | undefined;
+  #isSaved: boolean;
+  #save: ProfileSave | undefined;
+  #failure: OperationError | undefined;
+  #canceledDownloads = 0;
+  #isDetached = false;
+
+  constructor(options: Options) {
+    super(options);
+    this.host = options.host;
+    this.links = options.links;
+    this.sent = options.sent;
+    this.#onChange = options.onChange;
+    this.#profile = options.loadedProfile ?? options.settings.profile;
+    this.#isSaved = options.settings.saveChanges ?? false;
+    this.ended = new Promise((resolve) => (this.#resolveEnded = resolve));
+  }
+
+  override get place(): Place {
+    return { machine: this.host.url, links: this.host.isDirect ? this.links : undefined };
+  }
+
+  override get isReachable(): boolean {
+    return this.host.isUp;
+  }
+
+  override get isWorthKeeping(): boolean {
+    return this.alive && !this.host.isLeaving;
+  }
+
+  get profile(): Profile | undefined {
+    return this.#profile;
+  }
+
+  /** Whether the session's end saves the profile. */
+  get isSaved(): boolean {
+    return this.#isSaved;
+  }
+
+  get profileSave(): ProfileSave | undefined {
+    return this.alive ? undefined : this.#save;
+  }
+
+  get canceledDownloads(): number {
+    return this.#canceledDownloads;
+  }
+
+  /** Whether the session ended without a word of the machine. */
+  get isGone(): boolean {
+    return this.endReason === 'machine_lost';
+  }
+
+  async ping(): Promise<void> {
+    await this.host.client.browsers.retrieve(this.id, {}, { timeout: 2000, maxRetries: 0 });
+  }
+
+  /** Tells the machine about the lease, which shows that the session is still there. */
+  override async confirm(): Promise<void> {
+    await this.#handedOver;
+    try {
+      const tags = leaseTags(this.host.owner, this.tags);
+      await this.host.client.browsers.update(this.id, { tags }, { timeout: confirmMs });
+    } catch (error) {
+      if (isMissing(error)) void this.host.check();
+      else this.host.suspect();
+      throw error;
+    }
+  }
+
+  override record(): void {
+    this.#onChange(this);
+  }
+
+  override changeHands(): void {
+    super.changeHands();
+    this.#handedOver = this.#handOver();
+  }
+
+  async end(): Promise<void> {
+    if (this.#isDetached) return;
+    this.markEnded();
+    await (this.#closing ??= this.#finish(() => this.#delete()));
+  }
+
+  async discard(): Promise<void> {
+    this.#isSaved = false;
+    await this.end();
+  }
+
+  async saved(): Promise<void> {
+    if (this.alive) return;
+    await this.ended;
+    if (this.#failure) throw this.#failure;
+  }
+
+  async openPage(url: string): Promise<void> {
+    await openPage(this.links.cdp_ws_url, url);
+  }
+
+  saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {
+    if (this.settings.poolId !== undefined && this.settings.profile) return false;
+    if (this.#profile?.id !== profileId || !this.sent) return false;
+    this.#isSaved = isSaved;
+    this.#save = isSaved ? undefined : { status: 'discarded', message: 'save_changes was switched off' };
+    this.record();
+    return true;
+  }
+
+  /** Notes a profile that was loaded into the running session. */
+  loaded(profile: Profile, saveChanges: boolean, sent: SentProfile): void {
+    this.#profile = profile;
+    this.#isSaved = saveChanges;
+    this.sent = sent;
+    this.record();
+  }
+
+  /** Takes the machine's view of the session. `silentMs` is the interval of such views. */
+  seen({ idle_seconds: idle, downloads_canceled: canceled = 0 }: Browser, silentMs: number): void {
+    this.#canceledDownloads = canceled;
+    // Clients with the machine's own links pass the control plane by.
+    if (idle !== undefined && idle * 1000 < silentMs) this.touch();
+  }
+
+  /** Ends the session after its browser ended, for instance because it crashed. */
+  async endedOnMachine({ profile_save: save, end_reason: reason = 'browser_ended' }: Browser): Promise<void> {
+    if (this.alive) this.endReason = reason;
+    this.markEnded();
+    await (this.#closing ??= this.#finish(() => Promise.resolve(save)));
+  }
+
+  /** Ends the session without its machine, which lost it or is lost. */
+  lose(): void {
+    if (!this.alive) return;
+    this.endReason = 'machine_lost';
+    if (this.#isSaved && this.sent) {
+      const message = `the profile was not saved and is unchanged: the machine ${this.host.url} was lost`;
+      this.#failure = new OperationError('profile_not_saved', message);
+      this.#save = { status: 'failed', message };
+    }
+    this.markEnded();
+    this.#closing ??= Promise.resolve();
+    for (const socket of this.sockets) socket.destroy();
+    this.#resolveEnded();
+    this.record();
+  }
+
+  /** Leaves the session running on its machine for the next control plane. */
+  detach(): void {
+    this.#isDetached = true;
+    this.watchIdle(undefined);
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  protected beforeEnd(): void {}
+
+  /** The machine closes the sockets and tells the reason. */
+  protected closeConnections(): void {
+    for (const socket of this.sockets) socket.letGo();
+  }
+
+  async #handOver(): Promise<void> {
+    try {
+      const { client } = this.host;
+      const browser = await client.browsers.handOver(this.id, { timeout: confirmMs });
+      this.links = linksOf(browser);
+      this.#canceledDownloads = browser.downloads_canceled ?? 0;
+      this.record();
+    } catch {
+      await this.end();
+    }
+  }
+
+  /** Fetches the profile, if it is to be saved, after `end` has ended the browser. Never rejects. */
+  async #finish(end: () => Promise<ProfileSave | undefined>): Promise<void> {
+    this.record();
+    try {
+      const save = await end();
+      if (!this.sent || !this.#isSaved) return;
+      if (save?.status === 'failed') throw new OperationError('profile_not_saved', save.message ?? 'it was not saved');
+      this.#save = await this.sent.fetch(this.id);
+    } catch (error) {
+      if (!(error instanceof OperationError)) this.host.suspect();
+      if (this.sent && this.#isSaved) this.#notSaved(error);
+    } finally {
+      await this.sent?.remove();
+      this.#resolveEnded();
+    }
+  }
+
+  /** Ends the browser. Returns the result of saving the profile if the browser had ended before. */
+  async #delete(): Promise<ProfileSave | undefined> {
+    const { client, url } = this.host;
+    try {
+      await client.browsers.deleteByID(this.id, { timeout: endMs });
+      return undefined;
+    } catch (error) {
+      if (!isMissing(error)) throw isSilence(error) ? error : toOperationError(error, url);
+      return (await client.browsers.retrieve(this.id, { include_deleted: true })).profile_save;
+    }
+  }
+
+  #notSaved(error: unknown): void {
+    const known = toOperationError(error, this.host.url);
+    const message = `the profile was not saved and is unchanged: ${(known as Error).message}`;
+    this.#failure = known instanceof OperationError ? known : new OperationError('profile_not_saved', message);
+    this.#save = { status: 'failed', message: this.#failure.message };
+    console.error(`browser session ${this.id}: ${this.#failure.message}`);
+  }
+}

@@ -1,0 +1,178 @@
+import { createClient, type Client } from '../../client/index.ts';
+import type { Browser } from '../../contract/browsers.ts';
+import { systemClock, type Clock } from '../process/clock.ts';
+import { isMissing } from './machine-errors.ts';
+import type { Host } from './host.ts';
+import type { MachineSession } from './machine-session.ts';
+import { launchOf, ownerTags } from './owner-tags.ts';
+
+export type MachineOptions = {
+  url: string;
+  apiKey: string;
+  /** The id of the control plane. */
+  owner: string;
+  isDirect: boolean;
+  /** Called when the machine answers again, has more room, drains or is lost. */
+  onChange: (machine: Machine) => void;
+  /** Default: the system's. The clock of a test would lose machines. */
+  clock?: Clock;
+};
+
+/** All in ms. */
+const checkEveryMs = 2000;
+const answerMs = 3000;
+const lostMs = 15_000;
+const leastFailures = 3;
+
+/** A service that holds sessions for this control plane. */
+export class Machine implements Host {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly client: Client;
+  readonly owner: string;
+  readonly isDirect: boolean;
+  readonly sessions = new Map<string, MachineSession>();
+  /** The tags of the sessions that are starting. */
+  readonly launches = new Set<string>();
+  /** False after the discovery no longer names the machine. It gets no new sessions then. */
+  isListed = true;
+  readonly #options: MachineOptions;
+  readonly #clock: Clock;
+  #isUp = false;
+  #isDraining = false;
+  #capacity = 0;
+  #answeredAt: number;
+  #failures = 0;
+  #checking: Promise<void> | undefined;
+  #cancelCheck = () => {};
+  #isClosed = false;
+
+  constructor(options: MachineOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#answeredAt = this.#clock.now();
+    this.url = options.url;
+    this.apiKey = options.apiKey;
+    this.owner = options.owner;
+    this.isDirect = options.isDirect;
+    this.client = createClient({
+      baseURL: options.url,
+      apiKey: options.apiKey,
+      userAgent: 'playwright-pool-control-plane',
+    });
+    void this.check();
+  }
+
+  /** Whether the machine answered the last request. */
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** Whether its sessions should end as soon as nobody leases them. */
+  get isLeaving(): boolean {
+    return this.#isDraining || !this.isListed;
+  }
+
+  /** Whether nothing is lost if the control plane forgets it. */
+  get isForgotten(): boolean {
+    return !this.#isUp && this.sessions.size === 0 && this.launches.size === 0;
+  }
+
+  get freeSlots(): number {
+    if (!this.#isUp || this.isLeaving) return 0;
+    return Math.max(0, this.#capacity - this.sessions.size - this.launches.size);
+  }
+
+  suspect(): void {
+    this.#isUp = false;
+    void this.check();
+  }
+
+  /** The machine says that it takes no more sessions. */
+  drains(): void {
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    this.#options.onChange(this);
+  }
+
+  /** Asks the machine for its sessions now. Never rejects. */
+  async check(): Promise<void> {
+    this.#cancelCheck();
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = undefined;
+      if (!this.#isClosed) this.#cancelCheck = this.#clock.after(checkEveryMs, () => void this.check());
+    });
+    await this.#checking;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelCheck();
+    await this.client.close();
+  }
+
+  async #check(): Promise<void> {
+    const [before, wasUp, wasLeaving] = [this.freeSlots, this.#isUp, this.isLeaving];
+    try {
+      const known = [...this.sessions.values()].filter(({ alive }) => alive);
+      await this.#readCapacity();
+      await this.#reconcile(known, await this.#list());
+      this.#failures = 0;
+      this.#answeredAt = this.#clock.now();
+      this.#isUp = true;
+    } catch {
+      if (this.#isClosed) return;
+      this.#isUp = false;
+      this.#failures += 1;
+      const silentMs = this.#clock.now() - this.#answeredAt;
+      if (silentMs >= lostMs && this.#failures >= leastFailures) this.#lose();
+    }
+    if (this.#isUp !== wasUp || this.isLeaving !== wasLeaving || this.freeSlots > before) this.#options.onChange(this);
+  }
+
+  async #readCapacity(): Promise<void> {
+    const limits = await this.client.organization.limits.retrieve({ timeout: answerMs, maxRetries: 0 });
+    this.#capacity = limits.max_concurrent_sessions;
+    this.#isDraining = limits.draining ?? false;
+  }
+
+  async #list(): Promise<Map<string, Browser>> {
+    const listed = new Map<string, Browser>();
+    const query = { tags: ownerTags(this.owner), limit: 100 };
+    const all = this.client.browsers.list(query, { timeout: answerMs, maxRetries: 0 });
+    for await (const browser of all) listed.set(browser.session_id, browser);
+    return listed;
+  }
+
+  /** Ends what only one of both sides knows. `known` are the sessions from before the request. */
+  async #reconcile(known: MachineSession[], listed: Map<string, Browser>): Promise<void> {
+    for (const session of known) {
+      const browser = listed.get(session.id);
+      if (browser) session.seen(browser, 2 * checkEveryMs);
+      else if (session.alive) await this.#look(session);
+    }
+    const unknown = [...listed.values()].filter(
+      ({ session_id: id, tags }) => !this.sessions.has(id) && !this.launches.has(launchOf(tags) ?? ''),
+    );
+    for (const { session_id: id } of unknown) void this.client.browsers.deleteByID(id).catch(() => {});
+  }
+
+  /** A list of several pages may miss a session. A machine that started again knows none. */
+  async #look(session: MachineSession): Promise<void> {
+    try {
+      const browser = await this.client.browsers.retrieve(
+        session.id,
+        { include_deleted: true },
+        { timeout: answerMs, maxRetries: 0 },
+      );
+      if (browser.deleted_at !== undefined) void session.endedOnMachine(browser);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      session.lose();
+    }
+  }
+
+  #lose(): void {
+    for (const session of this.sessions.values()) session.lose();
+  }
+}

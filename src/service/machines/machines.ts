@@ -1,0 +1,230 @@
+import { OperationError } from '../../contract/errors.ts';
+import type { Profile } from '../../contract/profiles.ts';
+import { systemClock, type Clock } from '../process/clock.ts';
+import { newId } from '../process/id.ts';
+import type { ProfileDirectories } from '../profiles/profile-directories.ts';
+import type { Launcher } from '../sessions/launcher.ts';
+import type { Session, SessionSettings } from '../sessions/session.ts';
+import type { Recorded, Recording } from '../replays/replays.ts';
+import { MachineReplay } from './machine-replay.ts';
+import { Discovery } from './discovery.ts';
+import { startOn } from './launch.ts';
+import { Machine } from './machine.ts';
+import { isRefusal, toOperationError } from './machine-errors.ts';
+import { MachineSession } from './machine-session.ts';
+import { SentProfile } from './sent-profile.ts';
+import { linksOf } from './session-links.ts';
+import type { MachineSessionRecords } from './sessions-table.ts';
+
+export type MachinesOptions = {
+  /** The id of the control plane. */
+  owner: string;
+  apiKey: string;
+  isDirect: boolean;
+  profiles: ProfileDirectories;
+  records: MachineSessionRecords;
+  clock: Clock;
+};
+
+/** A starting browser of a machine needs half a core, and machines have two or more. */
+const launchesPerMachine = 4;
+
+/** The machines of a control plane. Starts each session on the machine with the most free slots. */
+export class Machines implements Launcher<MachineSession> {
+  readonly hasDisplay = false;
+  /** The sessions that an earlier control plane of the data directory started. */
+  adopted: readonly MachineSession[] = [];
+  readonly #options: MachinesOptions;
+  readonly #machines = new Map<string, Machine>();
+  readonly #onRoom: (() => void)[] = [];
+  #discovery: Discovery | undefined;
+
+  constructor(options: MachinesOptions) {
+    this.#options = options;
+  }
+
+  /** The machines that answer, and those of them that drain. */
+  get counts(): { count: number; draining: number } {
+    const up = [...this.#machines.values()].filter(({ isUp }) => isUp);
+    return { count: up.length, draining: up.filter(({ isLeaving }) => isLeaving).length };
+  }
+
+  get launchesAtOnce(): number {
+    return launchesPerMachine * Math.max(1, this.#machines.size);
+  }
+
+  /** Finds the machines, and waits for their first answers. Throws if a source is malformed. */
+  async open(sources: readonly string[]): Promise<void> {
+    const onFound = (urls: string[]) => this.#found(urls);
+    this.#discovery = new Discovery(sources, { onFound, clock: systemClock });
+    await this.#discovery.find();
+    await Promise.all(Array.from(this.#machines.values(), (machine) => machine.check()));
+  }
+
+  /** Takes the sessions over that an earlier control plane started. Their machines tell whether they live. */
+  adopt(): void {
+    const { records, profiles, clock } = this.#options;
+    this.adopted = records.all().map(({ id, machine: url, state }) => {
+      const host = this.#machine(url);
+      const sent = state.sent && new SentProfile(state.sent, { client: host.client, directories: profiles });
+      const session = new MachineSession({
+        ...state,
+        id,
+        host,
+        sent,
+        clock,
+        onChange: (changed) => this.#keep(changed),
+      });
+      const { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt } = state;
+      Object.assign(session, { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt });
+      this.#hold(session, host);
+      return session;
+    });
+  }
+
+  async start(settings: SessionSettings, signal: AbortSignal): Promise<MachineSession> {
+    let refused: unknown;
+    for (const machine of this.#byFreeSlots()) {
+      const launch = newId();
+      machine.launches.add(launch);
+      try {
+        const { browser, sent } = await startOn(machine, settings, {
+          launch,
+          profiles: this.#options.profiles,
+          signal,
+        });
+        const session = new MachineSession({
+          id: browser.session_id,
+          host: machine,
+          settings,
+          links: linksOf(browser),
+          playwrightVersions: browser.playwright_versions,
+          sent,
+          clock: this.#options.clock,
+          onChange: (changed) => this.#keep(changed),
+        });
+        this.#hold(session, machine);
+        session.record();
+        return session;
+      } catch (error) {
+        signal.throwIfAborted();
+        refused = toOperationError(error, machine.url);
+        if (!isRefusal(error)) throw refused;
+        if (isDrain(error)) machine.drains();
+        else void machine.check();
+      } finally {
+        machine.launches.delete(launch);
+      }
+    }
+    throw refused ?? this.refusal() ?? noRoom();
+  }
+
+  async loadProfile(
+    session: MachineSession,
+    profile: Profile,
+    saveChanges: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (session.profile)
+      throw new OperationError(
+        'conflict',
+        `the browser session ${session.id} has a profile already: start another session for another profile`,
+      );
+    const { client, url, owner } = session.host;
+    const name = `playwright-pool.${owner}.${newId()}`;
+    const sent = await SentProfile.send(
+      { id: profile.id, name },
+      { client, directories: this.#options.profiles, signal },
+    );
+    try {
+      await client.browsers.update(session.id, { profile: { name, save_changes: true } }, { signal });
+    } catch (error) {
+      await sent.remove();
+      throw toOperationError(error, url);
+    }
+    session.loaded(profile, saveChanges, sent);
+    if (session.startUrl) await session.openPage(session.startUrl).catch(() => {});
+  }
+
+  refusal(): OperationError | undefined {
+    return [...this.#machines.values()].some(({ freeSlots }) => freeSlots > 0) ? undefined : noRoom();
+  }
+
+  async probe(): Promise<void> {
+    if (![...this.#machines.values()].some(({ isUp }) => isUp))
+      throw new OperationError('unavailable', 'no machine answers: check --machines and --machines-key');
+  }
+
+  onRoom(callback: () => void): void {
+    this.#onRoom.push(callback);
+  }
+
+  /** Records a session on its machine. */
+  async record(this: void, session: Session, recorded: Recorded): Promise<Recording> {
+    return await MachineReplay.start(session as MachineSession, recorded);
+  }
+
+  /** Leaves all sessions running for the next control plane. */
+  detach(): void {
+    for (const { sessions } of this.#machines.values()) for (const session of sessions.values()) session.detach();
+  }
+
+  async close(): Promise<void> {
+    this.#discovery?.close();
+    await Promise.all(Array.from(this.#machines.values(), (machine) => machine.close()));
+  }
+
+  #found(urls: string[]): void {
+    for (const url of urls) this.#machine(url);
+    for (const machine of this.#machines.values()) {
+      machine.isListed = urls.includes(machine.url);
+      if (!machine.isListed && machine.isForgotten) this.#forget(machine);
+      else this.#changed(machine);
+    }
+  }
+
+  #forget(machine: Machine): void {
+    this.#machines.delete(machine.url);
+    void machine.close();
+  }
+
+  #machine(url: string): Machine {
+    const known = this.#machines.get(url);
+    if (known) return known;
+    const { apiKey, owner, isDirect } = this.#options;
+    const machine = new Machine({ url, apiKey, owner, isDirect, onChange: (changed) => this.#changed(changed) });
+    this.#machines.set(url, machine);
+    return machine;
+  }
+
+  #byFreeSlots(): Machine[] {
+    return [...this.#machines.values()]
+      .filter(({ freeSlots }) => freeSlots > 0)
+      .toSorted((one, other) => other.freeSlots - one.freeSlots);
+  }
+
+  #hold(session: MachineSession, machine: Machine): void {
+    machine.sessions.set(session.id, session);
+    void session.ended.then(() => machine.sessions.delete(session.id));
+  }
+
+  #keep(session: MachineSession): void {
+    this.#options.records.keep(session);
+  }
+
+  #changed(machine: Machine): void {
+    // Other machines replace the idle browsers of pools.
+    if (machine.isLeaving)
+      for (const session of machine.sessions.values())
+        if (session.settings.poolId !== undefined && !session.pool) void session.end();
+    for (const callback of this.#onRoom) callback();
+  }
+}
+
+function noRoom(): OperationError {
+  return new OperationError('capacity_exhausted', 'no machine has a free slot: add machines, or end browsers');
+}
+
+function isDrain(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'draining';
+}

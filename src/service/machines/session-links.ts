@@ -1,0 +1,11 @@
+import type { Links } from '../sessions/session.ts';
+
+/** The links in an answer, without the answer's other fields. */
+export function linksOf({ cdp_ws_url, playwright_ws_url, tunnel_ws_url, browser_live_view_url }: Links): Links {
+  return {
+    cdp_ws_url,
+    ...(playwright_ws_url !== undefined && { playwright_ws_url }),
+    ...(tunnel_ws_url !== undefined && { tunnel_ws_url }),
+    ...(browser_live_view_url !== undefined && { browser_live_view_url }),
+  };
+}
