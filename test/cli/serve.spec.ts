@@ -245,6 +245,7 @@ test('help shows the options of serve in groups', async ({}) => {
     'Browsers:',
     'Limits:',
     'Data and records:',
+    'Many machines:',
     'Operation:',
     'Options:',
     'Examples:',

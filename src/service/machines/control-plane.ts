@@ -6,6 +6,7 @@ import type { Secrets } from '../database/secrets.ts';
 import type { ForwardedRequest } from '../http/app.ts';
 import type { Clock } from '../process/clock.ts';
 import { writePrivateFile } from '../process/data-directory.ts';
+import type { Log } from '../process/log.ts';
 import { newId } from '../process/id.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
@@ -31,13 +32,14 @@ type Means = {
   secrets: Secrets;
   profiles: ProfileDirectories;
   clock: Clock;
+  log: Log;
 };
 
 /** Operations that act in a session's browser or files. The control plane answers all others itself. */
 const forwardedPaths = /^\/browsers\/\{id\}\/(fs|computer)\//;
 
 export async function openMachines(settings: MachinesSettings, means: Means): Promise<Machines> {
-  const { directory, database, secrets, profiles, clock } = means;
+  const { directory, database, secrets, profiles, clock, log } = means;
   const machines = new Machines({
     owner: await ownerIn(directory),
     apiKey: settings.apiKey,
@@ -45,6 +47,7 @@ export async function openMachines(settings: MachinesSettings, means: Means): Pr
     profiles,
     records: new MachineSessionRecords(database, secrets),
     clock,
+    log,
   });
   // Before the first answer of a machine, which ends unknown sessions.
   machines.adopt();

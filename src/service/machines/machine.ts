@@ -1,6 +1,7 @@
 import { createClient, type Client } from '../../client/index.ts';
 import type { Browser } from '../../contract/browsers.ts';
 import { systemClock, type Clock } from '../process/clock.ts';
+import type { Log } from '../process/log.ts';
 import { isMissing } from './machine-errors.ts';
 import type { Host } from './host.ts';
 import type { MachineSession } from './machine-session.ts';
@@ -12,6 +13,7 @@ export type MachineOptions = {
   /** The id of the control plane. */
   owner: string;
   isDirect: boolean;
+  log: Log;
   /** Called when the machine answers again, has more room, drains or is lost. */
   onChange: (machine: Machine) => void;
   /** Default: the system's. The clock of a test would lose machines. */
@@ -92,6 +94,7 @@ export class Machine implements Host {
   drains(): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
+    this.#options.log('machine_draining', { machine: this.url });
     this.#options.onChange(this);
   }
 
@@ -112,7 +115,7 @@ export class Machine implements Host {
   }
 
   async #check(): Promise<void> {
-    const [before, wasUp, wasLeaving] = [this.freeSlots, this.#isUp, this.isLeaving];
+    const [before, wasUp] = [this.freeSlots, this.#isUp];
     try {
       const known = [...this.sessions.values()].filter(({ alive }) => alive);
       await this.#readCapacity();
@@ -120,20 +123,23 @@ export class Machine implements Host {
       this.#failures = 0;
       this.#answeredAt = this.#clock.now();
       this.#isUp = true;
-    } catch {
+      if (!wasUp) this.#options.log('machine_up', { machine: this.url, slots: this.#capacity });
+    } catch (error) {
       if (this.#isClosed) return;
+      if (this.#failures === 0) this.#options.log('machine_silent', { machine: this.url, message: String(error) });
       this.#isUp = false;
       this.#failures += 1;
       const silentMs = this.#clock.now() - this.#answeredAt;
       if (silentMs >= lostMs && this.#failures >= leastFailures) this.#lose();
     }
-    if (this.#isUp !== wasUp || this.isLeaving !== wasLeaving || this.freeSlots > before) this.#options.onChange(this);
+    if (this.#isUp !== wasUp || this.freeSlots > before) this.#options.onChange(this);
   }
 
   async #readCapacity(): Promise<void> {
     const limits = await this.client.organization.limits.retrieve({ timeout: answerMs, maxRetries: 0 });
     this.#capacity = limits.max_concurrent_sessions;
-    this.#isDraining = limits.draining ?? false;
+    if (limits.draining) this.drains();
+    else this.#isDraining = false;
   }
 
   async #list(): Promise<Map<string, Browser>> {
@@ -173,6 +179,7 @@ export class Machine implements Host {
   }
 
   #lose(): void {
+    if (this.sessions.size > 0) this.#options.log('machine_lost', { machine: this.url, sessions: this.sessions.size });
     for (const session of this.sessions.values()) session.lose();
   }
 }

@@ -2,6 +2,7 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import { systemClock, type Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
+import type { Log } from '../process/log.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import type { Launcher } from '../sessions/launcher.ts';
 import type { Session, SessionSettings } from '../sessions/session.ts';
@@ -24,6 +25,7 @@ export type MachinesOptions = {
   profiles: ProfileDirectories;
   records: MachineSessionRecords;
   clock: Clock;
+  log: Log;
 };
 
 /** A starting browser of a machine needs half a core, and machines have two or more. */
@@ -191,8 +193,8 @@ export class Machines implements Launcher<MachineSession> {
   #machine(url: string): Machine {
     const known = this.#machines.get(url);
     if (known) return known;
-    const { apiKey, owner, isDirect } = this.#options;
-    const machine = new Machine({ url, apiKey, owner, isDirect, onChange: (changed) => this.#changed(changed) });
+    const { apiKey, owner, isDirect, log } = this.#options;
+    const machine = new Machine({ url, apiKey, owner, isDirect, log, onChange: (changed) => this.#changed(changed) });
     this.#machines.set(url, machine);
     return machine;
   }

@@ -1,0 +1,107 @@
+import { chromium } from '@playwright/test';
+import { expect, expectOnMachines, test } from '../support/fleet.ts';
+
+// Machines of a control plane drain, die and come back.
+
+test('ends the leases of a killed machine with machine_lost, and fills the pool elsewhere @long', async ({
+  startFleet,
+}) => {
+  const { machines, control } = await startFleet();
+  const { call } = control;
+  await call('POST', '/browser_pools', { name: 'ci', size: 2 });
+  const { body: one } = await call('POST', '/browser_pools/ci/acquire', {});
+  const { body: two } = await call('POST', '/browser_pools/ci/acquire', {});
+  expect(one.machine).not.toBe(two.machine);
+  const browser = await chromium.connectOverCDP(one.cdp_ws_url);
+  const lost = machines.find(({ url }) => url === one.machine)!;
+  const disconnected = new Promise((resolve) => browser.once('disconnected', resolve));
+  lost.cli.child.kill('SIGKILL');
+  await disconnected;
+
+  const ended = async () => (await call('GET', `/browsers/${one.session_id}?include_deleted=true`)).body.end_reason;
+  await expect.poll(ended, { timeout: 30_000 }).toBe('machine_lost');
+  const { body: next } = await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 20 });
+  expect(next.machine).toBe(two.machine);
+  await expectOnMachines(
+    machines.filter((machine) => machine !== lost),
+    [two.session_id, next.session_id],
+  );
+});
+
+test('takes its sessions over after a restart, and ends those that it forgot @long', async ({ startFleet }) => {
+  const fleet = await startFleet({ direct: true });
+  const { machines, control } = fleet;
+  await control.call('POST', '/browser_pools', { name: 'ci', size: 2 });
+  const { body: leased } = await control.call('POST', '/browser_pools/ci/acquire', { tags: { team: 'a' } });
+  const { body: single } = await control.call('POST', '/browsers', { name: 'mine' });
+  const browser = await chromium.connectOverCDP(leased.cdp_ws_url);
+  const page = await browser.newPage();
+  await fleet.restart('SIGKILL');
+
+  expect(await page.evaluate(() => 1 + 1)).toBe(2);
+  const { call } = fleet.control;
+  expect((await call('GET', '/browser_pools/ci')).body).toMatchObject({ available_count: 1, acquired_count: 1 });
+  expect((await call('GET', `/browsers/${leased.session_id}`)).body).toMatchObject({
+    tags: { team: 'a' },
+    pool: { name: 'ci' },
+    cdp_ws_url: leased.cdp_ws_url,
+  });
+  expect((await call('GET', '/browsers/mine')).body.session_id).toBe(single.session_id);
+  await browser.close();
+  expect((await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id })).status).toBe(204);
+
+  await fleet.control.client.browsers.deleteByID(single.session_id);
+  await call('DELETE', '/browser_pools/ci', { force: true });
+  await expectOnMachines(machines, []);
+});
+
+test('ends sessions on a machine that the control plane does not know @long', async ({ startFleet }) => {
+  const { machines, control } = await startFleet({ machines: 1 });
+  const { body } = await control.call('POST', '/browsers', {});
+  const [tags] = (await machines[0]!.call('GET', '/browsers')).body.map((session: { tags: object }) => session.tags);
+  const { body: unknown } = await machines[0]!.call('POST', '/browsers', { tags });
+  const { body: foreign } = await machines[0]!.call('POST', '/browsers', {});
+  expect(await machines[0]!.sessions()).toContain(unknown.session_id);
+  await expectOnMachines(machines, [body.session_id, foreign.session_id]);
+});
+
+test('gives a draining machine no sessions, and moves idle browsers to others @long', async ({ startFleet }) => {
+  const { machines, control } = await startFleet();
+  const { call } = control;
+  await call('POST', '/browser_pools', { name: 'ci', size: 4 });
+  const available = async () => (await call('GET', '/browser_pools/ci')).body.available_count;
+  await expect.poll(available, { timeout: 20_000 }).toBe(4);
+  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
+  const draining = machines.find(({ url }) => url === leased.machine)!;
+  const other = machines.find((machine) => machine !== draining)!;
+  draining.cli.child.kill('SIGTERM');
+  await expect.poll(async () => (await other.sessions()).length, { timeout: 20_000 }).toBe(3);
+  expect(await draining.sessions()).toEqual([leased.session_id]);
+
+  const browser = await chromium.connectOverCDP(leased.cdp_ws_url);
+  expect(await (await browser.newPage()).evaluate(() => 1 + 1)).toBe(2);
+  await browser.close();
+  await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: true });
+  expect(await draining.cli.exited).toMatchObject({ code: 0 });
+  await expect.poll(async () => (await other.sessions()).length, { timeout: 20_000 }).toBe(4);
+});
+
+test('a run with 4 workers passes over 3 machines @long', async ({ startFleet, run }) => {
+  const { machines, control } = await startFleet({ machines: 3, slots: 2 });
+  const suite = `
+    import { test, expect } from 'playwright-pool';
+    for (let index = 0; index < 40; index++)
+      test('test ' + index, async ({ page }) => {
+        await page.setContent('<button onclick="document.title = 1">Go</button>');
+        await page.getByRole('button').click();
+        await expect(page).toHaveTitle('1');
+      });`;
+  const { stats } = await run({
+    files: { 'many.spec.ts': suite },
+    env: { PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
+    config: `workers: 4, fullyParallel: true, use: { pool: { name: 'ci', size: 4 }, lease: 'test' },`,
+  });
+  expect(stats).toMatchObject({ passed: 40, failed: 0 });
+  await control.call('DELETE', '/browser_pools/ci', { force: true });
+  await expectOnMachines(machines, []);
+});
