@@ -1,6 +1,7 @@
 import { chromium } from '@playwright/test';
 import { CliProcess } from '../support/service-process.ts';
 import { TunneledApp } from '../support/tunneled-app.ts';
+import { testTagOf } from '../../src/contract/lease-tags.ts';
 import { expect, test } from './commands.ts';
 
 test('pools creates, lists, changes, flushes and deletes a pool', async ({ cli, service }) => {
@@ -66,9 +67,16 @@ test('pools explains a wrong size, an unknown pool and a missing name', async ({
 
 test('sessions lists a session without its links, shows it live and ends it', async ({ cli, service }) => {
   expect(await cli(['sessions', 'list'])).toMatchObject({ code: 0, stdout: 'There are no browser sessions.\n' });
-  const { body } = await service.call('POST', '/browsers', { name: 'checkout' });
+  const tags = {
+    'playwright-pool.holder': '41:2:57',
+    'playwright-pool.host': 'ci-3',
+    'playwright-pool.test': testTagOf('cart.spec.ts › buys milk'),
+  };
+  const { body } = await service.call('POST', '/browsers', { name: 'checkout', tags });
   const { stdout } = await cli(['sessions', 'list']);
-  expect(stdout).toMatch(/^ID +NAME +POOL +PROFILE +IDLE +HOLDER +TEST +CREATED +ENDED\n\w+ +checkout +\d of 60 s /);
+  const [titles, row] = stdout.split('\n');
+  expect(titles).toMatch(/^ID +NAME +POOL +PROFILE +IDLE +HOLDER +TEST +CREATED +ENDED$/);
+  expect(row).toMatch(/^\w+ +checkout +\d of 60 s +worker 2, process 57 on ci-3 +cart\.spec\.ts › buys milk /);
   const listed = await cli(['sessions', 'list', '--json']);
   expect(JSON.parse(listed.stdout)).toMatchObject([{ session_id: body.session_id, name: 'checkout' }]);
   expect(listed.stdout).not.toContain('jwt=');
