@@ -153,7 +153,7 @@ async function blocks(): Promise<Block[]> {
       });
     }
   }
-  expect([...new Set(found.map(({ language }) => language))].sort()).toEqual(['sh', 'ts']);
+  expect([...new Set(found.map(({ language }) => language))].sort()).toEqual(['ini', 'nginx', 'sh', 'ts']);
   return found;
 }
 
