@@ -13,7 +13,7 @@ export function parseNetworkPattern(text: string): NetworkPattern {
   return (hostname, port) => items.some((matches) => matches(hostname, port));
 }
 
-export function isLoopback(hostname: string): boolean {
+function isLoopback(hostname: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(hostname) || hostname.endsWith('.localhost');
 }
 

@@ -194,7 +194,7 @@ export class ProxyHop {
   async #proxyTo(hostname: string): Promise<ProxyAccess | undefined> {
     const { proxy, blockLoopback, proxiesLoopback } = this.#way;
     if (!proxy || proxy.bypassHosts.some((pattern) => matchesHost(pattern, hostname))) return undefined;
-    if (!blockLoopback) return isLoopback(hostname) && !proxiesLoopback ? undefined : proxy;
+    if (!blockLoopback) return needsNoProxy(hostname) && !proxiesLoopback ? undefined : proxy;
     // A name that only the proxy can resolve isn't on this machine.
     await outside(hostname).catch((error: unknown) => {
       if (error instanceof BlockedError) throw error;
@@ -224,6 +224,6 @@ function asUnreachable(error: unknown): never {
 }
 
 /** As Chromium decides which hosts need no proxy. */
-function isLoopback(hostname: string): boolean {
+function needsNoProxy(hostname: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost') || /^127\.|^\[::1\]$/.test(hostname);
 }

@@ -94,7 +94,11 @@ export class HostProcess {
       const answered = once(this.#answers, 'line', { signal: deadline.signal });
       this.#tasks.write(`${JSON.stringify(task)}\n`);
       const ended = this.ended.then(() => ['it ended']);
-      const [problem] = (await Promise.race([answered, ended])) as [string];
+      const late = (error: unknown) => {
+        if (deadline.signal.aborted) return [`it did not answer within ${taskTimeoutMs / 1000} s`];
+        throw error;
+      };
+      const [problem] = (await Promise.race([answered.catch(late), ended])) as [string];
       if (problem !== '') throw new OperationError('unavailable', `the Playwright host failed: ${problem}`);
     } finally {
       clearTimeout(timer);
