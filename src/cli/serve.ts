@@ -26,6 +26,7 @@ type ServeOptions = {
   machines?: string;
   machinesKey?: string;
   directSessions?: true;
+  metricsToken?: string;
   clockStart?: number;
   drainTimeout: number;
   logFormat: LogFormat;
@@ -131,6 +132,12 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
         .choices(['text', 'json'])
         .default('text'),
     )
+    .addOption(
+      new Option(
+        '--metrics-token <token>',
+        'bearer token with which Prometheus reads /metrics; an API key of the organization works too',
+      ).env('PLAYWRIGHT_POOL_METRICS_TOKEN'),
+    )
     .option('--clock-start <time>', 'start the clock of the service at this time (ISO 8601) instead of now', parseTime)
     .addHelpText('after', examples)
     .action((options: ServeOptions) => serve(options, env));
@@ -144,7 +151,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
     throw new Error('--tls-cert and --tls-key belong together: pass both');
   const { dataDir, chromium, sandbox, sessionUids, allowSharedUser, blockLoopback, playwrightCore } = options;
   const { replayFormat, auditRetentionDays, auditMaxSize, maxSessions, downloadQuota, clockStart } = options;
-  const { machines, machinesKey, directSessions } = options;
+  const { machines, machinesKey, directSessions, metricsToken } = options;
   const { dataDirectoryFor } = await import('../service/process/data-directory.ts');
   const { clockFrom, systemClock } = await import('../service/process/clock.ts');
   const { runServiceProcess } = await import('../service/process/service-process.ts');
@@ -180,6 +187,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
           ...(directSessions && { directSessions }),
         },
       }),
+      ...(metricsToken?.trim() && { metricsToken: metricsToken.trim() }),
       ...(clockStart !== undefined && { clock: clockFrom(clockStart) }),
     };
     if (!isLoopback(host) && !tlsCert && !publicUrl?.startsWith('https:')) log('warning', { message: warning(host) });

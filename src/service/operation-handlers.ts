@@ -30,6 +30,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
     connections,
     credentials,
     deployments,
+    events,
     held,
     invocations,
     limits,
@@ -71,7 +72,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
       computer: computerHandlers(held),
       replays: replayHandlers({ sessions: held, replays, clock }),
     },
-    browserPools: browserPoolHandlers({ pools, clock, log }),
+    browserPools: browserPoolHandlers({ pools, clock, log, events }),
     profiles: profileHandlers({
       store: profiles,
       directories: profileDirectories,

@@ -8,6 +8,7 @@ import type { ChromiumSettings } from './chromium/chromium.ts';
 import { Isolation } from './chromium/isolation.ts';
 import { Encoder } from './replays/encoder.ts';
 import type { VideoFormat } from './replays/video.ts';
+import { Metrics } from './metrics/metrics.ts';
 import { HeldSessions } from './sessions/held-sessions.ts';
 import { PlaywrightHosts } from './playwright/hosts.ts';
 import { installedPlaywrights } from './playwright/installed-playwright.ts';
@@ -24,10 +25,12 @@ import type { Session } from './sessions/session.ts';
 import { Sessions } from './sessions/sessions.ts';
 import type { MachinesSettings } from './machines/control-plane.ts';
 import type { Machines } from './machines/machines.ts';
+import { TunnelSockets } from './tunnel/tunnel-sockets.ts';
 import { Watches } from './files/watches.ts';
 import type { Clock } from './process/clock.ts';
 import type { Log } from './process/log.ts';
 import { everyStep } from './process/every-step.ts';
+import { ServiceEvents } from './process/service-events.ts';
 import type { SystemUsers } from './process/system-users.ts';
 import { StoredCredentials } from './logins/login-credentials.ts';
 import type { ApiKeyStore } from './organization/api-keys.ts';
@@ -119,11 +122,13 @@ export async function openParts(options: PartOptions) {
     resolveProfile: (selector) => profiles.resolve(projectId, selector),
     resolveProxy: (id) => proxies.access(projectId, id),
   });
+  const events = new ServiceEvents();
   const pools: Pools = new Pools({
     clock,
     sessions,
     records: new Table(database, poolsTable),
     surroundingsOf,
+    events,
     ...(machines && { machines: () => machines.counts }),
   });
 
@@ -131,6 +136,16 @@ export async function openParts(options: PartOptions) {
     byToken: (token) => localOnly(sessions.byToken(token)),
     installed: playwrights,
     hosts: new PlaywrightHosts({ isolation, environment: process.env, clock }),
+    clock,
+    events,
+  });
+
+  const tunnels = new TunnelSockets({ byToken: (token) => localOnly(sessions.byToken(token)), clock });
+  const metrics = new Metrics(events, {
+    pools,
+    sessions,
+    projectName: (id) => projects.nameOf(id),
+    tunnelBytes: () => tunnels.bytes,
     clock,
   });
 
@@ -212,11 +227,13 @@ export async function openParts(options: PartOptions) {
     connections,
     credentials,
     deployments,
+    events,
     held,
     invocations,
     limits,
     log,
     machines,
+    metrics,
     playwrightEndpoint,
     pools,
     profileDirectories,
@@ -228,6 +245,7 @@ export async function openParts(options: PartOptions) {
     replays,
     sessions,
     surroundingsOf,
+    tunnels,
     vaults,
     watches: new Watches(),
     /**

@@ -1,6 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdtemp, readFile } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +12,7 @@ import { Callers } from './organization/callers.ts';
 import { systemClock, type Clock } from './process/clock.ts';
 import { readLink } from './process/links.ts';
 import { noLog, type Log } from './process/log.ts';
+import { metricsRoute } from './metrics/metrics-route.ts';
 import { isLoopback } from './process/loopback.ts';
 import {
   DataDirectoryInUseError,
@@ -21,9 +20,9 @@ import {
   readServiceRecord,
   removeUnfinished,
   stillInPlace,
-  writePrivateFile,
 } from './process/data-directory.ts';
 import { everyStep } from './process/every-step.ts';
+import { storedKey } from './process/stored-key.ts';
 import { Addresses } from './http/addresses.ts';
 import { createApp } from './http/app.ts';
 import { Auditor } from './audit/auditor.ts';
@@ -39,7 +38,6 @@ import type { ReplayView } from './replays/replay-view.ts';
 import { openParts, type Parts } from './parts.ts';
 import { formerSessionsDirectory, makeSessionsDirectory } from './process/reachable.ts';
 import { removeTree } from './process/remove-tree.ts';
-import { TunnelSockets } from './tunnel/tunnel-sockets.ts';
 import { defaultUids, mayChangeUser, SystemUsers } from './process/system-users.ts';
 import { ApiKeyStore } from './organization/api-keys.ts';
 import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './database/database.ts';
@@ -89,6 +87,8 @@ export type ServiceOptions = {
   blockLoopback?: boolean;
   /** Lets the service listen beyond the loopback address although sessions have no user ids of their own. */
   allowSharedUser?: boolean;
+  /** The bearer token with which scrapers read `/metrics`, beside API keys of the organization. Default: none. */
+  metricsToken?: string;
   /** The format of replays. Default: H.264 in MP4 if Chromium can encode it, else VP9 or VP8 in WebM. */
   replayFormat?: 'h264' | 'vp9' | 'vp8';
   /** @internal Receives the events of the service. Default: nobody. */
@@ -246,10 +246,18 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
 /** Serves the parts over HTTP. Rejects if the port is in use. */
 async function serve(
   parts: Parts,
-  { port = 0, host = loopbackAddress, tls, bodyLimit, addresses }: ServiceOptions & { addresses: Addresses },
+  {
+    port = 0,
+    host = loopbackAddress,
+    tls,
+    bodyLimit,
+    metricsToken,
+    addresses,
+  }: ServiceOptions & { addresses: Addresses },
   shared: SharedOptions | undefined,
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
-  const { apiKeys, auditLogs, clock, connections, log, playwrightEndpoint, projects, replays, sessions } = parts;
+  const { apiKeys, auditLogs, clock, connections, events, log, metrics } = parts;
+  const { playwrightEndpoint, projects, replays, sessions, tunnels } = parts;
   /** Links work until they expire, and as long as the API key that got them. */
   const usable = (token: string) => {
     const link = readLink(token);
@@ -259,11 +267,12 @@ async function serve(
   const byToken = (token: string) => sessions.byToken(token);
   const control = parts.machines && (await import('./machines/control-plane.ts'));
   const forwarding = control?.forwarding({ held: parts.held, byToken, byLiveViewToken: liveView, clock });
+  const callers = new Callers(apiKeys, projects);
   const auditor = new Auditor({ contract, trail: auditLogs, clock, addresses });
   const app = createApp({
     contract,
     handlers: operationHandlers(parts),
-    callers: new Callers(apiKeys, projects),
+    callers,
     clock,
     log,
     addresses,
@@ -279,12 +288,12 @@ async function serve(
         return link && hostedLogin(connections, token, { apiKeyId: link.apiKeyId, clock });
       },
       addresses,
-    }),
+    }).route('/', metricsRoute({ metrics, token: metricsToken, identify: (token) => callers.identify(token) })),
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(shared && { addUser: shared.addUser }),
   });
   const localByToken = (token: string) => localOnly(byToken(token));
-  const proxy = new CdpProxy({ byToken: localByToken, clock });
+  const proxy = new CdpProxy({ byToken: localByToken, clock, events });
   const liveViews = new LiveViewSockets({
     byToken: (token) => {
       const session = localOnly(liveView(token));
@@ -292,7 +301,6 @@ async function serve(
     },
     clock,
   });
-  const tunnels = new TunnelSockets({ byToken: localByToken, clock });
   const server = await listen({
     fetch: app.fetch,
     port,
@@ -336,21 +344,6 @@ async function openStore(dataDirectory: string | undefined): Promise<Database> {
     if (!(error instanceof DatabaseInUseError)) throw error;
     throw new DataDirectoryInUseError(dataDirectory, readServiceRecord(dataDirectory));
   }
-}
-
-/** Returns the key in the data directory. Creates a new one if it is missing or revoked. */
-async function storedKey(dataDirectory: string | undefined, isRevoked: (key: string) => boolean): Promise<string> {
-  if (dataDirectory === undefined) return newKey();
-  const file = join(dataDirectory, 'api-key');
-  const stored = existsSync(file) ? (await readFile(file, 'utf8')).trim() : '';
-  if (stored !== '' && !isRevoked(stored)) return stored;
-  const key = newKey();
-  await writePrivateFile(file, `${key}\n`);
-  return key;
-}
-
-function newKey(): string {
-  return `pwp_${randomBytes(32).toString('base64url')}`;
 }
 
 function replayView(replays: Replays, id: string, token: string): ReplayView | undefined {

@@ -193,6 +193,7 @@ const serviceRooms = [
   'apps',
   'tunnel',
   'machines',
+  'metrics',
 ];
 
 /** Only `service.ts`, its build order and the entry point in `process` know the whole service. */
@@ -210,6 +211,7 @@ for (const [index, room] of serviceRooms.entries()) {
       ...(room === 'chromium' ? ['type:@playwright/test'] : []),
       ...(room === 'tunnel' ? ['../../tunnel/b.ts', 'ws'] : []),
       ...(room === 'machines' ? ['../../client/index.ts'] : []),
+      ...(room === 'metrics' ? ['prom-client', 'hono'] : []),
     ],
     mayNot: [
       ...others.slice(index + 1),

@@ -6,7 +6,7 @@ import type { ExportedAuditLog } from '../../contract/audit-logs.ts';
 import { operationsOf, type OperationTree } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Addresses } from '../http/addresses.ts';
-import { healthPaths } from '../http/app.ts';
+import { healthPaths, metricsPath } from '../http/app.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
 
 /** Takes the records of requests. */
@@ -58,7 +58,8 @@ export class Auditor {
     outgoing.once('close', () => {
       const context = this.#contexts.get(outgoing);
       const route = context ? routeOf(context) : '';
-      if (unrecorded.has(route)) return;
+      const isScrape = route === metricsPath && outgoing.statusCode === 200;
+      if (unrecorded.has(route) || isScrape) return;
       const apiKey = context?.get('apiKey');
       const withoutTokens = tokenRedaction(headers.authorization);
       const most = apiKey ? longest : longestWithoutKey;

@@ -64,6 +64,8 @@ export type ForwardedRequest = {
   outgoing: ServerResponse;
 };
 
+export const metricsPath = '/metrics';
+
 /** They need no API key: load balancers ask. */
 export const healthPaths = { alive: '/healthz', ready: '/readyz' } as const;
 

@@ -31,6 +31,11 @@ export class ProjectStore {
     return this.#rows.find({ id, ...active }) !== undefined;
   }
 
+  /** The id if the project doesn't exist. */
+  nameOf(id: string): string {
+    return this.#rows.find({ id })?.name ?? id;
+  }
+
   /** Throws `project_not_found` unless it is active. */
   refuseInactive(id: string): void {
     if (!this.isActive(id))

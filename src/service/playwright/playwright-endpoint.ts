@@ -5,6 +5,7 @@ import { OperationError } from '../../contract/errors.ts';
 import { pingRegularly, refuse, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../http/websockets.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
+import type { ServiceEvents } from '../process/service-events.ts';
 import { pathSegments } from '../sessions/confined-path.ts';
 import type { LocalSession } from '../sessions/local-session.ts';
 import { HostChannel } from './host-channel.ts';
@@ -33,6 +34,7 @@ export class PlaywrightEndpoint {
   readonly #installed: readonly InstalledPlaywright[];
   readonly #hosts: PlaywrightHosts;
   readonly #clock: Clock;
+  readonly #events: ServiceEvents | undefined;
   readonly #channel: HostChannel;
   readonly #server = new WebSocketServer(socketOptions);
 
@@ -41,11 +43,13 @@ export class PlaywrightEndpoint {
     installed: readonly InstalledPlaywright[];
     hosts: PlaywrightHosts;
     clock: Clock;
+    events?: ServiceEvents;
   }) {
     this.#byToken = options.byToken;
     this.#installed = options.installed;
     this.#hosts = options.hosts;
     this.#clock = options.clock;
+    this.#events = options.events;
     this.#channel = new HostChannel(options.clock);
   }
 
@@ -73,6 +77,7 @@ export class PlaywrightEndpoint {
   ): Promise<void> {
     const playwright = this.#chosenBy(request.headers['user-agent']);
     if (typeof playwright === 'string') return refuse(socket, 428, 'playwright_version', playwright);
+    const started = this.#clock.now();
     let published: Published | undefined;
     try {
       published = await this.#publish(session, playwright, artifactsOf(session, request));
@@ -89,6 +94,8 @@ export class PlaywrightEndpoint {
         leave();
       });
       this.#server.handleUpgrade(request, socket, head, (client) => this.#relay(session, client, host));
+      const seconds = Math.max(0, this.#clock.now() - started) / 1000;
+      this.#events?.emit('connected', { transport: 'playwright', seconds });
     } catch (error) {
       published?.leave();
       const { message } = error as Error;

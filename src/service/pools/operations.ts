@@ -1,8 +1,10 @@
 import { longestPollSeconds, type browserPools } from '../../contract/browser-pools.ts';
+import type { Pool } from './pool.ts';
 import type { Pools } from './pools.ts';
 import { refuseUnsupported } from '../sessions/session-settings.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
+import type { AcquireOutcome, ServiceEvents } from '../process/service-events.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { browserAnswer } from '../sessions/browser-answer.ts';
 import { handOver } from '../sessions/hand-over.ts';
@@ -12,10 +14,12 @@ export function browserPoolHandlers({
   pools,
   clock,
   log,
+  events,
 }: {
   pools: Pools;
   clock: Clock;
   log: Log;
+  events: ServiceEvents;
 }): HandlerTree<typeof browserPools> {
   return {
     create({ body, caller }) {
@@ -49,13 +53,14 @@ export function browserPoolHandlers({
       const pool = pools.find(caller.projectId, params.id_or_name);
       refuseUnsupported({ telemetry: body.telemetry });
       const askedAt = clock.now();
-      const session = await pool.acquire({
+      const acquiring = pool.acquire({
         timeoutMs: Math.min(body.acquire_timeout_seconds ?? longestPollSeconds, longestPollSeconds) * 1000,
         signal,
         ...(body.name && { name: body.name }),
         ...(body.tags && { tags: body.tags }),
         ...(body.start_url && { startUrl: body.start_url }),
       });
+      const session = await noted(acquiring, pool, signal);
       if (!session) return undefined;
       await handOver(session, signal, () => pool.takeBack(session));
       const lease = { session: session.id, pool: pool.name ?? pool.id, key: caller.apiKey.id };
@@ -71,4 +76,18 @@ export function browserPoolHandlers({
     },
     flush: ({ params, caller }) => pools.find(caller.projectId, params.id_or_name).flush(),
   };
+
+  async function noted<T>(acquiring: Promise<T | undefined>, pool: Pool, signal: AbortSignal): Promise<T | undefined> {
+    const started = clock.now();
+    const note = (outcome: AcquireOutcome) =>
+      events.emit('acquired', { pool, outcome, seconds: Math.max(0, clock.now() - started) / 1000 });
+    try {
+      const granted = await acquiring;
+      note(granted ? 'leased' : signal.aborted ? 'left' : 'timeout');
+      return granted;
+    } catch (error) {
+      note('failed');
+      throw error;
+    }
+  }
 }

@@ -1,7 +1,9 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
+import type { LeaseEnd, ServiceEvents } from '../process/service-events.ts';
 import { AcquireQueue, type Lease } from './acquire-queue.ts';
 import type { Fill } from './fill.ts';
+import { LeaseNotes } from './lease-notes.ts';
 import type { PoolConfig } from './pool-config.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
@@ -12,6 +14,7 @@ export type PoolSurroundings = {
   sessions: Sessions;
   createSession(config: PoolConfig, signal: AbortSignal): Promise<Session>;
   fill: Fill;
+  events: ServiceEvents;
   /** Without it, the browsers run on the service's own machine. */
   machines?: (() => MachineCounts) | undefined;
 };
@@ -32,6 +35,7 @@ export class Pool {
   readonly createdAt: number;
   readonly #surroundings: PoolSurroundings;
   readonly #queue: AcquireQueue;
+  readonly #notes: LeaseNotes;
   readonly #leased = new Map<string, Session>();
   readonly #starting = new Set<AbortController>();
   #config: PoolConfig;
@@ -51,6 +55,7 @@ export class Pool {
     this.#config = stored.config;
     this.#surroundings = surroundings;
     this.#queue = new AcquireQueue(surroundings.clock);
+    this.#notes = new LeaseNotes(this, surroundings);
   }
 
   get name(): string | undefined {
@@ -141,7 +146,7 @@ export class Pool {
    * Ends a lease that the client never got, and replaces the browser, because the client may have used it after all.
    */
   takeBack(session: Session): void {
-    if (this.#leased.get(session.id) === session) this.release(session.id, false);
+    if (this.#leased.get(session.id) === session) this.#endLease(session, 'abandoned');
   }
 
   /**
@@ -153,9 +158,16 @@ export class Pool {
     const session = this.#leased.get(sessionId);
     if (!session)
       throw new OperationError('not_found', `no browser ${sessionId} is leased from the pool ${this.#title}`);
-    this.#leased.delete(sessionId);
     const isAsMade = session.profile === session.settings.profile;
-    if (reuse && isAsMade && session.isWorthKeeping && !this.#closed && this.occupied < this.#config.size) {
+    const hasRoom = !this.#closed && this.occupied <= this.#config.size;
+    this.#endLease(session, reuse && isAsMade && session.isWorthKeeping && hasRoom ? 'reused' : 'recycled');
+    return session;
+  }
+
+  #endLease(session: Session, reason: LeaseEnd): void {
+    this.#leased.delete(session.id);
+    this.#notes.ended(reason);
+    if (reason === 'reused') {
       session.pool = undefined;
       session.leasedAt = undefined;
       session.name = undefined;
@@ -169,7 +181,6 @@ export class Pool {
       void session.end();
     }
     this.serve();
-    return session;
   }
 
   /** Replaces all idle browsers. */
@@ -191,6 +202,7 @@ export class Pool {
   /** New browsers get `config`. Idle ones stay, unless they are too many or `discardAllIdle`. */
   async update(config: PoolConfig, discardAllIdle: boolean): Promise<void> {
     this.#config = config;
+    this.#notes.forget();
     this.#endPause();
     for (const session of this.#leased.values()) session.pool = this.#reference;
     const surplus = discardAllIdle ? this.#idle.splice(0) : [];
@@ -244,6 +256,7 @@ export class Pool {
       this.#starting.delete(launch);
       this.#endPause();
       this.#idle.push(session);
+      this.#notes.replaced();
       void session.ended.then(() => this.#drop(session));
     } catch (error) {
       this.#starting.delete(launch);
@@ -287,8 +300,13 @@ export class Pool {
 
   #drop(session: Session): void {
     this.#idle = this.#idle.filter((other) => other !== session);
-    this.#leased.delete(session.id);
+    if (this.#leased.delete(session.id)) this.#notes.ended(this.#endOf(session));
     this.#surroundings.fill.next();
+  }
+
+  #endOf(session: Session): LeaseEnd {
+    if (session.endReason || !this.#closed) return session.endReason ?? 'deleted';
+    return this.#closed.code === 'not_found' ? 'pool_deleted' : 'shutdown';
   }
 
   #abort(launch: AbortController): void {

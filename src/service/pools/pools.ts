@@ -3,6 +3,7 @@ import type { BrowserPool, PoolCreate, PoolUpdate } from '../../contract/browser
 import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
+import { ServiceEvents } from '../process/service-events.ts';
 import { currentProfileId, newPoolConfig, updatedPoolConfig, type PoolConfig } from './pool-config.ts';
 import { Fill } from './fill.ts';
 import { Pool } from './pool.ts';
@@ -18,6 +19,7 @@ type PoolsOptions = {
   sessions: Sessions;
   records: PoolRecords;
   surroundingsOf: (projectId: string) => Surroundings;
+  events?: ServiceEvents;
   /** Without it, the browsers run on the service's own machine. */
   machines?: () => MachineCounts;
 };
@@ -65,6 +67,11 @@ export class Pools {
     );
     this.#fill.next();
     return pool;
+  }
+
+  /** The pools of all projects. */
+  all(): Pool[] {
+    return [...this.#pools.values()];
   }
 
   /** Newest first. */
@@ -168,13 +175,13 @@ export class Pools {
   }
 
   #add(stored: PoolRecord): Pool {
-    const { clock, sessions, surroundingsOf, machines } = this.#options;
+    const { clock, sessions, surroundingsOf, machines, events = new ServiceEvents() } = this.#options;
     const createSession = async (config: PoolConfig, signal: AbortSignal) =>
       await sessions.create(
         { ...sessionSettings(config, surroundingsOf(stored.projectId)), poolId: stored.id },
         signal,
       );
-    const pool = new Pool(stored, { clock, sessions, createSession, fill: this.#fill, machines });
+    const pool = new Pool(stored, { clock, sessions, createSession, fill: this.#fill, events, machines });
     this.#pools.set(pool.id, pool);
     this.#fill.add(pool);
     return pool;

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../process/clock.ts';
+import type { ServiceEvents } from '../process/service-events.ts';
 import { pingRegularly, refuse, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../http/websockets.ts';
 
 /** The part of a session that the proxy needs. */
@@ -44,11 +45,17 @@ const socketOptions = {
 export class CdpProxy {
   readonly #byToken: (token: string) => ProxiedSession | undefined;
   readonly #clock: Clock;
+  readonly #events: ServiceEvents | undefined;
   readonly #server = new WebSocketServer(socketOptions);
 
-  constructor(options: { byToken: (token: string) => ProxiedSession | undefined; clock: Clock }) {
+  constructor(options: {
+    byToken: (token: string) => ProxiedSession | undefined;
+    clock: Clock;
+    events?: ServiceEvents;
+  }) {
     this.#byToken = options.byToken;
     this.#clock = options.clock;
+    this.#events = options.events;
   }
 
   /** Handles an HTTP upgrade. */
@@ -63,6 +70,7 @@ export class CdpProxy {
     const session = this.#byToken(token);
     if (!session) return refuseToken(socket);
     const side = new ClientSide(socket);
+    const started = this.#clock.now();
     const accept = (connected: ConnectedClient) => {
       socket.once('close', () => connected.leave());
       // The session may have ended or been released meanwhile.
@@ -71,6 +79,8 @@ export class CdpProxy {
       else
         this.#server.handleUpgrade(request, socket, head, (client) => {
           side.open(client, connected);
+          const seconds = Math.max(0, this.#clock.now() - started) / 1000;
+          this.#events?.emit('connected', { transport: 'cdp', seconds });
           pingRegularly(client, this.#clock, () => session.touch());
         });
     };

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { parseNetworkPattern, type NetworkPattern } from '../../tunnel/pattern.ts';
 import { proxyHeader, socketOptions } from '../../tunnel/streams.ts';
@@ -20,6 +21,9 @@ const { createWebSocketStream } = createRequire(import.meta.url)('ws') as typeof
 
 type Upgrade = [IncomingMessage, Duplex, Buffer];
 
+/** As seen by the service, with the frames of the WebSockets. */
+export type TunnelBytes = { received: number; sent: number };
+
 const socketPath = '/browser/tunnel';
 const longestPattern = 4096;
 
@@ -28,6 +32,9 @@ export class TunnelSockets {
   readonly #byToken: (token: string) => LocalSession | undefined;
   readonly #clock: Clock;
   readonly #server = new WebSocketServer({ noServer: true, clientTracking: true, ...socketOptions });
+  /** The counts of open tunnels. */
+  readonly #open = new Set<() => TunnelBytes>();
+  #closedBytes: TunnelBytes = { received: 0, sent: 0 };
 
   constructor(options: { byToken: (token: string) => LocalSession | undefined; clock: Clock }) {
     this.#byToken = options.byToken;
@@ -43,6 +50,11 @@ export class TunnelSockets {
       refuse(socket, 400, 'bad_request', error instanceof Error ? error.message : String(error));
     });
     return true;
+  }
+
+  /** The bytes of all tunnels since the start. */
+  get bytes(): TunnelBytes {
+    return [...this.#open].reduce((sum, count) => plus(sum, count()), this.#closedBytes);
   }
 
   close(): void {
@@ -85,9 +97,24 @@ export class TunnelSockets {
         exposure.destroy();
       });
       pingRegularly(socket, this.#clock, () => session.touch());
+      this.#count(upgrade[1] as Socket);
     });
     this.#server.off('headers', addProxy);
   }
+
+  #count(socket: Socket): void {
+    const { bytesRead, bytesWritten } = socket;
+    const count = () => ({ received: socket.bytesRead - bytesRead, sent: socket.bytesWritten - bytesWritten });
+    this.#open.add(count);
+    socket.once('close', () => {
+      this.#open.delete(count);
+      this.#closedBytes = plus(this.#closedBytes, count());
+    });
+  }
+}
+
+function plus(one: TunnelBytes, other: TunnelBytes): TunnelBytes {
+  return { received: one.received + other.received, sent: one.sent + other.sent };
 }
 
 /** The hosts that a client exposes. They stay exposed while its tunnel is broken. */

@@ -1,0 +1,187 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Pool } from '../pools/pool.ts';
+import type { Pools } from '../pools/pools.ts';
+import type { Clock } from '../process/clock.ts';
+import type { AcquireOutcome, EventPool, LeaseEnd } from '../process/service-events.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import type { TunnelBytes } from '../tunnel/tunnel-sockets.ts';
+import { PoolLabelling, type PoolLabels } from './pool-labels.ts';
+
+export type MetricSources = {
+  pools: Pools;
+  sessions: Sessions;
+  projectName: (id: string) => string;
+  tunnelBytes: () => TunnelBytes;
+  clock: Clock;
+};
+
+const prefix = 'playwright_pool_';
+const ofPool = ['project', 'pool'] as const;
+const waits = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 20, 30];
+
+/** The metrics of a service in prom-client. */
+export class Meters {
+  readonly #registry = new Registry();
+  readonly #labels: PoolLabelling;
+  readonly #acquireSeconds: Histogram<'project' | 'pool'>;
+  readonly #acquires: Counter<'project' | 'pool' | 'outcome'>;
+  readonly #connectSeconds: Histogram<'transport'>;
+  readonly #resetSeconds: Histogram<'project' | 'pool'>;
+  readonly #leaseEnds: Counter<'project' | 'pool' | 'reason'>;
+
+  constructor(sources: MetricSources) {
+    const registers = [this.#registry];
+    this.#labels = new PoolLabelling(sources.projectName);
+    this.#addGauges(sources);
+    this.#addTunnels(sources);
+    this.#acquireSeconds = new Histogram({
+      name: `${prefix}acquire_seconds`,
+      help: 'Time from an acquire call to its browser. One call waits 30 s at most.',
+      labelNames: ofPool,
+      buckets: waits,
+      registers,
+    });
+    this.#acquires = new Counter({
+      name: `${prefix}acquires_total`,
+      help: 'Acquire calls by outcome: leased, timeout, left (the caller hung up), failed.',
+      labelNames: [...ofPool, 'outcome'],
+      registers,
+    });
+    this.#connectSeconds = new Histogram({
+      name: `${prefix}connect_seconds`,
+      help: "Time in which the service connects a client with a session's browser.",
+      labelNames: ['transport'],
+      buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5],
+      registers,
+    });
+    this.#resetSeconds = new Histogram({
+      name: `${prefix}reset_seconds`,
+      help: "Time from a lease's end until its place in the pool has an idle browser; 0 for a reused one.",
+      labelNames: ofPool,
+      buckets: waits,
+      registers,
+    });
+    this.#leaseEnds = new Counter({
+      name: `${prefix}lease_ends_total`,
+      help: 'Ended leases of pools by reason, such as reused, recycled, idle_timeout, browser_ended.',
+      labelNames: [...ofPool, 'reason'],
+      registers,
+    });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  acquired({ pool, outcome, seconds }: { pool: EventPool; outcome: AcquireOutcome; seconds: number }): void {
+    const labels = this.#labels.of(pool);
+    this.#acquires.inc({ ...labels, outcome });
+    if (outcome === 'leased') this.#acquireSeconds.observe(labels, seconds);
+  }
+
+  connected({ transport, seconds }: { transport: string; seconds: number }): void {
+    this.#connectSeconds.observe({ transport }, seconds);
+  }
+
+  leaseEnded({ pool, reason }: { pool: EventPool; reason: LeaseEnd }): void {
+    this.#leaseEnds.inc({ ...this.#labels.of(pool), reason });
+  }
+
+  reset({ pool, seconds }: { pool: EventPool; seconds: number }): void {
+    this.#resetSeconds.observe(this.#labels.of(pool), seconds);
+  }
+
+  #addGauges({ pools, sessions, clock }: MetricSources): void {
+    const sum = (count: (pool: Pool) => number) => pools.all().reduce((total, pool) => total + count(pool), 0);
+    const pooled = () => sum((pool) => pool.acquiredCount + pool.availableCount + pool.startingCount);
+    const single = () => Math.max(0, sessions.countIn() - pooled());
+    const waitOf = ({ oldestWait = Infinity }: Pool) => Math.max(0, clock.now() - oldestWait) / 1000;
+    this.#gauge(
+      'demand',
+      'Browsers in use, and acquires that wait for one. Scale machines by it.',
+      () => sum((pool) => pool.acquiredCount + pool.waitingCount) + single(),
+    );
+    this.#gauge('capacity', 'Browsers that may run at once.', () => sessions.limits.maxConcurrentSessions);
+    this.#gauge('draining', '1 while the service refuses new sessions because it drains.', () =>
+      sessions.draining ? 1 : 0,
+    );
+    this.#gauge('single_sessions', 'Running and starting browsers outside pools.', single);
+    this.#poolGauge('size', 'Browsers that the pool keeps at most.', pools, (pool) => pool.config.size);
+    this.#poolGauge('waiting', 'Acquires that wait for a browser.', pools, (pool) => pool.waitingCount);
+    this.#poolGauge('oldest_wait_seconds', 'How long the oldest waiting acquire call waits.', pools, waitOf, Math.max);
+
+    const labels = this.#labels;
+    const metric = new Gauge({
+      name: `${prefix}sessions`,
+      help: 'Browsers of pools by state: leased, idle, starting.',
+      labelNames: [...ofPool, 'state'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const pool of pools.all()) {
+          this.inc({ ...labels.of(pool), state: 'leased' }, pool.acquiredCount);
+          this.inc({ ...labels.of(pool), state: 'idle' }, pool.availableCount);
+          this.inc({ ...labels.of(pool), state: 'starting' }, pool.startingCount);
+        }
+      },
+    });
+    this.#registry.registerMetric(metric);
+  }
+
+  #gauge(name: string, help: string, read: () => number): void {
+    const metric = new Gauge({
+      name: prefix + name,
+      help,
+      registers: [],
+      collect() {
+        this.set(read());
+      },
+    });
+    this.#registry.registerMetric(metric);
+  }
+
+  /** Several pools may share the label `other`. */
+  #poolGauge(name: string, help: string, pools: Pools, read: (pool: Pool) => number, join = plus): void {
+    const labels = this.#labels;
+    const metric = new Gauge({
+      name: prefix + name,
+      help,
+      labelNames: ofPool,
+      registers: [],
+      collect() {
+        this.reset();
+        const values = new Map<PoolLabels, number>();
+        for (const pool of pools.all()) {
+          const own = labels.of(pool);
+          values.set(own, join(values.get(own) ?? 0, read(pool)));
+        }
+        for (const [own, value] of values) this.set(own, value);
+      },
+    });
+    this.#registry.registerMetric(metric);
+  }
+
+  #addTunnels({ tunnelBytes }: MetricSources): void {
+    const metric = new Counter({
+      name: `${prefix}tunnel_bytes_total`,
+      help: 'Bytes of all tunnels: received from test machines, and sent to them.',
+      labelNames: ['direction'],
+      registers: [],
+      collect() {
+        const { received, sent } = tunnelBytes();
+        this.reset();
+        this.inc({ direction: 'received' }, received);
+        this.inc({ direction: 'sent' }, sent);
+      },
+    });
+    this.#registry.registerMetric(metric);
+  }
+}
+
+function plus(one: number, other: number): number {
+  return one + other;
+}

@@ -1,0 +1,35 @@
+import { Hono } from 'hono';
+import { OperationError } from '../../contract/errors.ts';
+import { metricsPath } from '../http/app.ts';
+import type { Pages } from '../http/document.ts';
+import type { ApiKeyIdentity } from '../http/handler.ts';
+import { sameToken } from '../process/id.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Answers `/metrics`. A scraper's bearer token is the metrics token, or an API key of the organization. */
+export function metricsRoute({
+  metrics,
+  token,
+  identify,
+}: {
+  metrics: Metrics;
+  token: string | undefined;
+  identify: (token: string) => ApiKeyIdentity | undefined;
+}): Pages {
+  const pages: Pages = new Hono();
+  pages.get(metricsPath, async (context) => {
+    const [, given] = /^Bearer +(.+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
+    if (given === undefined || token === undefined || !sameToken(given, token)) refuseOthers(given, identify);
+    const { contentType, text } = await metrics.read();
+    return context.body(text, 200, { 'content-type': contentType, 'cache-control': 'no-store' });
+  });
+  return pages;
+}
+
+/** Throws unless the token is an API key of the organization. */
+function refuseOthers(token: string | undefined, identify: (token: string) => ApiKeyIdentity | undefined): void {
+  const apiKey = token === undefined ? undefined : identify(token);
+  if (!apiKey) throw new OperationError('unauthorized', 'send the metrics token or an API key as a bearer token');
+  if (apiKey.projectId !== undefined)
+    throw new OperationError('forbidden', 'the metrics of all projects need the metrics token or an organization key');
+}
