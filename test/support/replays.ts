@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium, expect, type Browser, type Page } from '@playwright/test';
@@ -98,8 +98,8 @@ export async function painted(page: Page): Promise<void> {
 }
 
 /**
- * Shows a colour until the only video in a data directory has grown. Returns a second at which the video has the
- * colour.
+ * Shows a colour until the only video in a data directory has one more fragment. Returns a second at which the video has
+ * the colour.
  */
 export async function showUntilWritten(
   recording: Recording,
@@ -108,11 +108,21 @@ export async function showUntilWritten(
   directory: string,
 ): Promise<number> {
   const videos = join(directory, 'replays');
-  const size = () => readdirSync(videos).reduce((sum, name) => sum + statSync(join(videos, name)).size, 0);
+  const fragments = () =>
+    readdirSync(videos).reduce((sum, name) => sum + fragmentsOf(readFileSync(join(videos, name))), 0);
   await recording.show(page, color, 0);
-  const [before, shownAt] = [size(), recording.elapsed()];
-  await expect.poll(size, { timeout: 30_000 }).toBeGreaterThan(before);
+  const [before, shownAt] = [fragments(), recording.elapsed()];
+  await expect.poll(fragments, { timeout: 30_000 }).toBeGreaterThan(before);
   return (shownAt + recording.elapsed()) / 2;
+}
+
+/** The names of fragments in MP4 and WebM. */
+const fragmentNames = ['moof', '\u001fC\u00b6u'];
+
+/** Before its first fragment, a video has only its header, and can't be played. */
+function fragmentsOf(video: Buffer): number {
+  const text = video.toString('latin1');
+  return fragmentNames.reduce((sum, name) => sum + text.split(name).length - 1, 0);
 }
 
 /** Opens the video at a path of the service in a real browser. */
