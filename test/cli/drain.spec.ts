@@ -72,7 +72,8 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const { cli, call, sessions } = await serve();
     await call('POST', '/browsers', {});
     cli.child.kill('SIGTERM');
-    await expect.poll(async () => (await call('POST', '/browsers', {})).status).toBe(503);
+    await expect.poll(() => cli.output).toContain('service_draining');
+    expect((await call('POST', '/browsers', {})).status).toBe(503);
     expect(await sessions()).toBe(1);
     expect(processesWith(directory).length).toBeGreaterThan(1);
     cli.child.kill(signal);
