@@ -112,10 +112,6 @@ export async function openParts(options: PartOptions) {
   const sessions = new Sessions(launcher, limits, log);
   const readiness = new Readiness({ sessions, clock, probe: (signal) => launcher.probe(signal) });
   const proxies = new ProxyStore(database, clock, secrets);
-  const auditLogs = new AuditLogStore(database, clock, {
-    retentionDays: options.auditRetentionDays,
-    largestMiB: options.auditMaxMiB,
-  });
   const surroundingsOf = (projectId: string): Surroundings => ({
     projectId,
     hasDisplay: sessions.hasDisplay,
@@ -215,7 +211,11 @@ export async function openParts(options: PartOptions) {
     if (session.settings.poolId !== undefined) pools.adopt(session);
     else session.watchIdle(session.timeoutSeconds);
   }
-  // Last, so that a failure of the steps above leaves no browser.
+  // Last, so that a failure of the steps above leaves neither a browser nor a timer that uses the database.
+  const auditLogs = new AuditLogStore(database, clock, {
+    retentionDays: options.auditRetentionDays,
+    largestMiB: options.auditMaxMiB,
+  });
   pools.open();
 
   return {
