@@ -55,6 +55,10 @@ export class HostProcess {
     this.#initialized.catch(() => {});
   }
 
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
   get pid(): number | undefined {
     return this.#child.pid;
   }

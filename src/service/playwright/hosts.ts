@@ -38,6 +38,10 @@ class SessionHost {
   }
 }
 
+/** The browser's CDP address, and a directory that is made for its downloads and videos. */
+type Place = { cdpUrl: string; artifactsDirectory: string };
+type Published = { endpoint: string; leave: () => void };
+
 /**
  * The Playwright hosts of a service. Each session has its own: a client can make its host read and write files and send requests, so the
  * host runs as the session's user. A spare one of each used version is kept, because loading Playwright takes most of a host's start.
@@ -62,22 +66,14 @@ export class PlaywrightHosts {
    * Publishes a browser for one client. `leave` must be called when the client is gone; it removes the directory. Throws `unavailable` if
    * the host doesn't start or doesn't reach the browser.
    */
-  async publish(
-    session: LocalSession,
-    playwright: InstalledPlaywright,
-    { cdpUrl, artifactsDirectory }: { cdpUrl: string; artifactsDirectory: string },
-  ): Promise<{ endpoint: string; leave: () => void }> {
+  async publish(session: LocalSession, playwright: InstalledPlaywright, place: Place): Promise<Published> {
     const host = await this.#hostOf(session, playwright);
-    host.enter();
-    const leave = () => {
-      host.leave();
-      host.process.remove(artifactsDirectory).catch(() => {});
-    };
     try {
-      return { endpoint: await host.process.publish(cdpUrl, artifactsDirectory), leave };
+      return await publish(host, place);
     } catch (error) {
-      leave();
-      throw error;
+      // A host that an earlier client used may have died unnoticed.
+      if (!host.process.hasEnded) throw error;
+      return await publish(await this.#hostOf(session, playwright), place);
     }
   }
 
@@ -105,10 +101,20 @@ export class PlaywrightHosts {
     }
   }
 
+  /** Takes a spare host or a new one, and starts the next spare. */
   async #start(session: LocalSession, playwright: InstalledPlaywright): Promise<SessionHost> {
+    const spare = this.#spares.get(playwright.version);
+    this.#spares.delete(playwright.version);
+    // Not before the browser that somebody waits for.
+    setTimeout(() => void this.#keepSpare(playwright).catch(() => {}), 1000).unref();
+    // A spare may have died unnoticed.
+    const settled = spare && (await this.#settle(session, spare).catch(() => undefined));
+    return settled ?? (await this.#settle(session, await this.#spawn(playwright)));
+  }
+
+  async #settle(session: LocalSession, process: HostProcess): Promise<SessionHost> {
     // The next lease gets another one.
     const { hold, resident } = session;
-    const process = await this.#take(playwright);
     const end = () => process.end();
     hold.addEventListener('abort', end);
     void process.ended.then(() => hold.removeEventListener('abort', end));
@@ -126,16 +132,6 @@ export class PlaywrightHosts {
       process.end();
       throw error;
     }
-  }
-
-  /** A spare host, or a new one. Starts the next spare. */
-  async #take(playwright: InstalledPlaywright): Promise<HostProcess> {
-    const spare = this.#spares.get(playwright.version);
-    this.#spares.delete(playwright.version);
-    const host = spare ?? (await this.#spawn(playwright));
-    // Not before the browser that somebody waits for.
-    setTimeout(() => void this.#keepSpare(playwright).catch(() => {}), 1000).unref();
-    return host;
   }
 
   async #keepSpare(playwright: InstalledPlaywright): Promise<void> {
@@ -160,5 +156,19 @@ export class PlaywrightHosts {
     this.#running.add(host);
     void host.ended.then(() => this.#running.delete(host));
     return host;
+  }
+}
+
+async function publish(host: SessionHost, { cdpUrl, artifactsDirectory }: Place): Promise<Published> {
+  host.enter();
+  const leave = () => {
+    host.leave();
+    host.process.remove(artifactsDirectory).catch(() => {});
+  };
+  try {
+    return { endpoint: await host.process.publish(cdpUrl, artifactsDirectory), leave };
+  } catch (error) {
+    leave();
+    throw error;
   }
 }
