@@ -187,6 +187,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
           ...(directSessions && { directSessions }),
         },
       }),
+      ...(env['OTEL_EXPORTER_OTLP_ENDPOINT']?.trim() && { traces: true }),
       ...(metricsToken?.trim() && { metricsToken: metricsToken.trim() }),
       ...(clockStart !== undefined && { clock: clockFrom(clockStart) }),
     };

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contract } from '../contract/contract.ts';
+import { openSpans, type Spans } from '../tracing/spans.ts';
 import { OperationError } from '../contract/errors.ts';
 import type { AuthConnections } from './logins/connections.ts';
 import { flowEvents } from './logins/flow-events.ts';
@@ -89,6 +90,8 @@ export type ServiceOptions = {
   allowSharedUser?: boolean;
   /** The bearer token with which scrapers read `/metrics`, beside API keys of the organization. Default: none. */
   metricsToken?: string;
+  /** Sends a span for each traced request to `OTEL_EXPORTER_OTLP_ENDPOINT`. Default: false. */
+  traces?: boolean;
   /** The format of replays. Default: H.264 in MP4 if Chromium can encode it, else VP9 or VP8 in WebM. */
   replayFormat?: 'h264' | 'vp9' | 'vp8';
   /** @internal Receives the events of the service. Default: nobody. */
@@ -209,7 +212,8 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       url: () => url,
     });
     if (shared) createFirstPool(parts, shared.firstPool);
-    const server = await serve(parts, { ...options, addresses }, shared).catch(async (error: unknown) => {
+    const spans = options.traces ? openSpans({ service: 'playwright-pool' }) : undefined;
+    const server = await serve(parts, { ...options, addresses, spans }, shared).catch(async (error: unknown) => {
       await everyStep(
         () => parts.endBrowsers(),
         () => parts.auditLogs.close(),
@@ -227,6 +231,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
         () => parts.endBrowsers(),
         () => server.closeWebSockets(),
         () => server.drain(),
+        async () => (await spans)?.close(),
         () => parts.auditLogs.close(),
         // While no other service can have opened the directory.
         () => isInPlace() && removeTree(sessionsDirectory),
@@ -253,7 +258,8 @@ async function serve(
     bodyLimit,
     metricsToken,
     addresses,
-  }: ServiceOptions & { addresses: Addresses },
+    spans,
+  }: ServiceOptions & { addresses: Addresses; spans: Promise<Spans> | undefined },
   shared: SharedOptions | undefined,
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
   const { apiKeys, auditLogs, clock, connections, events, log, metrics } = parts;
@@ -289,6 +295,7 @@ async function serve(
       },
       addresses,
     }).route('/', metricsRoute({ metrics, token: metricsToken, identify: (token) => callers.identify(token) })),
+    span: spans && (async (name, parent, act) => await (await spans).run({ name, parent }, act)),
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(shared && { addUser: shared.addUser }),
   });

@@ -34,6 +34,10 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
       'undici',
     ],
   },
+  'src/tracing/a.ts': {
+    may: ['@opentelemetry/api', 'node:os', './b.ts'],
+    mayNot: ['../contract/contract.ts', '../service/http/b.ts', '../client/index.ts', '../../fixtures/index.ts', 'ws'],
+  },
   'src/client/a.ts': {
     may: ['../contract/contract.ts', 'undici', 'p-retry', 'eventsource-parser', 'node:stream/promises', './b.ts'],
     mayNot: [
@@ -248,6 +252,7 @@ function roomsOfFixtures(): typeof rules {
       '../../src/reaper/holder.ts',
       '../../src/reaper/ledger.ts',
       '../../src/tunnel/b.ts',
+      '../../src/tracing/b.ts',
     ],
     login: [...usual, '../lease/b.ts', '../../src/reaper/ledger.ts'],
     input: [...usual, '../lease/b.ts'],

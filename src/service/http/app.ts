@@ -52,6 +52,8 @@ export type AppOptions<T extends OperationTree> = {
   bodyLimit?: number;
   /** The HTML views. Their links carry tokens of their own. */
   pages?: Hono<{ Bindings: HttpBindings }>;
+  /** Runs a traced request in a span. `parent` is its `traceparent`. */
+  span?: (<T>(name: string, parent: string, act: () => Promise<T>) => Promise<T>) | undefined;
   /** Registers a process as a user of the service. Returns false if the service is about to end. */
   addUser?: (pid: number) => boolean;
 };
@@ -112,7 +114,9 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
     const handler = handlerAt(options.handlers, name);
     app.on(operation.method, honoPath(operation), (context) => {
       if ('deprecated' in operation) announceRemoval(context, operation, options.clock);
-      return run(context, operation, handler, { ...options, hangUps, addresses });
+      const answer = () => run(context, operation, handler, { ...options, hangUps, addresses });
+      const parent = context.req.header('traceparent');
+      return options.span && parent ? options.span(name, parent, answer) : answer();
     });
   }
   const { addUser } = options;

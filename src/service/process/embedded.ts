@@ -49,8 +49,14 @@ async function run(dataDirectory: string, userPid: number): Promise<void> {
   users.add(userPid);
   const executable = process.env['PLAYWRIGHT_POOL_CHROMIUM']?.trim();
   const uids = process.env['PLAYWRIGHT_POOL_SESSION_UIDS']?.trim();
+  const traces = Boolean(process.env['OTEL_EXPORTER_OTLP_ENDPOINT']?.trim());
   const end = await runServiceProcess(
-    { dataDirectory, chromium: executable ? { executable } : {}, ...(uids && { sessionUids: parsedUids(uids) }) },
+    {
+      dataDirectory,
+      chromium: executable ? { executable } : {},
+      traces,
+      ...(uids && { sessionUids: parsedUids(uids) }),
+    },
     { addUser: (pid) => users.add(pid), ...(firstPool !== '' && { firstPool: JSON.parse(firstPool) as unknown }) },
     { log: lineLog((line) => process.stderr.write(line), 'text', systemClock) },
   );
