@@ -253,12 +253,16 @@ export async function openParts(options: PartOptions) {
      * have ended.
      */
     drain: async () => {
-      // The next control plane takes the sessions over.
-      if (machines && isKept) return;
       const refusal = new OperationError(
         'draining',
         'the service is about to end and starts no more sessions: use another one, or wait until it runs again',
       );
+      if (machines && isKept) {
+        await apps.invocations.drain(refusal);
+        // The next control plane takes the sessions over, and serves the acquires that wait.
+        machines.detach();
+        return pools.drain(refusal);
+      }
       pools.drain(refusal);
       await Promise.all([sessions.drain(refusal), apps.invocations.drain(refusal)]);
     },

@@ -157,7 +157,7 @@ export class LoginFlow {
   async #logIn(session: LoginSession, stored: StoredLogin | undefined): Promise<LoggedIn> {
     const { signal } = this.#end;
     const { LoginPage } = await import('./robot/login-page.ts');
-    await using page = await LoginPage.open(session.browser, { ...this.#options.page, signal });
+    await using page = await LoginPage.open(session, { ...this.#options.page, signal });
     return await converse({
       page,
       stored,

@@ -33,7 +33,7 @@ export async function checkHealth(
     sessionId = session.id;
     const { loginUrl, allowedDomains } = settings;
     const { LoginPage } = await import('./robot/login-page.ts');
-    await using page = await LoginPage.open(session.browser, {
+    await using page = await LoginPage.open(session, {
       domain,
       loginUrl,
       postLoginUrl,

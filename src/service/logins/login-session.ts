@@ -1,8 +1,8 @@
 import type { HeldSessions } from '../sessions/held-sessions.ts';
 import type { ReplayRecord } from '../replays/replays-table.ts';
 import type { Replays } from '../replays/replays.ts';
-import { local } from '../sessions/in-session.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import type { CdpConnection } from '../chromium/cdp-connection.ts';
+import type { OpenCdp, Session } from '../sessions/session.ts';
 import { sessionSettings, type Surroundings } from '../sessions/session-settings.ts';
 
 export type LoginSessionMeans = {
@@ -28,15 +28,26 @@ const idleTimeout = 60;
 
 /** A browser session with the profile of a connection. It stays active until it is disposed. */
 export class LoginSession {
-  readonly browser: LocalSession;
+  readonly browser: Session;
+  readonly cdp: CdpConnection;
   readonly replayId: string | undefined;
   readonly #letIdle: () => void;
   readonly #stopReplay: () => Promise<void>;
 
-  private constructor(browser: LocalSession, letIdle: () => void, replay: ReplayRecord | undefined, replays: Replays) {
+  private constructor(
+    browser: Session,
+    { cdp, close }: OpenCdp,
+    letIdle: () => void,
+    replay: ReplayRecord | undefined,
+    replays: Replays,
+  ) {
     this.browser = browser;
+    this.cdp = cdp;
     this.replayId = replay?.id;
-    this.#letIdle = letIdle;
+    this.#letIdle = () => {
+      letIdle();
+      close();
+    };
     // A broken recording doesn't fail the login: its video plays up to the break.
     this.#stopReplay = async () => {
       if (replay) await replays.stop(replay).catch(() => {});
@@ -61,11 +72,11 @@ export class LoginSession {
       means.surroundingsOf(projectId),
     );
     const held = sessions.in(projectId);
-    const browser = local(await held.create(settings, undefined, signal));
+    const browser = await held.create(settings, undefined, signal);
     const letIdle = held.keepActive(browser);
     try {
       const replay = isRecorded ? await replays.start(browser, { framerate: 10, record_audio: false }) : undefined;
-      return new LoginSession(browser, letIdle, replay, replays);
+      return new LoginSession(browser, await browser.openCdp(), letIdle, replay, replays);
     } catch (error) {
       letIdle();
       await browser.discard();

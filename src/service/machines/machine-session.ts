@@ -2,10 +2,10 @@ import type { Browser, ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { Clock } from '../process/clock.ts';
-import { Session, type Links, type Place, type SessionSettings } from '../sessions/session.ts';
+import { Session, type Links, type OpenCdp, type Place, type SessionSettings } from '../sessions/session.ts';
+import { farCdp } from './far-cdp.ts';
 import type { Host } from './host.ts';
 import { isMissing, isSilence, toOperationError } from './machine-errors.ts';
-import { openPage } from './open-page.ts';
 import { leaseTags } from './owner-tags.ts';
 import { linksOf } from './session-links.ts';
 import type { SentProfile } from './sent-profile.ts';
@@ -136,7 +136,12 @@ export class MachineSession extends Session {
   }
 
   async openPage(url: string): Promise<void> {
-    await openPage(this.links.cdp_ws_url, url);
+    const { cdp, close } = await this.openCdp();
+    await cdp.send('Target.createTarget', { url }).finally(close);
+  }
+
+  async openCdp(): Promise<OpenCdp> {
+    return await farCdp(this.links.cdp_ws_url);
   }
 
   saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {
@@ -221,7 +226,11 @@ export class MachineSession extends Session {
       if (save?.status === 'failed') throw new OperationError('profile_not_saved', save.message ?? 'it was not saved');
       this.#save = await this.sent.fetch(this.id);
     } catch (error) {
-      if (!(error instanceof OperationError)) this.host.suspect();
+      if (!(error instanceof OperationError)) {
+        // The session ends on its machine when that one answers again.
+        this.endReason ??= 'machine_lost';
+        this.host.suspect();
+      }
       if (this.sent && this.#isSaved) this.#notSaved(error);
     } finally {
       await this.sent?.remove();

@@ -12,7 +12,7 @@ import type { Chromium } from '../chromium/chromium.ts';
 import type { Exposure } from '../chromium/exposure.ts';
 import type { Resident } from '../chromium/resident.ts';
 import { Screencast, type ScreencastOptions } from './screencast.ts';
-import { Session, type SessionSettings } from './session.ts';
+import { Session, type OpenCdp, type SessionSettings } from './session.ts';
 import { SessionBrowser } from './session-browser.ts';
 import { SessionProfile, type ProfileCopy } from './session-profile.ts';
 
@@ -180,6 +180,10 @@ export class LocalSession extends Session {
 
   async openPage(url: string): Promise<void> {
     await this.#browser.chromium.cdp.send('Target.createTarget', { url }, { signal: this.#end.signal });
+  }
+
+  async openCdp(): Promise<OpenCdp> {
+    return { cdp: this.cdp, close: () => {} };
   }
 
   /** Starts a screencast, which ends at the latest when the session ends or changes hands. */

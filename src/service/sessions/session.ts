@@ -1,6 +1,7 @@
 import type { Browser, ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
+import type { CdpConnection } from '../chromium/cdp-connection.ts';
 import type { ProxyAccess } from '../chromium/proxy-connection.ts';
 import type { Clock } from '../process/clock.ts';
 import { newToken } from '../process/id.ts';
@@ -30,6 +31,8 @@ export type SessionSettings = {
 
 export type Links = Pick<Browser, 'cdp_ws_url' | 'playwright_ws_url' | 'tunnel_ws_url' | 'browser_live_view_url'>;
 export type Place = { machine: string; links: Links | undefined };
+
+export type OpenCdp = { cdp: CdpConnection; close: () => void };
 
 /** A browser session, wherever its browser runs: its holder, its links and its end. */
 export abstract class Session {
@@ -162,6 +165,9 @@ export abstract class Session {
 
   /** Opens a page in the default context. */
   abstract openPage(url: string): Promise<void>;
+
+  /** A CDP connection for a room of the service. It closes with the session. */
+  abstract openCdp(): Promise<OpenCdp>;
 
   /** Sets whether the session's end saves its profile. Returns false if the session doesn't carry this profile. */
   abstract saveProfileAtEnd(profileId: string, isSaved: boolean): boolean;

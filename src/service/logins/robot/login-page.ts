@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CdpEvent } from '../../chromium/cdp-protocol.ts';
-import type { LocalSession } from '../../sessions/local-session.ts';
+import type { CdpConnection } from '../../chromium/cdp-connection.ts';
 import { Acting } from './acting.ts';
 import { isAllowed } from './allowed-domains.ts';
 import { discover, type Discovery, type Target } from '../reading/discovery.ts';
@@ -26,7 +26,7 @@ const disabledMs = 4000;
  * abort.
  */
 export class LoginPage {
-  readonly #session: LocalSession;
+  readonly #session: { readonly cdp: CdpConnection };
   readonly #options: LoginPageOptions;
   /** The page, then the popups that it opened. Actions go to the last one. */
   readonly #pages: WatchedPage[] = [];
@@ -39,7 +39,7 @@ export class LoginPage {
   #shown = '';
   #messages: Message[] | undefined;
 
-  private constructor(session: LocalSession, options: LoginPageOptions) {
+  private constructor(session: { readonly cdp: CdpConnection }, options: LoginPageOptions) {
     this.#session = session;
     this.#options = options;
     this.#cookies = new SiteCookies(session.cdp, this.#domains, options.signal);
@@ -50,7 +50,7 @@ export class LoginPage {
    * `LoginError`: `network_error` if the site is unreachable, `login_form_not_found`, `domain_not_allowed`,
    * `captcha_blocked`, `browser_error`; and the signal's reason.
    */
-  static async open(session: LocalSession, options: LoginPageOptions): Promise<LoginPage> {
+  static async open(session: { readonly cdp: CdpConnection }, options: LoginPageOptions): Promise<LoginPage> {
     const page = new LoginPage(session, options);
     try {
       await page.#open();

@@ -1,0 +1,28 @@
+import { once } from 'node:events';
+import { PassThrough, Writable } from 'node:stream';
+import { CdpConnection } from '../chromium/cdp-connection.ts';
+import { WebSocket } from '../http/websockets.ts';
+
+const openMs = 10_000;
+const largestMessage = 256 * 1024 * 1024;
+const end = Buffer.from('\0');
+
+/** A CDP connection of the service's own to a session on a machine. It closes with the session. */
+export async function farCdp(url: string): Promise<{ cdp: CdpConnection; close: () => void }> {
+  const socket = new WebSocket(url, {
+    handshakeTimeout: openMs,
+    perMessageDeflate: false,
+    maxPayload: largestMessage,
+    skipUTF8Validation: true,
+  });
+  socket.on('error', () => socket.terminate());
+  const messages = new PassThrough();
+  socket.on('message', (message: Buffer) => messages.write(Buffer.concat([message, end])));
+  socket.once('close', () => messages.destroy());
+  // A chunk is a command, and a NUL character ends it.
+  const commands = new Writable({
+    write: (command: Buffer, _encoding, done) => socket.send(command.subarray(0, -1), { binary: false }, done),
+  });
+  await once(socket, 'open', { signal: AbortSignal.timeout(openMs) });
+  return { cdp: new CdpConnection(messages, commands), close: () => socket.close() };
+}

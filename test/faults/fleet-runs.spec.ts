@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, expectOnMachines, test, type Fleet, type Member } from '../support/fleet.ts';
+import { wayTo, type Way } from '../support/partition.ts';
+import type { PlaywrightRun, RunResult } from '../support/playwright-run.ts';
+
+// A machine or the control plane fails during a run of 200 tests without retries.
+
+const tests = 200;
+const suite = `
+  import { test, expect } from 'playwright-pool';
+  for (let index = 0; index < ${tests}; index++)
+    test('test ' + index, async ({ page }) => {
+      await page.setContent('<button onclick="document.title = 1">Go</button>');
+      await page.getByRole('button').click();
+      await expect(page).toHaveTitle('1');
+      console.log('done ' + index);
+    });`;
+
+test.slow();
+
+function options({ control }: Fleet) {
+  return {
+    files: { 'many.spec.ts': suite },
+    env: { PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
+    config: `workers: 4, fullyParallel: true, retries: 0, use: { pool: { name: 'ci', size: 4 }, lease: 'test', transport: 'cdp' },`,
+  };
+}
+
+/** Waits until so many tests have passed. */
+async function passed(run: PlaywrightRun, count: number): Promise<void> {
+  const done = () => run.output.match(/done \d+/g)?.length ?? 0;
+  await expect.poll(done, { timeout: 120_000 }).toBeGreaterThanOrEqual(count);
+}
+
+/** No lease and no session is left, on any machine. */
+async function expectNoneLeft({ control }: Fleet, machines: Member[], { output }: RunResult): Promise<void> {
+  expect(output).toContain(', 0 leaked');
+  await control.call('DELETE', '/browser_pools/ci', { force: true });
+  await expectOnMachines(machines, []);
+}
+
+test('a draining machine fails no test @long', async ({ startFleet, start }) => {
+  const fleet = await startFleet({ machines: 3 });
+  const run = start(options(fleet));
+  await passed(run, 40);
+  const [drained, ...others] = fleet.machines;
+  drained!.cli.child.kill('SIGTERM');
+  expect(await drained!.cli.exited).toMatchObject({ code: 0 });
+  const result = await run.finished();
+  expect(result.stats).toMatchObject({ passed: tests, failed: 0 });
+  await expectNoneLeft(fleet, others, result);
+});
+
+test('a killed machine fails only the tests that run there @long', async ({ startFleet, start }) => {
+  const fleet = await startFleet({ machines: 3 });
+  const run = start(options(fleet));
+  await passed(run, 40);
+  const [killed, ...others] = fleet.machines;
+  const there = (await killed!.sessions()).length;
+  killed!.cli.child.kill('SIGKILL');
+  const result = await run.finished();
+  expect(result.stats.failed).toBeLessThanOrEqual(there);
+  expect(result.stats.passed + result.stats.failed).toBe(tests);
+  await expectNoneLeft(fleet, others, result);
+});
+
+for (const { seconds, isLost } of [
+  { seconds: 10, isLost: false },
+  { seconds: 60, isLost: true },
+]) {
+  test(`a machine without network for ${seconds} s is ${isLost ? 'lost once' : 'not lost'} @long`, async ({
+    startFleet,
+    start,
+  }) => {
+    const ways: Way[] = [];
+    const fleet = await startFleet({
+      machines: 3,
+      via: async (urls) => {
+        ways.push(...(await Promise.all(urls.map((url) => wayTo(url)))));
+        return ways.map(({ url }) => url);
+      },
+    });
+    const run = start(options(fleet));
+    await passed(run, 20);
+    const there = (await fleet.machines[0]!.sessions()).length;
+    ways[0]!.cut();
+    await sleep(seconds * 1000);
+    ways[0]!.mend();
+    const result = await run.finished();
+    const lost = fleet.control.cli.output.match(/ machine_lost machine/g)?.length ?? 0;
+    expect(lost).toBe(isLost && there > 0 ? 1 : 0);
+    expect(result.stats.failed).toBeLessThanOrEqual(isLost ? there : 0);
+    expect(result.stats.passed + result.stats.failed).toBe(tests);
+    await expectNoneLeft(fleet, fleet.machines, result);
+    for (const way of ways) way.close();
+  });
+}
+
+test('a restart of a control plane with direct sessions fails no test @long', async ({ startFleet, start }) => {
+  const fleet = await startFleet({ machines: 3, direct: true });
+  const run = start(options(fleet));
+  await passed(run, 40);
+  await fleet.restart('SIGKILL');
+  await passed(run, 100);
+  await fleet.restart('SIGTERM');
+  const result = await run.finished();
+  expect(result.stats).toMatchObject({ passed: tests, failed: 0 });
+  await expectNoneLeft(fleet, fleet.machines, result);
+});
