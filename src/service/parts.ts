@@ -142,6 +142,7 @@ export async function openParts(options: PartOptions) {
     sessions,
     projectName: (id) => projects.nameOf(id),
     tunnelBytes: () => tunnels.bytes,
+    machines: () => machines?.all() ?? [],
     clock,
   });
 

@@ -272,7 +272,7 @@ async function serve(
   const liveView = (token: string) => usable(token) && sessions.byLiveViewToken(token);
   const byToken = (token: string) => sessions.byToken(token);
   const control = parts.machines && (await import('./machines/control-plane.ts'));
-  const forwarding = control?.forwarding({ held: parts.held, byToken, byLiveViewToken: liveView, clock });
+  const forwarding = control?.forwarding({ held: parts.held, byToken, byLiveViewToken: liveView, clock, events });
   const callers = new Callers(apiKeys, projects);
   const auditor = new Auditor({ contract, trail: auditLogs, clock, addresses });
   const app = createApp({

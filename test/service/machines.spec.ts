@@ -1,4 +1,5 @@
 import { chromium, expect } from '@playwright/test';
+import { startService } from '../../src/service/service.ts';
 import { startControlPlane } from '../support/machines.ts';
 import { callerOf, test as base, type TestService } from '../support/service.ts';
 
@@ -32,4 +33,46 @@ test('passes CDP, files, input and event streams on to the machine', async ({ se
   await browser.close();
   expect((await call('DELETE', path)).status).toBe(204);
   expect((await call('GET', `${path}/fs/read_file?path=/tmp/a.txt`)).status).toBe(404);
+});
+
+test('finds machines by a name', async ({}) => {
+  const apiKey = 'the-key';
+  await using machine = await startService({ apiKey });
+  const { port } = new URL(machine.url);
+  await using service = await startService({ apiKey, machines: { from: `dns://localhost:${port}` } });
+  const { body } = await callerOf(service)('POST', '/browsers', {});
+  expect(body.machine).toBe(`http://127.0.0.1:${port}`);
+});
+
+test('refuses a malformed list of machines', async ({}) => {
+  const starting = startService({ machines: { from: 'dns://machines.internal' } });
+  await expect(starting).rejects.toThrow('neither the URL of a machine nor dns://NAME:PORT');
+});
+
+test("hands out the machines' own links, and new ones to the next holder", async ({}) => {
+  await using service = await startControlPlane(1, {}, { directSessions: true });
+  const call = callerOf(service);
+  await call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const { body: first } = await call('POST', '/browser_pools/ci/acquire', {});
+  expect(first.cdp_ws_url).toMatch(first.machine.replace('http', 'ws'));
+  await call('POST', '/browser_pools/ci/release', { session_id: first.session_id, reuse: true });
+  const { body: second } = await call('POST', '/browser_pools/ci/acquire', {});
+  expect(second.session_id).toBe(first.session_id);
+  expect(second.cdp_ws_url).not.toBe(first.cdp_ws_url);
+  await expect(chromium.connectOverCDP(first.cdp_ws_url)).rejects.toThrow('401');
+  await (await chromium.connectOverCDP(second.cdp_ws_url)).close();
+});
+
+test('a profile and a replay survive the machine of their session', async ({ service }) => {
+  const { call } = service;
+  await call('POST', '/profiles', { name: 'ann' });
+  const { body: session } = await call('POST', '/browsers', { profile: { name: 'ann', save_changes: true } });
+  const { body: replay } = await call('POST', `/browsers/${session.session_id}/replays`, {});
+  expect(new URL(replay.replay_view_url).host).toBe(new URL(service.url).host);
+  expect((await call('DELETE', `/browsers/${session.session_id}`)).status).toBe(204);
+  const { body: ended } = await call('GET', `/browsers/${session.session_id}?include_deleted=true`);
+  expect(ended.profile_save).toEqual({ status: 'saved' });
+  expect((await call('GET', '/profiles/ann/download')).status).toBe(200);
+  const video = `/browsers/${session.session_id}/replays/${replay.replay_id}`;
+  await expect.poll(async () => (await call('GET', video)).status, { timeout: 15_000 }).not.toBe(202);
 });

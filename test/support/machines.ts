@@ -11,7 +11,11 @@ export async function startAnyService(options: ServiceOptions): Promise<Service>
 }
 
 /** A control plane with machines. Closing it closes the machines, too. */
-export async function startControlPlane(machineCount: number, options: ServiceOptions = {}): Promise<Service> {
+export async function startControlPlane(
+  machineCount: number,
+  options: ServiceOptions = {},
+  settings: { directSessions?: boolean } = {},
+): Promise<Service> {
   const { dataDirectory, port: _, ...machineOptions } = options;
   const apiKey = 'key-of-the-machines';
   const machines = await Promise.all(
@@ -26,7 +30,7 @@ export async function startControlPlane(machineCount: number, options: ServiceOp
   const endMachines = () => Promise.all(machines.map((machine) => machine.close()));
   try {
     const from = machines.map(({ url }) => url);
-    const service = await startService({ ...options, machines: { from, apiKey } });
+    const service = await startService({ ...options, machines: { from, apiKey, ...settings } });
     const close = async () => {
       await service.close();
       await endMachines();

@@ -3,6 +3,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../process/clock.ts';
+import type { ServiceEvents } from '../process/service-events.ts';
 import type { Session } from '../sessions/session.ts';
 import { refuse, refuseToken, requestedUrl } from '../http/websockets.ts';
 import { MachineSession } from './machine-session.ts';
@@ -18,6 +19,11 @@ const linkNames = {
   '/browser/live/socket': 'browser_live_view_url',
 } as const;
 
+const transports = new Map([
+  ['/browser/cdp', 'cdp'],
+  ['/browser/playwright', 'playwright'],
+] as const) as ReadonlyMap<string, 'cdp' | 'playwright'>;
+
 /** In ms. The machine closes its sockets earlier, with a reason. */
 const letGoMs = 3000;
 const checkEveryMs = 4000;
@@ -28,6 +34,7 @@ export class ForwardedSockets {
   readonly #byToken: (token: string) => Session | undefined;
   readonly #byLiveViewToken: (token: string) => Session | undefined;
   readonly #clock: Clock;
+  readonly #events: ServiceEvents;
   readonly #sockets = new Set<Duplex>();
 
   /** Both functions return nothing for a token that doesn't work any more. */
@@ -35,7 +42,9 @@ export class ForwardedSockets {
     byToken: (token: string) => Session | undefined;
     byLiveViewToken: (token: string) => Session | undefined;
     clock: Clock;
+    events: ServiceEvents;
   }) {
+    this.#events = options.events;
     this.#byToken = options.byToken;
     this.#byLiveViewToken = options.byLiveViewToken;
     this.#clock = options.clock;
@@ -77,6 +86,7 @@ export class ForwardedSockets {
         `the machine ${session.host.url} does not offer ${linkNames[path]}`,
       );
     const url = targetOf(link, path, requestedUrl(request));
+    const startedAt = performance.now();
     const sent = (url.protocol === 'https:' ? https : http).request(url, {
       headers: headersFor(request),
       agent: false,
@@ -102,6 +112,9 @@ export class ForwardedSockets {
       socket.write(headOf(answer, {}));
       if (first.length > 0) socket.write(first);
       if (head.length > 0) machine.write(head);
+      const transport = transports.get(path);
+      const seconds = (performance.now() - startedAt) / 1000;
+      if (transport) this.#events.emit('connected', { transport, seconds });
       this.#join(session, { socket, machine, isAllowed });
     });
     sent.end();

@@ -3,7 +3,7 @@ import type { ProxyAccess } from '../chromium/proxy-connection.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import type { SessionSettings } from '../sessions/session.ts';
 import type { Machine } from './machine.ts';
-import { ownerTags } from './owner-tags.ts';
+import { ownerTags, profileName } from './owner-tags.ts';
 import { SentProfile } from './sent-profile.ts';
 
 type Launch = { launch: string; profiles: ProfileDirectories; signal: AbortSignal };
@@ -19,7 +19,7 @@ export async function startOn(
   { launch, profiles, signal }: Launch,
 ): Promise<{ browser: Browser; sent: SentProfile | undefined }> {
   const { client, owner } = machine;
-  const name = `playwright-pool.${owner}.${launch}`;
+  const name = profileName(owner, launch);
   const { profile, proxy } = settings;
   const sent = profile && (await SentProfile.send({ id: profile.id, name }, { client, directories: profiles, signal }));
   const proxyId = proxy && (await client.proxies.create(newProxy(proxy, name), { signal })).id;

@@ -25,14 +25,12 @@ type Options = {
 };
 
 const confirmMs = 3000;
-/** A browser may write for 5 s until it has ended. */
 const endMs = 30_000;
 
 /** A session whose browser runs on another machine. */
 export class MachineSession extends Session {
   readonly host: Host;
   readonly ended: Promise<void>;
-  /** The sockets of its clients through the control plane. */
   readonly sockets = new Set<{ letGo(): void; destroy(): void }>();
   links: Links;
   sent: SentProfile | undefined;
@@ -96,7 +94,6 @@ export class MachineSession extends Session {
     await this.host.client.browsers.retrieve(this.id, {}, { timeout: 2000, maxRetries: 0 });
   }
 
-  /** Tells the machine about the lease, which shows that the session is still there. */
   override async confirm(): Promise<void> {
     await this.#handedOver;
     try {
@@ -179,11 +176,7 @@ export class MachineSession extends Session {
   lose(): void {
     if (!this.alive) return;
     this.endReason = 'machine_lost';
-    if (this.#isSaved && this.sent) {
-      const message = `the profile was not saved and is unchanged: the machine ${this.host.url} was lost`;
-      this.#failure = new OperationError('profile_not_saved', message);
-      this.#save = { status: 'failed', message };
-    }
+    if (this.#isSaved && this.sent) this.#notSaved(new Error(`the machine ${this.host.url} was lost`));
     this.markEnded();
     this.#closing ??= Promise.resolve();
     for (const socket of this.sockets) socket.destroy();
@@ -197,8 +190,6 @@ export class MachineSession extends Session {
     this.watchIdle(undefined);
     for (const socket of this.sockets) socket.destroy();
   }
-
-  protected beforeEnd(): void {}
 
   /** The machine closes the sockets and tells the reason. */
   protected closeConnections(): void {
@@ -226,11 +217,9 @@ export class MachineSession extends Session {
       if (save?.status === 'failed') throw new OperationError('profile_not_saved', save.message ?? 'it was not saved');
       this.#save = await this.sent.fetch(this.id);
     } catch (error) {
-      if (!(error instanceof OperationError)) {
-        // The session ends on its machine when that one answers again.
-        this.endReason ??= 'machine_lost';
-        this.host.suspect();
-      }
+      // The session ends on its machine when that one answers again.
+      if (isSilence(error) || isMissing(error)) this.endReason ??= 'machine_lost';
+      if (isSilence(error)) this.host.suspect();
       if (this.sent && this.#isSaved) this.#notSaved(error);
     } finally {
       await this.sent?.remove();
@@ -253,8 +242,8 @@ export class MachineSession extends Session {
   #notSaved(error: unknown): void {
     const known = toOperationError(error, this.host.url);
     const message = `the profile was not saved and is unchanged: ${(known as Error).message}`;
-    this.#failure = known instanceof OperationError ? known : new OperationError('profile_not_saved', message);
+    const isTold = known instanceof OperationError && !isMissing(error);
+    this.#failure = isTold ? known : new OperationError('profile_not_saved', message);
     this.#save = { status: 'failed', message: this.#failure.message };
-    console.error(`browser session ${this.id}: ${this.#failure.message}`);
   }
 }

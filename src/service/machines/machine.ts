@@ -5,7 +5,7 @@ import type { Log } from '../process/log.ts';
 import { isMissing } from './machine-errors.ts';
 import type { Host } from './host.ts';
 import type { MachineSession } from './machine-session.ts';
-import { launchOf, ownerTags } from './owner-tags.ts';
+import { launchOf, ownerTags, profileName } from './owner-tags.ts';
 
 export type MachineOptions = {
   url: string;
@@ -40,6 +40,8 @@ export class Machine implements Host {
   isListed = true;
   readonly #options: MachineOptions;
   readonly #clock: Clock;
+  /** Whether it has answered since this control plane started. */
+  #isKnown = false;
   #isUp = false;
   #isDraining = false;
   #capacity = 0;
@@ -80,9 +82,18 @@ export class Machine implements Host {
     return !this.#isUp && this.sessions.size === 0 && this.launches.size === 0;
   }
 
+  /** Its slots; 0 while it takes no sessions. */
+  get capacity(): number {
+    return this.#isUp && !this.isLeaving ? this.#capacity : 0;
+  }
+
+  /** The time since its last answer, in ms. */
+  get silentMs(): number {
+    return Math.max(0, this.#clock.now() - this.#answeredAt);
+  }
+
   get freeSlots(): number {
-    if (!this.#isUp || this.isLeaving) return 0;
-    return Math.max(0, this.#capacity - this.sessions.size - this.launches.size);
+    return Math.max(0, this.capacity - this.sessions.size - this.launches.size);
   }
 
   suspect(): void {
@@ -120,6 +131,8 @@ export class Machine implements Host {
       const known = [...this.sessions.values()].filter(({ alive }) => alive);
       await this.#readCapacity();
       await this.#reconcile(known, await this.#list());
+      if (!this.#isKnown) await this.#removeLeftProfiles();
+      this.#isKnown = true;
       this.#failures = 0;
       this.#answeredAt = this.#clock.now();
       this.#isUp = true;
@@ -129,8 +142,7 @@ export class Machine implements Host {
       if (this.#failures === 0) this.#options.log('machine_silent', { machine: this.url, message: String(error) });
       this.#isUp = false;
       this.#failures += 1;
-      const silentMs = this.#clock.now() - this.#answeredAt;
-      if (silentMs >= lostMs && this.#failures >= leastFailures) this.#lose();
+      if (this.silentMs >= lostMs && this.#failures >= leastFailures) this.#lose();
     }
     if (this.#isUp !== wasUp || this.freeSlots > before) this.#options.onChange(this);
   }
@@ -176,6 +188,14 @@ export class Machine implements Host {
       if (!isMissing(error)) throw error;
       session.lose();
     }
+  }
+
+  /** An earlier control plane may have died while it sent or fetched them. */
+  async #removeLeftProfiles(): Promise<void> {
+    const used = new Set(Array.from(this.sessions.values(), ({ sent }) => sent?.record.name));
+    const query = profileName(this.owner, '');
+    for await (const { id, name } of this.client.profiles.list({ query }))
+      if (!used.has(name ?? '')) await this.client.profiles.delete(id).catch(() => {});
   }
 
   #lose(): void {

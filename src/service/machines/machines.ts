@@ -7,6 +7,7 @@ import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import type { Launcher } from '../sessions/launcher.ts';
 import type { Session, SessionSettings } from '../sessions/session.ts';
 import type { Recorded, Recording } from '../replays/replays.ts';
+import { profileName } from './owner-tags.ts';
 import { MachineReplay } from './machine-replay.ts';
 import { Discovery } from './discovery.ts';
 import { startOn } from './launch.ts';
@@ -47,12 +48,21 @@ export class Machines implements Launcher<MachineSession> {
 
   /** The machines that answer, and those of them that drain. */
   get counts(): { count: number; draining: number } {
-    const up = [...this.#machines.values()].filter(({ isUp }) => isUp);
+    const up = this.all().filter(({ isUp }) => isUp);
     return { count: up.length, draining: up.filter(({ isLeaving }) => isLeaving).length };
+  }
+
+  /** The slots of the machines that take sessions. */
+  get capacity(): number {
+    return this.all().reduce((sum, machine) => sum + machine.capacity, 0);
   }
 
   get launchesAtOnce(): number {
     return launchesPerMachine * Math.max(1, this.#machines.size);
+  }
+
+  all(): Machine[] {
+    return [...this.#machines.values()];
   }
 
   /** Finds the machines, and waits for their first answers. Throws if a source is malformed. */
@@ -60,7 +70,7 @@ export class Machines implements Launcher<MachineSession> {
     const onFound = (urls: string[]) => this.#found(urls);
     this.#discovery = new Discovery(sources, { onFound, clock: systemClock });
     await this.#discovery.find();
-    await Promise.all(Array.from(this.#machines.values(), (machine) => machine.check()));
+    await Promise.all(this.all().map((machine) => machine.check()));
   }
 
   /** Takes the sessions over that an earlier control plane started. Their machines tell whether they live. */
@@ -133,7 +143,7 @@ export class Machines implements Launcher<MachineSession> {
         `the browser session ${session.id} has a profile already: start another session for another profile`,
       );
     const { client, url, owner } = session.host;
-    const name = `playwright-pool.${owner}.${newId()}`;
+    const name = profileName(owner, newId());
     const sent = await SentProfile.send(
       { id: profile.id, name },
       { client, directories: this.#options.profiles, signal },
@@ -149,11 +159,11 @@ export class Machines implements Launcher<MachineSession> {
   }
 
   refusal(): OperationError | undefined {
-    return [...this.#machines.values()].some(({ freeSlots }) => freeSlots > 0) ? undefined : noRoom();
+    return this.all().some(({ freeSlots }) => freeSlots > 0) ? undefined : noRoom();
   }
 
   async probe(): Promise<void> {
-    if (![...this.#machines.values()].some(({ isUp }) => isUp))
+    if (!this.all().some(({ isUp }) => isUp))
       throw new OperationError('unavailable', 'no machine answers: check --machines and --machines-key');
   }
 
@@ -168,17 +178,17 @@ export class Machines implements Launcher<MachineSession> {
 
   /** Leaves all sessions running for the next control plane. */
   detach(): void {
-    for (const { sessions } of this.#machines.values()) for (const session of sessions.values()) session.detach();
+    for (const { sessions } of this.all()) for (const session of sessions.values()) session.detach();
   }
 
   async close(): Promise<void> {
     this.#discovery?.close();
-    await Promise.all(Array.from(this.#machines.values(), (machine) => machine.close()));
+    await Promise.all(this.all().map((machine) => machine.close()));
   }
 
   #found(urls: string[]): void {
     for (const url of urls) this.#machine(url);
-    for (const machine of this.#machines.values()) {
+    for (const machine of this.all()) {
       machine.isListed = urls.includes(machine.url);
       if (!machine.isListed && machine.isForgotten) this.#forget(machine);
       else this.#changed(machine);
@@ -200,7 +210,7 @@ export class Machines implements Launcher<MachineSession> {
   }
 
   #byFreeSlots(): Machine[] {
-    return [...this.#machines.values()]
+    return this.all()
       .filter(({ freeSlots }) => freeSlots > 0)
       .toSorted((one, other) => other.freeSlots - one.freeSlots);
   }

@@ -15,6 +15,11 @@ export function leaseTags(owner: string, tags: Record<string, string> | undefine
   return { ...ownerTags(owner), ...(test !== undefined && { [testTag]: test }) };
 }
 
+/** The name of a profile on a machine, which nothing but one session uses. */
+export function profileName(owner: string, launch: string): string {
+  return `playwright-pool.${owner}.${launch}`;
+}
+
 export function launchOf(tags: Record<string, string> | undefined): string | undefined {
   return tags?.[launchTag];
 }

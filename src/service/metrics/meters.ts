@@ -12,8 +12,12 @@ export type MetricSources = {
   sessions: Sessions;
   projectName: (id: string) => string;
   tunnelBytes: () => TunnelBytes;
+  /** The machines of a control plane. */
+  machines: () => readonly MeteredMachine[];
   clock: Clock;
 };
+
+export type MeteredMachine = { url: string; isUp: boolean; silentMs: number; sessions: ReadonlyMap<string, unknown> };
 
 const prefix = 'playwright_pool_';
 const ofPool = ['project', 'pool'] as const;
@@ -34,6 +38,15 @@ export class Meters {
     this.#labels = new PoolLabelling(sources.projectName);
     this.#addGauges(sources);
     this.#addTunnels(sources);
+    const { machines } = sources;
+    this.#machineGauge('up', '1 if the machine answered last.', machines, ({ isUp }) => (isUp ? 1 : 0));
+    this.#machineGauge(
+      'heartbeat_age_seconds',
+      'Time since its last answer.',
+      machines,
+      ({ silentMs }) => silentMs / 1000,
+    );
+    this.#machineGauge('sessions', 'Sessions on the machine.', machines, ({ sessions }) => sessions.size);
     this.#acquireSeconds = new Histogram({
       name: `${prefix}acquire_seconds`,
       help: 'Time from an acquire call to its browser. One call waits 30 s at most.',
@@ -105,7 +118,7 @@ export class Meters {
       'Browsers in use, and acquires that wait for one. Scale machines by it.',
       () => sum((pool) => pool.acquiredCount + pool.waitingCount) + single(),
     );
-    this.#gauge('capacity', 'Browsers that may run at once.', () => sessions.limits.maxConcurrentSessions);
+    this.#gauge('capacity', 'Browsers that may run at once.', () => sessions.capacity);
     this.#gauge('draining', '1 while the service refuses new sessions because it drains.', () =>
       sessions.draining ? 1 : 0,
     );
@@ -160,6 +173,25 @@ export class Meters {
           values.set(own, join(values.get(own) ?? 0, read(pool)));
         }
         for (const [own, value] of values) this.set(own, value);
+      },
+    });
+    this.#registry.registerMetric(metric);
+  }
+
+  #machineGauge(
+    name: string,
+    help: string,
+    machines: MetricSources['machines'],
+    read: (machine: MeteredMachine) => number,
+  ): void {
+    const metric = new Gauge({
+      name: `${prefix}machine_${name}`,
+      help,
+      labelNames: ['machine'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const machine of machines()) this.set({ machine: machine.url }, read(machine));
       },
     });
     this.#registry.registerMetric(metric);

@@ -17,6 +17,8 @@ export type Launcher<S extends Session> = {
   loadProfile(session: S, profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void>;
   /** Rejects if no browser can start. */
   probe(signal: AbortSignal): Promise<void>;
+  /** How many browsers can run at once. Default: no limit. */
+  readonly capacity?: number;
   /** Why no browser can start now. */
   refusal?(): OperationError | undefined;
   /** Calls back each time when a browser may start again, or a session may be used again. */

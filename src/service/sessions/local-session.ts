@@ -253,7 +253,7 @@ export class LocalSession extends Session {
     this.exposure = undefined;
   }
 
-  protected beforeEnd(): void {
+  protected override beforeEnd(): void {
     this.#end.abort(new OperationError('conflict', `the browser session ${this.id} ended during the action`));
   }
 

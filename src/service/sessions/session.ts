@@ -200,7 +200,7 @@ export abstract class Session {
   }
 
   /** Called once, at the beginning of the end. */
-  protected abstract beforeEnd(): void;
+  protected beforeEnd(): void {}
 
   /** Called when the session ends or changes hands. */
   protected abstract closeConnections(): void;

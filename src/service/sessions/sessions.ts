@@ -42,6 +42,11 @@ export class Sessions<S extends Session = Session> {
     launcher.onRoom?.(() => this.#tellOfRoom());
   }
 
+  /** How many browsers may run at once. */
+  get capacity(): number {
+    return Math.min(this.limits.maxConcurrentSessions, this.#launcher.capacity ?? Infinity);
+  }
+
   get launchesAtOnce(): number {
     return this.#launcher.launchesAtOnce;
   }
