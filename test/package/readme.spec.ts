@@ -94,7 +94,10 @@ test('the commands in the documents exist, with their options @long', async ({})
     if (script !== undefined) expect(Object.keys(scripts)).toContain(script);
     const [, command] = /npx playwright-pool ([^#]*)/.exec(line) ?? [];
     if (command !== undefined) await expectCommand(command.trim(), helpOf);
-    else expect(line).toMatch(/^(npm (run|test|init|install)|npx playwright|export|[A-Z_]+=)/);
+    else
+      expect(line).toMatch(
+        /^(npm (run|test|init|install)|npx playwright|docker (build|compose)|kubectl|export|[A-Z_]+=)/,
+      );
   }
 });
 

@@ -1,0 +1,193 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { parse as parseHcl } from '@cdktn/hcl2json';
+import { expect, test } from '@playwright/test';
+import { DCLinter } from 'dclint';
+import { parse, parseAllDocuments } from 'yaml';
+import { hasCommand } from '../support/system-commands.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const deploy = join(root, 'deploy');
+const kubernetes = join(deploy, 'kubernetes');
+const overlays = ['hpa', 'keda', 'restricted'];
+const execute = promisify(execFile);
+
+type Container = {
+  name: string;
+  env: { name: string; value: string }[];
+  securityContext: { capabilities: { add?: string[] }; seccompProfile: { type: string } };
+};
+type Pod = { terminationGracePeriodSeconds?: number; containers: Container[]; securityContext?: object };
+type Manifest = {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string };
+  spec: { replicas?: number; clusterIP?: string; selector?: object; template?: { metadata: object; spec: Pod } };
+};
+type ComposeFile = { services: { machine: { stop_grace_period: string; environment: Record<string, string> } } };
+
+for (const overlay of ['base', ...overlays]) {
+  test(`kubectl renders the Kubernetes ${overlay}, and Kubernetes' schemas accept it`, async ({}, testInfo) => {
+    const manifests = await rendered(overlay === 'base' ? 'base' : join('overlays', overlay));
+    await expectValid(manifests, testInfo.outputPath('typed'));
+    // An autoscaler and a number in the manifest would fight.
+    const { replicas } = ofKind(manifests, 'Deployment').spec;
+    expect(replicas).toBe(['hpa', 'keda'].includes(overlay) ? undefined : 3);
+  });
+}
+
+test("Kubernetes' schemas accept each file of the base and the autoscalers", async ({}, testInfo) => {
+  const files = ['base/control-plane.yaml', 'base/machines.yaml', ...autoscalers()];
+  const manifests = await Promise.all(files.map((file) => read(join(kubernetes, file))));
+  await expectValid(manifests.flat(), testInfo.outputPath('typed'));
+});
+
+test('the schemas refuse a wrong value and an unknown field', async ({}, testInfo) => {
+  const [, machines] = await read(join(kubernetes, 'base/machines.yaml'));
+  const wrong = { ...machines!, spec: { ...machines!.spec, replicas: '3' } } as unknown as Manifest;
+  await expect(expectValid([wrong], testInfo.outputPath('wrong'))).rejects.toThrow('replicas must be integer');
+  const unknown = { ...machines!, spec: { ...machines!.spec, replica: 3 } } as Manifest;
+  await expect(expectValid([unknown], testInfo.outputPath('unknown'))).rejects.toThrow(/"replica"' does not exist/);
+});
+
+test('the restricted overlay runs without root, capabilities and unconfined system calls', async () => {
+  const manifests = await rendered('overlays/restricted');
+  for (const kind of ['Deployment', 'StatefulSet']) {
+    const pod = ofKind(manifests, kind).spec.template!.spec;
+    expect(pod.securityContext).toMatchObject({ runAsNonRoot: true });
+    expect(pod.containers[0]!.securityContext).toMatchObject({
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      seccompProfile: { type: kind === 'Deployment' ? 'Localhost' : 'RuntimeDefault' },
+    });
+    expect(pod.containers[0]!.securityContext.capabilities.add).toBeUndefined();
+  }
+});
+
+test('the control plane looks for machines at the name of a headless service', async () => {
+  const [control, machines] = await Promise.all(
+    ['control-plane', 'machines'].map((name) => read(join(kubernetes, `base/${name}.yaml`))),
+  );
+  const env = ofKind(control!, 'StatefulSet').spec.template!.spec.containers[0]!.env;
+  const { metadata, spec } = ofKind(machines!, 'Service');
+  expect(spec.clusterIP).toBe('None');
+  expect(env).toContainEqual({ name: 'PLAYWRIGHT_POOL_MACHINES', value: `dns://${metadata.name}:8080` });
+});
+
+test('each engine waits longer than the drain', async () => {
+  const pod = ofKind(await read(join(kubernetes, 'base/machines.yaml')), 'Deployment').spec.template!.spec;
+  const drain = pod.containers[0]!.env.find(({ name }) => name === 'PLAYWRIGHT_POOL_DRAIN_TIMEOUT')!.value;
+  expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(Number(drain));
+  const { machine } = (parse(await text('compose.yaml')) as ComposeFile).services;
+  expect(machine.environment['PLAYWRIGHT_POOL_DRAIN_TIMEOUT']).toBeUndefined();
+  expect(await help()).toContain('(default: 600)');
+  expect(parseInt(machine.stop_grace_period, 10)).toBeGreaterThan(600);
+  const nomad = await text('nomad.hcl');
+  expect(/PLAYWRIGHT_POOL_DRAIN_TIMEOUT = "600"/.test(nomad) && /kill_timeout = "630s"/.test(nomad)).toBe(true);
+});
+
+test("Compose's schema accepts compose.yaml, and refuses an unknown field", async ({}, testInfo) => {
+  expect(schemaProblems(join(deploy, 'compose.yaml'))).toEqual([]);
+  const unknown = testInfo.outputPath('unknown.yaml');
+  await writeFile(unknown, (await text('compose.yaml')).replace('stop_grace_period', 'stop_period'));
+  expect(schemaProblems(unknown)).toEqual([expect.stringContaining('must NOT have additional properties')]);
+});
+
+test('the Nomad job is HCL with a control plane and machines', async () => {
+  const job = await parseHcl('nomad.hcl', await text('nomad.hcl'));
+  expect(job).toMatchObject({
+    job: { 'playwright-pool': [{ group: { 'control-plane': [{}], machine: [{ count: 3 }] } }] },
+  });
+});
+
+test('each setting in deploy/ is an option of serve', async () => {
+  const options = (await help()).matchAll(/--([a-z-]+)/g);
+  const known = new Set(Array.from(options, ([, name]) => name!.replaceAll('-', '_').toUpperCase()));
+  known.add('API_KEY');
+  const files = await readdir(deploy, { recursive: true, withFileTypes: true });
+  const names = new Set<string>();
+  for (const { parentPath, name } of files.filter((file) => file.isFile() && !file.name.endsWith('.json')))
+    for (const [, setting] of (await readFile(join(parentPath, name), 'utf8')).matchAll(/PLAYWRIGHT_POOL_(\w+)/g))
+      names.add(setting!);
+  expect(names.size).toBeGreaterThan(5);
+  expect([...names].filter((name) => !known.has(name))).toEqual([]);
+});
+
+test("the image has the newest Playwright, and the manifests name the package's version", async () => {
+  const { version, devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+    version: string;
+    devDependencies: Record<string, string>;
+  };
+  const minor = /\d+\.\d+/.exec(devDependencies['@playwright/test']!)![0];
+  expect(await text('Dockerfile')).toContain(`\nARG PLAYWRIGHT=${minor}\n`);
+  for (const file of ['kubernetes/base/kustomization.yaml', 'nomad.hcl', 'Dockerfile'])
+    expect(await text(file), file).toContain(version);
+});
+
+function autoscalers(): string[] {
+  return ['overlays/hpa/autoscaler.yaml', 'overlays/keda/autoscaler.yaml'];
+}
+
+async function rendered(directory: string): Promise<Manifest[]> {
+  test.skip(!hasCommand('kubectl'), 'kubectl is missing: other tests check the files one by one');
+  const { stdout } = await execute('kubectl', ['kustomize', join(kubernetes, directory)]);
+  return manifestsIn(stdout);
+}
+
+/** Throws if a value breaks its schema. Schemas allow unknown fields, so the compiler looks for those. */
+async function expectValid(manifests: Manifest[], directory: string): Promise<void> {
+  const typed = manifests.map((manifest, index) => {
+    const { apiVersion, kind } = manifest;
+    const module = apiVersion.startsWith('keda.sh/') ? '@kubernetes-models/keda' : 'kubernetes-models';
+    return { manifest, kind, source: `${module}/${apiVersion}`, name: `manifest${index}` };
+  });
+  for (const { manifest, kind, source } of typed) {
+    const models = (await import(source)) as Record<string, new (data: Manifest) => { validate(): void }>;
+    new models[kind]!(manifest).validate();
+  }
+  await mkdir(directory, { recursive: true });
+  const lines = typed.map(
+    ({ manifest, kind, source, name }) =>
+      `export const ${name}: import('${source}').I${kind} = ${JSON.stringify(manifest, undefined, 2)};\n`,
+  );
+  await writeFile(join(directory, 'manifests.ts'), lines.join(''));
+  const compilerOptions = { strict: true, noEmit: true, module: 'nodenext', target: 'es2023', skipLibCheck: true };
+  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
+  await writeFile(join(directory, 'package.json'), JSON.stringify({ type: 'module' }));
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  await execute(process.execPath, [tsc, '--project', directory]).catch(({ stdout }: { stdout: string }) => {
+    throw new Error(stdout);
+  });
+}
+
+function schemaProblems(composeFile: string): string[] {
+  const linter = new DCLinter({ rules: {}, quiet: true, debug: false, exclude: [] });
+  // The library's types lead to files that this module resolution doesn't find.
+  const results = linter.lintFiles([composeFile], false) as { messages: { rule: string; message: string }[] }[];
+  const problems = results.flatMap(({ messages }) => messages);
+  return problems.filter(({ rule }) => rule === 'invalid-schema').map(({ message }) => message);
+}
+
+function ofKind(manifests: Manifest[], kind: string): Manifest {
+  return manifests.find((manifest) => manifest.kind === kind)!;
+}
+
+async function read(file: string): Promise<Manifest[]> {
+  return manifestsIn(await readFile(file, 'utf8'));
+}
+
+function manifestsIn(yaml: string): Manifest[] {
+  return parseAllDocuments(yaml).map((document) => document.toJS() as Manifest);
+}
+
+function text(file: string): Promise<string> {
+  return readFile(join(deploy, file), 'utf8');
+}
+
+async function help(): Promise<string> {
+  const { stdout } = await execute(process.execPath, [join(root, 'dist/src/cli/main.js'), 'serve', '--help']);
+  return stdout;
+}
