@@ -45,7 +45,10 @@ const commonJsSuite = `
 const otherEntryPoints = `
   import { createClient } from 'playwright-pool/client';
   import { startService } from 'playwright-pool/service';
-  const service = await startService();
+  console.error = console.log;
+  const service = await startService({ traces: true });
+  const headers = { authorization: 'Bearer ' + service.apiKey };
+  console.log((await (await fetch(service.url + '/metrics', { headers })).json()).message);
   const client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   await client.profiles.create({ name: 'installed' });
   console.log((await client.profiles.retrieve('installed')).name);
@@ -229,11 +232,21 @@ for (const type of ['module', 'commonjs']) {
   });
 }
 
-test('the client, the service and the command of an installed package work @long', async ({ tarball, directory }) => {
+test('the client, the service and the command of an installed package work, without optional packages @long', async ({
+  tarball,
+  directory,
+}) => {
   test.setTimeout(240_000);
   await install(directory, 'module', tarball);
   await writeFile(join(directory, 'entry-points.mjs'), otherEntryPoints);
-  expect(await run(process.execPath, ['entry-points.mjs'], { cwd: directory })).toBe('installed\n');
+  const lines = (await run(process.execPath, ['entry-points.mjs'], { cwd: directory })).trim().split('\n');
+  const traces = 'playwright-pool: OTEL_EXPORTER_OTLP_ENDPOINT is set, but traces need more packages: npm install ';
+  const optional = ['api', 'sdk-trace-base', 'exporter-trace-otlp-http', 'resources'];
+  expect(lines.sort()).toEqual([
+    'installed',
+    'metrics need the package prom-client: npm install prom-client',
+    traces + optional.map((name) => `@opentelemetry/${name}`).join(' '),
+  ]);
 
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
   expect(await run(join(directory, 'node_modules/.bin/playwright-pool'), ['--version'], { cwd: directory })).toBe(
