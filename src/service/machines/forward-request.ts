@@ -54,7 +54,7 @@ export async function forwardRequest(
   incoming.pipe(request);
   try {
     const answer = await answered.catch((error: unknown) => {
-      session.host.suspect();
+      if (!outgoing.destroyed) session.host.suspect();
       const message = `the machine ${session.host.url} of the browser session ${session.id} does not answer`;
       throw new OperationError('unavailable', message, { cause: error });
     });

@@ -95,6 +95,8 @@ export class ForwardedSockets {
     socket.once('close', () => sent.destroy());
     sent.once('timeout', () => sent.destroy(new Error('no answer in time')));
     sent.on('error', () => {
+      // The client hung up.
+      if (socket.destroyed) return;
       session.host.suspect();
       refuse(socket, 503, 'unavailable', `the machine ${session.host.url} does not answer`);
     });
