@@ -31,7 +31,8 @@ export class ServiceProcess implements AsyncDisposable {
     const directory = await mkdtemp(path.join(tmpdir(), 'playwright-pool-bench-'));
     const child = spawn(process.execPath, [main, 'serve', '--data-dir', directory, ...options], {
       env: { ...process.env, PLAYWRIGHT_POOL_API_KEY: apiKey },
-      stdio: ['ignore', 'pipe', 'inherit'],
+      // Its log would hide the figures. The data directory has it too.
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
     const [line] = (await once(createInterface(child.stdout), 'line', { signal: AbortSignal.timeout(30_000) })) as [
       string,
