@@ -7,7 +7,7 @@ import { parse as parseHcl } from '@cdktn/hcl2json';
 import { expect, test } from '@playwright/test';
 import { DCLinter } from 'dclint';
 import { parse, parseAllDocuments } from 'yaml';
-import { hasCommand } from '../support/system-commands.ts';
+import { commandPath } from '../support/system-commands.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const deploy = join(root, 'deploy');
@@ -132,7 +132,7 @@ function autoscalers(): string[] {
 }
 
 async function rendered(directory: string): Promise<Manifest[]> {
-  test.skip(!hasCommand('kubectl'), 'kubectl is missing: other tests check the files one by one');
+  test.skip(commandPath('kubectl') === undefined, 'kubectl is missing: other tests check the files one by one');
   const { stdout } = await execute('kubectl', ['kustomize', join(kubernetes, directory)]);
   return manifestsIn(stdout);
 }

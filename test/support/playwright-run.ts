@@ -13,6 +13,8 @@ export type RunOptions = {
   config?: string;
   args?: string[];
   env?: Record<string, string>;
+  /** The beginning of a command line that runs the rest of it, such as `nsenter --net=FILE`. */
+  enter?: string[];
 };
 
 export type RunResult = {
@@ -40,17 +42,15 @@ export class PlaywrightRun {
       writeFileSync(join(directory, name), content);
     }
     const cli = createRequire(import.meta.url).resolve('@playwright/test/cli');
-    this.process = spawn(
-      process.execPath,
-      [cli, 'test', '--config', join(directory, 'playwright.config.ts'), ...(options.args ?? [])],
-      {
-        cwd: directory,
-        env: { ...cleanEnvironment(), PLAYWRIGHT_JSON_OUTPUT_FILE: join(directory, 'report.json'), ...options.env },
-        stdio: ['ignore', 'pipe', 'pipe'],
-        // A process group of its own, so that a test can signal all of it.
-        detached: true,
-      },
-    );
+    const config = join(directory, 'playwright.config.ts');
+    const line = [...(options.enter ?? []), process.execPath, cli, 'test', '--config', config, ...(options.args ?? [])];
+    this.process = spawn(line[0]!, line.slice(1), {
+      cwd: directory,
+      env: { ...cleanEnvironment(), PLAYWRIGHT_JSON_OUTPUT_FILE: join(directory, 'report.json'), ...options.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A process group of its own, so that a test can signal all of it.
+      detached: true,
+    });
     this.process.stdout?.on('data', (data: Buffer) => (this.#output += data.toString()));
     this.process.stderr?.on('data', (data: Buffer) => (this.#output += data.toString()));
     this.#exited = once(this.process, 'close');

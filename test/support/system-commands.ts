@@ -1,9 +1,10 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Whether the system has a program with this name. */
-export function hasCommand(name: string): boolean {
-  return (process.env['PATH'] ?? '').split(delimiter).some((directory) => isExecutable(join(directory, name)));
+/** The path of a program of the system; `undefined` if the system has none with this name. */
+export function commandPath(name: string): string | undefined {
+  const directories = (process.env['PATH'] ?? '').split(delimiter);
+  return directories.map((directory) => join(directory, name)).find(isExecutable);
 }
 
 function isExecutable(file: string): boolean {

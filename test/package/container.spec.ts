@@ -1,0 +1,181 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { parse } from 'yaml';
+import { DockerEngine, dockerProblem, EngineError } from '../support/docker.ts';
+import { cleanEnvironment } from '../support/playwright-run.ts';
+import { expect, test as base } from '../support/pool-run.ts';
+
+// The image, in a Docker engine that the tests start.
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const playwright = createRequire(import.meta.url).resolve('@playwright/test/cli');
+const execute = promisify(execFile);
+const key = 'key-of-the-containers';
+const fewCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'SETGID', 'SETUID'].map(
+  (name) => `--cap-add=${name}`,
+);
+
+type ComposeService = { environment: Record<string, string | number>; security_opt: string[] };
+type WorkerFixtures = { anyEngine: DockerEngine | EngineError };
+
+const test = base.extend<{ engine: DockerEngine }, WorkerFixtures>({
+  anyEngine: [
+    async ({}, use) => {
+      let engine: DockerEngine;
+      try {
+        engine = await DockerEngine.start('1.65 1.64');
+      } catch (error) {
+        if (!(error instanceof EngineError)) throw error;
+        return await use(error);
+      }
+      await use(engine);
+      await engine[Symbol.asyncDispose]();
+    },
+    { scope: 'worker', timeout: 900_000 },
+  ],
+
+  engine: async ({ anyEngine }, use) => {
+    if (anyEngine instanceof EngineError) return test.skip(true, anyEngine.message);
+    const engine = anyEngine;
+    await use(engine);
+    const ids = (await engine.docker('ps', '--all', '--quiet')).split('\n').filter(Boolean);
+    if (ids.length > 0) await engine.docker('rm', '--force', ...ids);
+  },
+});
+
+test.describe.configure({ mode: 'default', timeout: 300_000 });
+test.skip(dockerProblem() !== undefined, `no Docker engine: ${dockerProblem()}`);
+
+test('Chromium keeps its sandbox, for root with few capabilities and for an ordinary user @long', async ({
+  engine,
+}) => {
+  const users = { root: fewCapabilities, pool: ['--user=pool', '--env=PLAYWRIGHT_POOL_ALLOW_SHARED_USER=1'] };
+  for (const [name, options] of Object.entries(users)) {
+    const limits = ['--cap-drop=ALL', ...options, '--security-opt=no-new-privileges:true', seccomp()];
+    await engine.docker(
+      'run',
+      '--detach',
+      '--name',
+      name,
+      `--env=PLAYWRIGHT_POOL_API_KEY=${key}`,
+      ...limits,
+      'playwright-pool',
+    );
+    const health = () => engine.docker('inspect', '--format', '{{.State.Health.Status}}', name);
+    await expect.poll(health, { timeout: 60_000 }).toBe('healthy');
+    const versions = await engine.docker(
+      'exec',
+      name,
+      'node',
+      '--eval',
+      `fetch('http://127.0.0.1:8080/browsers', { method: 'POST', body: '{"headless":true}', headers: {
+        authorization: 'Bearer ${key}', 'content-type': 'application/json' } })
+        .then((response) => response.json()).then(({ playwright_versions }) => console.log(String(playwright_versions)))`,
+    );
+    expect(versions).toMatch(/^1\.65\.\d+,1\.64\.\d+$/);
+
+    const processes = await engine.docker('top', name, '-eo', 'pid,uid,args');
+    expect(processes).not.toContain('--no-sandbox');
+    const [, pid, uid] = /^ *(\d+) +(\d+) .*--type=zygote (?!--no-zygote-sandbox)/m.exec(processes)!;
+    const service = /^ *(\d+) .*playwright-pool serve/m.exec(processes)![1]!;
+    if (name === 'pool') expect(uid).toBe('10001');
+    else expect(Number(uid)).toBeGreaterThanOrEqual(20_000);
+    expect(await userNamespace(pid!)).not.toBe(await userNamespace(service));
+  }
+});
+
+test('the image adds less than 750 MB to its base @long', async ({ engine }) => {
+  expect((await imageSize(engine, 'playwright-pool')) - (await imageSize(engine, 'base'))).toBeLessThan(750_000_000);
+});
+
+test('an example passes on the services of compose.yaml, and scaling in a run of 200 tests fails none @long', async ({
+  engine,
+  start,
+}, testInfo) => {
+  await engine.docker('network', 'create', 'pool');
+  await up(engine, 'control-plane', 1);
+  await up(engine, 'machine', 3);
+  const address = await engine.docker(
+    'inspect',
+    '--format',
+    '{{.NetworkSettings.Networks.pool.IPAddress}}',
+    'control-plane-1',
+  );
+  const env = { PLAYWRIGHT_POOL_BASE_URL: `http://${address}:8080`, PLAYWRIGHT_POOL_API_KEY: key };
+
+  const [command, ...enter] = engine.enter;
+  const line = [
+    ...enter,
+    process.execPath,
+    playwright,
+    'test',
+    '--workers',
+    '4',
+    '--output',
+    testInfo.outputPath('todo'),
+  ];
+  const todo = execute(command!, line, { cwd: join(root, 'examples/todo'), env: { ...cleanEnvironment(), ...env } });
+  const { stdout } = await todo.catch((error: { stdout: string }) => error);
+  expect(stdout).toMatch(/\d+ passed[^]*, 0 leaked/);
+  expect(stdout).not.toMatch(/\d+ (failed|flaky)/);
+
+  const files = {
+    'many.spec.ts': `
+      import { test, expect } from 'playwright-pool';
+      for (let number = 1; number <= 200; number++) test('test ' + number, async ({ page }) => {
+        await page.setContent('<button onclick="this.textContent = 1 + Number(this.textContent)">1</button>');
+        await page.getByRole('button').click();
+        await expect(page.getByRole('button')).toHaveText('2');
+      });`,
+  };
+  const config = `workers: 4, fullyParallel: true, use: { pool: { name: 'many', size: 8 }, lease: 'test' },`;
+  const run = start({ files, config, env, enter: engine.enter });
+  const reaches = (count: number) =>
+    expect.poll(() => run.output, { timeout: 120_000 }).toMatch(new RegExp(`\\[${count}/200\\]`));
+  await reaches(20);
+  await up(engine, 'machine', 5);
+  await reaches(60);
+  await engine.docker('stop', '--time', '630', 'machine-1', 'machine-2', 'machine-3');
+  expect(run.output).not.toContain('[200/200]');
+  const result = await run.finished();
+  expect(result.stats, result.output).toEqual({ passed: 200, failed: 0, flaky: 0, skipped: 0 });
+  expect(result.output).toContain('0 leaked');
+  for (const number of [1, 2, 3])
+    expect(await engine.docker('inspect', '--format', '{{.State.ExitCode}}', `machine-${number}`)).toBe('0');
+});
+
+/** Starts containers of a service of compose.yaml, until there are `count`. */
+async function up(engine: DockerEngine, service: string, count: number): Promise<void> {
+  const { services } = parse(await readFile(join(root, 'deploy/compose.yaml'), 'utf8')) as {
+    services: Record<string, ComposeService>;
+  };
+  const { environment } = services[service]!;
+  const settings = { ...environment, PLAYWRIGHT_POOL_API_KEY: key, PLAYWRIGHT_POOL_PUBLIC_URL: '' };
+  const options = Object.entries(settings).map(([name, value]) => `--env=${name}=${value}`);
+  for (const option of services[service]!.security_opt)
+    options.push(option.startsWith('seccomp=') ? seccomp() : `--security-opt=${option}`);
+  const there = (await engine.docker('ps', '--all', '--format', '{{.Names}}')).split('\n');
+  for (let number = 1; number <= count; number++) {
+    const name = `${service}-${number}`;
+    if (there.includes(name)) continue;
+    const place = ['--network=pool', `--network-alias=${service}`, `--name=${name}`];
+    await engine.docker('run', '--detach', ...place, ...options, 'playwright-pool');
+  }
+}
+
+function seccomp(): string {
+  return `--security-opt=seccomp=${join(root, 'deploy/seccomp.json')}`;
+}
+
+async function imageSize(engine: DockerEngine, image: string): Promise<number> {
+  return Number(await engine.docker('image', 'inspect', '--format', '{{.Size}}', image));
+}
+
+async function userNamespace(pid: string): Promise<string> {
+  const { stdout } = await execute('readlink', [`/proc/${pid}/ns/user`]);
+  return stdout.trim();
+}
