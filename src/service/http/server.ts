@@ -80,10 +80,11 @@ export async function listen(options: {
   const exchanges = new WeakMap<Socket, Exchange>();
   const settings = { ...timeouts, keepAlive: true, keepAliveInitialDelay: keepAliveMs, IncomingMessage: Incoming };
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    exchanges.set(incoming.socket, { incoming, outgoing });
+    const { socket } = incoming;
+    exchanges.set(socket, { incoming, outgoing });
     outgoing.setHeader('x-request-id', randomUUID());
     options.follow?.(incoming, outgoing);
-    outgoing.once('finish', () => void dropRest(incoming, patience * 2));
+    outgoing.once('finish', () => void dropRest(incoming, socket, patience * 2));
     dropIfSlow(incoming, patience, options.leastRate ?? leastRate);
     void respond(incoming, outgoing);
   };
@@ -178,11 +179,14 @@ function dropIfSlow(incoming: IncomingMessage, intervalMs: number, rate: number)
   incoming.once('close', () => clearInterval(timer));
 }
 
-/** Reads and drops the rest of a body. Only then can the connection serve another request. */
-async function dropRest(incoming: IncomingMessage, deadlineMs: number): Promise<void> {
+/**
+ * Reads and drops the rest of a body. Only then can the connection serve another request. A request whose client hung
+ * up has no socket any more.
+ */
+async function dropRest(incoming: IncomingMessage, socket: Socket, deadlineMs: number): Promise<void> {
   incoming.resume();
   if (incoming.complete) return;
-  await finished(incoming, { signal: AbortSignal.timeout(deadlineMs) }).catch(() => incoming.socket.destroy());
+  await finished(incoming, { signal: AbortSignal.timeout(deadlineMs) }).catch(() => socket.destroy());
 }
 
 function errorAnswer(code: ErrorCode, message: string): Response {
