@@ -19,7 +19,7 @@ const fewCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'SETGID', 'S
   (name) => `--cap-add=${name}`,
 );
 
-type ComposeService = { environment: Record<string, string | number>; security_opt: string[] };
+type ComposeService = { environment: Record<string, string>; security_opt: string[] };
 type WorkerFixtures = { anyEngine: DockerEngine | EngineError };
 
 const test = base.extend<{ engine: DockerEngine }, WorkerFixtures>({
@@ -47,7 +47,7 @@ const test = base.extend<{ engine: DockerEngine }, WorkerFixtures>({
   },
 });
 
-test.describe.configure({ mode: 'default', timeout: 300_000 });
+test.describe.configure({ mode: 'default', timeout: 600_000 });
 test.skip(dockerProblem() !== undefined, `no Docker engine: ${dockerProblem()}`);
 
 test('Chromium keeps its sandbox, for root with few capabilities and for an ordinary user @long', async ({
@@ -105,6 +105,17 @@ test('an example passes on the services of compose.yaml, and scaling in a run of
     '{{.NetworkSettings.Networks.pool.IPAddress}}',
     'control-plane-1',
   );
+  const metrics = () =>
+    engine.docker(
+      'exec',
+      'control-plane-1',
+      'node',
+      '--eval',
+      `fetch('http://127.0.0.1:8080/metrics', { headers: { authorization: 'Bearer ${key}' } })
+        .then((response) => response.text()).then(console.log)`,
+    );
+  await expect.poll(metrics, { timeout: 30_000 }).toContain('\nplaywright_pool_capacity 12\n');
+
   const env = { PLAYWRIGHT_POOL_BASE_URL: `http://${address}:8080`, PLAYWRIGHT_POOL_API_KEY: key };
 
   const [command, ...enter] = engine.enter;
@@ -135,7 +146,7 @@ test('an example passes on the services of compose.yaml, and scaling in a run of
   const config = `workers: 4, fullyParallel: true, use: { pool: { name: 'many', size: 8 }, lease: 'test' },`;
   const run = start({ files, config, env, enter: engine.enter });
   const reaches = (count: number) =>
-    expect.poll(() => run.output, { timeout: 120_000 }).toMatch(new RegExp(`\\[${count}/200\\]`));
+    expect.poll(() => run.output, { timeout: 240_000 }).toMatch(new RegExp(`\\[${count}/200\\]`));
   await reaches(20);
   await up(engine, 'machine', 5);
   await reaches(60);
@@ -154,8 +165,9 @@ async function up(engine: DockerEngine, service: string, count: number): Promise
     services: Record<string, ComposeService>;
   };
   const { environment } = services[service]!;
-  const settings = { ...environment, PLAYWRIGHT_POOL_API_KEY: key, PLAYWRIGHT_POOL_PUBLIC_URL: '' };
-  const options = Object.entries(settings).map(([name, value]) => `--env=${name}=${value}`);
+  // All other variables of this form are optional.
+  const settings = Object.entries({ ...environment, PLAYWRIGHT_POOL_API_KEY: key });
+  const options = settings.map(([name, value]) => `--env=${name}=${value.replace(/^\$\{.*\}$/, '')}`);
   for (const option of services[service]!.security_opt)
     options.push(option.startsWith('seccomp=') ? seccomp() : `--security-opt=${option}`);
   const there = (await engine.docker('ps', '--all', '--format', '{{.Names}}')).split('\n');

@@ -10,8 +10,7 @@ test('each metric and label of the Grafana dashboard exists in /metrics', async 
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
   const leased = (await service.call('POST', '/browser_pools/ci/acquire', {})).body;
   await service.call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
-  const headers = { authorization: `Bearer ${service.apiKey}` };
-  const text = await (await fetch(`${service.url}/metrics`, { headers })).text();
+  const text = await metricsOf(service);
   const offered = new Set(Array.from(text.matchAll(/^# TYPE (\S+) (\S+)/gm), namesOf).flat());
   const labels = new Set(Array.from(text.matchAll(/[{,](\w+)="/g), ([, label]) => label!));
   labels.add('transport');
@@ -33,6 +32,25 @@ test('each metric and label of the Grafana dashboard exists in /metrics', async 
   const measured = Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name!);
   expect(measured.filter((name) => !shown.has(name))).toEqual([]);
 });
+
+test('each metric by which the files in deploy/ scale machines exists in /metrics', async ({ service }) => {
+  const text = await metricsOf(service);
+  for (const path of [
+    'kubernetes/overlays/hpa/autoscaler.yaml',
+    'kubernetes/overlays/keda/autoscaler.yaml',
+    'nomad.hcl',
+  ]) {
+    const file = await readFile(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
+    const names = Array.from(file.matchAll(/playwright_pool_\w+/g), ([name]) => name);
+    expect(names.length, path).toBeGreaterThan(0);
+    for (const name of names) expect(text, path).toContain(`# TYPE ${name} gauge`);
+  }
+});
+
+async function metricsOf({ url, apiKey }: { url: string; apiKey: string }): Promise<string> {
+  const headers = { authorization: `Bearer ${apiKey}` };
+  return await (await fetch(`${url}/metrics`, { headers })).text();
+}
 
 async function dashboard(): Promise<{ panels: Panel[]; variables: Variable[] }> {
   const file = new URL('../../deploy/grafana.json', import.meta.url);
