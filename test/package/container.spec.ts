@@ -65,8 +65,7 @@ test('Chromium keeps its sandbox, for root with few capabilities and for an ordi
       ...limits,
       'playwright-pool',
     );
-    const health = () => engine.docker('inspect', '--format', '{{.State.Health.Status}}', name);
-    await expect.poll(health, { timeout: 60_000 }).toBe('healthy');
+    await untilHealthy(engine, name);
     const versions = await engine.docker(
       'exec',
       name,
@@ -99,6 +98,7 @@ test('an example passes on the services of compose.yaml, and scaling in a run of
   await engine.docker('network', 'create', 'pool');
   await up(engine, 'control-plane', 1);
   await up(engine, 'machine', 3);
+  await untilHealthy(engine, 'control-plane-1');
   const address = await engine.docker(
     'inspect',
     '--format',
@@ -177,6 +177,11 @@ async function up(engine: DockerEngine, service: string, count: number): Promise
     const place = ['--network=pool', `--network-alias=${service}`, `--name=${name}`];
     await engine.docker('run', '--detach', ...place, ...options, 'playwright-pool');
   }
+}
+
+async function untilHealthy(engine: DockerEngine, name: string): Promise<void> {
+  const health = () => engine.docker('inspect', '--format', '{{.State.Health.Status}}', name);
+  await expect.poll(health, { timeout: 60_000 }).toBe('healthy');
 }
 
 function seccomp(): string {
