@@ -188,7 +188,7 @@ test.describe('a directory in use', () => {
     expect(names).toHaveLength(38);
   });
 
-  test('cuts a file that grows, fills a file that shrinks with zeros, and keeps the others complete', async ({}, testInfo) => {
+  test('packs a growing file up to its first size, pads a shrinking one with zeros, and keeps other files', async ({}, testInfo) => {
     const original = testInfo.outputPath('original');
     await mkdir(original);
     const large = sampleBytes(20_000_000);

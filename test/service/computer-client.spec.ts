@@ -97,7 +97,7 @@ test('the public client takes screenshots and hides the cursor', async ({ kernel
   expect(await computer.setCursorVisibility(id, { hidden: false })).toEqual({ ok: true });
 });
 
-test('the public client sends batches', async ({ kernel, id, ours }) => {
+test('the public client sends a batch of input actions', async ({ kernel, id, ours }) => {
   await kernel.browsers.computer.batch(id, {
     actions: [
       { type: 'click_mouse', click_mouse: { x: 100, y: 100 } },

@@ -59,7 +59,7 @@ test.describe('moving', () => {
 });
 
 test.describe('clicking', () => {
-  test('moves there, then presses and releases', async ({ session, site, connect }) => {
+  test('moves to the point, then presses and releases', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     await actionsOf(session).click({ x: 330, y: 330 });
     const events = await seen(ours, 'pointermove', 'pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click');

@@ -111,7 +111,7 @@ test('keeps a version until its last reader is done, also after the profile is d
   expect(await readdir(directory)).toEqual([]);
 });
 
-test('throws the reason of an aborted copy', async ({ profiles }, testInfo) => {
+test('an aborted copy rejects with the reason of the abort', async ({ profiles }, testInfo) => {
   const directories = await profiles.open();
   const { id } = profiles.store.create(projectId, { name: 'ann' });
   await (await profiles.copy(directories, id)).save('session', []);

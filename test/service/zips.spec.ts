@@ -131,7 +131,7 @@ test('closes all files if nobody reads an archive to its end', async ({ service,
   await expect.poll(openFiles).toBeLessThanOrEqual(before);
 });
 
-test('opens few files of a large directory at once @long', async ({ service, fs, root }, testInfo) => {
+test('keeps few files open while it zips a large directory @long', async ({ service, fs, root }, testInfo) => {
   await mkdir(join(root, 'd'));
   for (let index = 0; index < 2000; index += 1) await writeFile(join(root, `d/${index}`), '');
   const before = await openFiles();
