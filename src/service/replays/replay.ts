@@ -170,9 +170,13 @@ export class Replay {
 export function failureOf(error: unknown): OperationError {
   if (error instanceof OperationError) return error;
   if (isDiskFull(error)) {
-    return new OperationError('insufficient_storage', 'the disk on which the service keeps replays is full', {
-      cause: error,
-    });
+    return new OperationError(
+      'insufficient_storage',
+      'the disk on which the service keeps replays is full: make room there',
+      {
+        cause: error,
+      },
+    );
   }
   return new OperationError('recording_failed', `the video could not be written: ${(error as Error).message}`, {
     cause: error,
