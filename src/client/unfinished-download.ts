@@ -50,7 +50,7 @@ export class UnfinishedDownload {
     return this.#lines.length > 0 && this.cursor === undefined;
   }
 
-  /** The start of the next chunk; `undefined` for the first, and after the last. */
+  /** The cursor of the next chunk. `undefined` before the first chunk, and after the last one. */
   get cursor(): string | undefined {
     return this.#lines.at(-1)?.next;
   }

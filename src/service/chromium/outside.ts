@@ -5,7 +5,7 @@ import { networkInterfaces } from 'node:os';
 
 const connectTimeoutMs = 30_000;
 
-/** A page asked for the service's own machine. */
+/** A page requested an address of the service's own machine. */
 export class BlockedError extends Error {
   override name = 'BlockedError';
 }
@@ -14,9 +14,8 @@ export class BlockedError extends Error {
 export type Address = { host: string; family?: 4 | 6 };
 
 /**
- * Returns an address of a host that isn't on this machine. A connection must use this address and not look up the name
- * again: its answer may change meanwhile. Throws `BlockedError` if any address of the host is on this machine, and if
- * there is none.
+ * Returns an address of a host that isn't on this machine. Connect to this address and don't look up the name again,
+ * because the second answer may differ. Throws `BlockedError` if any address of the host is on this machine.
  */
 export async function outside(hostname: string): Promise<Address> {
   const addresses = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true });
@@ -27,7 +26,7 @@ export async function outside(hostname: string): Promise<Address> {
   return { host: address, family: family === 6 ? 6 : 4 };
 }
 
-/** Opens a connection. Rejects when there is none within 30 s, and when the signal aborts. */
+/** Opens a connection. Rejects after 30 s, or when the signal aborts. */
 export async function connected({ host, family }: Address, port: number, signal: AbortSignal): Promise<Socket> {
   const socket = connect({ host, family, port });
   try {
@@ -39,7 +38,7 @@ export async function connected({ host, family }: Address, port: number, signal:
   }
 }
 
-/** Whether a pattern of a proxy's list names the host. `*.` or `.` at the beginning stands for all subdomains. */
+/** Whether a pattern of a proxy's bypass list matches the host. `*.` or `.` at the beginning matches all subdomains. */
 export function matchesHost(pattern: string, hostname: string): boolean {
   const [wanted, host] = [pattern.toLowerCase().replace(/^\*/, ''), hostname.toLowerCase()];
   return wanted.startsWith('.') ? host.endsWith(wanted) : host === wanted;

@@ -1,13 +1,13 @@
 /**
- * The switches with which Playwright 1.65 starts Chromium: tests behave as in a browser that Playwright started itself.
- * test/service/chromium.spec.ts compares them with those of the installed Playwright.
+ * Returns the switches with which Playwright 1.65 starts Chromium, so that tests behave as in a browser that Playwright
+ * started itself. test/service/chromium.spec.ts compares them with those of the installed Playwright.
  */
 export function chromiumSwitches(options: {
   headless: boolean;
   sandbox: boolean;
   /**
-   * Switches that a caller added. Their features join those of the service, because Chromium reads only the last such
-   * switch.
+   * Switches from the caller. The service merges their `--enable-features` and `--disable-features` with its own,
+   * because Chromium reads only the last switch of each name.
    */
   extra?: readonly string[] | undefined;
 }): string[] {

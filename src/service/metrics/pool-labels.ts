@@ -5,7 +5,7 @@ export type PoolLabels = { project: string; pool: string };
 const mostPools = 100;
 const other: PoolLabels = { project: 'other', pool: 'other' };
 
-/** The labels of pools. Only the first 100 pools since the start have labels of their own. */
+/** The metric labels of pools. Only the first 100 pools since the start have labels of their own. */
 export class PoolLabelling {
   readonly #projectName: (id: string) => string;
   readonly #labels = new Map<string, PoolLabels>();
