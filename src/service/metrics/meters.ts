@@ -39,7 +39,7 @@ export class Meters {
     this.#addGauges(sources);
     this.#addTunnels(sources);
     const { machines } = sources;
-    this.#machineGauge('up', '1 if the machine answered last.', machines, ({ isUp }) => (isUp ? 1 : 0));
+    this.#machineGauge('up', '1 if the machine answered the last check.', machines, ({ isUp }) => (isUp ? 1 : 0));
     this.#machineGauge(
       'heartbeat_age_seconds',
       'Time since its last answer.',
@@ -62,14 +62,14 @@ export class Meters {
     });
     this.#connectSeconds = new Histogram({
       name: `${prefix}connect_seconds`,
-      help: "Time in which the service connects a client with a session's browser.",
+      help: 'Time to connect a client with its browser.',
       labelNames: ['transport'],
       buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5],
       registers,
     });
     this.#resetSeconds = new Histogram({
       name: `${prefix}reset_seconds`,
-      help: "Time from a lease's end until its place in the pool has an idle browser; 0 for a reused one.",
+      help: "Time from a lease's end until an idle browser takes its place; 0 for a reused one.",
       labelNames: ofPool,
       buckets: waits,
       registers,
@@ -123,9 +123,15 @@ export class Meters {
       sessions.draining ? 1 : 0,
     );
     this.#gauge('single_sessions', 'Running and starting browsers outside pools.', single);
-    this.#poolGauge('size', 'Browsers that the pool keeps at most.', pools, (pool) => pool.config.size);
+    this.#poolGauge('size', 'The most browsers that the pool may have.', pools, (pool) => pool.config.size);
     this.#poolGauge('waiting', 'Acquires that wait for a browser.', pools, (pool) => pool.waitingCount);
-    this.#poolGauge('oldest_wait_seconds', 'How long the oldest waiting acquire call waits.', pools, waitOf, Math.max);
+    this.#poolGauge(
+      'oldest_wait_seconds',
+      'How long the oldest waiting acquire call has waited.',
+      pools,
+      waitOf,
+      Math.max,
+    );
 
     const labels = this.#labels;
     const metric = new Gauge({
@@ -157,7 +163,7 @@ export class Meters {
     this.#registry.registerMetric(metric);
   }
 
-  /** Several pools may share the label `other`. */
+  /** Adds a gauge of pools. `join` combines the values of pools that share the labels `other`. */
   #poolGauge(name: string, help: string, pools: Pools, read: (pool: Pool) => number, join = plus): void {
     const labels = this.#labels;
     const metric = new Gauge({
