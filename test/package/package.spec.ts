@@ -100,6 +100,7 @@ test('the tarball has the built package and its documents, and no path of this m
     /^(CHANGELOG\.md|LICENSE|README\.md|package\.json)$/,
     /^dist\/(src|fixtures|chunks)\/[\w./-]+\.(js|d\.ts|css)(\.map)?$/,
     /^(src|fixtures)\/[\w./-]+\.(ts|js|css|md)$/,
+    /^deploy\/([\w-]+\.(yaml|hcl|json|sh)|Dockerfile|kubernetes\/[\w/-]+\.yaml)$/,
     /^docs\/[\w-]+\.md$/,
     /^docs\/pictures\/[\w-]+\.webp$/,
     /^examples\/[\w./-]+\.(ts|mjs|js|html|css|csv|md|yml)$/,
