@@ -22,7 +22,7 @@ export type MachinesSettings = {
   from: string | readonly string[];
   /** The machines' API key. */
   apiKey: string;
-  /** Whether callers get the machines' own links. */
+  /** Whether callers get the machines' own URLs. */
   directSessions?: boolean;
 };
 
@@ -49,7 +49,7 @@ export async function openMachines(settings: MachinesSettings, means: Means): Pr
     clock,
     log,
   });
-  // Before the first answer of a machine, which ends unknown sessions.
+  // Adopt first: the first check of a machine ends the sessions that aren't adopted.
   machines.adopt();
   await machines.open([settings.from].flat());
   return machines;
@@ -73,7 +73,7 @@ export function forwarding({
   };
 }
 
-/** The id by which the control plane of a data directory knows its sessions on the machines. */
+/** Reads the control plane's id from its data directory, or creates it. Sessions on machines carry the id in a tag. */
 async function ownerIn(directory: string): Promise<string> {
   const file = path.join(directory, 'control-plane');
   const stored = await readFile(file, 'utf8').catch(() => '');

@@ -22,7 +22,7 @@ export class Discovery {
     this.#clock = options.clock;
   }
 
-  /** Looks once, and goes on in the background. Never rejects: a name may have no address yet. */
+  /** Looks the names up once, then every 3 s in the background. Never rejects: a name may have no address yet. */
   async find(): Promise<void> {
     const found = await Promise.all(this.#sources.map((source) => this.#urlsOf(source)));
     if (this.#isClosed) return;
@@ -44,7 +44,7 @@ export class Discovery {
       this.#known.set(source, urls);
       return urls;
     } catch (error) {
-      // A name without addresses has no machines any more. Otherwise the name server doesn't answer for a moment.
+      // ENOTFOUND: the name has no machines any more. Other errors are temporary, so keep the last addresses.
       const isGone = (error as NodeJS.ErrnoException).code === 'ENOTFOUND';
       if (isGone) this.#known.delete(source);
       return this.#known.get(source) ?? [];

@@ -7,7 +7,7 @@ const openMs = 10_000;
 const largestMessage = 256 * 1024 * 1024;
 const end = Buffer.from('\0');
 
-/** A CDP connection of the service's own to a session on a machine. It closes with the session. */
+/** Opens the control plane's own CDP connection to a session on a machine. The connection ends with the session. */
 export async function farCdp(url: string): Promise<{ cdp: CdpConnection; close: () => void }> {
   const socket = new WebSocket(url, {
     handshakeTimeout: openMs,
@@ -19,7 +19,7 @@ export async function farCdp(url: string): Promise<{ cdp: CdpConnection; close: 
   const messages = new PassThrough();
   socket.on('message', (message: Buffer) => messages.write(Buffer.concat([message, end])));
   socket.once('close', () => messages.destroy());
-  // A chunk is a command, and a NUL character ends it.
+  // Each chunk is one command with a NUL character at its end.
   const commands = new Writable({
     write: (command: Buffer, _encoding, done) => socket.send(command.subarray(0, -1), { binary: false }, done),
   });

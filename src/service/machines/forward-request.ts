@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { OperationError } from '../../contract/errors.ts';
 import type { MachineSession } from './machine-session.ts';
 
-/** Headers of one connection only, and those that the control plane sets itself. */
+/** Headers that belong to one connection, and headers that the control plane sets itself. */
 const notForwarded = new Set([
   'authorization',
   'connection',
@@ -22,7 +22,7 @@ const agents = {
 };
 
 /**
- * Passes a request about a session on to its machine, and the machine's answer back. Reads neither of them. Throws
+ * Passes a request about a session on to its machine, and passes the answer back. Parses neither body. Throws
  * `unavailable` if the machine doesn't answer.
  */
 export async function forwardRequest(
@@ -39,18 +39,18 @@ export async function forwardRequest(
       authorization: `Bearer ${session.host.apiKey}`,
     },
   });
-  // The caller hung up, or has its answer before it sent the whole body.
+  // The caller hung up, or got its answer before it sent the whole body.
   const drop = () => void request.destroy();
   outgoing.once('close', drop);
   const held = { letGo: () => {}, destroy: drop };
   session.sockets.add(held);
-  // The promise below has the first one. A connection that breaks later has more.
+  // The promise below handles the first error. Ignore later ones: the connection may break again.
   request.on('error', () => {});
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.once('response', resolve);
     request.once('error', reject);
   });
-  // A machine may refuse a body before it has all of it. The caller's connection must survive that.
+  // A machine may refuse a body before it has read all of it. The caller's connection must survive that.
   incoming.pipe(request);
   try {
     const answer = await answered.catch((error: unknown) => {
@@ -60,10 +60,10 @@ export async function forwardRequest(
     });
     answer.on('error', () => {});
     outgoing.writeHead(answer.statusCode ?? 502, forwarded(answer.headers));
-    // An event stream's headers tell that it is open.
+    // Without this, the caller of a silent event stream doesn't learn that the stream is open.
     outgoing.flushHeaders();
     const isStream = answer.headers['content-type']?.startsWith('text/event-stream');
-    // The end of a stream isn't an error. Other answers would be incomplete.
+    // When the session ends, a stream ends normally. Other answers break off, so that they don't look complete.
     if (isStream) held.destroy = () => void outgoing.end();
     await pipeline(answer, outgoing);
   } finally {
@@ -78,7 +78,7 @@ function targetOf({ host }: MachineSession, path: string): { url: URL; base: 'ht
   return { url: new URL(origin + pathname.replace(/\/+$/, '') + path), base: protocol as 'http:' | 'https:' };
 }
 
-/** A body without a length keeps its chunks. */
+/** A body of unknown length stays chunked. */
 function bodyHeader({ headers }: IncomingMessage): OutgoingHttpHeaders {
   return headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
 }

@@ -11,7 +11,7 @@ import { MachineSession } from './machine-session.ts';
 type Found = { session: Session | undefined; isAllowed: () => boolean };
 type Upgrade = { request: IncomingMessage; socket: Duplex; head: Buffer };
 
-/** The link of a machine for each path of a socket. */
+/** The field with the machine's URL for each WebSocket path. */
 const linkNames = {
   '/browser/cdp': 'cdp_ws_url',
   '/browser/playwright': 'playwright_ws_url',
@@ -24,12 +24,12 @@ const transports = new Map([
   ['/browser/playwright', 'playwright'],
 ] as const) as ReadonlyMap<string, 'cdp' | 'playwright'>;
 
-/** In ms. The machine closes its sockets earlier, with a reason. */
+/** In ms. Longer than a machine needs to close its sockets with a reason. */
 const letGoMs = 3000;
 const checkEveryMs = 4000;
 const openMs = 15_000;
 
-/** The WebSockets of sessions on machines. Passes bytes on and doesn't read them. */
+/** Forwards the WebSockets of sessions to their machines. Passes bytes on and doesn't parse them. */
 export class ForwardedSockets {
   readonly #byToken: (token: string) => Session | undefined;
   readonly #byLiveViewToken: (token: string) => Session | undefined;
@@ -145,7 +145,7 @@ export class ForwardedSockets {
     const held = { letGo, destroy };
     session.sockets.add(held);
     session.touch();
-    // Clients answer the machine's pings, so that one that only listens stays active.
+    // A client that only listens counts too, because it answers the machine's pings.
     socket.on('data', () => session.touch());
     machine.on('error', destroy);
     socket.once('close', () => {
@@ -162,7 +162,7 @@ export class ForwardedSockets {
   }
 }
 
-/** The machine's link, with the parameters of the request. */
+/** The machine's URL with the parameters of the request, except the token. */
 function targetOf(link: string, path: string, asked: URL): URL {
   const url = new URL(link.replace(/^ws/, 'http'));
   if (path === '/browser/live/socket') url.pathname += '/socket';
@@ -170,7 +170,7 @@ function targetOf(link: string, path: string, asked: URL): URL {
   return url;
 }
 
-/** The request's headers. `Host`, `Origin` and a bearer token would be those of the control plane. */
+/** The request's headers without `Host`, `Origin` and the bearer token, which are the control plane's. */
 function headersFor({ headers }: IncomingMessage): http.OutgoingHttpHeaders {
   const { host: _host, origin: _origin, authorization: _token, ...others } = headers;
   return others;
@@ -181,7 +181,7 @@ function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage, chan
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!;
     if (name.toLowerCase() in changed) lines.push(`${name}: ${changed.connection}`);
-    // Node has taken the chunks apart. The end of the connection ends the body.
+    // Node has decoded the chunks. Without them, the body ends with the connection.
     else if (name.toLowerCase() !== 'transfer-encoding') lines.push(`${name}: ${rawHeaders[index + 1]}`);
   }
   return `${lines.join('\r\n')}\r\n\r\n`;

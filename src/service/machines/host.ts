@@ -8,9 +8,9 @@ export type Host = {
   readonly owner: string;
   readonly isUp: boolean;
   readonly isLeaving: boolean;
-  /** Whether clients may use the machine's own links. */
+  /** Whether clients may use the machine's own URLs. */
   readonly isDirect: boolean;
-  /** Asks the machine soon whether it still answers. */
+  /** Treats the machine as down until it answers a check, which starts now. */
   suspect(): void;
   /** Compares the machine's sessions with those of the control plane. */
   check(): Promise<void>;

@@ -8,11 +8,11 @@ import { SentProfile } from './sent-profile.ts';
 
 type Launch = { launch: string; profiles: ProfileDirectories; signal: AbortSignal };
 
-/** How much longer than the control plane a machine keeps a session that nobody uses, in seconds. */
+/** Added to the idle timeout on the machine, so that the control plane ends unused sessions first. */
 const spareSeconds = 3600;
 const longestIdleSeconds = 72 * 3600;
 
-/** Starts a browser on a machine, with what its settings name: the machine gets the profile and the proxy first. */
+/** Sends the profile and the proxy of the settings to a machine, then starts a browser there. */
 export async function startOn(
   machine: Machine,
   settings: SessionSettings,
@@ -40,7 +40,7 @@ export async function startOn(
       },
       { signal, maxRetries: 0 },
     );
-    // A pool's browser never saves its profile. The browser has its own copy.
+    // A pool's browser works on a copy and never saves it, so the sent profile isn't needed any more.
     if (!isSingle) await sent?.remove();
     return { browser, sent: isSingle ? sent : undefined };
   } catch (error) {

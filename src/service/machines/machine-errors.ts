@@ -1,10 +1,10 @@
 import { ConnectionError, CallTimeoutError, NotFoundError, ServiceError } from '../../client/index.ts';
 import { errorStatus, OperationError, type ErrorCode } from '../../contract/errors.ts';
 
-/** The statuses of a machine that has no room, or is going. */
+/** The HTTP statuses of a machine that is full or drains. */
 const refusals = new Set([429, 503, 529]);
 
-/** Whether another machine may start the browser that this one didn't start. */
+/** Whether to try another machine after this error of a launch. */
 export function isRefusal(error: unknown): boolean {
   return isSilence(error) || (error instanceof ServiceError && refusals.has(error.status));
 }
@@ -18,11 +18,11 @@ export function isMissing(error: unknown): boolean {
   return error instanceof NotFoundError;
 }
 
-/** A machine's error as the control plane's own. */
+/** Turns an error from a machine into an error of the control plane. */
 export function toOperationError(error: unknown, machine: string): unknown {
   if (error instanceof ServiceError) {
     const code = error.code !== undefined && error.code in errorStatus ? (error.code as ErrorCode) : 'unavailable';
-    // The machine's keys and projects are the control plane's business.
+    // These errors are about the control plane's key for the machine. The caller's key is fine.
     const isOwn = !['unauthorized', 'forbidden', 'project_not_found'].includes(code);
     const message = isOwn ? error.reason : `the machine ${machine} refuses its API key: check --machines-key`;
     return new OperationError(isOwn ? code : 'unavailable', message, { details: error.details, cause: error });

@@ -5,10 +5,10 @@ import type { Recorded, Recording } from '../replays/replays.ts';
 import type { MachineSession } from './machine-session.ts';
 import { toOperationError } from './machine-errors.ts';
 
-/** How long a machine may take to complete a video, and the longest pause while it is fetched, in ms. */
+/** The limit for completing a video on the machine, and for a pause in its download, in ms. */
 const stopMs = 60_000;
 
-/** A recording that a session's machine makes. Its video is fetched when it stops. */
+/** A recording on a session's machine. The control plane fetches the video when the recording stops. */
 export class MachineReplay implements Recording {
   readonly #session: MachineSession;
   readonly #id: string;
@@ -69,7 +69,7 @@ export class MachineReplay implements Recording {
     try {
       if (this.#session.isGone) throw new OperationError('recording_failed', `the machine ${url} was lost`);
       if (!this.#isDiscarded) {
-        // A recording that broke off has a video up to there.
+        // If the recording broke off, the machine has the video up to that point.
         await replays.stop(...place, { timeout: stopMs }).catch((error: unknown) => this.#failed(error));
         await this.#download(file);
       }

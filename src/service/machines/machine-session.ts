@@ -19,7 +19,7 @@ type Options = {
   sent: SentProfile | undefined;
   loadedProfile?: Profile | undefined;
   earlier?: { createdAt: number; token: string; liveViewToken: string };
-  /** Called at each change of the lease, and at the end. */
+  /** Called when the lease changes, and when the session ends. */
   onChange: (session: MachineSession) => void;
   clock: Clock;
 };
@@ -85,7 +85,7 @@ export class MachineSession extends Session {
     return this.#canceledDownloads;
   }
 
-  /** Whether the session ended without a word of the machine. */
+  /** Whether the machine is lost, or doesn't know the session any more. */
   get isGone(): boolean {
     return this.endReason === 'machine_lost';
   }
@@ -150,7 +150,7 @@ export class MachineSession extends Session {
     return true;
   }
 
-  /** Notes a profile that was loaded into the running session. */
+  /** Call after a profile was loaded into the running session. */
   loaded(profile: Profile, saveChanges: boolean, sent: SentProfile): void {
     this.#profile = profile;
     this.#isSaved = saveChanges;
@@ -158,10 +158,10 @@ export class MachineSession extends Session {
     this.record();
   }
 
-  /** Takes the machine's view of the session. `silentMs` is the interval of such views. */
+  /** Updates the session from the machine's answer. An idle time below `silentMs` counts as use. */
   seen({ idle_seconds: idle, downloads_canceled: canceled = 0 }: Browser, silentMs: number): void {
     this.#canceledDownloads = canceled;
-    // Clients with the machine's own links pass the control plane by.
+    // Clients that use the machine's own URLs bypass the control plane.
     if (idle !== undefined && idle * 1000 < silentMs) this.touch();
   }
 
@@ -172,7 +172,7 @@ export class MachineSession extends Session {
     await (this.#closing ??= this.#finish(() => Promise.resolve(save)));
   }
 
-  /** Ends the session without its machine, which lost it or is lost. */
+  /** Ends the session without a call to its machine, because the machine or the session on it is lost. */
   lose(): void {
     if (!this.alive) return;
     this.endReason = 'machine_lost';
@@ -191,7 +191,7 @@ export class MachineSession extends Session {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** The machine closes the sockets and tells the reason. */
+  /** Leaves the closing to the machine for a moment, because its close frame tells the reason. */
   protected closeConnections(): void {
     for (const socket of this.sockets) socket.letGo();
   }
@@ -208,7 +208,7 @@ export class MachineSession extends Session {
     }
   }
 
-  /** Fetches the profile, if it is to be saved, after `end` has ended the browser. Never rejects. */
+  /** Calls `end`, which ends the browser, and then fetches the profile if it must be saved. Never rejects. */
   async #finish(end: () => Promise<ProfileSave | undefined>): Promise<void> {
     this.record();
     try {
@@ -217,7 +217,7 @@ export class MachineSession extends Session {
       if (save?.status === 'failed') throw new OperationError('profile_not_saved', save.message ?? 'it was not saved');
       this.#save = await this.sent.fetch(this.id);
     } catch (error) {
-      // The session ends on its machine when that one answers again.
+      // When the machine answers again, a check ends the session there.
       if (isSilence(error) || isMissing(error)) this.endReason ??= 'machine_lost';
       if (isSilence(error)) this.host.suspect();
       if (this.sent && this.#isSaved) this.#notSaved(error);
@@ -227,7 +227,7 @@ export class MachineSession extends Session {
     }
   }
 
-  /** Ends the browser. Returns the result of saving the profile if the browser had ended before. */
+  /** Ends the browser. If it had ended already, returns the result of saving the profile. */
   async #delete(): Promise<ProfileSave | undefined> {
     const { client, url } = this.host;
     try {

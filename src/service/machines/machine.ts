@@ -14,9 +14,9 @@ export type MachineOptions = {
   owner: string;
   isDirect: boolean;
   log: Log;
-  /** Called when the machine answers again, has more room, drains or is lost. */
+  /** Called when the machine answers again or no longer, has more free slots, or drains. */
   onChange: (machine: Machine) => void;
-  /** Default: the system's. The clock of a test would lose machines. */
+  /** Default: the system clock. If a test moves its own clock forward, machines count as lost. */
   clock?: Clock;
 };
 
@@ -34,9 +34,9 @@ export class Machine implements Host {
   readonly owner: string;
   readonly isDirect: boolean;
   readonly sessions = new Map<string, MachineSession>();
-  /** The tags of the sessions that are starting. */
+  /** The ids of the launches that are running. */
   readonly launches = new Set<string>();
-  /** False after the discovery no longer names the machine. It gets no new sessions then. */
+  /** False if discovery no longer finds the machine. Then it gets no new sessions. */
   isListed = true;
   readonly #options: MachineOptions;
   readonly #clock: Clock;
@@ -72,22 +72,22 @@ export class Machine implements Host {
     return this.#isUp;
   }
 
-  /** Whether its sessions should end as soon as nobody leases them. */
+  /** Whether sessions on the machine should end as soon as nobody leases them. */
   get isLeaving(): boolean {
     return this.#isDraining || !this.isListed;
   }
 
-  /** Whether nothing is lost if the control plane forgets it. */
+  /** Whether the control plane can forget the machine: it doesn't answer and has no sessions. */
   get isForgotten(): boolean {
     return !this.#isUp && this.sessions.size === 0 && this.launches.size === 0;
   }
 
-  /** Its slots; 0 while it takes no sessions. */
+  /** The machine's slots; 0 while it takes no new sessions. */
   get capacity(): number {
     return this.#isUp && !this.isLeaving ? this.#capacity : 0;
   }
 
-  /** The time since its last answer, in ms. */
+  /** The time since the machine's last answer, in ms. */
   get silentMs(): number {
     return Math.max(0, this.#clock.now() - this.#answeredAt);
   }
@@ -101,7 +101,7 @@ export class Machine implements Host {
     void this.check();
   }
 
-  /** The machine says that it takes no more sessions. */
+  /** Call when the machine says that it drains. */
   drains(): void {
     if (this.#isDraining) return;
     this.#isDraining = true;
@@ -162,7 +162,7 @@ export class Machine implements Host {
     return listed;
   }
 
-  /** Ends what only one of both sides knows. `known` are the sessions from before the request. */
+  /** Ends sessions that only one side knows. `known` are those of the control plane before it asked for `listed`. */
   async #reconcile(known: MachineSession[], listed: Map<string, Browser>): Promise<void> {
     for (const session of known) {
       const browser = listed.get(session.id);
@@ -175,7 +175,7 @@ export class Machine implements Host {
     for (const { session_id: id } of unknown) void this.client.browsers.deleteByID(id).catch(() => {});
   }
 
-  /** A list of several pages may miss a session. A machine that started again knows none. */
+  /** Looks up a session that is not in the list. A list of several pages may miss one; a restarted machine has none. */
   async #look(session: MachineSession): Promise<void> {
     try {
       const browser = await this.client.browsers.retrieve(
@@ -190,7 +190,7 @@ export class Machine implements Host {
     }
   }
 
-  /** An earlier control plane may have died while it sent or fetched them. */
+  /** Deletes the profiles that a killed control plane left on the machine. */
   async #removeLeftProfiles(): Promise<void> {
     const used = new Set(Array.from(this.sessions.values(), ({ sent }) => sent?.record.name));
     const query = profileName(this.owner, '');

@@ -29,13 +29,13 @@ export type MachinesOptions = {
   log: Log;
 };
 
-/** A starting browser of a machine needs half a core, and machines have two or more. */
+/** A starting browser needs half a core, and machines have two cores or more. */
 const launchesPerMachine = 4;
 
 /** The machines of a control plane. Starts each session on the machine with the most free slots. */
 export class Machines implements Launcher<MachineSession> {
   readonly hasDisplay = false;
-  /** The sessions that an earlier control plane of the data directory started. */
+  /** The sessions that an earlier control plane of this data directory started. */
   adopted: readonly MachineSession[] = [];
   readonly #options: MachinesOptions;
   readonly #machines = new Map<string, Machine>();
@@ -46,7 +46,7 @@ export class Machines implements Launcher<MachineSession> {
     this.#options = options;
   }
 
-  /** The machines that answer, and those of them that drain. */
+  /** How many machines answer, and how many of those drain. */
   get counts(): { count: number; draining: number } {
     const up = this.all().filter(({ isUp }) => isUp);
     return { count: up.length, draining: up.filter(({ isLeaving }) => isLeaving).length };
@@ -73,7 +73,7 @@ export class Machines implements Launcher<MachineSession> {
     await Promise.all(this.all().map((machine) => machine.check()));
   }
 
-  /** Takes the sessions over that an earlier control plane started. Their machines tell whether they live. */
+  /** Takes over the sessions that an earlier control plane started. Checks end those that are gone. */
   adopt(): void {
     const { records, profiles, clock } = this.#options;
     this.adopted = records.all().map(({ id, machine: url, state }) => {
@@ -171,7 +171,7 @@ export class Machines implements Launcher<MachineSession> {
     this.#onRoom.push(callback);
   }
 
-  /** Records a session on its machine. */
+  /** Starts a recording on the session's machine. */
   async record(this: void, session: Session, recorded: Recorded): Promise<Recording> {
     return await MachineReplay.start(session as MachineSession, recorded);
   }
@@ -225,7 +225,7 @@ export class Machines implements Launcher<MachineSession> {
   }
 
   #changed(machine: Machine): void {
-    // Other machines replace the idle browsers of pools.
+    // End the idle browsers of pools: other machines replace them.
     if (machine.isLeaving)
       for (const session of machine.sessions.values())
         if (session.settings.poolId !== undefined && !session.pool) void session.end();

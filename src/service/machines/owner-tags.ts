@@ -1,21 +1,21 @@
 import { testTag } from '../../contract/lease-tags.ts';
 
-/** The tag of a session on a machine with the id of its control plane. */
+/** The tag with the id of the control plane that owns the session. */
 const ownerTag = 'playwright-pool.control-plane';
-/** The tag with the id of the request that started the session. */
+/** The tag with the id of the launch that started the session. */
 const launchTag = 'playwright-pool.launch';
 
 export function ownerTags(owner: string, launch?: string): Record<string, string> {
   return { [ownerTag]: owner, ...(launch !== undefined && { [launchTag]: launch }) };
 }
 
-/** The tags of a leased session. The machine's live view shows the test. */
+/** The tags of a leased session. They include the test, because the machine's live view shows it. */
 export function leaseTags(owner: string, tags: Record<string, string> | undefined): Record<string, string> {
   const test = tags?.[testTag];
   return { ...ownerTags(owner), ...(test !== undefined && { [testTag]: test }) };
 }
 
-/** The name of a profile on a machine, which nothing but one session uses. */
+/** The name of a session's profile on its machine. No other session uses this profile. */
 export function profileName(owner: string, launch: string): string {
   return `playwright-pool.${owner}.${launch}`;
 }

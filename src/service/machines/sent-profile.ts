@@ -2,7 +2,7 @@ import type { Client } from '../../client/index.ts';
 import type { ProfileSave } from '../../contract/browsers.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 
-/** How a session finds its copy of a profile again after a restart of the control plane. */
+/** The data that a restarted control plane needs to find a session's copy of a profile again. */
 export type SentProfileRecord = { name: string; profileId: string; copyOf: string | undefined };
 
 /** The longest pause in a transfer, in ms. */
@@ -45,7 +45,7 @@ export class SentProfile {
     }
   }
 
-  /** Stores the copy, which the session's end has saved on the machine, as the profile's new version. */
+  /** Fetches the copy that the machine saved at the session's end, and stores it as a new version of the profile. */
   async fetch(sessionId: string): Promise<ProfileSave> {
     const { name, profileId, copyOf } = this.record;
     const archive = await this.#client.profiles.download(name, {}, { timeout: pauseMs });

@@ -1,6 +1,6 @@
 import type { Links } from '../sessions/session.ts';
 
-/** The links in an answer, without the answer's other fields. */
+/** Returns the URLs of an answer, without its other fields. */
 export function linksOf({ cdp_ws_url, playwright_ws_url, tunnel_ws_url, browser_live_view_url }: Links): Links {
   return {
     cdp_ws_url,

@@ -12,11 +12,11 @@ const machineSessions = table('machine_sessions', {
   id: text(),
   /** The machine's URL. */
   machine: text(),
-  /** A `MachineSessionState`, which has tokens. */
+  /** A `MachineSessionState` as JSON. Sealed, because it contains tokens. */
   state: sealed(({ id }) => `machine_sessions/${id}`),
 });
 
-/** Everything that a control plane must know of a session to take it over. */
+/** The data that a control plane needs to take over a session. */
 export type MachineSessionState = {
   settings: SessionSettings;
   earlier: { createdAt: number; token: string; liveViewToken: string };
@@ -49,7 +49,7 @@ export class MachineSessionRecords {
     }));
   }
 
-  /** Stores a live session, and forgets an ended one. */
+  /** Stores the row of a live session, or deletes the row of an ended one. */
   keep(session: MachineSession): void {
     const { id, host } = session;
     if (!session.alive) return void this.#rows.delete({ id });
