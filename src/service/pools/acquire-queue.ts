@@ -3,10 +3,10 @@ import { runTag } from '../../contract/lease-tags.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Session } from '../sessions/session.ts';
 
-/** The properties that a release clears. */
+/** The properties that a lease gives a session, and that its release clears. */
 export type Lease = { name?: string; tags?: Record<string, string>; startUrl?: string };
 
-/** An acquire that waits. Settling it takes it out of the queue; settling it again does nothing. */
+/** An acquire that waits. Only the first call of `settle` counts: it takes the acquire out of the queue. */
 export type Waiter = {
   /** In ms since the epoch. */
   readonly since: number;
@@ -16,19 +16,18 @@ export type Waiter = {
 
 /**
  * The acquires that wait for a browser. Serves test runs in turn, and within a run the oldest acquire first, so that a
- * short run doesn't wait for a long one. Acquires without the tag of a run count as one run. An acquire leaves when its
- * signal aborts or its time is over.
+ * short run doesn't wait for a long one. Acquires without the tag of a run count as one run.
  */
 export class AcquireQueue {
   readonly #clock: Clock;
-  /** The acquires of each run, in the order in which the runs are served next. No run is empty. */
+  /** The acquires of each run. The first run is served next. Runs without acquires are removed. */
   readonly #runs = new Map<string, Set<Waiter>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The acquire that is served next. */
+  /** The acquire that gets the next browser. */
   get first(): Waiter | undefined {
     return this.at(0);
   }
@@ -43,14 +42,17 @@ export class AcquireQueue {
     return firsts.length > 0 ? Math.min(...firsts) : undefined;
   }
 
-  /** The acquire that is served after `index` others. */
+  /** The acquire that gets a browser after `index` others. */
   at(index: number): Waiter | undefined {
     let rest = index;
     for (const waiter of this.#inTurn()) if (rest-- === 0) return waiter;
     return undefined;
   }
 
-  /** Resolves to `undefined` on abort and, unless `atTimeout` returns an error, at the timeout. */
+  /**
+   * Resolves to a browser, or to `undefined` on abort or timeout. If `atTimeout` returns an error, rejects with it at
+   * the timeout.
+   */
   wait(
     lease: Lease,
     {
@@ -82,7 +84,7 @@ export class AcquireQueue {
     for (const waiter of this.#inTurn()) waiter.settle(error);
   }
 
-  /** A run that was served goes behind the others. */
+  /** Removes an acquire. If it got a browser, its run goes behind the others. */
   #remove(run: string, waiter: Waiter, isServed: boolean): void {
     const waiters = this.#runs.get(run);
     if (!waiters?.delete(waiter)) return;
@@ -90,7 +92,7 @@ export class AcquireQueue {
     if (isServed && waiters.size > 0) this.#runs.set(run, waiters);
   }
 
-  /** All acquires, in the order in which they are served if no other comes. */
+  /** All acquires, in the order in which they get browsers if no new acquire arrives. */
   *#inTurn(): Generator<Waiter> {
     let turns = Array.from(this.#runs.values(), (waiters) => waiters.values());
     while (turns.length > 0) {

@@ -6,15 +6,15 @@ export type FilledPool = {
   readonly occupied: number;
   /** Whether a browser is missing and may be launched now. */
   readonly lacksBrowser: boolean;
-  /** When the next acquire without a launch for it began, in ms since the epoch; Infinity without such an acquire. */
+  /** When the first acquire began that has no starting browser, in ms since the epoch; Infinity if there is none. */
   readonly waitingSince: number;
   /** Launches one browser; never rejects. */
   launch(): Promise<void>;
 };
 
 /**
- * Launches the missing browsers of all pools, a few at a time: first for the oldest acquire, then in the order of the
- * pools.
+ * Launches the missing browsers of all pools, a few at a time. The pool whose acquire waits longest comes first. Pools
+ * without waiting acquires follow in their order.
  */
 export class Fill {
   readonly #sessions: Sessions;
@@ -47,7 +47,7 @@ export class Fill {
     }
   }
 
-  /** Whether the limits allow one more browser. */
+  /** Whether the limits of the service and of the project allow one more browser. */
   mayLaunch({ projectId }: Pick<FilledPool, 'projectId'>): boolean {
     const { pooledSessions } = this.#sessions.limits.capsOf(projectId);
     return this.#sessions.mayStart(projectId) && this.pooledIn(projectId) < pooledSessions;

@@ -1,12 +1,12 @@
 import type { Clock } from '../process/clock.ts';
 import type { EventPool, LeaseEnd, ServiceEvents } from '../process/service-events.ts';
 
-/** Tells of the ends of a pool's leases, and of the browsers that replace theirs. */
+/** Emits an event when a lease of the pool ends, and another when a new browser replaces the leased one. */
 export class LeaseNotes {
   readonly #pool: EventPool;
   readonly #clock: Clock;
   readonly #events: ServiceEvents;
-  /** When the leases ended whose browsers have no replacement yet, in ms since the epoch. */
+  /** One entry for each browser that isn't replaced yet: the end of its lease, in ms since the epoch. */
   #vacated: number[] = [];
 
   constructor(pool: EventPool, { clock, events }: { clock: Clock; events: ServiceEvents }) {
@@ -21,14 +21,14 @@ export class LeaseNotes {
     else this.#vacated.push(this.#clock.now());
   }
 
-  /** A new browser is idle. */
+  /** Call when a new browser is idle. */
   replaced(): void {
     const since = this.#vacated.shift();
     if (since === undefined) return;
     this.#events.emit('reset', { pool: this.#pool, seconds: Math.max(0, this.#clock.now() - since) / 1000 });
   }
 
-  /** The pool's size changed: not each ended lease gets a replacement. */
+  /** Call when the pool's size may have changed, because then some browsers are never replaced. */
   forget(): void {
     this.#vacated = [];
   }

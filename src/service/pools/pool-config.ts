@@ -7,7 +7,7 @@ import {
   type Surroundings,
 } from '../sessions/session-settings.ts';
 
-/** The settings of a pool's browsers, as stored and as shown. */
+/** The settings of a pool's browsers, in the form of the database and of the API. */
 export type PoolConfig = PoolCreate;
 
 /** Throws `bad_request` for settings that this service doesn't support. */
@@ -19,7 +19,7 @@ export function newPoolConfig(body: PoolCreate, surroundings: Surroundings): Poo
   return checked(config, surroundings);
 }
 
-/** Keeps the fields that the patch lacks. Throws `bad_request` for settings that this service doesn't support. */
+/** Returns the config with the patch's fields. Throws `bad_request` for settings that this service doesn't support. */
 export function updatedPoolConfig(config: PoolConfig, patch: PoolUpdate, surroundings: Surroundings): PoolConfig {
   const { discard_all_idle: _, save_changes: _ignored, name, profile, ...fields } = patch;
   const updated: PoolConfig = { ...config, ...fields, ...(name && { name }) };
@@ -35,7 +35,7 @@ export function updatedPoolConfig(config: PoolConfig, patch: PoolUpdate, surroun
   return checked(withoutEmpty(updated), surroundings);
 }
 
-/** `undefined` without a profile, and after its deletion. */
+/** Returns `undefined` if the pool has no profile, or if the profile was deleted. */
 export function currentProfileId(config: PoolConfig, surroundings: Surroundings): string | undefined {
   try {
     return config.profile && profileId(config.profile, surroundings);
@@ -51,7 +51,7 @@ function checked(config: PoolConfig, surroundings: Surroundings): PoolConfig {
   return config;
 }
 
-/** An empty string clears a field. A pool never saves its profile. */
+/** Removes fields that an empty string clears. Also removes `save_changes`: a pool never saves its profile. */
 function withoutEmpty(config: PoolConfig): PoolConfig {
   const { start_url, proxy_id, profile, ...rest } = config;
   const { save_changes: _, ...selector } = profile ?? {};

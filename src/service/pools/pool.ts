@@ -15,7 +15,7 @@ export type PoolSurroundings = {
   createSession(config: PoolConfig, signal: AbortSignal): Promise<Session>;
   fill: Fill;
   events: ServiceEvents;
-  /** Without it, the browsers run on the service's own machine. */
+  /** `undefined` if the browsers run on the service's own machine. */
   machines?: (() => MachineCounts) | undefined;
 };
 
@@ -26,7 +26,7 @@ const startPageMs = 1000;
 
 /**
  * Keeps browsers ready. A browser has one lease at most. Leased, idle and starting browsers never exceed the pool's
- * size, except leased ones after the size shrank. A browser that ends counts no longer: its Chromium is killed at once.
+ * size, except leased ones after the size shrank. An ending browser doesn't count: its Chromium is killed at once.
  */
 export class Pool {
   readonly id: string;
@@ -82,12 +82,12 @@ export class Pool {
     return this.#queue.length;
   }
 
-  /** When the oldest acquire that waits began, in ms since the epoch. */
+  /** When the oldest waiting acquire began, in ms since the epoch. */
   get oldestWait(): number | undefined {
     return this.#queue.oldest;
   }
 
-  /** Why acquires wait; `undefined` if none does. */
+  /** Why acquires wait; `undefined` if no acquire waits. */
   get waitReason(): string | undefined {
     if (this.waitingCount === 0) return undefined;
     return waitReason({
@@ -112,9 +112,9 @@ export class Pool {
   }
 
   /**
-   * Leases a browser. Resolves to `undefined` if none comes within `timeoutMs` or `signal` aborts. If the client hangs
-   * up before it gets the browser, call `takeBack`. Throws `conflict` if the name is taken, `unavailable` if browsers
-   * don't start, and `not_found` if the pool is deleted.
+   * Leases a browser. Resolves to `undefined` if none is free within `timeoutMs`, or if `signal` aborts. If the client
+   * hangs up before it gets the browser, call `takeBack`. Throws `conflict` if the name is taken, `unavailable` if
+   * browsers don't start, and `not_found` if the pool is deleted.
    */
   async acquire(request: Lease & { timeoutMs: number; signal: AbortSignal }): Promise<Session | undefined> {
     const { timeoutMs, signal, ...lease } = request;
@@ -143,16 +143,16 @@ export class Pool {
   }
 
   /**
-   * Ends a lease that the client never got, and replaces the browser, because the client may have used it after all.
+   * Ends the lease of a client that hung up. Replaces the browser, because the client may have used it already.
    */
   takeBack(session: Session): void {
     if (this.#leased.get(session.id) === session) this.#endLease(session, 'abandoned');
   }
 
   /**
-   * Ends a lease. With `reuse` the browser stays as it is, gets a new token and is leased next. Without it, and if the
-   * pool shrank or the browser got a profile of its own, the pool replaces it. Throws `not_found` if this pool leased
-   * no such browser.
+   * Ends a lease. With `reuse` the browser stays as it is, gets a new token and is leased next. The pool replaces the
+   * browser without `reuse`, if the pool shrank, if the lease loaded a profile, or if the browser's machine drains.
+   * Throws `not_found` if the pool has no lease of this browser.
    */
   release(sessionId: string, reuse: boolean): Session {
     const session = this.#leased.get(sessionId);
@@ -199,7 +199,7 @@ export class Pool {
     return launches.length + idle.length;
   }
 
-  /** New browsers get `config`. Idle ones stay, unless they are too many or `discardAllIdle`. */
+  /** Uses `config` for new browsers. Ends idle and starting ones beyond the new size, or all if `discardAllIdle`. */
   async update(config: PoolConfig, discardAllIdle: boolean): Promise<void> {
     this.#config = config;
     this.#notes.forget();
@@ -215,8 +215,8 @@ export class Pool {
   }
 
   /**
-   * Ends all browsers; refuses acquires before this returns. Throws `pool_in_use` synchronously if browsers are leased,
-   * unless `force`.
+   * Refuses acquires at once, and resolves when all browsers have ended. If browsers are leased and `force` is false,
+   * throws `pool_in_use` synchronously.
    */
   delete(force: boolean): Promise<void> {
     const leased = this.acquiredCount;
@@ -227,7 +227,7 @@ export class Pool {
     return this.#shut(new OperationError('not_found', `the pool ${this.#title} was deleted`));
   }
 
-  /** Refuses acquires, and ends browsers that nobody leased. Leased ones end with their lease. */
+  /** Refuses acquires, and ends idle browsers. Leased ones end with their lease. */
   drain(refusal: OperationError): void {
     this.#refuse(refusal);
     void endAll(this.#idle.splice(0));
@@ -237,7 +237,7 @@ export class Pool {
     return this.#shut(new OperationError('unavailable', 'the service is shutting down'));
   }
 
-  /** Takes a browser that an earlier service started for this pool. */
+  /** Takes over a browser that an earlier service process started for this pool. */
   adopt(session: Session): void {
     if (session.pool) this.#leased.set(session.id, session);
     else this.#idle.push(session);
@@ -314,7 +314,7 @@ export class Pool {
     launch.abort();
   }
 
-  /** Launches nothing for a while, longer after each failure. */
+  /** Pauses launches for 0.5 to 10 s. Each failure in a row doubles the pause. */
   #pause(error: unknown): void {
     this.#failure = error;
     if (this.#closed || this.#cancelPause) return;
@@ -345,7 +345,7 @@ export class Pool {
     return this.#failure instanceof Error ? this.#failure.message : String(this.#failure);
   }
 
-  /** The error for acquires if launches fail and no leased browser can come back. */
+  /** The error for acquires if launches fail and no leased browser can be released. */
   #launchFailure(): OperationError | undefined {
     if (this.#failures === 0 || this.#leased.size > 0) return undefined;
     const isMissing = this.#failure instanceof OperationError && this.#failure.code === 'no_chromium';

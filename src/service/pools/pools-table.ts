@@ -5,7 +5,7 @@ import { type RowOf, type Table, table } from '../database/table.ts';
 export const poolsTable = table('pools', {
   id: text(),
   projectId: text(),
-  /** As in `config`. Unique in the project. */
+  /** The same as in `config`. Unique in the project. */
   name: optional(text()),
   config: json<PoolCreate>(),
   createdAt: time(),

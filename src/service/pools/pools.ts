@@ -20,7 +20,7 @@ type PoolsOptions = {
   records: PoolRecords;
   surroundingsOf: (projectId: string) => Surroundings;
   events?: ServiceEvents;
-  /** Without it, the browsers run on the service's own machine. */
+  /** `undefined` if the browsers run on the service's own machine. */
   machines?: () => MachineCounts;
 };
 
@@ -40,21 +40,21 @@ export class Pools {
     });
   }
 
-  /** Takes a browser that an earlier service started for a pool. Ends it if the pool is gone. */
+  /** Takes over a browser that an earlier service process started for a pool. Ends it if the pool was deleted. */
   adopt(session: Session): void {
     const pool = this.#pools.get(session.settings.poolId ?? '');
     if (pool) pool.adopt(session);
     else void session.end();
   }
 
-  /** Begins to fill the stored pools. */
+  /** Starts the browsers of the stored pools. */
   open(): void {
     this.#fill.next();
   }
 
   /**
    * Throws `bad_request` for unsupported settings, `conflict` if the name is taken, `rate_limited` beyond the project's
-   * limit, and `draining`.
+   * limit, and `draining` while the service drains.
    */
   create(projectId: string, body: PoolCreate): Pool {
     if (this.#draining) throw this.#draining;
@@ -94,7 +94,7 @@ export class Pools {
     const config = updatedPoolConfig(pool.config, patch, this.#options.surroundingsOf(projectId));
     if (pid !== undefined) {
       config.size = this.#sharedSizes.sizeFor(pool, pid, config.size);
-      // An update would also end the pause after failed launches.
+      // Without a change, don't update: that would also end the pause after failed launches.
       if (isDeepStrictEqual(config, pool.config)) return pool;
     }
     if (config.name !== pool.name) this.#refuseTakenName(projectId, config.name);
@@ -110,8 +110,8 @@ export class Pools {
   }
 
   /**
-   * Resolves when the pool's browsers have ended. Throws `not_found`, and `pool_in_use` if browsers are leased, unless
-   * `force`.
+   * Resolves when the pool's browsers have ended. Throws `not_found`, or `pool_in_use` if browsers are leased and
+   * `force` is false.
    */
   async delete(projectId: string, idOrName: string, { force }: { force: boolean }): Promise<void> {
     const pool = this.find(projectId, idOrName);
@@ -130,7 +130,7 @@ export class Pools {
     await Promise.all(following.map((pool) => pool.update(pool.config, true)));
   }
 
-  /** Ends unleased browsers beyond the new limits, and launches missing ones. */
+  /** Ends idle and starting browsers beyond the new limits, and launches missing ones. */
   limitsChanged(): void {
     const { sessions } = this.#options;
     for (const projectId of new Set(Array.from(this.#pools.values(), (pool) => pool.projectId))) {
@@ -157,7 +157,7 @@ export class Pools {
     };
   }
 
-  /** Ends browsers that nobody leased, and refuses acquires, also those that wait. */
+  /** Ends idle browsers, and refuses acquires, including waiting ones. */
   drain(refusal: OperationError): void {
     this.#draining = refusal;
     for (const pool of this.#pools.values()) pool.drain(refusal);

@@ -1,13 +1,13 @@
 import { isRunning } from '../process/is-running.ts';
 import type { Pool } from './pool.ts';
 
-/** The browsers that each process needs from pools that several test runs share. */
+/** How many browsers each process needs from a pool that several test runs share. */
 export class SharedSizes {
   readonly #needs = new WeakMap<Pool, Map<number, number>>();
 
   /**
-   * Notes that a process needs `count` browsers, and returns the size with which the pool has enough for all running
-   * processes. Counts leased browsers too: a process that was killed may still hold some.
+   * Records that a process needs `count` browsers. Returns the size that is enough for all running processes. Counts
+   * leased browsers too: a killed process may still hold some.
    */
   sizeFor(pool: Pool, pid: number, count: number): number {
     const needs = this.#needs.get(pool) ?? new Map<number, number>();

@@ -1,14 +1,14 @@
 /** The machines on which a pool's browsers run. */
 export type MachineCounts = { count: number; draining: number };
 
-/** Says why acquires of a pool wait, for example `12 waiting, 40 leased on 5 machines, 1 machine draining`. */
+/** Returns why acquires of a pool wait, for example `12 waiting, 40 leased on 5 machines, 1 machine draining`. */
 export function waitReason(pool: {
   waiting: number;
   leased: number;
   starting: number;
   /** Why browsers don't start. */
   obstacle: string | undefined;
-  /** `undefined`: the browsers run on the service's own machine. */
+  /** `undefined` if the browsers run on the service's own machine. */
   machines: MachineCounts | undefined;
 }): string {
   const { waiting, leased, starting, obstacle, machines } = pool;
