@@ -31,5 +31,8 @@ function refuseOthers(token: string | undefined, identify: (token: string) => Ap
   const apiKey = token === undefined ? undefined : identify(token);
   if (!apiKey) throw new OperationError('unauthorized', 'send the metrics token or an API key as a bearer token');
   if (apiKey.projectId !== undefined)
-    throw new OperationError('forbidden', 'the metrics of all projects need the metrics token or an organization key');
+    throw new OperationError(
+      'forbidden',
+      "a project's key can't read the metrics of all projects: send the metrics token or an organization key",
+    );
 }

@@ -3,12 +3,12 @@ import { errorCode } from '../process/system-error.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import type { Meters, MetricSources } from './meters.ts';
 
-/** A noted event, to count later. */
+/** Counts an event that came before the library was loaded. */
 type Noted = (meters: Meters) => void;
 
 const mostUncounted = 1000;
 
-/** The metrics of a service. Counts from the start, and loads the library on first need. */
+/** The metrics of a service. Counts from the start, and loads prom-client at the first read or after 1000 events. */
 export class Metrics {
   readonly #sources: MetricSources;
   #meters: Meters | undefined;
@@ -33,7 +33,7 @@ export class Metrics {
     if (this.#meters) return noted(this.#meters);
     this.#uncounted.push(noted);
     if (this.#uncounted.length < mostUncounted) return;
-    // Without the library, nobody can read them.
+    // Without prom-client, nobody can read the events. Drop them.
     this.#load().catch(() => void (this.#uncounted = []));
   }
 
@@ -43,7 +43,7 @@ export class Metrics {
 
   async #open(): Promise<Meters> {
     const { Meters } = await import('./meters.ts').catch((error: unknown) => {
-      // Suites that never read metrics don't need its 3.5 MB.
+      // prom-client is an optional dependency: most users never read metrics, and it takes 3.5 MB.
       if (errorCode(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
       throw new OperationError('unavailable', 'metrics need the package prom-client: npm install prom-client');
     });
