@@ -1,12 +1,12 @@
 import type { Attributes, Context } from '@opentelemetry/api';
 
-/** The spans of a process. They go to the address in `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+/** Sends the spans of a process to the address in `OTEL_EXPORTER_OTLP_ENDPOINT`. */
 export type Spans = {
-  /** Runs `act` in a span. `headers` tell the service which span asks. */
+  /** Runs `act` in a span. Send `headers` with calls to a service, so that its spans get this one as parent. */
   run<T>(span: NewSpan, act: (headers: Record<string, string>) => Promise<T>): Promise<T>;
-  /** Notes a span that has ended. `from` is in ms since the epoch. */
+  /** Records a span that ends now. It began at `from`, in ms since the epoch. */
   note(span: NewSpan & { from: number; error?: string | undefined }): void;
-  /** Sends what is left, for up to 3 s. */
+  /** Sends the remaining spans. Takes 3 s at most. */
   close(): Promise<void>;
 };
 
@@ -32,8 +32,8 @@ const packages = [
 const closeMs = 3000;
 
 /**
- * Opens spans for a process. With `root`, a span of this name groups them until `close`, below `parent`. Without the
- * packages of OpenTelemetry, prints which ones are missing and returns `noSpans`.
+ * Opens the spans of a process. `root` is the name of a span that contains them all and ends at `close`. `parent` is
+ * the `traceparent` of its parent. If packages of OpenTelemetry are missing, prints their names and returns `noSpans`.
  */
 export async function openSpans(process: {
   service: string;
@@ -59,7 +59,7 @@ async function open({ service, root, parent }: { service: string; root?: string;
     import('@opentelemetry/resources'),
   ]);
   const provider = new sdk.BasicTracerProvider({
-    // The variables OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
+    // The variables OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override this name.
     resource: resources
       .resourceFromAttributes({ 'service.name': service })
       .merge(resources.detectResources({ detectors: [resources.envDetector] })),
@@ -85,7 +85,7 @@ async function open({ service, root, parent }: { service: string; root?: string;
       try {
         return await act({ traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}` });
       } catch (error) {
-        // A message may have more than a trace should show.
+        // Not the error's message, because it may contain URLs or secrets.
         span.setStatus({ code: SpanStatusCode.ERROR, message: error instanceof Error ? error.name : 'error' });
         throw error;
       } finally {
