@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -80,6 +80,36 @@ test("far: browsers that can't see this machine's localhost test an app there", 
     output: expect.stringMatching(/2 passed[^]*, 0 leaked/),
   });
 });
+
+// Not signed-in: its site must be reachable for the service, which logs in there.
+for (const [example, tests] of [
+  ['existing-suite', 3],
+  ['files', 2],
+  ['replays-in-ci', 2],
+  ['todo', 22],
+] as const) {
+  test(`${example}: passes in browsers that can't see this machine's localhost @long`, async ({ run }, testInfo) => {
+    test.skip(!canBeFar, 'needs a network namespace');
+    await using service = await startFarService(testInfo.outputPath('hidden'));
+    const config = testInfo.outputPath('far.config.ts');
+    const directory = join(examples, example);
+    await writeFile(
+      config,
+      `import base from ${JSON.stringify(join(directory, 'playwright.config.ts'))};
+      const { testDir = '.', webServer, use } = base;
+      export default {
+        ...base,
+        testDir: ${JSON.stringify(directory)} + '/' + testDir,
+        ...(webServer && { webServer: { cwd: ${JSON.stringify(directory)}, ...webServer } }),
+        use: { pool: { name: 'far', size: 2 }, ...use, exposeNetwork: '<loopback>' },
+      };`,
+    );
+    const env = { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
+    const ended = await run(example, ['test', '--config', config, '--reporter', 'list,playwright-pool/reporter'], env);
+    await rm(join(directory, '.auth'), { recursive: true, force: true });
+    expect(ended).toEqual({ code: 0, output: expect.stringMatching(new RegExp(`${tests} passed[^]*, 0 leaked`)) });
+  });
+}
 
 test('hosted: the suite runs on a service with a URL and an API key @long', async ({ run, env }, testInfo) => {
   const key = { ...env, PLAYWRIGHT_POOL_API_KEY: 'secret-of-the-example' };
