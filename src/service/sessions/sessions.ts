@@ -70,10 +70,11 @@ export class Sessions<S extends Session = Session> {
 
   /** Counts the browsers that run or start in a project, or in all. */
   countIn(projectId?: string): number {
-    const live = [...this.#sessions.values()].filter(({ alive }) => alive).map(({ settings }) => settings);
-    return [...live, ...this.#startingIn].filter(
-      (session) => projectId === undefined || session.projectId === projectId,
-    ).length;
+    const isCounted = ({ projectId: own }: { projectId: string }) => projectId === undefined || own === projectId;
+    let count = 0;
+    for (const { alive, settings } of this.#sessions.values()) if (alive && isCounted(settings)) count += 1;
+    for (const starting of this.#startingIn) if (isCounted(starting)) count += 1;
+    return count;
   }
 
   /** Whether the limits allow one more browser in the project. */
