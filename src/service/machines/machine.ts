@@ -20,7 +20,7 @@ export type MachineOptions = {
   clock?: Clock;
 };
 
-/** All in ms. */
+/** All in ms. Checks vary by a fifth, so that many machines don't answer at the same moment. */
 const checkEveryMs = 2000;
 const answerMs = 3000;
 const lostMs = 15_000;
@@ -114,7 +114,8 @@ export class Machine implements Host {
     this.#cancelCheck();
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
-      if (!this.#isClosed) this.#cancelCheck = this.#clock.after(checkEveryMs, () => void this.check());
+      if (!this.#isClosed)
+        this.#cancelCheck = this.#clock.after(checkEveryMs * (0.8 + 0.4 * Math.random()), () => void this.check());
     });
     await this.#checking;
   }
