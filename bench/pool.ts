@@ -1,8 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
-import { chromium, type Browser } from '@playwright/test';
+import type { Browser } from '@playwright/test';
 import type { Client } from 'playwright-pool/client';
 import { interleaved, type Comparison } from './comparison.ts';
 import { measureCurve, type Curve } from './curve.ts';
+import { openPage, timeLease } from './lease.ts';
 import { PageServer } from './pages.ts';
 import { ServiceProcess } from './service.ts';
 import { launchStock } from './stock.ts';
@@ -25,17 +26,7 @@ export async function run(runs: number): Promise<Comparison[]> {
   await fill(client, size);
   const began = new Date().toISOString();
   const firstPage = await interleaved(runs, {
-    ours: async () => {
-      const started = performance.now();
-      const session = (await client.browserPools.acquire('bench', {}))!;
-      const browser = await chromium.connectOverCDP(session.cdp_ws_url);
-      await openPage(browser, pages.url);
-      const took = performance.now() - started;
-      await client.browserPools.release('bench', { session_id: session.session_id, reuse: false });
-      await browser.close();
-      await full(client, size);
-      return took;
-    },
+    ours: () => timeLease(client, { pool: 'bench', size, url: pages.url }),
     other: async () => {
       const started = performance.now();
       const browser = await launchStock();
@@ -45,7 +36,7 @@ export async function run(runs: number): Promise<Comparison[]> {
       return took;
     },
   });
-  const acquires = await timesInside(client, '/acquire', began);
+  const acquires = await service.answerTimes('/acquire', began);
   return [
     { measure: 'warm lease to first page loaded, against launch to first page', unit: 'ms', ...firstPage },
     { measure: 'acquire from a full pool, inside the service', unit: 'ms', ours: acquires },
@@ -80,21 +71,6 @@ export async function curves(): Promise<Curve[]> {
   ];
 }
 
-/** The duration of an answer in whole milliseconds, from the service's audit records. */
-async function timesInside(client: Client, search: string, start: string): Promise<number[]> {
-  // The service stores records every 100 ms.
-  await setTimeout(500);
-  const times: number[] = [];
-  const query = { start, end: new Date().toISOString(), method: 'POST', search };
-  for await (const { duration_ms } of client.auditLogs.list(query)) times.push(duration_ms);
-  return times;
-}
-
-async function openPage(browser: Browser, url: string): Promise<void> {
-  const page = await (await browser.newContext()).newPage();
-  await page.goto(url);
-}
-
 /** How long an empty pool takes to be full, in milliseconds. */
 async function fill(client: Client, size: number): Promise<number> {
   for await (const { id } of client.browserPools.list()) await client.browserPools.delete(id, { force: true });
@@ -108,11 +84,6 @@ async function fill(client: Client, size: number): Promise<number> {
     sessions.map((session) => client.browserPools.release('bench', { session_id: session!.session_id, reuse: true })),
   );
   return took;
-}
-
-async function full(client: Client, size: number): Promise<void> {
-  const signal = AbortSignal.timeout(30_000);
-  while ((await client.browserPools.retrieve('bench', { signal })).available_count < size) await setTimeout(5);
 }
 
 async function launchInTurn(): Promise<Browser[]> {

@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createClient, type Client } from 'playwright-pool/client';
 import { memoryOf } from './memory.ts';
@@ -38,6 +39,16 @@ export class ServiceProcess implements AsyncDisposable {
       string,
     ];
     return new ServiceProcess(child, directory, line.replace('listening on ', ''));
+  }
+
+  /** The duration of its answers in whole milliseconds, from its audit records. */
+  async answerTimes(search: string, start: string): Promise<number[]> {
+    // The service stores records every 100 ms.
+    await sleep(500);
+    const times: number[] = [];
+    const query = { start, end: new Date().toISOString(), method: 'POST', search, limit: 100 };
+    for await (const { duration_ms } of this.client.auditLogs.list(query)) times.push(duration_ms);
+    return times;
   }
 
   /** How far the memory of the process rises while `act` runs, in MB. Linux only. */
