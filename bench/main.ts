@@ -18,6 +18,7 @@ const benches: Record<string, () => Promise<Bench>> = {
   files: () => import('./files.ts'),
   typing: () => import('./typing.ts'),
   far: () => import('./far.ts'),
+  machines: () => import('./machines.ts'),
 };
 
 const usage = `Usage: npm run bench [-- [name...] [--short | --curves | --limits]]
