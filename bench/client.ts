@@ -11,7 +11,7 @@ const calls = 3000;
 const atOnce = 16;
 
 /**
- * Compares small parallel calls of our client, of its HTTP library alone, and of the public client of the interface.
+ * Compares small parallel calls of our client, of its HTTP library alone, and of the client of the hosted service.
  * The server does almost nothing, because otherwise all of them would wait for the service.
  */
 export async function run(runs: number): Promise<Comparison[]> {

@@ -103,7 +103,7 @@ const browserPool = z.looseObject({
 
 export type BrowserPool = z.output<typeof browserPool>;
 
-/** How long the service holds one acquire open, in seconds. The public client gives up after 60 s. */
+/** How long the service holds one acquire open, in seconds. The client of the hosted service waits up to 60 s. */
 export const longestPollSeconds = 30;
 
 export const browserPools = {

@@ -49,7 +49,7 @@ test('aborts 1,000 acquires at any moment without leaking a browser or memory @l
   expect(warnings).toEqual([]);
 });
 
-test('takes back a grant that the caller did not read, and keeps one that it read', async ({ service }) => {
+test('takes a browser back if the caller did not read the grant, but not if it did', async ({ service }) => {
   const { url, apiKey, call } = service;
   await call('POST', '/browser_pools', { size: 2, name: 'ci' });
   const counts = async () => (await call('GET', '/browser_pools/ci')).body;

@@ -82,7 +82,7 @@ test('every writing operation reports a full disk, and works again when there is
   expect((await call('DELETE', `/auth/connections/${connection.id}`)).status).toBe(204);
 });
 
-test("on a full disk, an invocation that can't store its end reports that, and leaves no process", async ({ disk }) => {
+test("on a full disk, an invocation reports that its end can't be stored, and leaves no process", async ({ disk }) => {
   const clock = new TestClock();
   await using service = await startService({ dataDirectory: disk, clock, auditRetentionDays: 0 });
   await using client = createClient({ ...service, baseURL: service.url, maxRetries: 0 });

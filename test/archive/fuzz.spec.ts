@@ -119,7 +119,7 @@ async function unsafeIn(root: string): Promise<string[]> {
   return found;
 }
 
-test(`${mutations} damaged archives are refused, or extracted into their target only`, async ({}, testInfo) => {
+test(`${mutations} damaged archives are refused, or extracted without writing outside the target`, async ({}, testInfo) => {
   const output = testInfo.outputPath('output');
   const original = await sampleDirectory(testInfo.outputPath('original'));
   await mkdir(output);

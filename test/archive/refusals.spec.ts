@@ -253,7 +253,7 @@ test.describe('not refused', () => {
     expect(await readdir(copy)).toEqual(['Default']);
   });
 
-  test('creates directories that no entry of their own names', async ({}, testInfo) => {
+  test('creates directories that have no entry of their own', async ({}, testInfo) => {
     const copy = await extractHere(
       testInfo,
       await zstdOf([

@@ -116,7 +116,7 @@ test('call explains wrong operations, parameters and files', async ({ cli }) => 
   expect((await cli(['profile', 'list'])).stdout).toBe('There are no profiles.\n');
 });
 
-test('call names a missing parameter before it reads the file of another one', async ({ cli }) => {
+test('call names a missing parameter before it reads the file of another parameter', async ({ cli }) => {
   const { code, stderr } = await cli(['call', 'browsers.fs.upload', 'file=@missing']);
   expect([code, stderr]).toEqual([2, 'playwright-pool: /browsers/{id}/fs/upload needs id=...\n']);
   expect(await cli(['call', 'browsers.fs.upload', 'id=a', 'dest_path=/a', 'file=@missing'])).toMatchObject({

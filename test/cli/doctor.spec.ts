@@ -272,7 +272,7 @@ test('doctor checks the service of --data-dir for all projects, and names a miss
   expect(stdout).toContain(`free at ${testInfo.outputPath()}`);
 });
 
-test('an interrupted doctor reports no skipped check as a failure', async ({ env }, testInfo) => {
+test("an interrupted doctor doesn't report skipped checks as failures", async ({ env }, testInfo) => {
   await using silent = createServer();
   const asked = once(silent, 'request');
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));

@@ -144,7 +144,7 @@ test('init names the places that launch a browser or set options without effect'
   );
 });
 
-test('init keeps the options of configs in other forms', async ({ cli }, testInfo) => {
+test('init keeps the options of configs written in other forms', async ({ cli }, testInfo) => {
   const forms: [before: string, after: string[]][] = [
     [
       `module.exports = { reporter: [['list'], ['html']] };\n`,
@@ -165,7 +165,7 @@ test('init keeps the options of configs in other forms', async ({ cli }, testInf
   }
 });
 
-test('init leaves a workflow that runs Playwright alone', async ({ cli }, testInfo) => {
+test("init doesn't change a workflow that already runs Playwright", async ({ cli }, testInfo) => {
   const workflow = { '.github/workflows/ci.yml': 'run: npx playwright test\n' };
   const cwd = await project(testInfo, { ...npmRepository, ...workflow, 'playwright.config.ts': config });
   const { stdout } = await cli(['init', '--yes'], { cwd });
@@ -173,7 +173,7 @@ test('init leaves a workflow that runs Playwright alone', async ({ cli }, testIn
   expect(stdout).not.toContain('workflow');
 });
 
-test('init replaces no workflow: it chooses another file name', async ({ cli }, testInfo) => {
+test("init doesn't overwrite a workflow: it chooses another file name", async ({ cli }, testInfo) => {
   const workflows = '.github/workflows';
   const other = {
     [`${workflows}/playwright.yml`]: 'run: make e2e\n',
@@ -194,7 +194,9 @@ test('init replaces no workflow: it chooses another file name', async ({ cli }, 
   expect((await readdir(path.join(cwd, workflows))).sort()).toEqual(['old', 'playwright-pool.yml', 'playwright.yml']);
 });
 
-test('init writes no workflow where GitHub would not read it, or without a lockfile', async ({ cli }, testInfo) => {
+test('init explains why it writes no workflow: GitHub would not read it, or there is no lockfile', async ({
+  cli,
+}, testInfo) => {
   const cwd = await project(testInfo, {
     '.git/HEAD': '',
     'playwright.config.ts': config,
@@ -229,7 +231,7 @@ test('the workflow names a config in another directory', async ({ cli }, testInf
   expect(workflow).toContain('npx playwright test --config e2e/playwright.config.ts --shard');
 });
 
-test('init names the steps that it leaves, until none is left', async ({ cli }, testInfo) => {
+test('init lists the steps left for the user, until all are done', async ({ cli }, testInfo) => {
   const left = [
     `By hand: add ['playwright-pool/reporter'] to the reporters of playwright.config.ts.`,
     `By hand: add replay: 'retain-on-failure' to the use of playwright.config.ts, and the types: defineConfig<PoolTestOptions, PoolWorkerOptions>.`,
@@ -253,7 +255,7 @@ test('init names the steps that it leaves, until none is left', async ({ cli }, 
   expect(await readFile(path.join(cwd, 'playwright.config.ts'), 'utf8')).toContain(reporter);
 });
 
-test('init finds tests beside the directory of the config by testDir', async ({ cli }, testInfo) => {
+test("init finds tests outside the config's directory by testDir", async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, {
     'e2e/playwright.config.ts': config.replace('./tests', '../specs (all)'),
     'specs (all)/a.spec.ts': spec,

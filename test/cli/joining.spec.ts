@@ -173,7 +173,10 @@ test('a user that joins while the last one leaves keeps the service running @lon
   }
 });
 
-test('users join a service that runs by hand, and it goes on after them', async ({ directory, startUser }) => {
+test('users join a service that was started by hand, and it keeps running after they leave', async ({
+  directory,
+  startUser,
+}) => {
   await using cli = new CliProcess(['serve', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'my-key' } });
   const url = (await cli.firstLine()).replace('listening on ', '');
   const user = startUser();

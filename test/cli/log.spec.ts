@@ -15,7 +15,7 @@ function linesOf({ output }: CliProcess): Line[] {
   return lines.map((line) => JSON.parse(line) as Line);
 }
 
-test('the log tells sessions, leases, pools and failures, one JSON object per line, without secrets', async ({}, testInfo) => {
+test('the log reports sessions, leases, pools and failures, one JSON object per line, without secrets', async ({}, testInfo) => {
   const directory = testInfo.outputPath('data');
   await using cli = new CliProcess(['serve', '--data-dir', directory, '--log-format', 'json'], {
     env: { PLAYWRIGHT_POOL_API_KEY: apiKey },
@@ -57,7 +57,7 @@ test('the log tells sessions, leases, pools and failures, one JSON object per li
   for (const secret of [apiKey, 'secret-page', ...tokens]) expect(cli.output).not.toContain(secret);
 });
 
-test('the log tells why a session did not start, in text too', async ({}, testInfo) => {
+test('the log says why a session did not start, as JSON and as text', async ({}, testInfo) => {
   for (const format of ['json', 'text']) {
     const args = ['serve', '--data-dir', testInfo.outputPath(format), '--chromium', '/nowhere/chromium'];
     await using cli = new CliProcess(args, {
@@ -88,7 +88,7 @@ test('the log tells why a session did not start, in text too', async ({}, testIn
   }
 });
 
-test('beyond loopback, serve warns about plain HTTP; with TLS before it, it does not', async ({}, testInfo) => {
+test('beyond loopback, serve warns about plain HTTP, but not if its public URL is https', async ({}, testInfo) => {
   for (const [name, publicUrl, isWarned] of [
     ['plain', 'http://pool.example', true],
     ['secure', 'https://pool.example', false],

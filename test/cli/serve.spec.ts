@@ -73,7 +73,7 @@ for (const { name, kind, message } of [
     message: /^playwright-pool: EISDIR: illegal operation on a directory, .*service\.json'$/,
   },
 ]) {
-  test(`serve names a ${kind} in the place of its ${name}, and leaves no browser of a stored pool`, async ({
+  test(`serve names a ${kind} where its ${name} should be, and leaves no browser of a stored pool`, async ({
     serve,
     directory,
   }) => {
@@ -156,7 +156,7 @@ test('after kill -9 all browsers end within 10 s, and the next service keeps poo
   expect((await second.call('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
 });
 
-test('serve names a missing Chromium and the fix when it needs one', async ({ serve }) => {
+test('serve names a missing Chromium when it needs a browser', async ({ serve }) => {
   const { call } = await serve(['--chromium', '/nowhere/chromium']);
   const answer = await call('POST', '/browsers', {});
   expect(answer).toMatchObject({
@@ -165,7 +165,7 @@ test('serve names a missing Chromium and the fix when it needs one', async ({ se
   });
 });
 
-test('the public client and Playwright use a service on another file system', async ({}, testInfo) => {
+test("the hosted service's client and Playwright use a service on another file system", async ({}, testInfo) => {
   test.skip(!canSeparate, 'needs Linux and the right to unshare a mount namespace');
   const hidden = testInfo.outputPath('hidden');
   await using service = await startSeparateService(hidden);
@@ -204,7 +204,7 @@ test("--clock-start sets the time at which the service's clock starts", async ({
   expect((await after.call('GET', '/org/projects')).status).toBe(200);
 });
 
-test('serve limits browsers, records in VP8 and turns audit off by its options', async ({ serve }) => {
+test('the options of serve limit browsers, choose VP8 for recordings and turn audit off', async ({ serve }) => {
   const { call } = await serve(['--max-sessions', '1', '--replay-format', 'vp8', '--audit-retention-days', '0']);
   expect((await call('GET', '/org/limits')).body).toMatchObject({ max_concurrent_sessions: 1 });
   const { status, body: session } = await call('POST', '/browsers', { headless: true });
@@ -252,7 +252,7 @@ test('help shows the options of serve in groups', async ({}) => {
   ]);
 });
 
-test('each option of serve is an environment variable, and the command line wins', async ({ serve }) => {
+test('each option of serve has an environment variable, and the command line wins', async ({ serve }) => {
   const env = {
     PLAYWRIGHT_POOL_PORT: 'tcp://10.0.0.1:8080',
     PLAYWRIGHT_POOL_HOST: '',

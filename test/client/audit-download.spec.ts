@@ -160,7 +160,10 @@ test('starts again for another query or another service', async ({ serve, connec
   expect(cursors([...one.calls, ...another.calls])).toEqual([null, 'one', null, 'one', null]);
 });
 
-test('an abort stops between and within chunks, and keeps complete chunks', async ({ serve, connect }, testInfo) => {
+test('an abort stops the download between or within chunks, and keeps complete chunks', async ({
+  serve,
+  connect,
+}, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const server = await serve(chunk(first), silent, chunk(last));
   const controller = new AbortController();
@@ -195,7 +198,7 @@ for (const [title, answer, problem] of [
   });
 }
 
-test('ends the download if the service repeats a cursor', async ({ serve, connect }, testInfo) => {
+test('fails instead of looping forever if the service repeats a cursor', async ({ serve, connect }, testInfo) => {
   const server = await serve(chunk(first), chunk(second), chunk({ ...second, next: 'one' }));
   await expect(connect(server).auditLogs.download(testInfo.outputPath('a.gz'), query)).rejects.toThrow(
     /repeats the cursor one/,

@@ -25,7 +25,7 @@ test('a call without an answer ends at the call timeout of the client or of the 
   expect(server.calls.length).toBeLessThanOrEqual(2);
 });
 
-test('the service sees the connection of a timed out call close', async ({ serve, connect }) => {
+test('a call that times out closes its connection to the service', async ({ serve, connect }) => {
   const server = await serve(never);
   const connected = once(server.server, 'connection') as Promise<[Socket]>;
   await errorOf(connect(server, { callTimeout: 1000 }).browserPools.acquire('ci'));

@@ -62,7 +62,7 @@ test('each error status has its own class', async ({ serve, connect }) => {
   }
 });
 
-test('an unknown key and too many calls say what to do next', async ({ serve, connect }) => {
+test('the errors for an unknown key and for too many calls say what to do next', async ({ serve, connect }) => {
   const server = await serve(
     { status: 401, json: { code: 'unauthorized', message: 'unknown key' } },
     { status: 429, json: { code: 'rate_limited', message: 'too many sessions' } },

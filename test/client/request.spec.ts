@@ -187,7 +187,7 @@ test('refuses impossible call timeouts and numbers of retries', async () => {
   await expect(client.profiles.retrieve('x', { maxRetries: -1 })).rejects.toThrow(/^maxRetries must be/);
 });
 
-test('a header value that cannot be sent is a TypeError', async ({ serve, connect }) => {
+test("throws a TypeError for a header value that can't be sent", async ({ serve, connect }) => {
   const server = await serve({ json: {} });
   const error = await errorOf(connect(server).profiles.retrieve('x', { headers: { 'x-bad': 'a\nb' } }));
   expect(error).toBeInstanceOf(TypeError);
@@ -204,7 +204,7 @@ test('throws a TypeError for a body that is not bytes', async ({ serve, connect 
   expect(server.calls).toEqual([]);
 });
 
-test('the client is plain objects, and functions work detached from it', async ({ serve, connect }) => {
+test('the client consists of plain objects, and its functions work when detached', async ({ serve, connect }) => {
   const server = await serve({ status: 401, json: { code: 'unauthorized', message: 'no' } });
   const client = connect(server);
   expect(Object.keys(client)).toEqual([...Object.keys(contract), 'close']);

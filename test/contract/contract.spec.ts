@@ -104,7 +104,7 @@ test('defaults and bounds are those of the hosted service', () => {
   expect(contract.browsers.create.body.safeParse({ viewport: { width: 0, height: 1 } }).success).toBe(false);
 });
 
-test('checks only the length of a text that is too long, because other checks may take quadratic time', () => {
+test('checks only the length of a text over the limit, because other checks may take quadratic time', () => {
   const long = ' '.repeat(10_000);
   const connection = { profile_name: 'ann', domain: 'a.example' };
   const credential = { name: 'ann', domain: 'a.example', values: {} };

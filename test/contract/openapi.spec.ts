@@ -48,7 +48,7 @@ test('every reference has a target', () => {
   expect(document.components.schemas).toHaveProperty('Error');
 });
 
-test("parameters are unique, and each one in the path's braces is described", () => {
+test('parameters are unique, and each parameter of a path is described', () => {
   for (const { path, description } of described) {
     const names = description.parameters.map((parameter) => parameter.name);
     expect(new Set(names).size, description.operationId).toBe(names.length);
@@ -151,7 +151,7 @@ test('list answers carry the paging headers', () => {
   });
 });
 
-test('describes the headers of answers that a limit refused', () => {
+test('describes the headers of an answer that reports a limit', () => {
   const { responses } = describedAs('browsers.create');
   expect(Object.keys(responses['429']!.headers!)).toEqual([
     'Retry-After',

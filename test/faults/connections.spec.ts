@@ -63,7 +63,7 @@ test('finds a moved download although the answer is lost @long', async ({ start,
   expect(faultProxy.happened).toHaveLength(1);
 });
 
-test('returns the browsers of a worker killed before its ledger entry, and of a hook that times out @long', async ({
+test('returns the browsers of a worker killed before it wrote to the ledger, and of a hook that times out @long', async ({
   start,
   hosted,
   faultProxy,
@@ -203,7 +203,7 @@ test("a missing answer to the start of a replay doesn't use up the test's time",
   );
 });
 
-test('the reaper ends a saving session whose deletion failed, and the run says so @long', async ({
+test('the reaper ends a profile-saving session whose deletion failed, and the run says so @long', async ({
   start,
   hosted,
   faultProxy,

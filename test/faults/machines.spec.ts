@@ -28,7 +28,9 @@ test('ends the leases of a killed machine with machine_lost, and fills the pool 
   );
 });
 
-test('takes its sessions over after a restart, and ends those that it forgot @long', async ({ startFleet }) => {
+test('a restarted control plane takes its sessions over, and ends sessions that it no longer knows @long', async ({
+  startFleet,
+}) => {
   const fleet = await startFleet({ direct: true });
   const { machines, control } = fleet;
   await control.call('POST', '/browser_pools', { name: 'ci', size: 2 });
@@ -86,7 +88,7 @@ test('gives a draining machine no sessions, and moves idle browsers to others @l
   await expect.poll(async () => (await other.sessions()).length, { timeout: 20_000 }).toBe(4);
 });
 
-test('a run with 4 workers passes over 3 machines @long', async ({ startFleet, run }) => {
+test('a run with 4 workers passes on a fleet of 3 machines @long', async ({ startFleet, run }) => {
   const { machines, control } = await startFleet({ machines: 3, slots: 2 });
   const suite = `
     import { test, expect } from 'playwright-pool';

@@ -91,7 +91,7 @@ test('the image adds less than 750 MB to its base @long', async ({ engine }) => 
   expect((await imageSize(engine, 'playwright-pool')) - (await imageSize(engine, 'base'))).toBeLessThan(750_000_000);
 });
 
-test('an example passes on the services of compose.yaml, and scaling in a run of 200 tests fails none @long', async ({
+test('an example passes on the services of compose.yaml, and scaling during a run of 200 tests fails no test @long', async ({
   engine,
   start,
 }, testInfo) => {

@@ -77,7 +77,7 @@ test('the control plane looks for machines at the name of a headless service', a
   expect(env).toContainEqual({ name: 'PLAYWRIGHT_POOL_MACHINES', value: `dns://${metadata.name}:8080` });
 });
 
-test('each engine waits longer than the drain', async () => {
+test('Kubernetes, Compose and Nomad give a machine more time to stop than its drain may take', async () => {
   const pod = ofKind(await read(join(kubernetes, 'base/machines.yaml')), 'Deployment').spec.template!.spec;
   const drain = pod.containers[0]!.env.find(({ name }) => name === 'PLAYWRIGHT_POOL_DRAIN_TIMEOUT')!.value;
   expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(Number(drain));

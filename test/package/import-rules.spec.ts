@@ -288,7 +288,7 @@ test('each room imports only the rooms that the table of rooms allows', async ()
   expect(await refused('no-restricted-imports', files)).toEqual(forbidden.toSorted());
 });
 
-test('no file is part of an import circle, not even for types', async () => {
+test('imports form no cycles, not even imports of types', async () => {
   const files = {
     'src/client/a.ts': `import type { B } from './b.ts';\nexport type A = B;`,
     'src/client/b.ts': `import type { C } from './c.ts';\nexport type B = C;`,

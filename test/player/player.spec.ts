@@ -119,7 +119,7 @@ test('marks the current chapter and keeps it in view while the video plays', asy
   await expect(current(page)).toBeInViewport({ ratio: 0.9 });
 });
 
-test('marks the latest begun chapter if chapters are unordered', async ({ page, open }) => {
+test('marks the chapter that began last if chapters are unordered', async ({ page, open }) => {
   const unordered = [5000, 2000, 8000].map((atMs) => ({ title: `at ${atMs}`, atMs }));
   await open({ chapters: unordered }, '#t=6');
   await expect(current(page)).toHaveText(/at 5000/);
@@ -189,7 +189,7 @@ test('the keyboard plays, seeks, changes the speed and shows full screen', async
   await expect.poll(() => page.evaluate(() => document.fullscreenElement)).toBe(null);
 });
 
-test('a key has one effect only if the video, a chapter, the speed or the error has the focus', async ({
+test('each key has a single effect, whether the video, a chapter, the speed or the error has the focus', async ({
   page,
   open,
 }) => {

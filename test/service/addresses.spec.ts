@@ -66,7 +66,7 @@ test.describe('with a public URL', () => {
     );
   });
 
-  test('answers to its name and to this machine, and to no other name', async ({ service }) => {
+  test('accepts its public name and names of this machine as the Host, and no other name', async ({ service }) => {
     for (const host of ['pool.example:8443', 'POOL.example', 'localhost:1', '127.0.0.1'])
       expect((await send(service, '/browsers', { host })).status, host).toBe(200);
     for (const host of ['evil.example', 'a.pool.example', 'pool.example.evil.example', '10.0.0.1', '[::2]']) {
@@ -156,7 +156,7 @@ test('refuses a malformed public URL and malformed proxies', async () => {
     await expect(startService({ trustedProxies: [proxy] })).rejects.toThrow('is no address of a proxy');
 });
 
-test('beyond loopback, needs a key, and answers to the address of the connection', async () => {
+test('beyond loopback, needs a key, and accepts only the address of the connection as the Host', async () => {
   await using service = await startService({ host: '0.0.0.0', allowSharedUser: true });
   expect((await fetch(`${service.url}/browsers`)).status).toBe(401);
   const { port } = new URL(service.url);

@@ -43,7 +43,7 @@ test('shows a new key once and masked afterwards, renames it and deletes it', as
   expect(await client.apiKeys.retrieve(created.id, { include_deleted: true })).toMatchObject(deleted);
 });
 
-test('the public client manages API keys', async ({ kernel, service }) => {
+test("the hosted service's client manages API keys", async ({ kernel, service }) => {
   const { key, ...created } = await kernel.apiKeys.create({ name: 'ci', days_to_expire: 30 });
   expect(await kernel.apiKeys.retrieve(created.id)).toEqual(created);
   expect(await kernel.apiKeys.update(created.id, { name: 'build' })).toMatchObject({ name: 'build' });

@@ -150,7 +150,7 @@ test('a stream sends stored lines, application and state, then new lines, and he
   expect(lines(again.events)).toEqual(['loaded', 'loaded', 'said']);
 });
 
-test('splits pieces of text into lines at any cut', () => {
+test('splits text into lines, wherever its pieces were cut', () => {
   const text = 'one\ntwo grüße\r\n\nlast';
   for (const size of [1, 2, 3, 7, 100]) {
     const bytes = Buffer.from(text);

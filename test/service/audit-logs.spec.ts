@@ -195,7 +195,7 @@ test('pages neither skip nor repeat records while new ones arrive', async ({ ser
   expect([last.body.length, last.headers.get('x-next-page-token')]).toEqual([1, null]);
 });
 
-test('the public client pages through the records and downloads them, verified', async ({
+test("the hosted service's client pages through the records and downloads them, verified", async ({
   service: { call },
   client,
   kernel,
@@ -222,7 +222,7 @@ test('the public client pages through the records and downloads them, verified',
   await expect(kernel.auditLogs.list({ start: window.end, end: window.start })).rejects.toThrow(BadRequestError);
 });
 
-test('our client downloads the records that the list shows, even if there are none', async ({
+test("the package's own client downloads the records that the list shows, even if there are none", async ({
   service: { call },
   client,
 }, testInfo) => {
@@ -274,7 +274,7 @@ test('no record contains a key that is URL-encoded in the request', async () => 
   expect((await call('GET', `/audit-logs?${at}`)).body).toMatchObject([{ path: '/profiles/[redacted]' }]);
 });
 
-test("keeps the beginning of a caller's own description", async ({ service: { call } }) => {
+test('cuts off long paths and user agents', async ({ service: { call } }) => {
   await call('GET', `/profiles/${'x'.repeat(5000)}`, undefined, { 'user-agent': 'y'.repeat(5000) });
   const [{ path, user_agent }] = (await call('GET', `/audit-logs?${at}`)).body;
   expect([path, user_agent]).toEqual([`/profiles/${'x'.repeat(2048 - 10)}`, 'y'.repeat(512)]);

@@ -7,7 +7,7 @@ import { callerOf, dataDirectory } from '../support/service.ts';
 
 test.describe.configure({ timeout: 90_000 });
 
-test("reports a wrong password in the site's words, and ends the login at the third @long", async ({
+test("reports a wrong password in the site's words, and ends the login at the third attempt @long", async ({
   service,
   site,
   carol,

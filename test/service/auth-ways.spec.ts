@@ -18,7 +18,7 @@ test.describe.configure({ timeout: 120_000 });
 for (const [name, way] of Object.entries(signInWays)) {
   const { profile, password, sso, choice, totpSecret } = way;
 
-  test(`the public client logs in with ${name}`, async ({ kernel, signedIn }) => {
+  test(`the hosted service's client logs in with ${name}`, async ({ kernel, signedIn }) => {
     test.skip(
       !isLong && !['an authenticator app', 'a text message'].includes(name),
       'the others are tried by npm run test:long',

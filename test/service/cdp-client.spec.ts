@@ -23,7 +23,7 @@ test('two clients with the same ids each get their own answers and events', asyn
   expect(b.received).toEqual(['{"id":1,"result":{"of":"B"}}']);
 });
 
-test("sends messages of a client's sessions, and of those they open, to that client until they are detached", async () => {
+test('a client gets the messages of its sessions and of their child sessions until they are detached', async () => {
   const pipe = new CdpPipe();
   const [a, b] = [await pipe.attach('A'), await pipe.attach('B')];
   const page = attached('P', 'A', { targetId: 'T' });
@@ -110,7 +110,7 @@ test('maps file paths in commands, in any JSON spelling', async () => {
   expect((await pipe.next()).params['data']).toEqual({ items: [], files: ['/host/root/a'] });
 });
 
-test('refuses commands that can carry other commands unseen', async () => {
+test('refuses commands that can contain other commands', async () => {
   const pipe = new CdpPipe();
   const { send, received } = await pipe.attach('A');
   for (const method of ['Target.sendMessageToTarget', 'Target.exposeDevToolsProtocol']) {
@@ -120,7 +120,7 @@ test('refuses commands that can carry other commands unseen', async () => {
   expect(pipe.read).toEqual([]);
 });
 
-test('notes pages that are brought to the front, by their target or by a session with them', async () => {
+test('notices when a client brings a page to the front, by its target or through a session', async () => {
   const pipe = new CdpPipe();
   const front: string[] = [];
   const { send } = await pipe.attach('A', { broughtToFront: (targetId) => front.push(targetId) });

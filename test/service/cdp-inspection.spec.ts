@@ -144,7 +144,7 @@ test.describe('paths', () => {
     expect(await readdir(path.join(session.root, 'C/Users/me'))).toEqual(['Temp']);
   });
 
-  test('without a directory of the client it goes into the home directory @long', async ({
+  test('a download goes into the home directory if the client named no directory @long', async ({
     session,
     connectRaw,
     addressOf,

@@ -170,7 +170,7 @@ test.describe('launching', () => {
   });
 
   for (const command of ['chromium-headless-shell', 'chromium']) {
-    test(`${command} starts without a page, with its window's size and none of our secrets, and is gone when killed`, async ({}, testInfo) => {
+    test(`${command} starts without a page, with its window's size and no secret of the service, and is gone when killed`, async ({}, testInfo) => {
       const executable = await findChromium(true, command, process.env).catch(() => '');
       test.skip(executable === '', `${command} is not installed`);
       const userDataDirectory = testInfo.outputPath('user-data');

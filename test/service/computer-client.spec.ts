@@ -27,7 +27,7 @@ const test = base.extend<Fixtures>({
   },
 });
 
-test('the public client moves, clicks, drags and scrolls @long', async ({ kernel, id, ours }) => {
+test("the hosted service's client moves, clicks, drags and scrolls @long", async ({ kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   await computer.moveMouse(id, { x: 300, y: 400, smooth: true, duration_ms: 100, hold_keys: ['Shift'] });
   expect(await computer.getMousePosition(id)).toEqual({ x: 300, y: 400 });
@@ -62,7 +62,7 @@ test('the public client moves, clicks, drags and scrolls @long', async ({ kernel
   expect((await seen(ours, 'wheel')).every(({ isTrusted }) => isTrusted)).toBe(true);
 });
 
-test('the public client types, presses keys and uses the clipboard @long', async ({ kernel, id, ours }) => {
+test("the hosted service's client types, presses keys and uses the clipboard @long", async ({ kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   const field = ours.locator('textarea');
   await computer.typeText(id, { text: 'Grüße\nyou', delay: 1 });
@@ -80,7 +80,7 @@ test('the public client types, presses keys and uses the clipboard @long', async
   expect(ours.context().pages()).toHaveLength(1);
 });
 
-test('the public client takes screenshots and hides the cursor', async ({ kernel, id, ours }) => {
+test("the hosted service's client takes screenshots and hides the cursor", async ({ kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   await expect(ours.locator('textarea')).toBeVisible();
   for (const [body, size] of [
@@ -97,7 +97,7 @@ test('the public client takes screenshots and hides the cursor', async ({ kernel
   expect(await computer.setCursorVisibility(id, { hidden: false })).toEqual({ ok: true });
 });
 
-test('the public client sends a batch of input actions', async ({ kernel, id, ours }) => {
+test("the hosted service's client sends a batch of input actions", async ({ kernel, id, ours }) => {
   await kernel.browsers.computer.batch(id, {
     actions: [
       { type: 'click_mouse', click_mouse: { x: 100, y: 100 } },

@@ -58,7 +58,7 @@ test('creates, reads, changes and deletes a provider, and never shows its token'
   expect(vault.requests).toEqual([]);
 });
 
-test('the public client manages credential providers', async ({ kernel, client, vault }) => {
+test("the hosted service's client manages credential providers", async ({ kernel, client, vault }) => {
   const created = await kernel.credentialProviders.create({ provider_type: 'onepassword', name: 'vault', token });
   expect(await kernel.credentialProviders.retrieve(created.id)).toEqual(created);
   await expect(

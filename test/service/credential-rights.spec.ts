@@ -86,7 +86,7 @@ test("a project's key uses no credential provider that the organization has not 
   expect(await atStep((await carol.login()).stream, 'AWAITING_INPUT')).toMatchObject(nothingTyped);
 });
 
-test("a project's key can't get a vault's items by naming its own site", async ({
+test("a project's key can't send a vault's items to a site of its choice", async ({
   service,
   site,
   providerId,
@@ -120,7 +120,7 @@ test("a project's key can't get a vault's items by naming its own site", async (
   expect(site.attempts).toBe(0);
 });
 
-test("an organization key lets a project use another site's item, on that connection's domain only @long", async ({
+test("an organization key allows a connection to use another site's item, but only on the connection's domain @long", async ({
   service,
   site,
   providerId,

@@ -69,7 +69,7 @@ test('creates, reads, changes and deletes a credential by id and name, and never
   await expect(client.credentials.delete(created.id)).rejects.toMatchObject({ status: 404 });
 });
 
-test('the public client manages credentials', async ({ kernel }) => {
+test("the hosted service's client manages credentials", async ({ kernel }) => {
   const created = await kernel.credentials.create({
     name: 'a/b',
     domain: 'a.example',
@@ -310,7 +310,7 @@ test('reads stored values after a restart, with a key file of mode 0600, and sto
   expect(await second.call('GET', '/credentials/ann/totp-code')).toMatchObject({ status: 200 });
 });
 
-test('reports a stored secret whose key is lost, and accepts a new one', async ({}, testInfo) => {
+test('reports a stored secret whose key is lost, and accepts a new secret', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const start = async () => await startService({ dataDirectory: directory });
   {

@@ -83,7 +83,7 @@ test('a pool starts its browsers with its extra switches, and keeps the features
   expect((await call('GET', `/browsers/${leased.body.session_id}`)).body).not.toHaveProperty('leased_at');
 });
 
-test('refuses a switch for a pool, its update and a single session', async ({ service }) => {
+test('refuses a forbidden switch for a new pool, an existing pool and a single session', async ({ service }) => {
   const { call } = service;
   await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
   for (const chromium_args of [['--no-sandbox'], ['site-per-process'], ['--'], ['-no-sandbox'], ['--lang=\0'], ['']]) {

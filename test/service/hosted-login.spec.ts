@@ -70,7 +70,10 @@ for (const [name, way] of Object.entries(signInWays)) {
   });
 }
 
-test('the page is labelled, keeps to its own policy, and fits on a phone @long', async ({ page, carol }) => {
+test('the page is labelled, follows its own content security policy, and fits on a phone @long', async ({
+  page,
+  carol,
+}) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));

@@ -269,7 +269,7 @@ for (const [name, { action, reason, started }] of Object.entries(harmful)) {
   });
 }
 
-test("finds a process later if its environment can't be read yet at first", async () => {
+test("finds a process whose environment can't be read at first", async () => {
   test.skip(process.platform !== 'linux', 'processes are looked for on Linux only');
   // The environment reads as empty in the middle of an exec. Here that lasts as long as the shell waits.
   const child = spawn('/bin/sh', ['-c', `read line; ${markVariable}=late/ exec /bin/cat`], {

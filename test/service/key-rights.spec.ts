@@ -92,7 +92,7 @@ test("a key that rotates its parent doesn't become its own parent", async ({ cli
   expect(await Promise.all([successor, child].map(works))).toEqual([false, false]);
 });
 
-test('keys survive that the operator starts the service with another key', async () => {
+test('keys stay valid if the operator starts the service with another key', async () => {
   const database = await openDatabase();
   const keys = new ApiKeyStore(database, new TestClock());
   keys.setOwn('the-first-key-of-the-operator');

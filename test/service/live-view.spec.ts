@@ -99,7 +99,7 @@ test('ends the session after a confirmation @long', async ({ session, openPage, 
   await expect(viewer.getByRole('button', { name: 'End session' })).toHaveCount(0);
 });
 
-test('offers no end of the session inside another page', async ({ page, link, openPage }) => {
+test('hides "End session" if another page embeds the view', async ({ page, link, openPage }) => {
   await openPage();
   // The view allows only frames of its own origin, such as the hosted login.
   await page.goto(new URL('/browser/live', link).href);
@@ -108,7 +108,7 @@ test('offers no end of the session inside another page', async ({ page, link, op
   await expect(page.frameLocator('iframe').getByRole('button', { name: 'End session' })).toBeHidden();
 });
 
-test('moves, clicks, drags and scrolls at the point of the viewer', async ({ openPage, view }) => {
+test('moves, clicks, drags and scrolls where the viewer points', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   await clickAt(viewer, 0.25, 0.5);

@@ -49,7 +49,7 @@ test('refuses a malformed list of machines', async ({}) => {
   await expect(starting).rejects.toThrow('neither the URL of a machine nor dns://NAME:PORT');
 });
 
-test("hands out the machines' own links, and new ones to the next holder", async ({}) => {
+test("with direct sessions, returns the machine's own links, and new links to the next holder", async ({}) => {
   await using service = await startControlPlane(1, {}, { directSessions: true });
   const call = callerOf(service);
   await call('POST', '/browser_pools', { name: 'ci', size: 1 });

@@ -130,7 +130,7 @@ test('a client sees only its own contexts, which close when it leaves', async ({
   await cdp.close();
 });
 
-test("a host runs as the session's user", async ({ session, connect, hosts }) => {
+test("the Playwright host runs as the session's user", async ({ session, connect, hosts }) => {
   test.skip(process.platform !== 'linux' || process.getuid?.() !== 0, 'only root on Linux can give sessions users');
   await connect(session.playwright_ws_url);
   expect(hosts().some((pid) => uidOf(pid) >= 20_000)).toBe(true);
@@ -159,7 +159,11 @@ test('takes the token from the URL or the Authorization header, and no other', a
   expect((await refusal(session.playwright_ws_url, { 'user-agent': userAgent }))[0]).toBe(401);
 });
 
-test('tells the client that its session has ended, and ends the host', async ({ session, service, hosts }) => {
+test('tells the client that its session has ended, and ends the Playwright host', async ({
+  session,
+  service,
+  hosts,
+}) => {
   const socket = new WebSocket(session.playwright_ws_url, { headers: { 'user-agent': userAgent } });
   await once(socket, 'open');
   const [closed] = await Promise.all([
@@ -172,7 +176,7 @@ test('tells the client that its session has ended, and ends the host', async ({ 
   await expect.poll(() => hosts().length).toBeLessThanOrEqual(1);
 });
 
-test('survives the death of a host', async ({ session, connect, hosts }) => {
+test('survives a killed Playwright host', async ({ session, connect, hosts }) => {
   const browser = await connect(session.playwright_ws_url);
   const page = await browser.newPage();
   const action = page.locator('#missing').click();
@@ -186,7 +190,7 @@ test('survives the death of a host', async ({ session, connect, hosts }) => {
   await (await next.newPage()).goto('about:blank');
 });
 
-test('ends hosts that nobody uses', async ({ service, connect, hosts }) => {
+test('ends Playwright hosts that nobody uses', async ({ service, connect, hosts }) => {
   const { body } = await service.call('POST', '/browsers', { timeout_seconds: 3600 });
   const browser = await connect(body.playwright_ws_url);
   expect(hosts().length).toBeGreaterThan(0);
@@ -202,7 +206,7 @@ test('ends hosts that nobody uses', async ({ service, connect, hosts }) => {
     .toEqual([]);
 });
 
-test('offers one more version of Playwright', async ({}, testInfo) => {
+test('offers an additional version of Playwright', async ({}, testInfo) => {
   const directory = testInfo.outputPath('playwright-core');
   const [own] = installedPlaywrights();
   mkdirSync(directory, { recursive: true });
@@ -219,7 +223,7 @@ test('offers one more version of Playwright', async ({}, testInfo) => {
   );
 });
 
-test('is not offered with --block-loopback, because requests of a host would not be blocked', async () => {
+test("isn't offered with --block-loopback, because the requests of a Playwright host wouldn't be blocked", async () => {
   await using service = await startService({ blockLoopback: true });
   const { body } = await callerOf(service)('POST', '/browsers', {});
   expect(body.playwright_ws_url).toBeUndefined();

@@ -152,7 +152,7 @@ test.describe('leases', () => {
     expect(() => pool.release(session.id, true)).toThrow(expect.objectContaining({ code: 'not_found' }));
   });
 
-  test('opens the start page of the pool in fresh browsers, and that of the lease @long', async ({
+  test("opens the pool's start page in fresh browsers, and the lease's start page in leased ones @long", async ({
     testPools: { createFull, lease },
   }) => {
     const pool = await createFull({ size: 1, start_url: 'data:text/html,pool' });

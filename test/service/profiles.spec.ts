@@ -70,7 +70,7 @@ test('keeps sessions with the same profile apart @long', async ({ service: { cal
   expect(await keptIn(one!, site)).toEqual(everywhere('second'));
 });
 
-test('waits for the save also at a repeated delete of the session', async ({ service: { call }, site }) => {
+test('a repeated delete of the session waits for the save, too', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(session, site, 'first');

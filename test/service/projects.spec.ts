@@ -41,7 +41,7 @@ test('a project is created, read by id and by name, renamed, archived and delete
   expect((await client.projects.create({ name: 'Store' })).id).not.toBe(created.id);
 });
 
-test('the public client manages projects', async ({ kernel }) => {
+test("the hosted service's client manages projects", async ({ kernel }) => {
   const created = await kernel.projects.create({ name: 'shop' });
   expect(await kernel.projects.retrieve('shop')).toEqual(created);
   await expect(kernel.projects.create({ name: 'shop' })).rejects.toThrow(ConflictError);

@@ -44,7 +44,7 @@ test('creates, reads, renames and deletes a proxy, and never shows its secrets',
   });
 });
 
-test('the public client manages proxies', async ({ kernel, guarded }) => {
+test("the hosted service's client manages proxies", async ({ kernel, guarded }) => {
   const { id = '', ...created } = await kernel.proxies.create({
     ...custom(guarded.port, { username, password }),
     name: 'office',

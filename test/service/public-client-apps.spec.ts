@@ -13,7 +13,7 @@ const source = appOf({
   wait: "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }",
 });
 
-test('the public client deploys, follows, invokes, lists, cancels and deletes', async ({ kernel }) => {
+test("the hosted service's client deploys, follows, invokes, lists, cancels and deletes", async ({ kernel }) => {
   const file = await toFile(await zipOf([{ name: 'src/index.mjs', content: source }]), 'app.zip');
   const deployment = await kernel.deployments.create({
     entrypoint_rel_path: 'src/index.mjs',

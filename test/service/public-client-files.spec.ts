@@ -13,7 +13,7 @@ const test = base.extend<{ kernel: Kernel }>({
   kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey })),
 });
 
-test('the public client watches', async ({ kernel }) => {
+test("the hosted service's client watches", async ({ kernel }) => {
   const { session_id: id } = await kernel.browsers.create();
   const { fs } = kernel.browsers;
   const { watch_id } = await fs.watch.start(id, { path: '/home', recursive: true });
@@ -40,7 +40,9 @@ test('the public client watches', async ({ kernel }) => {
   await expect(fs.watch.start(id, { path: '/nowhere' })).rejects.toThrow(/404 path not found/);
 });
 
-test('the public client uploads files and archives, and downloads directories', async ({ kernel }, testInfo) => {
+test("the hosted service's client uploads files and archives, and downloads directories", async ({
+  kernel,
+}, testInfo) => {
   const { session_id: id } = await kernel.browsers.create();
   const { fs } = kernel.browsers;
   const source = testInfo.outputPath('source');

@@ -45,7 +45,7 @@ test('/readyz starts one browser for many callers, and none while one runs', asy
   expect((await call('GET', '/browsers')).body).toHaveLength(1);
 });
 
-test('/readyz tells why no browser starts, and recovers; /healthz answers meanwhile', async ({}, testInfo) => {
+test('/readyz says why no browser starts, and recovers; /healthz answers meanwhile', async ({}, testInfo) => {
   const executable = testInfo.outputPath('chromium');
   const clock = new TestClock();
   await using service = await startService({ clock, chromium: { executable }, sessionUids: false });
@@ -60,7 +60,7 @@ test('/readyz tells why no browser starts, and recovers; /healthz answers meanwh
   expect((await ask(service.url, '/readyz')).status).toBe(200);
 });
 
-test('/readyz gives up a browser that starts and never answers @long', async ({}, testInfo) => {
+test('/readyz stops waiting for a browser that starts but never answers @long', async ({}, testInfo) => {
   const executable = testInfo.outputPath('chromium');
   await writeFile(executable, '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 });
   await using service = await startService({ chromium: { executable }, sessionUids: false });

@@ -73,7 +73,7 @@ async function stored(file: string, bytes: Buffer): Promise<StoredBytes> {
 const currentTime = (page: Page) =>
   page.getByLabel('Recording').evaluate((video: HTMLVideoElement) => video.currentTime);
 
-test('opens a player that seeks by chapters, within its own policy', async ({ page, link }) => {
+test('opens a player that seeks by chapters, under its own content security policy', async ({ page, link }) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));

@@ -235,7 +235,7 @@ test('refuses bad input and names the mistake @long', async ({ record, service: 
   expect((await recording.stop()).status).toBe(200);
 });
 
-test('the public client starts, stops and downloads replays @long', async ({ service, record }) => {
+test("the hosted service's client starts, stops and downloads replays @long", async ({ service, record }) => {
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
   const { sessionId: id, ...recording } = await record();
   const started = await kernel.browsers.replays.start(id, { framerate: 5, max_duration_in_seconds: 60 });

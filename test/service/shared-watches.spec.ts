@@ -31,7 +31,7 @@ test('shares one tree among watches of a path, and tells each watch the changes 
   await expect.poll(() => told(events)).toEqual(['CREATE /home/user/early/', 'CREATE /home/user/a/']);
 });
 
-test("delays no other watch of the path while one isn't read, and reports the changes to that one later", async ({
+test("an unread watch doesn't delay other watches of its path, and gets its changes later", async ({
   watch,
   read,
   place,

@@ -145,7 +145,7 @@ test('a profile has times and a unique name, and is found by id and by name', as
   closeDatabase(database);
 });
 
-test('an API key is stored as a salted hash, and a newer own key replaces it', async ({}, testInfo) => {
+test("stores an API key as a salted hash, and replaces the service's own key by a newer one", async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
   const clock = movableClock();
   const key = 'pwp_a-rather-long-secret-key';

@@ -44,7 +44,7 @@ const test = base.extend<{
 test.describe('with --block-loopback', () => {
   test.use({ serviceOptions: { blockLoopback: true } });
 
-  test('pages reach apps on the client machine by all means of the web @long', async ({ app, tunnel, remote }) => {
+  test('pages reach apps on the client machine by HTTP, HTTPS and WebSocket @long', async ({ app, tunnel, remote }) => {
     await tunnel('<loopback>');
     const page = await remote.newPage({ ignoreHTTPSErrors: true });
     for (const host of ['localhost', '127.0.0.1', '[::1]', 'deep.localhost']) {
@@ -151,7 +151,7 @@ test('opens a broken tunnel again, and ends it with the lease @long', async ({ a
   await expect(open(session.tunnel_ws_url)).rejects.toThrow('the token is not known');
 });
 
-test('a context with a proxy of its own keeps it for everything else', async ({ app, tunnel, remote }) => {
+test("a context with its own proxy uses it for all hosts that aren't exposed", async ({ app, tunnel, remote }) => {
   await using proxy = await HttpProxy.start({ site: app.url, credentials: 'robot:pa55' });
   await tunnel('<loopback>');
   const own = { server: `http://localhost:${proxy.port}`, username: 'robot', password: 'pa55' };

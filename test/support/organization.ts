@@ -13,7 +13,7 @@ type Fixtures = {
   callWith: (apiKey: string, projectId?: string) => Call;
 };
 
-/** A service with its organization key, our client and the public client. */
+/** A service with its organization key, our client and the client of the hosted service. */
 export const test = base.extend<Fixtures>({
   clock: async ({}, use) => use(new TestClock()),
   serviceOptions: async ({ clock }, use) => use({ clock }),

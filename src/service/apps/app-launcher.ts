@@ -90,7 +90,7 @@ export class AppLauncher {
         ...variables,
         PLAYWRIGHT_POOL_BASE_URL: baseURL,
         PLAYWRIGHT_POOL_API_KEY: apiKey,
-        // For applications that use the public client.
+        // For applications that use the hosted service's client.
         KERNEL_BASE_URL: baseURL,
         KERNEL_API_KEY: apiKey,
       },

@@ -31,8 +31,8 @@ export function errorBody(error: OperationError): ErrorObject {
 }
 
 /**
- * Tells clients not to retry where a retry can't help: the public client would retry. A reached limit may be free in a
- * moment.
+ * Tells clients not to retry where a retry can't help: the hosted service's client would retry. A reached limit may
+ * be free in a moment.
  */
 export function errorHeaders(error: OperationError): Record<string, string> {
   if (error.limit) {

@@ -61,8 +61,8 @@ export async function readBody(
 }
 
 /**
- * A JSON body that fits the schema. A missing body is `undefined`, and so is `null`, which the public client sends
- * instead.
+ * A JSON body that fits the schema. A missing body is `undefined`, and so is `null`, which the hosted service's client
+ * sends instead.
  */
 export async function readJson<S extends z.ZodType>(
   incoming: IncomingMessage,
