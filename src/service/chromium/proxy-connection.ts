@@ -28,7 +28,7 @@ export const largestHead = 256 * 1024;
 /** The proxy answers with an error instead of forwarding. */
 export class ProxyRefusal extends Error {
   override name = 'ProxyRefusal';
-  /** Its question for credentials. */
+  /** The proxy's `Proxy-Authenticate` header, if it asks for credentials. */
   readonly challenge: string | undefined;
 
   constructor(status: number, target: string, challenge?: string) {

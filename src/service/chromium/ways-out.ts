@@ -19,8 +19,8 @@ export type WaysOutOptions = {
 };
 
 /**
- * The ways from a Chromium to the network. It connects directly unless it has a proxy, must not reach the service's
- * machine, or reaches exposed hosts through a tunnel: then through hops.
+ * The ways from a Chromium to the network. Chromium connects through hops, which are local proxies of the service, if
+ * the session has a proxy, blocks the service's machine, or has a tunnel. Otherwise it connects directly.
  */
 export class WaysOut {
   /** The hosts that lead to the machine of the session's client. */
@@ -42,7 +42,8 @@ export class WaysOut {
     const { address } = await this.#hop({ proxy });
     return [
       `--proxy-server=${address}`,
-      // The hop itself goes directly to the proxy's bypass hosts then, and looks where they are.
+      // Chromium then sends the requests to the proxy's bypass hosts to the hop too. The hop checks their addresses, and
+      // connects to them directly.
       ...(this.#isForAll ? [`--proxy-bypass-list=${notLoopback}`] : []),
       ...(blockLoopback ? ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'] : []),
       ...(!this.#isForAll && proxy && proxy.bypassHosts.length > 0
@@ -51,19 +52,19 @@ export class WaysOut {
     ];
   }
 
-  /** Lets the processes of a group reach exposed hosts, if no user id tells them apart from others. */
+  /** Lets the processes of a group reach exposed hosts. This matters only if the browser has no user id of its own. */
   admit(group: number | undefined): void {
     if (group !== undefined) this.#groups.add(group);
   }
 
-  /** The hop of contexts without a proxy of their own, for programs beside the browser. */
+  /** The address of the hop for contexts without their own proxy. Programs other than the browser use it too. */
   async ownProxy(): Promise<string> {
     return (await this.#hop({ proxy: this.#options.proxy })).address;
   }
 
   /**
-   * The proxy for a new browser context, if it needs another than the client says. With a tunnel it is a hop, which
-   * uses the client's proxy for all hosts that aren't exposed.
+   * The proxy for a new browser context, or `undefined` to keep the client's choice. With a tunnel the proxy is a hop,
+   * which uses the client's proxy for all hosts that aren't exposed.
    */
   contextProxy(asked: ContextProxy): Promise<ContextProxy> | undefined {
     const { proxyServer, proxyBypassList } = asked;
@@ -92,7 +93,7 @@ export class WaysOut {
     return { proxyServer: address, proxyBypassList: [...rules.filter(Boolean), notLoopback].join(';') };
   }
 
-  /** Whether all requests of the default context reach a hop, those to the loopback address too. */
+  /** Whether all requests of the default context pass through a hop, including those to loopback addresses. */
   get #isForAll(): boolean {
     return this.#options.blockLoopback === true || this.#options.tunnel === true;
   }

@@ -10,7 +10,7 @@ import { inSession, type SessionRequest } from '../sessions/in-session.ts';
 type Request = SessionRequest & { signal: AbortSignal };
 
 export function computerHandlers(sessions: HeldSessions): HandlerTree<typeof computer> {
-  /** Waits until the action of the former holder has ended: the next holder must neither see it nor be disturbed. */
+  /** Aborts the action if the caller hangs up, the session ends or its holder changes. */
   const act = <T>(request: Request, use: (session: LocalSession, signal: AbortSignal) => Promise<T>) =>
     inSession(sessions, request, (session) => use(session, AbortSignal.any([request.signal, session.hold])));
   const perform = (request: Request, action: Action) =>
