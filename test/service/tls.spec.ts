@@ -68,7 +68,7 @@ test('a caller without TLS is dropped, and the service goes on', async ({}, test
   expect(await serial(service.url)).toBe(serialOf(pair));
 });
 
-test('commands and the live view work over https with a private authority', async ({}, testInfo) => {
+test('commands and the live view work over https with a certificate of a private authority', async ({}, testInfo) => {
   const place = (name: string) => testInfo.outputPath(name);
   const pair = authority.issue(local);
   await writeFile(place('cert.pem'), pair.cert);

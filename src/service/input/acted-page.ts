@@ -25,7 +25,8 @@ export class ActedPages {
   }
 
   /**
-   * The page in view that answers. If the page in view is closing, the next one. Throws `conflict` if there is no page.
+   * Returns the page in view after it has answered. If it closes meanwhile, returns the page that comes into view next.
+   * Throws `conflict` if there is no page.
    */
   async inView(signal: AbortSignal): Promise<ActedPage> {
     const { targetId = '' } = this.#pageInView;

@@ -2,7 +2,7 @@ import type { CdpConnection } from '../../chromium/cdp-connection.ts';
 import type { Cookie } from '../../chromium/cdp-protocol.ts';
 import { isWithin } from './allowed-domains.ts';
 
-/** The cookies of some domains that may belong to a login. */
+/** The cookies that look like those of a login, on the domains of a site. */
 export class SiteCookies {
   readonly #cdp: CdpConnection;
   readonly #domains: readonly string[];
