@@ -208,7 +208,7 @@ export class ApiKeyStore {
     if (!keepsChildren && callerId !== undefined && this.#lineage.isBelow(callerId, id)) {
       throw new OperationError(
         'bad_request',
-        'a key cannot delete itself, and this one would end with the key that made it: use an organization key with keep_children=true',
+        'a key cannot delete itself: this would delete the key of the request too. Use an organization key with keep_children=true',
       );
     }
     const now = this.#clock.now();

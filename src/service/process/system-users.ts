@@ -25,7 +25,7 @@ export function parsedUids(text: string): UidRange | false {
   if (text === 'off') return false;
   const [first = 0, last = 0] = /^\d{1,9}-\d{1,9}$/.test(text) ? text.split('-').map(Number) : [];
   if (first > 0 && last >= first) return { first, last };
-  throw new Error(`"${text}" is not a range of user ids: write one without 0 such as 20000-29999, or "off"`);
+  throw new Error(`"${text}" is not a range of user ids: write a range without 0, such as 20000-29999, or "off"`);
 }
 
 /** How long, in ms, killed processes may take to be gone. */
