@@ -161,7 +161,7 @@ test('describes the headers of an answer that reports a limit', () => {
   expect(responses['409']).not.toHaveProperty('headers');
 });
 
-test('request bodies are described as the caller may send them, answers as they arrive', () => {
+test('describes request bodies before defaults are filled in, and answers afterwards', () => {
   expect(describedAs('browserPools.acquire').requestBody!.required).toBe(false);
   expect(describedAs('browserPools.release').requestBody!.required).toBe(true);
   expect(describedAs('browserPools.release').requestBody!.content['application/json']!.schema).toMatchObject({

@@ -60,7 +60,7 @@ test('keeps all records of one millisecond, and those after the clock is set bac
   again.close();
 });
 
-test('sorts a late record by its own time', ({ store, clock }) => {
+test('sorts a record by its time, even if it was written late', ({ store, clock }) => {
   for (const offset of [5, 0, 9, 3]) store.add(recordAt(clock.now() + offset, { path: `/${offset}` }));
   const first = store.find(everything, { count: 2 });
   store.add(recordAt(clock.now() + 4, { path: '/4' }));

@@ -71,7 +71,7 @@ class Source implements AsyncIterableIterator<unknown> {
   }
 }
 
-test('sends the head at once and each event as one line, and ends with its source', async ({ open, clock }) => {
+test('sends the head at once and each event as one line, and ends when its source ends', async ({ open, clock }) => {
   const source = new Source();
   const { response, text } = await open(source);
   expect(response.headers).toMatchObject({ 'content-type': 'text/event-stream', 'cache-control': 'no-store' });

@@ -188,7 +188,12 @@ for (const [what, meet] of [
   });
 }
 
-test('shows why a recording failed, and plays it until there', async ({ page, replay, link, videos }, testInfo) => {
+test('shows why a recording failed, and plays it up to the failure', async ({
+  page,
+  replay,
+  link,
+  videos,
+}, testInfo) => {
   replay.error = 'the disk on which the service keeps <replays> is full';
   const video = await stored(testInfo.outputPath('open'), videos.open);
   replay.video = async () => video;
