@@ -5,7 +5,10 @@ import type { Limits } from './limits.ts';
 type Node = { name: string; kind: Kind; isNamed: boolean; children: Map<string, Node> };
 type Kind = 'directory' | 'file' | 'symlink';
 
-/** The path of an entry within the directory, and the directories to create for it, itself included if it is one. */
+/**
+ * The path of an entry within the directory. `missing`: the directories to create for the entry, which are its missing
+ * parents and the entry itself if it is a directory.
+ */
 export type Place = { path: string; missing: string[] };
 
 const longestSegment = 255;

@@ -17,7 +17,7 @@ const callTimeout = 10_000;
 
 const releaseAttempts = 5;
 
-/** Gives leases back for the workers of one run, and for earlier runs that failed to. */
+/** Returns the leases of a run's dead workers to the service, and those that earlier runs failed to return. */
 export class Reaper {
   readonly #ledger: Ledger;
   readonly #server: Server;

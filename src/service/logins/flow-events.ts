@@ -35,7 +35,7 @@ export async function* flowEvents(
   }
 }
 
-/** The login's part of connections and events. Missing values are null. */
+/** The fields that describe a login, in answers about its connection and in events. Missing values are null. */
 export function tellFlow(state: FlowState | undefined, flow: LoginFlow | undefined, links: Links) {
   const running = state?.status === 'IN_PROGRESS' ? flow : undefined;
   return {

@@ -1,17 +1,18 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 
-/** The beginning of a stand-in. The rest is the session path of the file that the file input gets. */
+/** The beginning of a stand-in's content. The rest is the session path of the file that the file input gets. */
 export const standInStart = 'playwright-pool has this file in the session: ';
 
-/** The name of the only file in a directory that stands for another one. */
+/** The name of the only file in a directory that is a stand-in for another directory. */
 export const directoryStandIn = '.playwright-pool-directory';
 
 const longestStandIn = 8 * 1024;
 
 /**
- * Returns the session path for which a file or directory stands; `undefined` if it is an ordinary one. Clients of Playwright's protocol
- * send files as messages. A worker writes them over HTTP instead, and sends a stand-in.
+ * Returns the session path that a stand-in names, or `undefined` for an ordinary file or directory. A client of
+ * Playwright's protocol would send the content of files in messages. A worker writes the files over HTTP instead, and
+ * sends a small stand-in for each file or directory.
  */
 export function attachedPath(hostPath: string): string | undefined {
   const text = readSmall(hostPath) ?? readSmall(onlyFile(hostPath));
