@@ -14,7 +14,7 @@ function bordersOf(archive: Buffer): number[] {
   return Array.from(archive.keys()).filter((at) => magic.some((bytes) => archive.subarray(at, at + 4).equals(bytes)));
 }
 
-test.describe('an archive of ours', () => {
+test.describe('an archive of this package', () => {
   test('is refused when it is cut off anywhere', async ({}, testInfo) => {
     const archive = await buffer(pack(await sampleDirectory(testInfo.outputPath('original'))));
     const borders = bordersOf(archive);

@@ -39,7 +39,7 @@ test('returns the browsers of a dead run, but not those of a running one @long',
   expect(results['holds']?.map(({ status }) => status)).toEqual(['passed']);
 });
 
-test('leaves a browser alone that a new lease holds, and removes old ledgers @long', async ({ start, hosted }) => {
+test("doesn't touch a browser that has a new lease, and removes old ledgers @long", async ({ start, hosted }) => {
   const { client } = hosted;
   await client.browserPools.create({ name: 'ci', size: 2, headless: true });
   const session = await client.browserPools.acquire('ci', { tags: { 'playwright-pool.lease': 'of-another' } });

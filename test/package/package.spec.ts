@@ -181,7 +181,7 @@ test('dist has only our code: each source map leads to sources of ours', async (
   }
 });
 
-test('imported libraries are dependencies at caret ranges, imported by public entry points', async () => {
+test('imported libraries are dependencies with caret ranges, imported through their public entry points', async () => {
   const { dependencies, peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Record<
     string,
     Record<string, string>

@@ -99,7 +99,7 @@ test('each request leaves one record: caller, operation, address and result', as
   expect(JSON.parse(exported)).toEqual({ event_id: headers.get('x-request-id'), ...renamed });
 });
 
-test('the record of a request without a key is short', async ({ service }) => {
+test('cuts the path and user agent of requests without a key shorter', async ({ service }) => {
   const { url, call } = service;
   const path = `/browsers/${'x'.repeat(6000)}`;
   const headers = { 'user-agent': 'y'.repeat(4000) };

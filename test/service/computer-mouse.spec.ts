@@ -214,7 +214,7 @@ test.describe('dragging', () => {
     expect((await seen(ours, 'mousemove')).map(({ buttons }) => buttons)).toEqual([0]);
   });
 
-  test('in one jump drops too', async ({ session, site, connect }) => {
+  test('in one jump also drops', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     await actionsOf(session).drag({ ...way, smooth: false, steps_per_segment: 1, step_delay_ms: 0 });
     await expect(ours.locator('#blue')).toHaveText('carried');

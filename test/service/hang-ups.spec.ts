@@ -43,7 +43,7 @@ test('the handler learns that its caller closed the connection while the answer 
   await caller.terminate();
 });
 
-test('closing the connection after the last answer is no hang-up', async ({ server, noticed, call }) => {
+test("doesn't count closing the connection after the last answer as a hang-up", async ({ server, noticed, call }) => {
   for (const [connection, counts] of Object.entries({ 'keep-alive': [1, 2, 3], close: [4] })) {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
     const head = `Host: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nConnection: ${connection}\r\nContent-Length: 0\r\n\r\n`;
@@ -59,7 +59,7 @@ test('closing the connection after the last answer is no hang-up', async ({ serv
   expect(noticed.aborts).toBe(0);
 });
 
-test('an incomplete request body is no error of the service', async ({ server, call }) => {
+test("doesn't report an incomplete request body as an error of the service", async ({ server, call }) => {
   const logged: unknown[][] = [];
   const original = console.error;
   console.error = (...parts) => logged.push(parts);

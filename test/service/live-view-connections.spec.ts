@@ -44,7 +44,7 @@ test('shows a lost connection while nothing answers, and reconnects @long', asyn
   await expect(status).toHaveText('Live', { timeout: 20_000 });
 });
 
-test('reconnects after a page was unchanged for long @long', async ({ page, openPage, view, sockets }) => {
+test('reconnects after a page was unchanged for a long time @long', async ({ page, openPage, view, sockets }) => {
   await openPage();
   await page.clock.install();
   const viewer = await view();

@@ -77,7 +77,7 @@ test.describe('leases', () => {
     await expectCounts(pools, pool, { available_count: 0, acquired_count: 2 });
   });
 
-  test('answers a poll without a browser with nothing, and without a wait at once', async ({ testPools }) => {
+  test("returns no browser if none is free in time, and doesn't wait with a timeout of 0", async ({ testPools }) => {
     const { clock, createFull, lease, acquire } = testPools;
     const pool = await createFull({ size: 1 });
     await lease(pool);

@@ -42,7 +42,7 @@ const test = base.extend<{ profiles: Profiles; directory: string }>({
 
 const cookie = { name: 'a', value: 'b' };
 
-test('a copy begins empty, and the next copy has the saved data', async ({ profiles, directory }) => {
+test('the first copy is empty, and a copy after a save has the saved data', async ({ profiles, directory }) => {
   const directories = await profiles.open();
   const { id } = profiles.store.create(projectId, { name: 'ann' });
   expect(directories.read(id)).toBeUndefined();

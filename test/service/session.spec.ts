@@ -216,7 +216,7 @@ test.describe('all sessions', () => {
     await expect(sessions.create(settings, abort.signal)).rejects.toThrow('the caller hung up');
   });
 
-  test('closing ends starting sessions too, and lets no other start', async ({ sessions }, testInfo) => {
+  test('closing also ends sessions that are starting, and starts no others', async ({ sessions }, testInfo) => {
     const session = await sessions.create(settings);
     const starting = sessions.create(settings);
     const refused = expect(starting).rejects.toMatchObject({ code: 'unavailable' });

@@ -243,7 +243,7 @@ for (const [count, speed] of [
   [10_000, 'with pauses'],
   [20_000, 'at once, more than the system can tell'],
 ] as const) {
-  test(`${count} changes: the first tree and the events give the last tree, ${speed}`, async ({
+  test(`${count} changes: the first tree with all events applied equals the last tree, ${speed}`, async ({
     watch,
     read,
     place,
