@@ -168,9 +168,9 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
     host = loopbackAddress,
     sessionUids = mayChangeUser && defaultUids,
   } = options;
-  if (!sessionUids && !options.allowSharedUser && !options.machines && !isLoopback(host)) {
+  if (!sessionUids && !options.allowSharedUser && !isLoopback(host)) {
     throw new Error(
-      `The service does not listen on ${host}: browser sessions would run as its own user, so everybody who may use them could read its files. ` +
+      `The service does not listen on ${host}: browser sessions and apps would run as its own user, so everybody who may use them could read its files. ` +
         'Run the service as root, which gives each session a user id, or pass --allow-shared-user.',
     );
   }

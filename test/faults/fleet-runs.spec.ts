@@ -82,8 +82,8 @@ for (const { seconds, isLost } of [
     });
     const run = start(options(fleet));
     await passed(run, 20);
-    const there = (await fleet.machines[0]!.sessions()).length;
     ways[0]!.cut();
+    const there = (await fleet.machines[0]!.sessions()).length;
     await sleep(seconds * 1000);
     ways[0]!.mend();
     const result = await run.finished();

@@ -61,9 +61,8 @@ test('ends sessions on a machine that the control plane does not know @long', as
   const { machines, control } = await startFleet({ machines: 1 });
   const { body } = await control.call('POST', '/browsers', {});
   const [tags] = (await machines[0]!.call('GET', '/browsers')).body.map((session: { tags: object }) => session.tags);
-  const { body: unknown } = await machines[0]!.call('POST', '/browsers', { tags });
+  expect(await machines[0]!.call('POST', '/browsers', { tags })).toMatchObject({ status: 200 });
   const { body: foreign } = await machines[0]!.call('POST', '/browsers', {});
-  expect(await machines[0]!.sessions()).toContain(unknown.session_id);
   await expectOnMachines(machines, [body.session_id, foreign.session_id]);
 });
 

@@ -200,7 +200,8 @@ export class Machine implements Host {
   }
 
   #lose(): void {
-    if (this.sessions.size > 0) this.#options.log('machine_lost', { machine: this.url, sessions: this.sessions.size });
-    for (const session of this.sessions.values()) session.lose();
+    const lost = [...this.sessions.values()].filter(({ alive }) => alive);
+    if (lost.length > 0) this.#options.log('machine_lost', { machine: this.url, sessions: lost.length });
+    for (const session of lost) session.lose();
   }
 }
