@@ -32,7 +32,10 @@ export function readCommand(frame: Buffer): ClientCommand {
   if (typeof method !== 'string') throw new FrameError(-32600, "Message must have string 'method' property", id);
   const sessionId = decode(members.get('sessionId')) ?? '';
   if (typeof sessionId !== 'string') throw new FrameError(-32600, "Message may have string 'sessionId' property", id);
-  return { id, method, sessionId, params: members.get('params') ?? noParameters };
+  const params = members.get('params') ?? noParameters;
+  // Chromium's answer to malformed parameters has no id. Longer ones cost too much time here.
+  if (params.length <= longestChecked) decode(params);
+  return { id, method, sessionId, params };
 }
 
 /** A frame for Chromium, with the NUL that ends it. */
@@ -74,6 +77,8 @@ export function withoutSession(frame: Buffer, sessionId: string): Buffer {
 }
 
 const noParameters = Buffer.from('{}');
+/** In bytes. */
+const longestChecked = 1024 ** 2;
 const [quote, comma, colon, backslash, openingBrace, closingBrace] = [0x22, 0x2c, 0x3a, 0x5c, 0x7b, 0x7d] as const;
 
 /** The bytes that may be outside strings. */
