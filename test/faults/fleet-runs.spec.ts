@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, expectOnMachines, test, type Fleet, type Member } from '../support/fleet.ts';
 import { wayTo, type Way } from '../support/partition.ts';
 import type { PlaywrightRun, RunResult } from '../support/playwright-run.ts';
+import { isLong, longOnly } from '../support/long-form.ts';
 
 // A machine or the control plane fails during a run of 200 tests without retries.
 
@@ -38,6 +39,9 @@ async function expectNoneLeft({ control }: Fleet, machines: Member[], { output }
   await control.call('DELETE', '/browser_pools/ci', { force: true });
   await expectOnMachines(machines, []);
 }
+
+// Each runs 200 tests and takes a minute or more.
+test.skip(!isLong, longOnly);
 
 test('a draining machine fails no test @long', async ({ startFleet, start }) => {
   const fleet = await startFleet({ machines: 3 });
