@@ -50,6 +50,8 @@ test('refuses JSON that Chromium could read differently', () => {
     ['{"id":1,"method":"A.b","params":,"sessionId":"S"}', -32700],
     ['{"id":1,"method":"A.b","params":{}{}}', -32700],
     ['{"id":1,"method":"A.b","params":{},}', -32700],
+    ['{"id":1,"method":"A.b","params":{"a":[}]}', -32700],
+    ['{"id":1,"method":"A.b","params":{"a"}}', -32700],
     ['{"id":1,"method":"A.\\x62"}', -32700],
     ["{'id':1,'method':'A.b'}", -32700],
     ['{"id":1,"method":"A.b","more":1}', -32600],
