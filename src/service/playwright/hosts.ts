@@ -69,11 +69,11 @@ export class PlaywrightHosts {
   async publish(session: LocalSession, playwright: InstalledPlaywright, place: Place): Promise<Published> {
     const host = await this.#hostOf(session, playwright);
     try {
-      return await publish(host, place);
+      return await publishOn(host, place);
     } catch (error) {
       // A host that an earlier client used may have died unnoticed.
       if (!host.process.hasEnded) throw error;
-      return await publish(await this.#hostOf(session, playwright), place);
+      return await publishOn(await this.#hostOf(session, playwright), place);
     }
   }
 
@@ -159,7 +159,7 @@ export class PlaywrightHosts {
   }
 }
 
-async function publish(host: SessionHost, { cdpUrl, artifactsDirectory }: Place): Promise<Published> {
+async function publishOn(host: SessionHost, { cdpUrl, artifactsDirectory }: Place): Promise<Published> {
   host.enter();
   const leave = () => {
     host.leave();
