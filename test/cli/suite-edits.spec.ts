@@ -4,6 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from '@playwright/test';
 import { editedConfig } from '../../src/cli/suite-edits.ts';
+import { compilerOptions } from '../support/compiler-options.ts';
 
 const reporter = `['playwright-pool/reporter']`;
 const replay = `replay: 'retain-on-failure'`;
@@ -115,22 +116,13 @@ test("an edited TypeScript config compiles; init adds no replays if the type doe
     expect.soft(after.replaceAll('\r\n', '').includes('\n'), after).toBe(!before.includes('\r\n'));
     await writeFile(path.join(directory, `${index}.ts`), after);
   }
-  const options = [
-    '--ignoreConfig',
-    '--noEmit',
-    '--strict',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2023',
-    '--types',
-    'node',
-    '--skipLibCheck',
-  ];
   const files = [...forms.keys()].map((index) => path.join(directory, `${index}.ts`));
   const tsc = path.resolve('node_modules/typescript/bin/tsc');
-  const compiled = await promisify(execFile)(process.execPath, [tsc, ...options, ...files]).catch(
-    (error: { stdout: string }) => error,
-  );
+  const compiled = await promisify(execFile)(process.execPath, [
+    tsc,
+    '--ignoreConfig',
+    ...compilerOptions,
+    ...files,
+  ]).catch((error: { stdout: string }) => error);
   expect(compiled.stdout).toBe('');
 });

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import * as playwright from '@playwright/test';
 import { missingTypes } from './public-types.ts';
+import { compilerOptions } from '../support/compiler-options.ts';
 
 const { expect, test } = playwright;
 const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url));
@@ -15,17 +16,6 @@ test('the built package and its types export everything of @playwright/test', as
   const imports = names.map((name) => `${name} as _${name}`).join(', ');
   const uses = names.map((name) => `_${name}`).join(', ');
   await writeFile(file, `import { ${imports} } from 'playwright-pool';\nexport const used = [${uses}];\n`);
-  const compilerOptions = [
-    '--noEmit',
-    '--strict',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2023',
-    '--types',
-    'node',
-    '--skipLibCheck',
-  ];
   const { stdout } = spawnSync(process.execPath, [tsc, '--ignoreConfig', ...compilerOptions, file], {
     encoding: 'utf8',
     timeout: 30_000,

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { test as base, expect } from '@playwright/test';
 import { cleanEnvironment } from '../support/playwright-run.ts';
 import { expectNoProcessWith } from '../support/processes.ts';
+import { compilerOptions } from '../support/compiler-options.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -318,17 +319,6 @@ function anchorOf(heading: string): string {
 
 async function checkTypes(directory: string): Promise<void> {
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  const compilerOptions = [
-    '--noEmit',
-    '--strict',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2023',
-    '--types',
-    'node',
-    '--skipLibCheck',
-  ];
   await run(process.execPath, [tsc, ...compilerOptions, 'a.spec.ts', 'playwright.config.ts'], { cwd: directory });
 }
 
