@@ -24,14 +24,20 @@ export class DebuggingPort implements AsyncDisposable {
       ...chromiumSwitches({ headless: true, sandbox: process.getuid?.() !== 0 }),
       `--user-data-dir=${directory}`,
       '--remote-debugging-port=0',
+      // Chromium ends when this pipe closes, so also when the bench is killed.
+      '--remote-debugging-pipe',
     ];
-    const child = spawn(executable, switches, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const stdio = ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] as const;
+    const child = spawn(executable, switches, { stdio: [...stdio], detached: true });
     const stop = async () => {
-      child.kill('SIGKILL');
-      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      // The executable can be a script that starts Chromium: the group has both.
+      if (child.exitCode === null && child.signalCode === null) {
+        process.kill(-child.pid!, 'SIGKILL');
+        await once(child, 'exit');
+      }
       await rm(directory, { recursive: true, force: true, maxRetries: 5 });
     };
-    for await (const line of createInterface(child.stderr)) {
+    for await (const line of createInterface(child.stderr!)) {
       const url = /^DevTools listening on (ws:\S+)/.exec(line)?.[1];
       if (url !== undefined) return new DebuggingPort(url, stop);
     }

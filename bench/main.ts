@@ -51,7 +51,14 @@ type Bench = {
   needs?: string[];
 };
 
+/** How long the process may live after its last line, in milliseconds. */
+const endsWithin = 10_000;
+
 await main();
+setTimeout(() => {
+  console.error(`A bench left this open: ${process.getActiveResourcesInfo().join(', ')}`);
+  process.exit(1);
+}, endsWithin).unref();
 
 async function main(): Promise<void> {
   const options = {
