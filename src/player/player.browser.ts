@@ -74,6 +74,7 @@ function markChapter(): void {
 function bringIntoView(button: HTMLElement): void {
   if (!list) return;
   const [outer, inner] = [list.getBoundingClientRect(), button.getBoundingClientRect()];
-  if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top;
-  else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;
+  const [top, bottom] = [outer.top + list.clientTop, outer.bottom - list.clientTop];
+  if (inner.top < top) list.scrollTop -= Math.ceil(top - inner.top);
+  else if (inner.bottom > bottom) list.scrollTop += Math.ceil(inner.bottom - bottom);
 }

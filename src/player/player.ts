@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { viewFile } from '../views/view-file.ts';
+import { viewFile, viewStyle } from '../views/view-file.ts';
 
 export type Chapter = {
   title: string;
@@ -34,7 +34,7 @@ export function playerPage({ title, video, chapters, notes = [], error, nonce }:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${text(title)}</title>
 <link rel="icon" href="data:,">
-<style${allowed}>${viewFile('views/base.css')}${viewFile('player/player.css')}</style>
+<style${allowed}>${viewStyle('player/player.css')}</style>
 </head>
 <body>
 <header>
@@ -50,7 +50,7 @@ ${notes.map((note) => `<p>${text(note)}</p>`).join('\n')}
 <p>Keys: <kbd>Space</kbd> play or pause, <kbd>←</kbd> <kbd>→</kbd> 5 seconds, <kbd>&lt;</kbd> <kbd>&gt;</kbd> speed, <kbd>f</kbd> full screen</p>
 </div>
 </div>
-${chapters.length === 0 ? '' : `<nav aria-labelledby="chapters">\n<h2 id="chapters">Chapters</h2>\n${outline(chapters, areClose(chapters))}\n</nav>`}
+${chapters.length === 0 ? '' : `<nav class="card" aria-labelledby="chapters">\n<h2 id="chapters">Chapters</h2>\n${outline(chapters, areClose(chapters))}\n</nav>`}
 ${error === undefined ? '' : `<section aria-labelledby="error">\n<h2 id="error">Error</h2>\n<pre tabindex="0" aria-labelledby="error">${text(error)}</pre>\n</section>`}
 </main>
 <script type="module"${allowed}>${viewFile('player/player.browser.js')}</script>

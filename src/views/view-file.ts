@@ -1,5 +1,10 @@
 import { readFileSync } from 'node:fs';
 
+/** The style that all views share, followed by the style of one view. */
+export function viewStyle(name?: string): string {
+  return ['views/tokens.css', 'views/base.css', ...(name === undefined ? [] : [name])].map(viewFile).join('');
+}
+
 /**
  * The text of a script or a style of a view. It comes from the build, because the scripts are compiled for browsers
  * there.

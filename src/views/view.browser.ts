@@ -3,7 +3,8 @@
 const status = document.querySelector<HTMLElement>('[role=status]')!;
 
 /** Shows a text in the view's status line. The same text again isn't announced again. */
-export function say(text: string): void {
+export function say(text: string, tone: 'good' | 'warn' | '' = ''): void {
+  status.dataset['tone'] = tone;
   if (status.textContent !== text) status.textContent = text;
 }
 

@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, test as base, type Page } from '@playwright/test';
 import { playerPage, type PlayerOptions } from '../../src/player/player.ts';
 import { systemChromium } from '../support/chromium.ts';
+import { expectAccessible } from '../support/axe.ts';
 import { lowestContrast } from '../support/contrast.ts';
 import { sampleVideo } from '../support/sample-video.ts';
 
@@ -291,11 +292,19 @@ for (const colorScheme of ['light', 'dark'] as const) {
       const { borderTopStyle, borderTopColor, backgroundColor } = getComputedStyle(element);
       return { borderTopStyle, borderTopColor, backgroundColor };
     });
-    const [quiet, raised] =
-      colorScheme === 'light' ? ['rgb(87, 96, 106)', 'rgb(241, 243, 244)'] : ['rgb(170, 177, 185)', 'rgb(35, 38, 43)'];
-    expect(frame).toEqual({ borderTopStyle: 'solid', borderTopColor: quiet, backgroundColor: raised });
+    const [edge, sunken] =
+      colorScheme === 'light'
+        ? ['rgb(117, 125, 137)', 'rgb(233, 236, 241)']
+        : ['rgb(127, 137, 150)', 'rgb(11, 13, 16)'];
+    expect(frame).toEqual({ borderTopStyle: 'solid', borderTopColor: edge, backgroundColor: sunken });
   });
 }
+
+test('axe finds no violation, with a failure and an error @long', async ({ page, open }) => {
+  await open({ chapters: withFailure, notes: ['A note.'], error: 'Error: no' }, '#t=1');
+  await expect(current(page)).toHaveCount(1);
+  await expectAccessible(page);
+});
 
 test('marks the current chapter with forced colours too', async ({ page, open }) => {
   await page.emulateMedia({ forcedColors: 'active' });

@@ -1,5 +1,6 @@
 import { expect, type Page } from '@playwright/test';
 import { systemChromium } from '../support/chromium.ts';
+import { expectAccessible } from '../support/axe.ts';
 import { lowestContrast } from '../support/contrast.ts';
 import { atStep, ended, Logins, test as base } from '../support/logins.ts';
 import { codeOf, connectionOf, signInWays, type SignInWay } from '../support/sign-in-ways.ts';
@@ -102,6 +103,7 @@ test('the page is labelled, follows its own content security policy, and fits on
     await page.emulateMedia({ colorScheme });
     expect(await lowestContrast(page)).toBeGreaterThan(4.5);
   }
+  await expectAccessible(page);
   await page.getByText('Show the browser').click();
   await expect(page.frameLocator('iframe').getByRole('status')).toHaveText('Live', patience);
   await page.getByLabel('Password').focus();

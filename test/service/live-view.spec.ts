@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { testTag, testTagOf } from '../../src/contract/lease-tags.ts';
+import { expectAccessible } from '../support/axe.ts';
 import { lowestContrast } from '../support/contrast.ts';
 import { clickAt, eventsOf, middle, nextPicture, pointAt, socketOf, test } from '../support/live-view.ts';
 
@@ -65,6 +66,9 @@ test('labels its parts, follows its own policy, and fits into the window @long',
     await page.emulateMedia({ colorScheme });
     expect(await lowestContrast(page)).toBeGreaterThan(4.5);
   }
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'End session' }).click();
+  await expectAccessible(page);
   expect(complaints).toEqual([]);
 });
 

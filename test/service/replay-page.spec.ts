@@ -8,6 +8,7 @@ import { listen } from '../../src/service/http/server.ts';
 import { createPages } from '../../src/service/views.ts';
 import type { ReplayView } from '../../src/service/replays/replay-view.ts';
 import { systemChromium } from '../support/chromium.ts';
+import { expectAccessible } from '../support/axe.ts';
 import { lowestContrast } from '../support/contrast.ts';
 import { sampleVideo } from '../support/sample-video.ts';
 
@@ -221,3 +222,15 @@ for (const colorScheme of ['light', 'dark'] as const) {
     expect(await lowestContrast(page)).toBeGreaterThan(4.5);
   });
 }
+
+test('axe finds no violation in the error view and in the player @long', async ({ page, url, replay, link }) => {
+  await page.goto(`${url}/browser/replays`);
+  await expectAccessible(page);
+  await page.goto(link);
+  await expect(page.getByLabel('Recording')).toBeVisible();
+  await expectAccessible(page);
+  replay.finishedAt = undefined;
+  await page.goto(link);
+  await expect(page.getByRole('status')).toContainText('still being recorded');
+  await expectAccessible(page);
+});

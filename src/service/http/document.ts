@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, Hono } from 'hono';
 import { html, raw } from 'hono/html';
-import { viewFile } from '../../views/view-file.ts';
+import { viewStyle } from '../../views/view-file.ts';
 
 export type Pages = Hono<{ Bindings: HttpBindings }>;
 export type PageContext = Context<{ Bindings: HttpBindings }>;
@@ -24,15 +24,17 @@ export async function answerDocument(
   });
 }
 
-/** A document in the service's style. `body` is HTML, `script` is the text of a script. */
+/** A document in the service's style. `body` is HTML, `style` names the view's own CSS file, `script` is a text. */
 export function ownDocument({
   title,
   body,
+  style,
   script,
   nonce,
 }: {
   title: string;
   body: Text;
+  style?: string;
   script?: string;
   nonce: string;
 }): Text {
@@ -44,7 +46,7 @@ export function ownDocument({
         <title>${title}</title>
         <link rel="icon" href="data:," />
         <style nonce="${nonce}">
-          ${raw(viewFile('views/base.css') + viewFile('service/http/views.css'))}
+          ${raw(viewStyle(style))}
         </style>
       </head>
       <body>
@@ -71,7 +73,7 @@ export function notice({
   script?: string;
   nonce: string;
 }): Text {
-  const body = html`<main>
+  const body = html`<main class="sheet">
     <h1>${title}</h1>
     <p role="status">${text}</p>
   </main>`;

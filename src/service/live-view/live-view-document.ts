@@ -8,6 +8,7 @@ export function liveViewPage(
   findLiveView: (token: string) => object | undefined,
 ): (context: Context) => Promise<Response> {
   const script = viewFile('service/live-view/live-view.browser.js');
+  const style = 'service/live-view/live-view.css';
   return async (context) => {
     if (!findLiveView(context.req.query('jwt') ?? '')) {
       const text = 'The session or its lease has ended, or the link has expired or is incomplete.';
@@ -15,7 +16,7 @@ export function liveViewPage(
     }
     const readOnly = context.req.query('readOnly') === 'true';
     return answerDocument(context, 200, (nonce) =>
-      ownDocument({ title: 'Live view', body: liveView(readOnly), script, nonce }),
+      ownDocument({ title: 'Live view', body: liveView(readOnly), style, script, nonce }),
     );
   };
 }
@@ -25,13 +26,15 @@ function liveView(readOnly: boolean) {
   const keys = html`<p id="keys">
     The keyboard goes to the session while the picture has the focus. <kbd>Shift</kbd>+<kbd>Esc</kbd> gives it back.
   </p>`;
-  const end = html`<button id="end" hidden>End session</button>
+  const end = html`<button id="end" class="danger" hidden>End session</button>
     <dialog aria-labelledby="end-title">
       <form method="dialog">
         <h2 id="end-title">End this session?</h2>
         <p>Its browser closes at once. A test that uses the browser fails.</p>
-        <button value="end">End session</button>
-        <button class="choice" value="cancel">Cancel</button>
+        <div class="actions">
+          <button value="cancel">Cancel</button>
+          <button class="danger primary" value="end">End session</button>
+        </div>
       </form>
     </dialog>`;
   const keyboard = html`<textarea
@@ -43,12 +46,12 @@ function liveView(readOnly: boolean) {
   ></textarea>`;
   return html`<header>
       <h1>Live view</h1>
-      <p role="status">Connecting…</p>
+      <p class="badge" role="status">Connecting…</p>
       ${readOnly ? badge : end}
-      <dl aria-label="About the session"></dl>
+      <dl class="facts" aria-label="About the session"></dl>
       ${readOnly ? '' : keys}
     </header>
-    <main class="view">
+    <main>
       <canvas role="img" aria-label="Screen of the session"></canvas>
       ${readOnly ? '' : keyboard}
     </main>`;

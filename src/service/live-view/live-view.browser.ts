@@ -72,11 +72,11 @@ function connect(): WebSocket {
 
 async function reconnect(): Promise<void> {
   lostAt ??= Date.now();
-  say('The connection is lost; trying again.');
+  say('The connection is lost; trying again.', 'warn');
   // A refused socket doesn't say why. A request for the page does.
   const response = await ask(location.href);
   if (response?.status === 404) return end('Ended: the session has ended, or its lease was given back.');
-  if (Date.now() - lostAt > giveUpMs) return say('The connection is lost. Reload the page to try again.');
+  if (Date.now() - lostAt > giveUpMs) return say('The connection is lost. Reload the page to try again.', 'warn');
   setTimeout(() => (socket = connect()), retryMs);
 }
 
@@ -98,7 +98,7 @@ async function show(): Promise<void> {
     }
     context.drawImage(bitmap, 0, 0);
     bitmap.close();
-    if (socket.readyState === WebSocket.OPEN) say('Live');
+    if (socket.readyState === WebSocket.OPEN) say('Live', 'good');
   }
   isShowing = false;
 }

@@ -27,6 +27,7 @@ export type HostedLogin = {
  */
 export function hostedLoginPages(findLogin: (token: string) => HostedLogin | undefined, addresses: Addresses): Pages {
   const script = viewFile('service/logins/hosted-login.browser.js');
+  const style = 'service/logins/hosted-login.css';
   const pages: Pages = new Hono();
   const find = (context: PageContext) => {
     const login = findLogin(context.req.query('jwt') ?? '');
@@ -45,7 +46,9 @@ export function hostedLoginPages(findLogin: (token: string) => HostedLogin | und
       return answerDocument(context, 404, (nonce) => notice({ title: 'There is no such login', text, nonce }));
     }
     const title = `Log in to ${login.domain}`;
-    return answerDocument(context, 200, (nonce) => ownDocument({ title, body: body(login, title), script, nonce }));
+    return answerDocument(context, 200, (nonce) =>
+      ownDocument({ title, body: body(login, title), style, script, nonce }),
+    );
   });
 
   pages.get('/events', async (context) => {
@@ -62,7 +65,7 @@ export function hostedLoginPages(findLogin: (token: string) => HostedLogin | und
 }
 
 function body({ profileName, domain }: HostedLogin, title: string) {
-  return html`<main class="login" data-domain="${domain}" data-profile="${profileName}">
+  return html`<main class="sheet" data-domain="${domain}" data-profile="${profileName}">
     <h1>${title}</h1>
     <p class="quiet" id="intro">What you enter goes to the site. The profile “${profileName}” stays logged in there.</p>
     <p role="status">Connecting…</p>

@@ -88,7 +88,7 @@ function showForm({ fields = [], discovered_fields: details = [], choices = [], 
       details.find(({ name }) => name === field.id),
     ),
   );
-  const submits = fields.length > 0 ? [build('button', {}, 'Continue')] : [];
+  const submits = fields.length > 0 ? [build('button', { className: 'primary' }, 'Continue')] : [];
   form.replaceChildren(...inputs, ...submits, ...groups(choices));
   form.hidden = false;
   takeAnswers();
@@ -140,7 +140,7 @@ function groups(choices: Choice[]): HTMLElement[] {
 function choiceButton({ id, label, description }: Choice): HTMLElement {
   const details = description && description !== label ? [build('small', {}, description)] : [];
   // A choice needs no values in the fields.
-  const element = build('button', { className: 'choice', formNoValidate: true }, label, ...details);
+  const element = build('button', { formNoValidate: true }, label, ...details);
   element.dataset['choice'] = id;
   return element;
 }
