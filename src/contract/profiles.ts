@@ -10,6 +10,10 @@ export const profile = z.looseObject({
   created_at: timestamp,
   updated_at: timestamp.optional(),
   last_used_at: timestamp.optional(),
+  size_bytes: z
+    .int()
+    .optional()
+    .describe("Size of the stored files; missing before the first save (this service's own field)"),
 });
 
 export type Profile = z.output<typeof profile>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { empty, json, octets, operation } from './operation.ts';
+import { empty, json, list, octets, operation } from './operation.ts';
+import { pageQuery } from './pagination.ts';
 import { timestamp } from './values.ts';
 
 /** A recording of a session. `finished_at` is null while it records. */
@@ -63,6 +64,14 @@ export const replays = {
   list: operation('GET /browsers/{id}/replays', 'List the recordings of a session, oldest first', {
     responses: { 200: json(z.array(replay)) },
   }),
+  search: operation(
+    'GET /replays',
+    "List the recordings of all sessions, newest first (this service's own operation)",
+    {
+      query: pageQuery.extend({ query: z.string().optional().describe('Part of the title or of an id') }),
+      responses: { 200: list(replay) },
+    },
+  ),
   retrieve: operation('GET /replays/{replay_id}', "Get a recording by its id alone (this service's own operation)", {
     responses: { 200: json(replay) },
   }),

@@ -15,6 +15,8 @@ test('saves a profile that the next session starts from', async ({ service: { ca
   const { body: saved } = await call('GET', '/profiles/ann');
   expect(Date.parse(saved.updated_at)).toBeGreaterThan(Date.parse(profile.updated_at));
   expect(saved.last_used_at).toBeTruthy();
+  expect(profile.size_bytes).toBeUndefined();
+  expect(saved.size_bytes).toBeGreaterThan(1000);
 
   const next = await startSession(call, { profile: { id: profile.id } });
   expect(next).toMatchObject({ profile: { id: profile.id, name: 'ann' } });

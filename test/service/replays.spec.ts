@@ -207,6 +207,22 @@ test('deletes a recording, also while it runs', async ({ record, service: { call
   expect((await call('GET', `${recording.path}/replays`)).body).toEqual([]);
 });
 
+test('finds the recordings of all sessions by title and id, newest first', async ({ record, service: { call } }) => {
+  const one = await record({ title: 'Buys a Book' });
+  const other = await record();
+  const found = async (query: string) => {
+    const { body } = await call('GET', `/replays?${query}`);
+    return body.map(({ replay_id }: { replay_id: string }) => replay_id);
+  };
+  const [first, second] = [one.replay.replay_id, other.replay.replay_id];
+  expect(await found('')).toEqual([second, first]);
+  expect(await found('limit=1&offset=1')).toEqual([first]);
+  expect(await found('query=a+book')).toEqual([first]);
+  expect(await found(`query=${other.sessionId}`)).toEqual([second]);
+  expect(await found(`query=${first}`)).toEqual([first]);
+  expect(await found('query=%25')).toEqual([]);
+});
+
 test('refuses bad input and names the mistake @long', async ({ record, service: { call } }) => {
   const recording = await record();
   const path = `${recording.path}/replays`;

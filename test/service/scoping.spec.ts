@@ -118,6 +118,8 @@ scoped('whatever belongs to a project answers 404 in every other one', async ({ 
   expect([(await shop.call('GET', past)).status, (await blog.call('GET', past)).status]).toEqual([200, 404]);
   const recording = `/browsers/${session.session_id}/replays`;
   expect([(await shop.call('GET', recording)).status, (await blog.call('GET', recording)).status]).toEqual([200, 404]);
+  expect((await shop.call('GET', '/replays')).body).toHaveLength(1);
+  expect((await blog.call('GET', '/replays')).body).toEqual([]);
 });
 
 scoped('names are taken in their project only', async ({ shop, blog }) => {

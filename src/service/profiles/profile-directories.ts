@@ -159,9 +159,9 @@ export class ProfileDirectories {
       if (mayChangeUser) await chownTree(directory, { uid: 0, gid: 0 });
       await writeSessionCookies(directory, sessionCookies);
       await move(directory, stored);
-      await sync(stored);
+      const size = await sync(stored);
       replaced = this.#records.version(profileId);
-      if (!this.#records.setVersion(profileId, version)) {
+      if (!this.#records.setVersion(profileId, version, size)) {
         throw new OperationError(
           'conflict',
           `the profile ${profileId} was deleted while the browser session ran: nothing was saved`,
@@ -245,18 +245,20 @@ async function move(from: string, to: string): Promise<void> {
   }
 }
 
-/** Waits until all files of a directory are on the disk. */
-async function sync(directory: string): Promise<void> {
+/** Waits until all files of a directory are on the disk. Returns their size in bytes. */
+async function sync(directory: string): Promise<number> {
   const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   const limited = pLimit(filesAtOnce);
-  await limited.map(files, async ({ parentPath, name }) => {
+  const sizes = await limited.map(files, async ({ parentPath, name }) => {
     const handle = await open(path.join(parentPath, name), 'r+');
     try {
       await handle.sync();
+      return (await handle.stat()).size;
     } finally {
       await handle.close();
     }
   });
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 async function refuseFullDisk(directory: string): Promise<void> {

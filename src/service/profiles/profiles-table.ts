@@ -1,4 +1,4 @@
-import { optional, text, time } from '../database/columns.ts';
+import { integer, optional, text, time } from '../database/columns.ts';
 import { table } from '../database/table.ts';
 
 export const profilesTable = table('profiles', {
@@ -11,4 +11,6 @@ export const profilesTable = table('profiles', {
   last_used_at: optional(time()),
   /** The version of the files that was saved last. */
   version: optional(text()),
+  /** Of that version. */
+  size_bytes: optional(integer()),
 });

@@ -98,11 +98,11 @@ export class ProfileStore {
     return this.#rows.list().flatMap(({ version }) => version ?? []);
   }
 
-  /** Sets the current version, so that no power failure undoes it. Returns false if the profile doesn't exist. */
-  setVersion(id: string, version: string): boolean {
+  /** Sets the current version and its size, so that no power failure undoes it. Returns false if the profile doesn't exist. */
+  setVersion(id: string, version: string, sizeBytes: number): boolean {
     this.#database.pragma('synchronous = FULL');
     try {
-      return this.#rows.change({ id }, { version, updated_at: this.#clock.now() }) > 0;
+      return this.#rows.change({ id }, { version, size_bytes: sizeBytes, updated_at: this.#clock.now() }) > 0;
     } finally {
       this.#database.pragma('synchronous = NORMAL');
     }

@@ -32,6 +32,10 @@ export function replayHandlers({
       if (found.length === 0) sessions.in(caller.projectId).get(params.id);
       return found.map((record) => shown(record, { origin, caller }));
     },
+    search({ query, origin, caller }) {
+      const page = replays.search(caller.projectId, query);
+      return { ...page, items: page.items.map((record) => shown(record, { origin, caller })) };
+    },
     retrieve: ({ params, caller, origin }) =>
       shown(replays.find(caller.projectId, params.replay_id), { origin, caller }),
     download: (input) => replays.video(find(input)),

@@ -4,7 +4,9 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { ReplayMarker, ReplayStart } from '../../contract/replays.ts';
+import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
+import { contains } from '../database/table.ts';
 import { newId, newToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
 import type { ReplayRecord, ReplayRecords } from './replays-table.ts';
@@ -87,6 +89,16 @@ export class Replays {
   /** Oldest first. */
   ofSession(projectId: string, sessionId: string): ReplayRecord[] {
     return this.#options.records.list({ sessionId, projectId }, { order: 'started_at, rowid' });
+  }
+
+  /** Newest first. `query` is part of a title or an id. */
+  search(projectId: string, page: { limit: number; offset: number; query?: string | undefined }): Page<ReplayRecord> {
+    const search = `${contains('title')} OR instr(id, :query) > 0 OR instr(session_id, :query) > 0`;
+    return this.#options.records.page(
+      { projectId },
+      { ...page, search, order: 'started_at DESC, id DESC' },
+      (record) => record,
+    );
   }
 
   /** Throws `not_found`. */
