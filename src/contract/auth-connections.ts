@@ -176,7 +176,7 @@ export const authConnections = {
   create: operation(
     'POST /auth/connections',
     'Create an auth connection, and its profile if it is missing; 409 with `existing_id` if the connection exists',
-    { body: authConnectionCreate, responses: { 201: json(authConnection) }, errors: [409] },
+    { body: authConnectionCreate, responses: { 201: json(authConnection) }, errors: [409, 501] },
   ),
   list: operation('GET /auth/connections', 'List auth connections, newest first', {
     query: pageQuery.extend({
@@ -192,7 +192,7 @@ export const authConnections = {
   update: operation(
     'PATCH /auth/connections/{id}',
     'Change an auth connection; a running login keeps the old settings',
-    { body: authConnectionUpdate, responses: { 200: json(authConnection) } },
+    { body: authConnectionUpdate, responses: { 200: json(authConnection) }, errors: [501] },
   ),
   delete: operation(
     'DELETE /auth/connections/{id}',
@@ -202,7 +202,7 @@ export const authConnections = {
   login: operation(
     'POST /auth/connections/{id}/login',
     'Start a login: automatic with a stored credential, else a person answers at hosted_url or by submissions',
-    { body: login.prefault({}), responses: { 200: json(loginAnswer) }, errors: [409], repeatable: false },
+    { body: login.prefault({}), responses: { 200: json(loginAnswer) }, errors: [409, 501], repeatable: false },
   ),
   submit: operation(
     'POST /auth/connections/{id}/submit',

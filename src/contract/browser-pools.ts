@@ -110,7 +110,7 @@ export const browserPools = {
   create: operation('POST /browser_pools', 'Create a pool; it fills in the background', {
     body: poolCreate,
     responses: { 201: json(browserPool) },
-    errors: [409, 429],
+    errors: [409, 429, 501],
   }),
   list: operation('GET /browser_pools', 'List pools, newest first', {
     query: pageQuery.extend({
@@ -123,7 +123,7 @@ export const browserPools = {
   update: operation(
     'PATCH /browser_pools/{id_or_name}',
     'Change the configuration of a pool; leased browsers keep the old one',
-    { body: poolUpdate, responses: { 200: json(browserPool) }, errors: [409, 429] },
+    { body: poolUpdate, responses: { 200: json(browserPool) }, errors: [409, 429, 501] },
   ),
   delete: operation(
     'DELETE /browser_pools/{id_or_name}',
@@ -148,7 +148,7 @@ export const browserPools = {
         })
         .prefault({}),
       responses: { 200: json(browser), 204: empty },
-      errors: [409],
+      errors: [409, 501],
     },
   ),
   release: operation('POST /browser_pools/{id_or_name}/release', 'Give a leased browser back', {

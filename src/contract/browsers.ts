@@ -143,7 +143,7 @@ export const browsers = {
   create: operation('POST /browsers', 'Start a browser session', {
     body: browserCreate.prefault({}),
     responses: { 200: json(browser) },
-    errors: [409, 429, 529],
+    errors: [409, 429, 501, 529],
   }),
   list: operation('GET /browsers', 'List browser sessions, newest first', {
     query: browserList,
@@ -157,7 +157,7 @@ export const browsers = {
     'PATCH /browsers/{id_or_name}',
     "Change a session's name, tags or profile; a new profile restarts the browser, and fails while a client is connected. " +
       "For the profile that the session has, only save_changes changes (this service's own behaviour)",
-    { body: browserUpdate, responses: { 200: json(browser) }, errors: [409] },
+    { body: browserUpdate, responses: { 200: json(browser) }, errors: [409, 501] },
   ),
   deleteByID: operation(
     'DELETE /browsers/{id_or_name}',

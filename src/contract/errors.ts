@@ -23,6 +23,7 @@ export const errorStatus = {
   internal_error: 500,
   recording_failed: 500,
   profile_not_saved: 500,
+  not_implemented: 501,
   unavailable: 503,
   draining: 503,
   no_chromium: 503,
@@ -67,6 +68,14 @@ export class OperationError extends Error {
 /** A `rate_limited` error: `count` of at most `most` exist now. */
 export function limitReached(message: string, most: number, count: number): OperationError {
   return new OperationError('rate_limited', message, { limit: { most, left: Math.max(0, most - count) } });
+}
+
+/** A `not_implemented` error for fields of the hosted service that this service doesn't have. The details name them. */
+export function leftOutFields(fields: string[], advice: string): OperationError {
+  const message = `this service does not support ${fields.join(', ')}: ${advice}`;
+  return new OperationError('not_implemented', message, {
+    details: fields.map((field) => ({ code: 'not_implemented', message: `${field}: not supported by this service` })),
+  });
 }
 
 /** A `bad_request` error whose details name the field too. */

@@ -125,6 +125,7 @@ export const proxies = {
   create: operation('POST /proxies', 'Add a proxy for browsers; the embedded service only accepts the type custom', {
     body: proxyCreate,
     responses: { 201: json(proxy) },
+    errors: [501],
   }),
   list: operation('GET /proxies', 'List proxies, newest first', {
     query: pageQuery.extend({

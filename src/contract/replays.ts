@@ -58,7 +58,7 @@ export const replays = {
   start: operation('POST /browsers/{id}/replays', 'Start recording a session', {
     body: replayStart.prefault({}),
     responses: { 201: json(replay) },
-    errors: [409],
+    errors: [409, 501],
     repeatable: false,
   }),
   list: operation('GET /browsers/{id}/replays', 'List the recordings of a session, oldest first', {

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contract } from '../contract/contract.ts';
+import { leftOut } from '../contract/left-out.ts';
 import { openSpans, type Spans } from '../tracing/spans.ts';
 import { OperationError } from '../contract/errors.ts';
 import type { AuthConnections } from './logins/connections.ts';
@@ -278,6 +279,7 @@ async function serve(
   const app = createApp({
     contract,
     handlers: operationHandlers(parts),
+    leftOut,
     callers,
     clock,
     log,

@@ -2,6 +2,7 @@ import { expect, test } from '@playwright/test';
 import { z } from 'zod';
 import { contract } from '../../src/contract/contract.ts';
 import { commonErrors, errorStatus, OperationError } from '../../src/contract/errors.ts';
+import { leftOut } from '../../src/contract/left-out.ts';
 import { errorsOf, operationsOf, pathParameterNames } from '../../src/contract/operation.ts';
 import { pageQuery } from '../../src/contract/pagination.ts';
 
@@ -10,9 +11,14 @@ const statuses = new Set<number>(Object.values(errorStatus));
 
 test('each operation has its own name and its own pair of method and path', () => {
   const names = operations.map(([name]) => name);
-  const routes = operations.map(([, { method, path }]) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`);
+  const routes = operations.map(([, { method, path }]) => withoutNames(`${method} ${path}`));
   expect(new Set(names).size).toBe(names.length);
   expect(new Set(routes).size).toBe(routes.length);
+});
+
+test('no operation is also listed as left out', () => {
+  const routes = operations.map(([, { method, path }]) => withoutNames(`${method} ${path}`));
+  for (const request of Object.values(leftOut)) expect(routes).not.toContain(withoutNames(request));
 });
 
 test("paths are absolute, don't end with a slash, and have parameters only as whole segments", () => {
@@ -155,3 +161,7 @@ test('an operation error knows the status of its code', () => {
   });
   expect(error.details).toEqual([{ code: 'leased', message: 's1' }]);
 });
+
+function withoutNames(request: string): string {
+  return request.replaceAll(/\{\w+\}/g, '{}');
+}

@@ -151,6 +151,18 @@ const mistakes: Record<string, Mistake> = {
     code: 'bad_request',
     field: /^size: /,
   },
+  'a proxy that does not exist': {
+    call: (call) => call('POST', '/browsers', { proxy_id: 'x' }),
+    status: 400,
+    code: 'bad_request',
+    field: /^proxy_id: /,
+  },
+  'an invocation that does not exist': {
+    call: (call) => call('POST', '/browsers', { invocation_id: 'x' }),
+    status: 400,
+    code: 'bad_request',
+    field: /^invocation_id: /,
+  },
   'an idle timeout below 10 s': {
     call: (call) => call('POST', '/browsers', { timeout_seconds: 9 }),
     status: 400,
@@ -252,20 +264,18 @@ const mistakes: Record<string, Mistake> = {
 };
 
 /** Features of the interface that this service lacks. It says so instead of pretending. */
-const unsupported = {
+const leftOut = {
   gpu: { gpu: true },
   extensions: { extensions: [{ id: 'x' }] },
   chrome_policy: { chrome_policy: { HomepageLocation: 'https://a.example' } },
-  proxy_id: { proxy_id: 'x' },
   telemetry: { telemetry: { enabled: true } },
-  invocation_id: { invocation_id: 'x' },
 };
-for (const [field, body] of Object.entries(unsupported)) {
+for (const [field, body] of Object.entries(leftOut)) {
   mistakes[`${field}, which is not supported`] = {
     call: (call) => call('POST', '/browsers', body),
-    status: 400,
-    code: 'bad_request',
-    field: new RegExp(`^${field}: `),
+    status: 501,
+    code: 'not_implemented',
+    field: `${field}: not supported by this service`,
   };
 }
 
@@ -280,8 +290,9 @@ test('refuses bad input with an error object that names the field, and serves th
       expect(answer.body).toMatchObject({ code, message: expect.stringMatching(/\w/) });
       expect(answer.status).toBe(status);
       if (field) {
+        const detailCode = status === 501 ? 'not_implemented' : 'invalid_input';
         const detail = typeof field === 'string' ? field : expect.stringMatching(field);
-        expect(answer.body.details).toContainEqual({ code: 'invalid_input', message: detail });
+        expect(answer.body.details).toContainEqual({ code: detailCode, message: detail });
       }
       expect((await call('GET', `/browsers/${session.session_id}`)).status).toBe(200);
     });

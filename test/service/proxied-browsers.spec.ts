@@ -62,7 +62,7 @@ test('connects through the proxy of the session with its credentials, and direct
   const path = `/browsers/${session.session_id}`;
   for (const proxy_id of ['', null, 'another']) {
     expect(await call('PATCH', path, { proxy_id })).toMatchObject({
-      status: 400,
+      status: 501,
       body: { details: [{ message: expect.stringMatching(/^proxy_id:/) }] },
     });
   }

@@ -25,7 +25,7 @@ export function violations({ method, path, status, headers, text }: ReceivedAnsw
   if (status >= 400) {
     checkFit(errorObject, text);
     const { code = '' } = JSON.parse(text) as { code?: string };
-    const isHopeless = status === 409 || status === 507 || ['recording_failed', 'profile_not_saved'].includes(code);
+    const isHopeless = [409, 501, 507].includes(status) || ['recording_failed', 'profile_not_saved'].includes(code);
     const isOverLimit = status === 429;
     const { retryAfter, ...limits } = limitHeaders;
     check(

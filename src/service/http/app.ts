@@ -34,6 +34,8 @@ export type Callers = {
 export type AppOptions<T extends OperationTree> = {
   contract: T;
   handlers: HandlerTree<T>;
+  /** Operations that the service answers with 501: names and requests such as `GET /extensions/{id_or_name}`. */
+  leftOut?: Readonly<Record<string, string>>;
   callers: Callers;
   clock: Clock;
   /** Receives requests that the service failed. */
@@ -112,11 +114,17 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   const { addresses = new Addresses() } = options;
   for (const [name, operation] of operationsOf(options.contract)) {
     const handler = handlerAt(options.handlers, name);
-    app.on(operation.method, honoPath(operation), (context) => {
+    app.on(operation.method, honoPath(operation.path), (context) => {
       if ('deprecated' in operation) announceRemoval(context, operation, options.clock);
       const answer = () => run(context, operation, handler, { ...options, hangUps, addresses });
       const parent = context.req.header('traceparent');
       return options.span && parent ? options.span(name, parent, answer) : answer();
+    });
+  }
+  for (const [name, request] of Object.entries(options.leftOut ?? {})) {
+    const [method, path] = request.split(' ') as [string, string];
+    app.on(method, honoPath(path), () => {
+      throw new OperationError('not_implemented', `this service does not support ${name} (${request})`);
     });
   }
   const { addUser } = options;
@@ -242,6 +250,6 @@ function handlerAt(handlers: object, name: string): Handler<Operation> {
   return handler as Handler<Operation>;
 }
 
-function honoPath(operation: Operation): string {
-  return operation.path.replaceAll(/\{(\w+)\}/g, ':$1');
+function honoPath(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1');
 }

@@ -47,7 +47,12 @@ export function errorHeaders(error: OperationError): Record<string, string> {
   return error.status === 409 || hopeless.has(error.code) ? { 'x-should-retry': 'false' } : {};
 }
 
-const hopeless: ReadonlySet<ErrorCode> = new Set(['recording_failed', 'profile_not_saved', 'insufficient_storage']);
+const hopeless: ReadonlySet<ErrorCode> = new Set([
+  'not_implemented',
+  'recording_failed',
+  'profile_not_saved',
+  'insufficient_storage',
+]);
 
 /** A `bad_request` that names each wrong field in `details`. */
 export function invalidInput(issues: z.core.$ZodIssue[], whole: string): OperationError {

@@ -4,7 +4,7 @@ import type {
   authConnections as operations,
   TimelineItem,
 } from '../../contract/auth-connections.ts';
-import { invalidField } from '../../contract/errors.ts';
+import { leftOutFields } from '../../contract/errors.ts';
 import type { TimelineEntry } from './connections-table.ts';
 import type { AuthConnections, Connection } from './connections.ts';
 import { flowEvents, hostedUrl, type Links, tellFlow } from './flow-events.ts';
@@ -115,8 +115,7 @@ function timelineItem({ id, type, at, details }: TimelineEntry): TimelineItem {
   return { id, type, timestamp: new Date(at).toISOString(), ...details };
 }
 
-/** Throws `bad_request` if the request asks for telemetry. */
+/** Throws `not_implemented` if the request asks for telemetry. */
 function refuseTelemetry({ browser_telemetry: telemetry }: AuthConnectionUpdate): void {
-  if (asksForTelemetry(telemetry))
-    throw invalidField('browser_telemetry', 'this service does not support it: leave it out');
+  if (asksForTelemetry(telemetry)) throw leftOutFields(['browser_telemetry'], 'leave it out');
 }

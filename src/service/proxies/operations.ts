@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { defaultCheckUrl, type Proxy, type proxies as operations } from '../../contract/proxies.ts';
-import { invalidField } from '../../contract/errors.ts';
+import { invalidField, leftOutFields } from '../../contract/errors.ts';
 import { checkProxy, isPrivateHost } from './proxy-check.ts';
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
@@ -11,10 +11,8 @@ export function proxyHandlers(store: ProxyStore, clock: Clock): HandlerTree<type
   return {
     create({ body, caller }) {
       if (body.type !== 'custom') {
-        throw invalidField(
-          'type',
-          `this service has no ${body.type} proxies: use the type custom and give the address of a proxy`,
-        );
+        const type = `type ${body.type}`;
+        throw leftOutFields([type], 'use the type custom and give the address of a proxy');
       }
       refuseOtherThanCertificates(body.config.ca_bundle);
       return store.create(caller.projectId, body);

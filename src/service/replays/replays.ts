@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { invalidField, OperationError } from '../../contract/errors.ts';
+import { leftOutFields, OperationError } from '../../contract/errors.ts';
 import type { ReplayMarker, ReplayStart } from '../../contract/replays.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
@@ -49,7 +49,7 @@ export class Replays {
    * the disk is full.
    */
   async start(session: Session, options: ReplayStart): Promise<ReplayRecord> {
-    if (options.record_audio) throw invalidField('record_audio', 'this service records no audio');
+    if (options.record_audio) throw leftOutFields(['record_audio'], 'it records no audio');
     void this.#expire().catch((error: unknown) =>
       console.error('replays that have expired could not be deleted:', error),
     );

@@ -1,5 +1,5 @@
 import type { browsers, BrowserUpdate } from '../../contract/browsers.ts';
-import { invalidField, OperationError } from '../../contract/errors.ts';
+import { invalidField, leftOutFields, OperationError } from '../../contract/errors.ts';
 import type { Session } from './session.ts';
 import { refuseUnsupported, requestedProfile, sessionSettings, type Surroundings } from './session-settings.ts';
 import type { Clock } from '../process/clock.ts';
@@ -105,9 +105,9 @@ export function browserHandlers({
     const { name, tags, profile, viewport, telemetry, proxy_id } = body;
     refuseUnsupported({ telemetry });
     if (proxy_id !== undefined && (proxy_id || undefined) !== session.settings.proxy?.id)
-      throw invalidField('proxy_id', 'this service cannot change it while the browser runs: start another one');
+      throw leftOutFields(['proxy_id'], 'it cannot change while the browser runs: start another one');
     if (viewport && !isSameSize(viewport, session.settings.viewport))
-      throw invalidField('viewport', 'this service cannot change it while the browser runs: start another one');
+      throw leftOutFields(['viewport'], 'it cannot change while the browser runs: start another one');
     const { projectId } = session.settings;
     const held = sessions.in(projectId);
     const loaded = profile && requestedProfile(profile, surroundingsOf(projectId).resolveProfile);

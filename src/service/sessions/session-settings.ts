@@ -1,5 +1,5 @@
 import type { BrowserCreate } from '../../contract/browsers.ts';
-import { invalidField, OperationError } from '../../contract/errors.ts';
+import { invalidField, leftOutFields, OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import { checkExtraSwitches } from '../chromium/extra-switches.ts';
 import type { ProxyAccess } from '../chromium/proxy-connection.ts';
@@ -44,8 +44,8 @@ type Unsupported = {
 
 /**
  * Returns the settings of a session from the body of `POST /browsers` or the configuration of a pool.
- * Throws `bad_request`, naming the field in `details`, for settings that the service doesn't support, for refused
- * switches, and for a profile or proxy that doesn't exist.
+ * Throws `not_implemented` for settings that the service doesn't support, and `bad_request`, naming the field in
+ * `details`, for refused switches, and for a profile or proxy that doesn't exist.
  */
 export function sessionSettings(
   request: Request,
@@ -78,7 +78,7 @@ export function sessionSettings(
   };
 }
 
-/** Throws `bad_request` with the fields in `details` if a request has fields that the service doesn't support. */
+/** Throws `not_implemented` if a request has fields that the service doesn't support. */
 export function refuseUnsupported(request: Unsupported): void {
   const asked = {
     gpu: request.gpu === true,
@@ -87,14 +87,7 @@ export function refuseUnsupported(request: Unsupported): void {
     telemetry: asksForTelemetry(request.telemetry),
   };
   const fields = Object.entries(asked).flatMap(([field, isAsked]) => (isAsked ? [field] : []));
-  if (fields.length === 0) return;
-  throw new OperationError(
-    'bad_request',
-    `this service does not support ${fields.join(', ')}: remove it from the request`,
-    {
-      details: fields.map((field) => ({ code: 'invalid_input', message: `${field}: not supported by this service` })),
-    },
-  );
+  if (fields.length > 0) throw leftOutFields(fields, 'remove it from the request');
 }
 
 /**

@@ -1,0 +1,26 @@
+/**
+ * The operations of the hosted service that this service doesn't have, by the names of the hosted service's client. It
+ * answers them with 501. An operation that the contract gets is removed here.
+ */
+export const leftOut: Readonly<Record<string, `${'GET' | 'POST' | 'DELETE'} /${string}`>> = {
+  'browsers.process.exec': 'POST /browsers/{id}/process/exec',
+  'browsers.process.spawn': 'POST /browsers/{id}/process/spawn',
+  'browsers.process.status': 'GET /browsers/{id}/process/{process_id}/status',
+  'browsers.process.stdoutStream': 'GET /browsers/{id}/process/{process_id}/stdout/stream',
+  'browsers.process.stdin': 'POST /browsers/{id}/process/{process_id}/stdin',
+  'browsers.process.kill': 'POST /browsers/{id}/process/{process_id}/kill',
+  'browsers.process.resize': 'POST /browsers/{id}/process/{process_id}/resize',
+  'browsers.playwright.execute': 'POST /browsers/{id}/playwright/execute',
+  'browsers.curl': 'POST /browsers/{id}/curl',
+  'browsers.logs.stream': 'GET /browsers/{id}/logs/stream',
+  'browsers.telemetry.stream': 'GET /browsers/{id}/telemetry/stream',
+  'browsers.telemetry.events': 'GET /browsers/{id}/telemetry/events',
+  'browsers.loadExtensions': 'POST /browsers/{id}/extensions',
+  'extensions.upload': 'POST /extensions',
+  'extensions.list': 'GET /extensions',
+  'extensions.downloadFromChromeStore': 'GET /extensions/from_chrome_store',
+  'extensions.download': 'GET /extensions/{id_or_name}',
+  'extensions.get': 'GET /extensions/{id_or_name}/metadata',
+  'extensions.delete': 'DELETE /extensions/{id_or_name}',
+  'auth.connections.exchange': 'POST /auth/connections/{id}/exchange',
+};

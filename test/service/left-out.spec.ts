@@ -1,0 +1,27 @@
+import { expect } from '@playwright/test';
+import { leftOut } from '../../src/contract/left-out.ts';
+import { test } from '../support/service.ts';
+
+test('operations that are left out answer 501 with their name, and ask for no retry', async ({ service: { call } }) => {
+  for (const [name, request] of Object.entries(leftOut)) {
+    const [method, path] = request.split(' ') as [string, string];
+    const answer = await call(method, path.replaceAll(/\{\w+\}/g, 'some'), method === 'POST' ? {} : undefined);
+    expect(answer, name).toMatchObject({ status: 501, body: { code: 'not_implemented' } });
+    expect(answer.body.message).toContain(`${name} (${request})`);
+    expect(answer.headers.get('x-should-retry')).toBe('false');
+  }
+});
+
+test('a new viewport or proxy of a running session answers 501', async ({ service: { call } }) => {
+  const { body: session } = await call('POST', '/browsers', { viewport: { width: 400, height: 300 } });
+  const path = `/browsers/${session.session_id}`;
+  for (const [field, body] of Object.entries({
+    viewport: { viewport: { width: 500, height: 300 } },
+    proxy_id: { proxy_id: 'another' },
+    telemetry: { telemetry: { enabled: true } },
+  })) {
+    const { status, body: error } = await call('PATCH', path, body);
+    expect([status, error.details[0].message], field).toEqual([501, `${field}: not supported by this service`]);
+  }
+  expect((await call('PATCH', path, { viewport: { width: 400, height: 300 } })).status).toBe(200);
+});
