@@ -130,6 +130,7 @@ export class ProxyHop {
   }
 
   async #tunnel(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { url: authority = '' } = request;
     const left = new AbortController();
     const leave = () => left.abort();
     socket.once('close', leave);
@@ -143,7 +144,8 @@ export class ProxyHop {
       pipeline(socket, tunnel, socket, () => {});
     } catch (error) {
       const challenge = this.#way.isOfClient && error instanceof ProxyRefusal ? error.challenge : undefined;
-      if (challenge === undefined) socket.end('HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\n\r\n');
+      // Browsers don't show the text. Other programs do.
+      if (challenge === undefined) socket.end(`HTTP/1.1 502 Bad Gateway\r\n${plainText(problemOf(error, authority))}`);
       else
         socket.end(
           `HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: ${challenge}\r\nconnection: close\r\n\r\n`,
@@ -206,6 +208,19 @@ export class ProxyHop {
     if (this.#way.blockLoopback) return await outside(hostname);
     return { host: hostname.endsWith('.localhost') ? 'localhost' : hostname.replace(/^\[|\]$/g, '') };
   }
+}
+
+/** Why there is no connection. The reason of an exposed host is about the machine that runs the tests. */
+function problemOf(error: unknown, authority: string): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof UnreachableError
+    ? `${authority} leads to the machine that runs the tests: ${message}`
+    : `no connection to ${authority}: ${message}`;
+}
+
+function plainText(text: string): string {
+  const length = Buffer.byteLength(text);
+  return `connection: close\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: ${length}\r\n\r\n${text}`;
 }
 
 function passedHeaders(rawHeaders: string[], keepsProxys = false): string[] {

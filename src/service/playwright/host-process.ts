@@ -69,9 +69,15 @@ export class HostProcess {
     await this.#carryOut({ become: task });
   }
 
-  /** Connects to a browser over CDP and returns its Playwright address. The directory is made. */
-  async publish(cdpUrl: string, artifactsDirectory: string): Promise<string> {
-    await this.#carryOut({ make: artifactsDirectory });
+  /**
+   * Connects to a browser over CDP and returns its Playwright address. The directory is made. `hop` is the browser's way
+   * out, which the host's own requests take too.
+   */
+  async publish(
+    cdpUrl: string,
+    { artifactsDirectory, hop }: { artifactsDirectory: string; hop: string },
+  ): Promise<string> {
+    await this.#carryOut({ prepare: { directory: artifactsDirectory, hop } });
     return await this.#driver.publish(cdpUrl, artifactsDirectory);
   }
 

@@ -11,5 +11,6 @@ export type HostTask =
         environment: Record<string, string>;
       };
     }
-  | { make: string }
+  /** Makes a directory, and sends requests through a proxy from now on. */
+  | { prepare: { directory: string; hop: string } }
   | { remove: string };

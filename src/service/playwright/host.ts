@@ -2,6 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { sendRequestsThrough } from './host-requests.ts';
 import { taskDescriptor, type HostTask } from './host-task.ts';
 
 /**
@@ -31,8 +32,10 @@ process.argv = [process.execPath, command, 'run-driver'];
 createRequire(command)(command);
 
 function carryOut(task: HostTask): void {
-  if ('make' in task) mkdirSync(task.make, { recursive: true });
-  else if ('remove' in task) rmSync(task.remove, { recursive: true, force: true });
+  if ('prepare' in task) {
+    mkdirSync(task.prepare.directory, { recursive: true });
+    sendRequestsThrough(task.prepare.hop);
+  } else if ('remove' in task) rmSync(task.remove, { recursive: true, force: true });
   else {
     const { user, directory, environment } = task.become;
     if (user) {

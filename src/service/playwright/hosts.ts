@@ -69,11 +69,11 @@ export class PlaywrightHosts {
   async publish(session: LocalSession, playwright: InstalledPlaywright, place: Place): Promise<Published> {
     const host = await this.#hostOf(session, playwright);
     try {
-      return await publishOn(host, place);
+      return await publishOn(host, session, place);
     } catch (error) {
       // A host that an earlier client used may have died unnoticed.
       if (!host.process.hasEnded) throw error;
-      return await publishOn(await this.#hostOf(session, playwright), place);
+      return await publishOn(await this.#hostOf(session, playwright), session, place);
     }
   }
 
@@ -126,7 +126,6 @@ export class PlaywrightHosts {
       const names = ['HOME', 'TMPDIR', 'TEMP', 'TMP', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'LOCALAPPDATA'];
       const environment = Object.fromEntries(names.map((name) => [name, directory]));
       await process.become({ user: resident?.user, directory, environment });
-      session.browser.chromium.waysOut.admit(process.pid);
       return new SessionHost(process, this.#clock);
     } catch (error) {
       process.end();
@@ -159,14 +158,22 @@ export class PlaywrightHosts {
   }
 }
 
-async function publishOn(host: SessionHost, { cdpUrl, artifactsDirectory }: Place): Promise<Published> {
+async function publishOn(
+  host: SessionHost,
+  { browser }: LocalSession,
+  { cdpUrl, artifactsDirectory }: Place,
+): Promise<Published> {
   host.enter();
   const leave = () => {
     host.leave();
     host.process.remove(artifactsDirectory).catch(() => {});
   };
   try {
-    return { endpoint: await host.process.publish(cdpUrl, artifactsDirectory), leave };
+    // A loaded profile may have replaced the browser that an earlier client used.
+    const { waysOut } = browser.chromium;
+    waysOut.admit(host.process.pid);
+    const hop = await waysOut.ownProxy();
+    return { endpoint: await host.process.publish(cdpUrl, { artifactsDirectory, hop }), leave };
   } catch (error) {
     leave();
     throw error;
