@@ -5,6 +5,8 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 const target = new URL(process.argv[2]!);
 const delay = Number(process.argv[3]);
+/** In milliseconds. */
+const timerError = 1.5;
 const server = createServer({ noDelay: true, allowHalfOpen: true }, (client) => {
   const upstream = connect({ port: Number(target.port), host: target.hostname, noDelay: true, allowHalfOpen: true });
   forward(client, upstream, performance.now() + 2 * delay);
@@ -17,14 +19,20 @@ function forward(from: Socket, to: Socket, opens: number): void {
   const waiting: { at: number; act: () => void }[] = [];
   const flush = () => {
     while (waiting[0] && waiting[0].at <= performance.now()) waiting.shift()!.act();
-    if (waiting[0]) setTimeout(flush, waiting[0].at - performance.now());
+    if (waiting[0]) wait(flush, waiting[0].at - performance.now());
   };
   const later = (act: () => void) => {
     waiting.push({ at: Math.max(performance.now(), opens) + delay, act });
-    if (waiting.length === 1) setTimeout(flush, waiting[0]!.at - performance.now());
+    if (waiting.length === 1) wait(flush, waiting[0]!.at - performance.now());
   };
   from.on('data', (chunk: Buffer) => later(() => to.write(chunk)));
   from.on('end', () => later(() => to.end()));
   from.on('close', () => later(() => to.destroy()));
   from.on('error', () => undefined);
+}
+
+/** A timer may be late by more than 1 ms, so the rest of the time is no timer's. */
+function wait(act: () => void, ms: number): void {
+  if (ms > timerError) setTimeout(act, ms - timerError);
+  else setImmediate(act);
 }

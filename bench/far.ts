@@ -15,6 +15,9 @@ const transports = ['cdp', 'playwright'];
 const roundTrips = [0, 20, 50, 100];
 const near = 0;
 const far = 100;
+/** Where one transport becomes faster than the other. */
+const breakEvenTrips = [0, 1, 2, 5, 10, 20];
+const breakEvenRuns = 3;
 
 type Action = 'lease' | 'click' | 'fill' | 'page';
 const names: Record<Action, string> = {
@@ -55,9 +58,9 @@ export async function run(runs: number): Promise<Comparison[]> {
   return comparisons;
 }
 
-/** Measures how times grow with the round trip. */
+/** Measures how times grow with the round trip, and from which one on Playwright's own protocol is faster. */
 export async function curves(): Promise<Curve[]> {
-  const curves: Curve[] = [];
+  const curves: Curve[] = [await breakEven()];
   for (const transport of transports) {
     const curve = (name: string): Curve => ({
       measure: `${name} over ${transport}, by the round trip`,
@@ -76,6 +79,27 @@ export async function curves(): Promise<Curve[]> {
     curves.push(suite, ...ofActions.map(({ curve }) => curve));
   }
   return curves;
+}
+
+/** The time of the suite over Playwright's own protocol, divided by that over CDP. Medians of interleaved runs. */
+export async function breakEven(): Promise<Curve> {
+  const ratios = new Map<number, number[]>(breakEvenTrips.map((roundTrip) => [roundTrip, []]));
+  for (let run = 0; run < breakEvenRuns; run++) {
+    for (const roundTrip of breakEvenTrips) {
+      const { ours, other } = await interleavedCold(1, {
+        ours: () => timeTodo({ transport: 'playwright', roundTrip }),
+        other: () => timeTodo({ transport: 'cdp', roundTrip }),
+      });
+      ratios.get(roundTrip)!.push(ours[0]! / other[0]!);
+    }
+  }
+  const points = [...ratios].map(([size, costs]) => ({ size, cost: median(costs) }));
+  return {
+    measure: 'examples/todo over playwright, divided by its time over cdp, by the round trip',
+    unit: '',
+    points,
+    isLinear: true,
+  };
 }
 
 /** The wall time of the suite, in milliseconds. Its application is beside the browsers. */
