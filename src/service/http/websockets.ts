@@ -9,7 +9,10 @@ import type { Clock } from '../process/clock.ts';
 export const { WebSocket, WebSocketServer } = createRequire(import.meta.url)('ws') as typeof import('ws');
 export type WebSocket = import('ws').WebSocket;
 
-/** Interval of pings in ms. Shorter than the shortest idle timeout, so that a client that only listens stays active. */
+/**
+ * In ms. The answers of a client that only listens keep its session from its idle timeout, and the shortest one is 10 s.
+ * For load balancers, which cut sockets that are silent for 60 s, 20 s would do.
+ */
 const pingIntervalMs = 4000;
 
 /** The URL of an upgrade request. Only its path and query matter. */
@@ -35,7 +38,10 @@ export function refuse(socket: Duplex, status: number, code: string, message: st
   );
 }
 
-/** Pings a client until it is gone, and calls `onPong` at each answer. */
+/**
+ * Pings a client until it is gone, and calls `onPong` at each answer. So bytes pass in both directions, although clients
+ * send no pings: Playwright can't.
+ */
 export function pingRegularly(client: WebSocket, clock: Clock, onPong: () => void): void {
   let cancel: () => void;
   const pingLater = () => {
