@@ -184,12 +184,19 @@ export function* operationsOf(
   }
 }
 
+/** Whether an operation acts in a session's browser or files. A control plane passes such calls on to the machine. */
+export function actsInSession({ path }: Operation): boolean {
+  return /^\/browsers\/\{id\}\/(fs|computer)\//.test(path);
+}
+
 /** The error statuses that an operation may answer. */
-export function errorsOf({ path, scope, errors = [] }: Operation): number[] {
+export function errorsOf(operation: Operation): number[] {
+  const { path, scope, errors = [] } = operation;
   const ofPath = path.includes('{') ? [404] : [];
+  const ofMachine = actsInSession(operation) ? [504] : [];
   // 404: the chosen project doesn't exist. 403: it belongs to another key.
   const ofScope = scope === undefined ? [403, 404] : scope === 'organization' ? [403] : [];
-  return [...new Set([...commonErrors, ...ofScope, ...ofPath, ...errors])];
+  return [...new Set([...commonErrors, ...ofScope, ...ofPath, ...ofMachine, ...errors])];
 }
 
 function underFormerPath(operation: Operation, former: FormerPath): DeprecatedOperation {

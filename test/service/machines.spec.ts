@@ -1,5 +1,7 @@
 import { chromium, expect } from '@playwright/test';
 import { startService } from '../../src/service/service.ts';
+import { TestClock } from '../support/clock.ts';
+import { FaultProxy } from '../support/fault-proxy.ts';
 import { startControlPlane } from '../support/machines.ts';
 import { callerOf, test as base, type TestService } from '../support/service.ts';
 
@@ -42,6 +44,39 @@ test('finds machines by a name', async ({}) => {
   await using service = await startService({ apiKey, machines: { from: `dns://localhost:${port}` } });
   const { body } = await callerOf(service)('POST', '/browsers', {});
   expect(body.machine).toBe(`http://127.0.0.1:${port}`);
+});
+
+test('answers 504 if a machine answers checks, but not a call', async ({}) => {
+  const apiKey = 'the-key';
+  await using machine = await startService({ apiKey });
+  await using way = await FaultProxy.start(machine.url);
+  const clock = new TestClock();
+  await using service = await startService({ apiKey, clock, machines: { from: way.url, apiKey } });
+  const call = callerOf(service);
+  const { body: session } = await call('POST', '/browsers', { timeout_seconds: 3600 });
+  const path = `/browsers/${session.session_id}`;
+  way.plan(/list_files/, 'silent');
+  const answer = call('GET', `${path}/fs/list_files?path=/`);
+  await expect.poll(() => way.happened).toHaveLength(1);
+  clock.advance(59_000);
+  expect((await call('GET', path)).status).toBe(200);
+  clock.advance(1000);
+  expect(await answer).toMatchObject({
+    status: 504,
+    body: {
+      code: 'machine_timeout',
+      message: `the machine ${way.url} did not answer GET ${path}/fs/list_files within 60 s: check whether the call took effect before you repeat it`,
+    },
+  });
+  // Typing takes as long as the caller asks for.
+  way.plan(/computer/, 'silent');
+  const typing = call('POST', `${path}/computer/type`, { text: 'a' });
+  await expect.poll(() => way.happened).toHaveLength(2);
+  clock.advance(600_000);
+  expect((await call('GET', `${path}/fs/list_files?path=/tmp`)).status).toBe(200);
+  await call('DELETE', path);
+  clock.advance(3000);
+  expect(await typing).toMatchObject({ status: 404 });
 });
 
 test('refuses a malformed list of machines', async ({}) => {

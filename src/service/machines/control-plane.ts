@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Operation } from '../../contract/operation.ts';
+import { actsInSession, type Operation } from '../../contract/operation.ts';
 import type { Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';
 import type { ForwardedRequest } from '../http/app.ts';
@@ -35,9 +35,6 @@ type Means = {
   log: Log;
 };
 
-/** Operations that act in a session's browser or files. The control plane answers all others itself. */
-const forwardedPaths = /^\/browsers\/\{id\}\/(fs|computer)\//;
-
 export async function openMachines(settings: MachinesSettings, means: Means): Promise<Machines> {
   const { directory, database, secrets, profiles, clock, log } = means;
   const machines = new Machines({
@@ -62,12 +59,12 @@ export function forwarding({
 }: { held: HeldSessions } & ConstructorParameters<typeof ForwardedSockets>[0]) {
   return {
     sockets: new ForwardedSockets(sockets),
-    /** Returns nothing for a request that the service answers itself. */
+    /** Returns nothing for a request that the control plane answers itself. */
     forward(operation: Operation, { caller, params, ...exchange }: ForwardedRequest): Promise<void> | undefined {
-      if (!forwardedPaths.test(operation.path)) return undefined;
+      if (!actsInSession(operation)) return undefined;
       return held.in(caller.projectId).use(params['id'] ?? '', async (session) => {
         if (!(session instanceof MachineSession)) throw new Error(`the browser session ${session.id} has no machine`);
-        await forwardRequest(session, exchange);
+        await forwardRequest(session, exchange, { operation, clock: sockets.clock });
       });
     },
   };

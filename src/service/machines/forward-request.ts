@@ -2,6 +2,9 @@ import http, { type IncomingMessage, type OutgoingHttpHeaders, type ServerRespon
 import https from 'node:https';
 import { pipeline } from 'node:stream/promises';
 import { OperationError } from '../../contract/errors.ts';
+import type { Operation } from '../../contract/operation.ts';
+import type { Clock } from '../process/clock.ts';
+import { answerLimit, limitAnswer } from './answer-limit.ts';
 import type { MachineSession } from './machine-session.ts';
 
 /** Headers that belong to one connection, and headers that the control plane sets itself. */
@@ -16,6 +19,8 @@ const notForwarded = new Set([
   'x-kernel-project-id',
   'x-request-id',
 ]);
+/** How long a machine may take to answer after the session ended or was released, in ms. */
+const letGoMs = 3000;
 const agents = {
   'http:': new http.Agent({ keepAlive: true }),
   'https:': new https.Agent({ keepAlive: true }),
@@ -23,11 +28,12 @@ const agents = {
 
 /**
  * Passes a request about a session on to its machine, and passes the answer back. Parses neither body. Throws
- * `unavailable` if the machine doesn't answer.
+ * `unavailable` if the connection to the machine fails, and `machine_timeout` if the machine doesn't answer in time.
  */
 export async function forwardRequest(
   session: MachineSession,
   { incoming, outgoing }: { incoming: IncomingMessage; outgoing: ServerResponse },
+  { operation, clock }: { operation: Operation; clock: Clock },
 ): Promise<void> {
   const { url, base } = targetOf(session, incoming.url ?? '/');
   const request = (base === 'https:' ? https : http).request(url, {
@@ -42,7 +48,12 @@ export async function forwardRequest(
   // The caller hung up, or got its answer before it sent the whole body.
   const drop = () => void request.destroy();
   outgoing.once('close', drop);
-  const held = { letGo: () => {}, destroy: drop };
+  const { hold } = session;
+  let cancelLetGo: (() => void) | undefined;
+  const held = {
+    letGo: () => void (cancelLetGo = clock.after(letGoMs, () => held.destroy())),
+    destroy: drop,
+  };
   session.sockets.add(held);
   // The promise below handles the first error. Ignore later ones: the connection may break again.
   request.on('error', () => {});
@@ -50,14 +61,22 @@ export async function forwardRequest(
     request.once('response', resolve);
     request.once('error', reject);
   });
+  const limitMs = answerLimit(operation);
+  const late = new OperationError('machine_timeout', lateMessage(session.host.url, incoming, limitMs));
+  const expire = () => request.destroy(late);
+  const stopLimit = limitMs !== undefined && limitAnswer({ incoming, request }, { limitMs, clock, expire });
   // A machine may refuse a body before it has read all of it. The caller's connection must survive that.
   incoming.pipe(request);
   try {
     const answer = await answered.catch((error: unknown) => {
+      if (error === late) throw late;
+      if (hold.aborted)
+        throw new OperationError('not_found', `the browser session ${session.id} ended or was released meanwhile`);
       if (!outgoing.destroyed) session.host.suspect();
       const message = `the machine ${session.host.url} of the browser session ${session.id} does not answer`;
       throw new OperationError('unavailable', message, { cause: error });
     });
+    if (stopLimit) stopLimit();
     answer.on('error', () => {});
     outgoing.writeHead(answer.statusCode ?? 502, forwarded(answer.headers));
     // Without this, the caller of a silent event stream doesn't learn that the stream is open.
@@ -67,10 +86,17 @@ export async function forwardRequest(
     if (isStream) held.destroy = () => void outgoing.end();
     await pipeline(answer, outgoing);
   } finally {
+    if (stopLimit) stopLimit();
+    cancelLetGo?.();
     incoming.unpipe(request);
     outgoing.off('close', drop);
     session.sockets.delete(held);
   }
+}
+
+function lateMessage(machine: string, { method, url = '/' }: IncomingMessage, limitMs = 0): string {
+  const call = `${method} ${url.split('?')[0]}`;
+  return `the machine ${machine} did not answer ${call} within ${limitMs / 1000} s: check whether the call took effect before you repeat it`;
 }
 
 function targetOf({ host }: MachineSession, path: string): { url: URL; base: 'http:' | 'https:' } {
