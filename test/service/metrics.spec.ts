@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { chromium, expect } from '@playwright/test';
+import { TestClock } from '../support/clock.ts';
 import { scrape, seriesOf, type Series } from '../support/scrape.ts';
 import { test, type TestService } from '../support/service.ts';
 
@@ -111,6 +112,38 @@ test.describe('/metrics', () => {
     expect(sizes).toHaveLength(101);
     expect(sizes.find(([name]) => name.includes('pool="other"'))?.[1]).toBe(3);
     await expectAcceptedByPromtool(text);
+  });
+});
+
+test.describe('/metrics after a while', () => {
+  const clock = new TestClock();
+  test.use({ serviceOptions: { clock, metricsToken: 'scraper' } });
+
+  test('keeps the counts of a deleted pool for 10 minutes', async ({ service }) => {
+    const { call } = service;
+    const ofOther = 'project="default",pool="other-pool"';
+    const counts = {
+      [`playwright_pool_acquires_total{${ofCi},outcome="timeout"}`]: 1,
+      [`playwright_pool_lease_ends_total{${ofCi},reason="recycled"}`]: 1,
+      [`playwright_pool_acquire_seconds_count{${ofCi}}`]: 1,
+      [`playwright_pool_reset_seconds_count{${ofCi}}`]: 1,
+      [`playwright_pool_acquires_total{${ofOther},outcome="leased"}`]: 1,
+    };
+    await call('POST', '/browser_pools', { name: 'other-pool', size: 1 });
+    await call('POST', '/browser_pools/other-pool/acquire', {});
+    await createFull(service, 1);
+    const { body } = await call('POST', '/browser_pools/ci/acquire', {});
+    await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 0 });
+    await call('POST', '/browser_pools/ci/release', { session_id: body.session_id, reuse: false });
+    await expectSeries(service, counts);
+    await call('DELETE', '/browser_pools/ci', {});
+    expect(await scrape(service)).toMatchObject(counts);
+    clock.advance(9 * 60_000);
+    expect(await scrape(service)).toMatchObject(counts);
+    clock.advance(60_000);
+    const left = Object.keys(await scrape(service));
+    expect(left.filter((name) => name.includes(ofCi))).toEqual([]);
+    expect(left).toContain(`playwright_pool_acquires_total{${ofOther},outcome="leased"}`);
   });
 });
 

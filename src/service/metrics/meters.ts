@@ -25,6 +25,7 @@ const waits = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 20, 30];
 
 /** The metrics of a service in prom-client. */
 export class Meters {
+  readonly #sources: MetricSources;
   readonly #registry = new Registry();
   readonly #labels: PoolLabelling;
   readonly #acquireSeconds: Histogram<'project' | 'pool'>;
@@ -34,6 +35,7 @@ export class Meters {
   readonly #leaseEnds: Counter<'project' | 'pool' | 'reason'>;
 
   constructor(sources: MetricSources) {
+    this.#sources = sources;
     const registers = [this.#registry];
     this.#labels = new PoolLabelling(sources.projectName);
     this.#addGauges(sources);
@@ -86,8 +88,10 @@ export class Meters {
     return this.#registry.contentType;
   }
 
-  text(): Promise<string> {
-    return this.#registry.metrics();
+  async text(): Promise<string> {
+    const { pools, clock } = this.#sources;
+    for (const labels of this.#labels.forgetDeleted(pools.all(), clock.now())) await this.#remove(labels);
+    return await this.#registry.metrics();
   }
 
   acquired({ pool, outcome, seconds }: { pool: EventPool; outcome: AcquireOutcome; seconds: number }): void {
@@ -106,6 +110,15 @@ export class Meters {
 
   reset({ pool, seconds }: { pool: EventPool; seconds: number }): void {
     this.#resetSeconds.observe(this.#labels.of(pool), seconds);
+  }
+
+  /** Removes the counts of a pool. Its gauges are gone already. */
+  async #remove({ project, pool }: PoolLabels): Promise<void> {
+    for (const histogram of [this.#acquireSeconds, this.#resetSeconds]) histogram.remove({ project, pool });
+    for (const { labels } of (await this.#acquires.get()).values)
+      if (labels.project === project && labels.pool === pool) this.#acquires.remove({ ...labels });
+    for (const { labels } of (await this.#leaseEnds.get()).values)
+      if (labels.project === project && labels.pool === pool) this.#leaseEnds.remove({ ...labels });
   }
 
   #addGauges({ pools, sessions, clock }: MetricSources): void {

@@ -3,19 +3,24 @@ import type { EventPool } from '../process/service-events.ts';
 export type PoolLabels = { project: string; pool: string };
 
 const mostPools = 100;
+/** In ms. Long enough that a scraper reads the last counts of a deleted pool. */
+const keptMs = 10 * 60_000;
 const other: PoolLabels = { project: 'other', pool: 'other' };
 
-/** The metric labels of pools. Only the first 100 pools since the start have labels of their own. */
+/** The metric labels of pools. At most 100 pools have labels of their own. */
 export class PoolLabelling {
   readonly #projectName: (id: string) => string;
   readonly #labels = new Map<string, PoolLabels>();
+  /** When a read first missed the pools that have labels, in ms since the epoch. */
+  readonly #missedAt = new Map<string, number>();
 
   constructor(projectName: (id: string) => string) {
     this.#projectName = projectName;
   }
 
-  of({ name = 'unnamed', projectId }: EventPool): PoolLabels {
-    const key = `${projectId} ${name}`;
+  of(pool: EventPool): PoolLabels {
+    const { name = 'unnamed', projectId } = pool;
+    const key = keyOf(pool);
     const known = this.#labels.get(key);
     if (known) return known;
     if (this.#labels.size >= mostPools) return other;
@@ -23,4 +28,24 @@ export class PoolLabelling {
     this.#labels.set(key, labels);
     return labels;
   }
+
+  /** Forgets the labels of pools that were deleted 10 min ago, and returns these labels. Call it at each read. */
+  forgetDeleted(pools: readonly EventPool[], now: number): PoolLabels[] {
+    const existing = new Set(pools.map(keyOf));
+    const forgotten: PoolLabels[] = [];
+    for (const [key, labels] of this.#labels) {
+      const missedAt = this.#missedAt.get(key) ?? now;
+      this.#missedAt.set(key, missedAt);
+      if (existing.has(key)) this.#missedAt.delete(key);
+      if (existing.has(key) || now - missedAt < keptMs) continue;
+      this.#labels.delete(key);
+      this.#missedAt.delete(key);
+      forgotten.push(labels);
+    }
+    return forgotten;
+  }
+}
+
+function keyOf({ name = 'unnamed', projectId }: EventPool): string {
+  return `${projectId} ${name}`;
 }
