@@ -3,7 +3,8 @@ import { appAction, region } from './app-events.ts';
 import { list, operation } from './operation.ts';
 import { pageQuery } from './pagination.ts';
 
-const appVersion = z.looseObject({
+/** An app of a running deployment, with the deployment's version. */
+export const appVersion = z.looseObject({
   id: z.string(),
   app_name: z.string(),
   version: z.string(),

@@ -1,10 +1,13 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
 import { expect } from '@playwright/test';
 import type { Deployment } from '../../src/contract/deployments.ts';
 import type { Invocation } from '../../src/contract/invocations.ts';
 import { createClient, type Client } from '../../src/client/index.ts';
 import { dataDirectory, test as base } from './service.ts';
 import { expectNoProcessWith } from './processes.ts';
-import { zipOf } from './uploads.ts';
+import { zipOf, type ZipPart } from './uploads.ts';
 
 type Fixtures = {
   client: Client;
@@ -19,6 +22,8 @@ export type DeployOptions = {
   force?: boolean;
   env_vars?: Record<string, string>;
   entrypoint?: string;
+  /** Files beside the module. */
+  files?: ZipPart[];
 };
 
 export const test = base.extend<Fixtures>({
@@ -54,10 +59,22 @@ export function appOf(actions: Record<string, string>, before = ''): string {
 export async function deployed(
   client: Client,
   module: string,
-  { entrypoint = 'index.mjs', ...options }: DeployOptions = {},
+  { entrypoint = 'index.mjs', files = [], ...options }: DeployOptions = {},
 ): Promise<Deployment> {
-  const file = await zipOf([{ name: entrypoint, content: module }]);
+  const file = await zipOf([{ name: entrypoint, content: module }, ...files]);
   return client.deployments.create({ file, entrypoint_rel_path: entrypoint, ...options });
+}
+
+/** The files of the installed public client, as in a project's node_modules. */
+export function clientFiles(): ZipPart[] {
+  const directory = path.dirname(createRequire(import.meta.url).resolve('@onkernel/sdk'));
+  const names = readdirSync(directory, { recursive: true, encoding: 'utf8' });
+  return names
+    .filter((name) => /(\.m?js|package\.json)$/.test(name))
+    .map((name) => ({
+      name: `node_modules/@onkernel/sdk/${name.replaceAll(path.sep, '/')}`,
+      content: readFileSync(path.join(directory, name)),
+    }));
 }
 
 /** Waits until a deployment is running or has ended. */

@@ -1,33 +1,28 @@
-import type { apps as operations, AppVersion } from '../../contract/apps.ts';
-import type { DeploymentRecord } from './deployments-table.ts';
+import { type apps as operations, appVersion, type AppVersion } from '../../contract/apps.ts';
+import { answerOf } from '../database/answer-of.ts';
+import { type AppVersionRecord, appVersionsView } from './deployments-table.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { DeploymentRecords } from './deployment-records.ts';
+
+const answer = answerOf(appVersion, appVersionsView);
 
 export function appHandlers(records: DeploymentRecords): HandlerTree<typeof operations> {
   return {
     list({ query, caller }) {
       const { app_name, ...rest } = query;
-      const filter = {
-        ...rest,
-        projectId: caller.projectId,
-        isRunning: true,
-        ...(app_name !== undefined && { appName: app_name }),
-      };
-      return records.list(filter, appVersionAnswer);
+      const filter = { ...rest, projectId: caller.projectId, ...(app_name !== undefined && { appName: app_name }) };
+      return records.listRunning(filter, appVersionAnswer);
     },
   };
 }
 
-/** The answer for a running deployment as a version of its application. The version has the deployment's id. */
-export function appVersionAnswer({ id, appName, version, actions, envVars }: DeploymentRecord): AppVersion {
+export function appVersionAnswer(record: AppVersionRecord): AppVersion {
   return {
-    id,
-    app_name: appName ?? '',
-    version,
+    ...answer(record),
     region: 'aws.us-east-1a',
-    deployment: id,
-    actions: (actions ?? []).map((name) => ({ name, input_schema: null, output_schema: null })),
-    env_vars: namesOnly(envVars),
+    deployment: record.deploymentId,
+    actions: record.actions.map((name) => ({ name, input_schema: null, output_schema: null })),
+    env_vars: namesOnly(record.envVars),
   };
 }
 

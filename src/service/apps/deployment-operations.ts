@@ -15,7 +15,7 @@ import { type DeploymentRecords, isTerminal } from './deployment-records.ts';
 import { Upload } from '../files/upload.ts';
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
-import { type DeploymentRecord, deploymentsTable } from './deployments-table.ts';
+import { type AppVersionRecord, type DeploymentRecord, deploymentsTable } from './deployments-table.ts';
 import type { ProjectStore } from '../organization/projects.ts';
 import { appVersionAnswer, namesOnly } from './app-operations.ts';
 
@@ -64,7 +64,7 @@ export function deploymentHandlers({ apps, records, projects, clock }: Means): H
         logs: apps.logs,
         source: { deploymentId: id },
         since: query.since,
-        state: () => deploymentState(deployments.get(id, caller.projectId)),
+        state: () => deploymentState(deployments.get(id, caller.projectId), records.versionsOf(id)),
         clock,
         signal,
       });
@@ -84,15 +84,17 @@ function deploymentAnswer(record: DeploymentRecord): Deployment {
   };
 }
 
-function deploymentState(record: DeploymentRecord) {
+function deploymentState(record: DeploymentRecord, versions: AppVersionRecord[]) {
   const { status, statusReason } = record;
   const message = statusReason === undefined ? status : `${status}: ${statusReason}`;
   const state = { event: 'deployment_state' as const, message, deployment: deploymentAnswer(record) };
   if (status !== 'running') return { events: [state], isTerminal: isTerminal(status) };
-  const { id, app_name, version, region, actions } = appVersionAnswer(record);
-  const summary = `${app_name} ${version}: ${actions.map(({ name }) => name).join(', ')}`;
-  const app = { event: 'app_version_summary' as const, message: summary, id, app_name, version, region, actions };
-  return { events: [app, state], isTerminal: false };
+  const apps = versions.map((version) => {
+    const { id, app_name, version: number, region, actions } = appVersionAnswer(version);
+    const message = `${app_name} ${number}: ${actions.map(({ name }) => name).join(', ')}`;
+    return { event: 'app_version_summary' as const, message, id, app_name, version: number, region, actions };
+  });
+  return { events: [...apps, state], isTerminal: false };
 }
 
 async function sha256(file: string): Promise<string> {

@@ -3,7 +3,12 @@ import type { Page } from '../../contract/operation.ts';
 import type { Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';
 import { contains, type NewRowOf, Table } from '../database/table.ts';
-import { type DeploymentRecord, deploymentsTable } from './deployments-table.ts';
+import {
+  type AppVersionRecord,
+  appVersionsView,
+  type DeploymentRecord,
+  deploymentsTable,
+} from './deployments-table.ts';
 
 type Filter = {
   projectId: string;
@@ -12,18 +17,20 @@ type Filter = {
   appName?: string;
   version?: string;
   query?: string;
-  isRunning?: boolean;
 };
 
+const newestFirst = 'created_at DESC, rowid DESC';
 const live: DeploymentStatus[] = ['queued', 'in_progress', 'running'];
 
 /** The records of the deployments of all projects, with sealed variables. The files are in directories of their own. */
 export class DeploymentRecords {
   readonly #rows: Table<typeof deploymentsTable>;
+  readonly #versions: Table<typeof appVersionsView>;
   readonly #secrets: Secrets;
 
   constructor(database: Database, secrets: Secrets) {
     this.#rows = new Table(database, deploymentsTable);
+    this.#versions = new Table(database, appVersionsView);
     this.#secrets = secrets;
   }
 
@@ -53,19 +60,33 @@ export class DeploymentRecords {
     return this.#rows.find({ id });
   }
 
-  running(projectId: string, appName: string, version: string): DeploymentRecord | undefined {
-    return this.#rows.find({ projectId, appName, version, status: 'running' });
+  /** A version of an app that can be invoked. */
+  running(projectId: string, appName: string, version: string): AppVersionRecord | undefined {
+    return this.#versions.find({ projectId, appName, version, status: 'running' });
+  }
+
+  /** The apps of a deployment. */
+  versionsOf(deploymentId: string): AppVersionRecord[] {
+    return this.#versions.list({ deploymentId }, { order: 'id' });
   }
 
   inStatus(...statuses: DeploymentStatus[]): DeploymentRecord[] {
     return this.#rows.list({ status: statuses });
   }
 
-  /** Newest first. `query` is part of the id or the application's name. */
-  list<T>({ projectId, appName, version, isRunning, ...page }: Filter, toItem: (row: DeploymentRecord) => T): Page<T> {
+  /** Newest first. `query` is part of the id or of the name of an app. */
+  list<T>({ projectId, appName, version, ...page }: Filter, toItem: (row: DeploymentRecord) => T): Page<T> {
+    const names = "(SELECT group_concat(json_extract(value, '$.name'), char(10)) FROM json_each(apps))";
+    const search = `${contains('id')} OR ${contains(names)}`;
+    const id = appName === undefined ? undefined : this.#deploymentsOf({ projectId, appName });
+    return this.#rows.page({ projectId, version, id }, { ...page, search, order: newestFirst }, toItem);
+  }
+
+  /** The versions of apps that can be invoked, newest first. `query` is part of the deployment's id or the app's name. */
+  listRunning<T>({ projectId, appName, version, ...page }: Filter, toItem: (row: AppVersionRecord) => T): Page<T> {
     const search = `${contains('id')} OR ${contains('app_name')}`;
-    const filter = { projectId, appName, version, status: isRunning ? ('running' as const) : undefined };
-    return this.#rows.page(filter, { ...page, search, order: 'created_at DESC, rowid DESC' }, toItem);
+    const filter = { projectId, appName, version, status: 'running' as const };
+    return this.#versions.page(filter, { ...page, search, order: 'created_at DESC, id' }, toItem);
   }
 
   /** The number of a project's deployments that have not ended. */
@@ -76,6 +97,10 @@ export class DeploymentRecords {
   /** Deletes the deployments that ended before `time`. */
   deleteEnded(time: number): void {
     this.#rows.delete({ status: ['failed', 'stopped'], updatedAt: { below: time } });
+  }
+
+  #deploymentsOf(filter: { projectId: string; appName: string }): string[] {
+    return this.#versions.list(filter, { order: 'id' }).map(({ deploymentId }) => deploymentId);
   }
 }
 

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Isolation } from '../chromium/isolation.ts';
 import type { Resident } from '../chromium/resident.ts';
 import { builtFile } from '../process/built-file.ts';
@@ -30,7 +31,7 @@ export class DeploymentUsers {
     return await placing;
   }
 
-  /** Node and the runner, which the users can start. */
+  /** Node, the runner and its loader, which the users can start. */
   async programs(): Promise<AppPrograms> {
     return await (this.#programs ??= this.#findPrograms());
   }
@@ -69,6 +70,8 @@ export class DeploymentUsers {
     // Without the package's package.json, Node would not load the copy as a module.
     if (runner !== built)
       await writeFile(path.join(runner, path.relative(built, root), 'package.json'), '{"type":"module"}');
-    return { node, runner };
+    const jiti = fileURLToPath(import.meta.resolve('jiti'));
+    const loader = await this.#isolation.program(jiti, path.resolve(jiti, '../..'));
+    return { node, runner, loader };
   }
 }

@@ -7,12 +7,16 @@ import { removeTree } from '../process/remove-tree.ts';
 import type { AppLauncher } from './app-launcher.ts';
 import type { AppLogs } from './app-logs.ts';
 import type { AppEnding } from './process/app-process.ts';
+import type { ReportedApp } from './process/app-report.ts';
 import { type DeploymentRecords, isTerminal } from './deployment-records.ts';
-import type { DeploymentRecord } from './deployments-table.ts';
+import type { AppVersionRecord, DeploymentRecord } from './deployments-table.ts';
 import type { Slots } from './slots.ts';
 
 export type Owner = Pick<DeploymentRecord, 'projectId' | 'createdBy'>;
 export type DeploymentRequest = Pick<DeploymentRecord, 'version' | 'entrypoint' | 'force' | 'envVars' | 'checksum'>;
+
+/** An app whose actions can be invoked. */
+export type RunningApp = { app: AppVersionRecord; deployment: DeploymentRecord };
 
 export type DeploymentsOptions = {
   /** Nothing else may use it. */
@@ -106,10 +110,10 @@ export class Deployments {
     throw new OperationError('not_found', `there is no deployment ${id}`);
   }
 
-  /** The running deployment of a version. Throws `not_found`. */
-  version(projectId: string, appName: string, version: string): DeploymentRecord {
-    const record = this.#options.records.running(projectId, appName, version);
-    if (record) return record;
+  /** A version of an app that can be invoked. Throws `not_found`. */
+  version(projectId: string, appName: string, version: string): RunningApp {
+    const app = this.#options.records.running(projectId, appName, version);
+    if (app) return { app, deployment: this.get(app.deploymentId, projectId) };
     throw new OperationError(
       'not_found',
       `no running deployment has the version ${version} of the application ${appName}: deploy it first`,
@@ -167,24 +171,27 @@ export class Deployments {
       return await this.#finish(record.id, 'failed', `its actions are not known: ${ending.reason}`);
     const { report } = ending;
     if ('failure' in report) return await this.#finish(record.id, 'failed', report.failure);
-    if (!('app' in report)) return await this.#finish(record.id, 'failed', 'it did not tell its actions');
-    await this.#release(record, report.app);
+    if (!('apps' in report)) return await this.#finish(record.id, 'failed', 'it did not tell its actions');
+    await this.#release(record, report.apps);
   }
 
-  async #release(record: DeploymentRecord, { name, actions }: { name: string; actions: string[] }): Promise<void> {
-    const { id, projectId, version, force } = record;
-    const before = this.#options.records.running(projectId, name, version);
-    if (before && !force) {
-      const reason = `the version ${version} of the application ${name} is running already, as deployment ${before.id}: choose another version, or deploy with force`;
-      this.#change(id, { appName: name });
+  async #release({ id, projectId, version, force }: DeploymentRecord, apps: ReportedApp[]): Promise<void> {
+    const { records } = this.#options;
+    const before = apps.flatMap(({ name }) => records.running(projectId, name, version) ?? []);
+    const [taken] = before;
+    if (taken && !force) {
+      const reason = `the version ${version} of the application ${taken.appName} is running already, as deployment ${taken.deploymentId}: choose another version, or deploy with force`;
+      this.#change(id, { apps });
       return await this.#finish(id, 'failed', reason);
     }
-    const replaced = before && this.#finish(before.id, 'stopped', `the deployment ${id} took its place`);
+    const replaced = Array.from(new Set(before.map(({ deploymentId }) => deploymentId)), (other) =>
+      this.#finish(other, 'stopped', `the deployment ${id} took its place`),
+    );
     try {
-      this.#change(id, { status: 'running', statusReason: undefined, appName: name, actions });
+      this.#change(id, { status: 'running', statusReason: undefined, apps });
     } finally {
-      // This failure has no other listener.
-      await replaced;
+      // These failures have no other listener.
+      await Promise.all(replaced);
     }
   }
 

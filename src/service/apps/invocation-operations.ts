@@ -23,8 +23,8 @@ export function invocationHandlers({ apps, records, sessions, clock }: Means): H
   const { deployments, invocations } = apps;
   return {
     async create({ body, caller, signal }) {
-      const deployment = deployments.version(caller.projectId, body.app_name, body.version);
-      const invoked = invocations.invoke(deployment, {
+      const app = deployments.version(caller.projectId, body.app_name, body.version);
+      const invoked = invocations.invoke(app, {
         actionName: body.action_name,
         payload: body.payload,
         timeoutSeconds: body.async ? body.async_timeout_seconds : syncTimeoutSeconds,

@@ -3,6 +3,7 @@ import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { AppLauncher } from './app-launcher.ts';
 import type { AppLogs } from './app-logs.ts';
+import type { RunningApp } from './deployments.ts';
 import type { DeploymentRecord } from './deployments-table.ts';
 import type { InvocationRecords } from './invocation-records.ts';
 import type { InvocationRecord } from './invocations-table.ts';
@@ -70,13 +71,13 @@ export class Invocations {
   }
 
   /**
-   * Starts an action of a running deployment. Throws `not_found` if the deployment has no such action, `rate_limited`
-   * at the project's limit, and `capacity_exhausted` if too many invocations wait.
+   * Starts an action of an app. Throws `not_found` if the app has no such action, `rate_limited` at the project's limit,
+   * and `capacity_exhausted` if too many invocations wait.
    */
-  invoke(deployment: DeploymentRecord, request: InvocationRequest): InvocationRecord {
+  invoke({ app, deployment }: RunningApp, request: InvocationRequest): InvocationRecord {
     const { records, slots, clock } = this.#options;
     const { actionName, payload } = request;
-    const { projectId, version, appName = '', actions = [] } = deployment;
+    const { projectId, version, appName, actions } = app;
     if (!actions.includes(actionName)) {
       throw new OperationError(
         'not_found',
@@ -208,7 +209,7 @@ export class Invocations {
       records.change(id, { status: 'running', startedAt: clock.now() });
       logs.followers.tell(deployment.id);
       const context = { invocation_id: id, app_name, version, action_name };
-      const action = { name: action_name, payload, context };
+      const action = { app: app_name, name: action_name, payload, context };
       const ending = await launcher.run({ deployment, invocationId: id, action, createdBy, timeoutSeconds, signal });
       if ('reason' in ending) return failed(ending.reason);
       const { report } = ending;

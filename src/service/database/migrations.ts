@@ -248,4 +248,18 @@ export const migrations: readonly string[] = [
     state TEXT NOT NULL
   ) STRICT;
   `,
+  `
+  ALTER TABLE deployments ADD COLUMN apps TEXT;
+  UPDATE deployments SET apps = json_array(json_object('name', app_name, 'actions', json(ifnull(actions, '[]'))))
+    WHERE app_name IS NOT NULL;
+  DROP INDEX deployments_of_app;
+  ALTER TABLE deployments DROP COLUMN app_name;
+  ALTER TABLE deployments DROP COLUMN actions;
+  CREATE INDEX deployments_of_project ON deployments (project_id, status);
+  CREATE VIEW app_versions AS
+    SELECT deployments.id || iif(app.key = 0, '', '-' || (app.key + 1)) AS id, deployments.id AS deployment_id,
+      project_id, status, json_extract(app.value, '$.name') AS app_name, version,
+      json_extract(app.value, '$.actions') AS actions, env_vars, created_at
+    FROM deployments, json_each(deployments.apps) AS app;
+  `,
 ];

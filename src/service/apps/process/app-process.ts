@@ -17,8 +17,8 @@ const longestReport = 8 * 1024 * 1024;
 const lingerMs = 2000;
 const drainMs = 5000;
 
-/** The paths of Node and of the built `runner.ts`. */
-export type AppPrograms = { node: string; runner: string };
+/** The paths of Node, of the built `runner.ts`, and of the loader for modules that Node can't load itself. */
+export type AppPrograms = { node: string; runner: string; loader: string };
 
 export type AppProcessOptions = {
   task: AppTask;

@@ -1,20 +1,26 @@
 import { z } from 'zod';
 
-/** The task of a runner: report an app's actions, or run one of them. */
+/** The task of a runner: report the apps of a module, or run one of their actions. */
 export type AppTask = {
   /** The module's file. */
   entrypoint: string;
-  action?: { name: string; payload: string | undefined; context: ActionContext };
+  /** The file of the loader for modules that Node can't load itself. */
+  loader: string;
+  action?: { app: string; name: string; payload: string | undefined; context: ActionContext };
 };
 
-/** The second argument of an action. */
+/** What an action learns about its invocation. */
 export type ActionContext = { invocation_id: string; app_name: string; version: string; action_name: string };
+
+const name = z.string().min(1).max(255);
+const reportedApp = z.strictObject({ name, actions: z.array(name).max(1000) });
+
+/** An app of a deployment, with the names of its actions. */
+export type ReportedApp = z.output<typeof reportedApp>;
 
 /** A runner's report. The runner is the app's process, so the report may be anything. */
 export const appReport = z.union([
-  z.strictObject({
-    app: z.strictObject({ name: z.string().min(1).max(255), actions: z.array(z.string().min(1).max(255)).max(1000) }),
-  }),
+  z.strictObject({ apps: z.array(reportedApp).min(1).max(100) }),
   z.strictObject({ result: z.strictObject({ output: z.string().optional() }) }),
   z.strictObject({ failure: z.string() }),
 ]);

@@ -1,0 +1,100 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import type { createJiti } from 'jiti';
+
+/** An app of a module, with its actions by name. */
+export type LoadedApp = { name: string; actions: Map<string, Action> };
+type Action = (payload: unknown, context: unknown) => unknown;
+
+/** A module's exports. */
+type Exports = Record<string, unknown>;
+type Loader = ReturnType<typeof createJiti>;
+
+/**
+ * Loads a module and returns its apps: its default export `{ name, actions }`, or the apps that it made with the public
+ * client, `@onkernel/sdk`. `loaderFile` is the file of jiti, which loads TypeScript and finds modules without extension.
+ */
+export async function loadApps(entrypoint: string, loaderFile: string): Promise<LoadedApp[]> {
+  let loading: Promise<Loader> | undefined;
+  const loader = () => (loading ??= startLoader(entrypoint, loaderFile));
+  const { default: exported } = await load(entrypoint, loader);
+  const isApp = isObject(exported) && 'actions' in exported;
+  if (isApp && !(exported['actions'] instanceof Map)) return [ownApp(exported)];
+  const made = new Set(await registeredApps(entrypoint, await loader()));
+  // The client may be bundled with the module. Then its registry can't be found.
+  if (isApp) made.add(exported);
+  if (made.size > 0) return Array.from(made, publicApp);
+  throw new TypeError(
+    'the entrypoint makes no app: call app(name) of @onkernel/sdk; there is no default export { name, actions } either',
+  );
+}
+
+async function startLoader(entrypoint: string, loaderFile: string): Promise<Loader> {
+  const jiti = (await import(pathToFileURL(loaderFile).href)) as { createJiti: typeof createJiti };
+  const tsconfigPaths = existsSync('tsconfig.json') && 'tsconfig.json';
+  return jiti.createJiti(entrypoint, { fsCache: 'node_modules/.cache/jiti', tsconfigPaths });
+}
+
+async function load(entrypoint: string, loader: () => Promise<Loader>): Promise<Exports> {
+  try {
+    if (!/\.[cm]?tsx?$/.test(entrypoint)) return (await import(pathToFileURL(entrypoint).href)) as Exports;
+  } catch (error) {
+    if (!isUnresolved(error)) throw error;
+  }
+  return await (await loader()).import<Exports>(entrypoint);
+}
+
+/** Whether Node refuses a file that the loader may find: one without an extension, a directory, or TypeScript. */
+function isUnresolved(error: unknown): boolean {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ERR_MODULE_NOT_FOUND') return !message.startsWith('Cannot find package');
+  return code === 'ERR_UNSUPPORTED_DIR_IMPORT' || code === 'ERR_UNKNOWN_FILE_EXTENSION';
+}
+
+function ownApp({ name, actions }: Exports): LoadedApp {
+  if (typeof name !== 'string' || name === '')
+    throw new TypeError("the default export's name must be a text that is not empty");
+  if (!isObject(actions) || Object.keys(actions).length === 0)
+    throw new TypeError("the default export's actions must be an object of functions");
+  for (const [key, action] of Object.entries(actions)) {
+    if (typeof action !== 'function') throw new TypeError(`the action ${key} must be a function`);
+  }
+  return { name, actions: new Map(Object.entries(actions) as [string, Action][]) };
+}
+
+/** The apps in the registries of the client's two forms, for `import` and for `require`. */
+async function registeredApps(entrypoint: string, loader: Loader): Promise<unknown[]> {
+  const modules = Object.values(createRequire(entrypoint).cache);
+  const required = modules.filter((module) => /[\\/]@onkernel[\\/]sdk[\\/]index\.c?js$/.test(module?.filename ?? ''));
+  const imported = await importedClient(loader);
+  return [...required.map((module) => module?.exports as unknown), imported].flatMap((client) => {
+    const registry = (client as { appRegistry?: { getApps?: () => unknown[] } } | undefined)?.appRegistry;
+    return registry?.getApps?.() ?? [];
+  });
+}
+
+async function importedClient(loader: Loader): Promise<unknown> {
+  let url;
+  try {
+    url = loader.esmResolve('@onkernel/sdk');
+  } catch {
+    return undefined;
+  }
+  return await import(url);
+}
+
+/** An app of the public client. Its handlers take the context first. */
+function publicApp(app: unknown): LoadedApp {
+  const { name, actions } = app as { name: unknown; actions: Map<string, { handler: Action }> };
+  if (typeof name !== 'string' || name === '') throw new TypeError("an app's name must be a text that is not empty");
+  const handlers = Array.from(actions, ([action, { handler }]): [string, Action] => [
+    action,
+    (payload, context) => handler(context, payload),
+  ]);
+  return { name, actions: new Map(handlers) };
+}
+
+function isObject(value: unknown): value is Exports {
+  return typeof value === 'object' && value !== null;
+}
