@@ -1,2 +1,2 @@
 // The fixtures and the CLI import these functions from here, because they may import only types from the contract.
-export { runTag, testTag, testTagOf, testTitleOf } from '../contract/lease-tags.ts';
+export { fileTag, runTag, testTag, testTagOf, testTitleOf, workerTag } from '../contract/lease-tags.ts';

@@ -79,6 +79,20 @@ test('answers 504 if a machine answers checks, but not a call', async ({}) => {
   expect(await typing).toMatchObject({ status: 404 });
 });
 
+test('the machine of a session knows the test that uses it', async ({}) => {
+  const apiKey = 'the-key';
+  await using machine = await startService({ apiKey });
+  await using service = await startService({ apiKey, machines: { from: machine.url } });
+  const call = callerOf(service);
+  const { body } = await call('POST', '/browsers', {});
+  const shown = async () => (await callerOf(machine)('GET', '/browsers')).body[0].tags['playwright-pool.test'];
+  for (const title of ['first', 'second', 'third', undefined]) {
+    const tags = { team: 'shop', ...(title && { 'playwright-pool.test': title }) };
+    await call('PATCH', `/browsers/${body.session_id}`, { tags });
+    if (title !== 'second') await expect.poll(shown).toBe(title);
+  }
+});
+
 test('refuses a malformed list of machines', async ({}) => {
   const starting = startService({ machines: { from: 'dns://machines.internal' } });
   await expect(starting).rejects.toThrow('neither the URL of a machine nor dns://NAME:PORT');

@@ -38,6 +38,7 @@ export class MachineSession extends Session {
   #resolveEnded = () => {};
   #closing: Promise<void> | undefined;
   #handedOver: Promise<void> = Promise.resolve();
+  #retagging: Promise<void> | undefined;
   #profile: Profile | undefined;
   #isSaved: boolean;
   #save: ProfileSave | undefined;
@@ -96,14 +97,20 @@ export class MachineSession extends Session {
 
   override async confirm(): Promise<void> {
     await this.#handedOver;
+    await this.#retagging;
     try {
-      const tags = leaseTags(this.host.owner, this.tags);
-      await this.host.client.browsers.update(this.id, { tags }, { timeout: confirmMs });
+      await this.#sendTags();
     } catch (error) {
       if (isMissing(error)) void this.host.check();
       else this.host.suspect();
       throw error;
     }
+  }
+
+  /** The machine's live view shows the test. */
+  override retag(tags: Record<string, string> | undefined): void {
+    super.retag(tags);
+    this.#retagging ??= this.#sendChangedTags().finally(() => (this.#retagging = undefined));
   }
 
   override record(): void {
@@ -194,6 +201,19 @@ export class MachineSession extends Session {
   /** Leaves the closing to the machine for a moment, because its close frame tells the reason. */
   protected closeConnections(): void {
     for (const socket of this.sockets) socket.letGo();
+  }
+
+  /** Only the view shows these tags, so an error doesn't matter. */
+  async #sendChangedTags(): Promise<void> {
+    for (let sent: typeof this.tags | null = null; this.alive && sent !== this.tags;) {
+      sent = this.tags;
+      await this.#sendTags().catch(() => undefined);
+    }
+  }
+
+  async #sendTags(): Promise<void> {
+    const tags = leaseTags(this.host.owner, this.tags);
+    await this.host.client.browsers.update(this.id, { tags }, { timeout: confirmMs });
   }
 
   async #handOver(): Promise<void> {

@@ -1,4 +1,4 @@
-import { testTag } from '../../contract/lease-tags.ts';
+import { fileTag, testTag } from '../../contract/lease-tags.ts';
 
 /** The tag with the id of the control plane that owns the session. */
 const ownerTag = 'playwright-pool.control-plane';
@@ -11,8 +11,8 @@ export function ownerTags(owner: string, launch?: string): Record<string, string
 
 /** The tags of a leased session. They include the test, because the machine's live view shows it. */
 export function leaseTags(owner: string, tags: Record<string, string> | undefined): Record<string, string> {
-  const test = tags?.[testTag];
-  return { ...ownerTags(owner), ...(test !== undefined && { [testTag]: test }) };
+  const shown = Object.entries(tags ?? {}).filter(([name]) => name === testTag || name === fileTag);
+  return { ...ownerTags(owner), ...Object.fromEntries(shown) };
 }
 
 /** The name of a session's profile on its machine. No other session uses this profile. */

@@ -123,7 +123,7 @@ export function browserHandlers({
       session.name = nameBefore;
       throw error;
     }
-    if (tags !== undefined) session.tags = tags ?? undefined;
+    if (tags !== undefined) session.retag(tags ?? undefined);
     session.record();
   }
 }

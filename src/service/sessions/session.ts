@@ -151,6 +151,11 @@ export abstract class Session {
   /** Makes sure that a session that was just leased is still there. Rejects if it isn't. */
   async confirm(): Promise<void> {}
 
+  /** Changes the tags of a session in use. */
+  retag(tags: Record<string, string> | undefined): void {
+    this.tags = tags;
+  }
+
   /** Stores the session's name, tags and lease, if sessions outlive this service. */
   record(): void {}
 
