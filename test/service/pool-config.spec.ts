@@ -63,20 +63,22 @@ test('starts headful browsers on a machine with a display by default', () => {
   expect(sessionSettings(config({ headless: true }), withDisplay).headless).toBe(true);
 });
 
-const unsupported = [
-  { field: 'headless', value: false },
-  { field: 'extensions', value: [{ name: 'one' }] },
-  { field: 'proxy_id', value: 'proxy' },
-  { field: 'chrome_policy', value: { HomepageLocation: 'https://example.com' } },
-  { field: 'telemetry', value: { enabled: true } },
-  { field: 'telemetry', value: { browser: { console: {} } } },
+const leftOut = { code: 'not_implemented', detail: 'not_implemented' };
+const wrong = { code: 'bad_request', detail: 'invalid_input' };
+const refused = [
+  { field: 'headless', value: false, ...wrong },
+  { field: 'extensions', value: [{ name: 'one' }], ...leftOut },
+  { field: 'proxy_id', value: 'proxy', ...wrong },
+  { field: 'chrome_policy', value: { HomepageLocation: 'https://example.com' }, ...leftOut },
+  { field: 'telemetry', value: { enabled: true }, ...leftOut },
+  { field: 'telemetry', value: { browser: { console: {} } }, ...leftOut },
 ];
 
-for (const { field, value } of unsupported) {
+for (const { field, value, code, detail } of refused) {
   test(`refuses ${field}: ${JSON.stringify(value)} with the name of the field`, () => {
     const refusal = {
-      code: 'bad_request',
-      details: [{ code: 'invalid_input', message: expect.stringContaining(`${field}: `) }],
+      code,
+      details: [{ code: detail, message: expect.stringContaining(`${field}: `) }],
     };
     expect(errorOf(() => config({ [field]: value }))).toMatchObject(refusal);
     expect(errorOf(() => updated({}, { [field]: value }))).toMatchObject(refusal);
