@@ -1,3 +1,4 @@
+import type { Session } from '../sessions/session.ts';
 import type { Clock } from '../process/clock.ts';
 import type { EventPool, LeaseEnd, ServiceEvents } from '../process/service-events.ts';
 
@@ -15,8 +16,11 @@ export class LeaseNotes {
     this.#events = events;
   }
 
-  ended(reason: LeaseEnd): void {
-    this.#events.emit('leaseEnded', { pool: this.#pool, reason });
+  /** Call before the session loses the properties of its lease. */
+  ended(session: Session, reason: LeaseEnd): void {
+    const { id: sessionId, name, tags, leasedAt, place } = session;
+    const lease = { sessionId, name, tags, leasedAt, machine: place?.machine };
+    this.#events.emit('leaseEnded', { pool: this.#pool, reason, lease });
     if (reason === 'reused') this.#events.emit('reset', { pool: this.#pool, seconds: 0 });
     else this.#vacated.push(this.#clock.now());
   }

@@ -166,7 +166,7 @@ export class Pool {
 
   #endLease(session: Session, reason: LeaseEnd): void {
     this.#leased.delete(session.id);
-    this.#notes.ended(reason);
+    this.#notes.ended(session, reason);
     if (reason === 'reused') {
       session.pool = undefined;
       session.leasedAt = undefined;
@@ -300,7 +300,7 @@ export class Pool {
 
   #drop(session: Session): void {
     this.#idle = this.#idle.filter((other) => other !== session);
-    if (this.#leased.delete(session.id)) this.#notes.ended(this.#endOf(session));
+    if (this.#leased.delete(session.id)) this.#notes.ended(session, this.#endOf(session));
     this.#surroundings.fill.next();
   }
 

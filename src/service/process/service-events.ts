@@ -18,12 +18,22 @@ export type LeaseEnd =
   | 'pool_deleted'
   | 'shutdown';
 
-/** What happens in a service, for its metrics. */
+/** A lease that ended. Its session may be leased again. */
+export type EndedLease = {
+  readonly sessionId: string;
+  readonly name: string | undefined;
+  readonly tags: Record<string, string> | undefined;
+  readonly machine: string | undefined;
+  /** In ms since the epoch. */
+  readonly leasedAt: number | undefined;
+};
+
+/** What happens in a service, for its metrics and its dashboard. */
 type Events = {
   acquired: [{ pool: EventPool; outcome: AcquireOutcome; seconds: number }];
   /** A client connected to a session. */
   connected: [{ transport: 'cdp' | 'playwright'; seconds: number }];
-  leaseEnded: [{ pool: EventPool; reason: LeaseEnd }];
+  leaseEnded: [{ pool: EventPool; reason: LeaseEnd; lease: EndedLease }];
   /** The place of an ended lease has an idle browser again. */
   reset: [{ pool: EventPool; seconds: number }];
 };
