@@ -1,4 +1,4 @@
-// Compiles the scripts for browsers, `*.browser.ts`. Each script of the lists becomes one file in dist, together with
+// Compiles the scripts for browsers, `*.browser.ts` and `*.browser.tsx`. Each script of the lists becomes one file in dist, together with
 // its imports.
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
@@ -12,6 +12,9 @@ const viewScripts = [
   'src/service/replays/waiting.browser.ts',
 ];
 
+/** A view that loads its script as a file, with libraries. People wait for it, so it is small. */
+const dashboard = 'src/service/dashboard/dashboard.browser.tsx';
+
 /** Scripts that the service evaluates in pages, by the name of the variable for their exports. */
 const evaluatedScripts = {
   encoder: 'src/service/replays/encoder.browser.ts',
@@ -20,6 +23,7 @@ const evaluatedScripts = {
 
 export async function buildBrowserScripts(root) {
   for (const script of viewScripts) await compile(root, script, { format: 'esm' });
+  await compile(root, dashboard, { format: 'esm', minify: true });
   for (const [name, script] of Object.entries(evaluatedScripts)) await compile(root, script, { format: 'iife', name });
 }
 
@@ -29,9 +33,10 @@ async function compile(root, script, output) {
     platform: 'browser',
     // encoder.ts evaluates the library's own bundle before our script.
     external: ['mediabunny'],
+    transform: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     experimental: { attachDebugInfo: 'none' },
   });
-  const file = join(root, 'dist', script.replace(/\.ts$/, '.js'));
+  const file = join(root, 'dist', script.replace(/\.tsx?$/, '.js'));
   await bundle.write({
     ...output,
     globals: { mediabunny: 'Mediabunny' },

@@ -32,6 +32,7 @@ import type { Log } from './process/log.ts';
 import { everyStep } from './process/every-step.ts';
 import { ServiceEvents } from './process/service-events.ts';
 import type { SystemUsers } from './process/system-users.ts';
+import { signInsTable } from './dashboard/sign-ins-table.ts';
 import { StoredCredentials } from './logins/login-credentials.ts';
 import type { ApiKeyStore } from './organization/api-keys.ts';
 import { AppLogStore } from './apps/app-logs-table.ts';
@@ -245,6 +246,7 @@ export async function openParts(options: PartOptions) {
     readiness,
     replays,
     sessions,
+    signIns: new Table(database, signInsTable),
     surroundingsOf,
     tunnels,
     vaults,

@@ -1,5 +1,4 @@
 import { mkdtemp } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contract } from '../contract/contract.ts';
@@ -7,6 +6,7 @@ import { leftOut } from '../contract/left-out.ts';
 import { openSpans, type Spans } from '../tracing/spans.ts';
 import { OperationError } from '../contract/errors.ts';
 import type { AuthConnections } from './logins/connections.ts';
+import { openDashboard } from './dashboard/open-dashboard.ts';
 import { flowEvents } from './logins/flow-events.ts';
 import { endOrphans } from './chromium/orphans.ts';
 import type { Replays } from './replays/replays.ts';
@@ -16,6 +16,8 @@ import { readLink } from './process/links.ts';
 import { noLog, type Log } from './process/log.ts';
 import { metricsRoute } from './metrics/metrics-route.ts';
 import { isLoopback } from './process/loopback.ts';
+import { ownVersion } from './process/own-version.ts';
+import { within } from './process/within.ts';
 import {
   DataDirectoryInUseError,
   makeDataDirectory,
@@ -275,12 +277,14 @@ async function serve(
   const control = parts.machines && (await import('./machines/control-plane.ts'));
   const forwarding = control?.forwarding({ held: parts.held, byToken, byLiveViewToken: liveView, clock, events });
   const callers = new Callers(apiKeys, projects);
+  const dashboard = openDashboard({ ...parts, addresses, version: ownVersion(), pass: forwarding?.read });
   const auditor = new Auditor({ contract, trail: auditLogs, clock, addresses });
   const app = createApp({
     contract,
     handlers: operationHandlers(parts),
     leftOut,
     callers,
+    signedIn: dashboard.signedIn,
     clock,
     log,
     addresses,
@@ -296,7 +300,9 @@ async function serve(
         return link && hostedLogin(connections, token, { apiKeyId: link.apiKeyId, clock });
       },
       addresses,
-    }).route('/', metricsRoute({ metrics, token: metricsToken, identify: (token) => callers.identify(token) })),
+    })
+      .route('/', metricsRoute({ metrics, token: metricsToken, identify: (token) => callers.identify(token) }))
+      .route('/', dashboard.pages),
     span: spans && (async (name, parent, act) => await (await spans).run({ name, parent }, act)),
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(shared && { addUser: shared.addUser }),
@@ -380,18 +386,5 @@ function hostedLogin(
 
 async function openapi(): Promise<unknown> {
   const { openapi } = await import('../contract/openapi.ts');
-  const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
-  return openapi(contract, { title: 'playwright-pool', version });
-}
-
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the service did not end within ${ms / 1000} s`)), ms);
-  });
-  try {
-    await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return openapi(contract, { title: 'playwright-pool', version: ownVersion() });
 }

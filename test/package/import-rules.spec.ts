@@ -169,6 +169,10 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
     may: ['../../views/b.browser.ts', 'type:../../contract/b.ts', 'type:./b.ts', './b.browser.ts', 'mediabunny'],
     mayNot: ['../../contract/b.ts', './b.ts', '../http/b.ts', 'node:fs', 'zod'],
   },
+  'src/service/dashboard/views/a.browser.tsx': {
+    may: ['preact/hooks', 'uplot', 'type:../b.ts', '../b.browser.ts', './b.browser.tsx'],
+    mayNot: ['../b.ts', '../../http/b.ts', 'node:fs', 'hono', 'zod'],
+  },
   'examples/todo/tests/a.spec.ts': {
     may: ['playwright-pool', 'playwright-pool/client', '@playwright/test', 'node:fs/promises', './b.ts', '../b.ts'],
     mayNot: ['../../../fixtures/index.ts', '../../../dist/fixtures/index.js', '../../../src/client/index.ts', 'undici'],
@@ -198,6 +202,7 @@ const serviceRooms = [
   'tunnel',
   'machines',
   'metrics',
+  'dashboard',
 ];
 
 /** Only `service.ts`, its build order and the entry point in `process` know the whole service. */
@@ -216,6 +221,7 @@ for (const [index, room] of serviceRooms.entries()) {
       ...(room === 'tunnel' ? ['../../tunnel/b.ts', 'ws'] : []),
       ...(room === 'machines' ? ['../../client/index.ts'] : []),
       ...(room === 'metrics' ? ['prom-client', 'hono'] : []),
+      ...(room === 'dashboard' ? ['../../views/view-file.ts', 'hono', 'zod'] : []),
     ],
     mayNot: [
       ...others.slice(index + 1),

@@ -59,13 +59,13 @@ export class Auditor {
       const context = this.#contexts.get(outgoing);
       const route = context ? routeOf(context) : '';
       const isScrape = route === metricsPath && outgoing.statusCode === 200;
-      if (unrecorded.has(route) || isScrape) return;
+      if (unrecorded.has(route) || isScrape || isRead(method, route, outgoing.statusCode)) return;
       const apiKey = context?.get('apiKey');
       const withoutTokens = tokenRedaction(headers.authorization);
       const most = apiKey ? longest : longestWithoutKey;
       this.#trail.add({
         event_id: String(outgoing.getHeader('x-request-id')),
-        service: route.startsWith('/browser/') ? 'pages' : 'api',
+        service: /^\/(browser\/|dashboard\/|$)/.test(route) ? 'pages' : 'api',
         timestamp: new Date(receivedAt).toISOString(),
         auth_strategy: apiKey ? 'api_key' : '',
         user_id: apiKey?.id ?? '',
@@ -81,6 +81,11 @@ export class Auditor {
       });
     });
   }
+}
+
+/** Whether a dashboard read something. An open one reads several times per second. */
+function isRead(method: string, route: string, status: number): boolean {
+  return method === 'GET' && status < 400 && (route === '/' || route.startsWith('/dashboard/'));
 }
 
 /** Whether the caller hung up before the answer was sent. A stream that it left counts as answered. */

@@ -262,4 +262,12 @@ export const migrations: readonly string[] = [
       json_extract(app.value, '$.actions') AS actions, env_vars, created_at
     FROM deployments, json_each(deployments.apps) AS app;
   `,
+  `
+  -- Of the dashboard.
+  CREATE TABLE sign_ins (
+    hash TEXT PRIMARY KEY,
+    api_key_id TEXT NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];

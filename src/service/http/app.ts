@@ -37,6 +37,11 @@ export type AppOptions<T extends OperationTree> = {
   /** Operations that the service answers with 501: names and requests such as `GET /extensions/{id_or_name}`. */
   leftOut?: Readonly<Record<string, string>>;
   callers: Callers;
+  /**
+   * The API key of a person who signed in with a cookie. Throws `forbidden` for a request that another site may have
+   * sent.
+   */
+  signedIn?: ((incoming: IncomingMessage) => ApiKeyIdentity | undefined) | undefined;
   clock: Clock;
   /** Receives requests that the service failed. */
   log?: Log;
@@ -97,7 +102,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   });
   app.use(async (context, next) => {
     const [, token] = /^Bearer +(.+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
-    const apiKey = token === undefined ? undefined : options.callers.identify(token);
+    const apiKey = token === undefined ? options.signedIn?.(context.env.incoming) : options.callers.identify(token);
     if (!apiKey) {
       throw new OperationError(
         'unauthorized',

@@ -2,6 +2,9 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Operation } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 
+/** What the limit of an answer depends on. */
+export type ForwardedOperation = Pick<Operation, 'path' | 'body' | 'responses'>;
+
 /** In ms. */
 const usual = 60_000;
 /** For operations that wait for others, and for uploads, which the machine still has to extract. */
@@ -12,7 +15,7 @@ const timedByCaller = /\/computer\/(batch|type|press_key|move_mouse|drag_mouse)$
 const waitsForInput = /\/computer\/(?!get_mouse_position$)/;
 
 /** How long a machine may take until it begins its answer, in ms; `undefined` without limit. */
-export function answerLimit({ path, body, responses }: Operation): number | undefined {
+export function answerLimit({ path, body, responses }: ForwardedOperation): number | undefined {
   const isStream = Object.values(responses).some(({ kind }) => kind === 'events');
   if (isStream || timedByCaller.test(path)) return undefined;
   const isUpload = body !== undefined && 'kind' in body;

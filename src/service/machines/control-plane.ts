@@ -10,6 +10,8 @@ import type { Log } from '../process/log.ts';
 import { newId } from '../process/id.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Session } from '../sessions/session.ts';
+import type { ForwardedOperation } from './answer-limit.ts';
 import { forwardRequest } from './forward-request.ts';
 import { ForwardedSockets } from './forward-sockets.ts';
 import { MachineSession } from './machine-session.ts';
@@ -35,6 +37,10 @@ type Means = {
   log: Log;
 };
 
+type Exchange = Pick<ForwardedRequest, 'incoming' | 'outgoing'>;
+
+const dashboardRead: ForwardedOperation = { path: '/dashboard', body: undefined, responses: {} };
+
 export async function openMachines(settings: MachinesSettings, means: Means): Promise<Machines> {
   const { directory, database, secrets, profiles, clock, log } = means;
   const machines = new Machines({
@@ -57,16 +63,19 @@ export function forwarding({
   held,
   ...sockets
 }: { held: HeldSessions } & ConstructorParameters<typeof ForwardedSockets>[0]) {
+  const pass = async (session: Session, exchange: Exchange, operation: ForwardedOperation) => {
+    if (!(session instanceof MachineSession)) throw new Error(`the browser session ${session.id} has no machine`);
+    await forwardRequest(session, exchange, { operation, clock: sockets.clock });
+  };
   return {
     sockets: new ForwardedSockets(sockets),
     /** Returns nothing for a request that the control plane answers itself. */
     forward(operation: Operation, { caller, params, ...exchange }: ForwardedRequest): Promise<void> | undefined {
       if (!actsInSession(operation)) return undefined;
-      return held.in(caller.projectId).use(params['id'] ?? '', async (session) => {
-        if (!(session instanceof MachineSession)) throw new Error(`the browser session ${session.id} has no machine`);
-        await forwardRequest(session, exchange, { operation, clock: sockets.clock });
-      });
+      return held.in(caller.projectId).use(params['id'] ?? '', (session) => pass(session, exchange, operation));
     },
+    /** Passes a read of the dashboard about a session on. */
+    read: (session: Session, exchange: Exchange) => pass(session, exchange, dashboardRead),
   };
 }
 

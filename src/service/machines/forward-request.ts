@@ -2,19 +2,20 @@ import http, { type IncomingMessage, type OutgoingHttpHeaders, type ServerRespon
 import https from 'node:https';
 import { pipeline } from 'node:stream/promises';
 import { OperationError } from '../../contract/errors.ts';
-import type { Operation } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
-import { answerLimit, limitAnswer } from './answer-limit.ts';
+import { answerLimit, limitAnswer, type ForwardedOperation } from './answer-limit.ts';
 import type { MachineSession } from './machine-session.ts';
 
 /** Headers that belong to one connection, and headers that the control plane sets itself. */
 const notForwarded = new Set([
   'authorization',
   'connection',
+  'cookie',
   'expect',
   'host',
   'keep-alive',
   'origin',
+  'set-cookie',
   'transfer-encoding',
   'x-kernel-project-id',
   'x-request-id',
@@ -33,7 +34,7 @@ const agents = {
 export async function forwardRequest(
   session: MachineSession,
   { incoming, outgoing }: { incoming: IncomingMessage; outgoing: ServerResponse },
-  { operation, clock }: { operation: Operation; clock: Clock },
+  { operation, clock }: { operation: ForwardedOperation; clock: Clock },
 ): Promise<void> {
   const { url, base } = targetOf(session, incoming.url ?? '/');
   const request = (base === 'https:' ? https : http).request(url, {

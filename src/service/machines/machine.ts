@@ -87,6 +87,11 @@ export class Machine implements Host {
     return this.#isUp && !this.isLeaving ? this.#capacity : 0;
   }
 
+  /** The machine's slots when it last answered. */
+  get slots(): number {
+    return this.#capacity;
+  }
+
   /** The time since the machine's last answer, in ms. */
   get silentMs(): number {
     return Math.max(0, this.#clock.now() - this.#answeredAt);

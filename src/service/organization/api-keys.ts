@@ -119,9 +119,13 @@ export class ApiKeyStore {
     const now = this.#clock.now();
     const id = /^pwp_([a-z2-7]{24})_/.exec(token)?.[1] ?? '';
     const key = this.#ifMatching(token, this.#own.get({ now })) ?? this.#ifMatching(token, this.#byId.get({ id, now }));
-    if (!key) return undefined;
-    const { name, project_id: projectId, is_of_app: isOfApp = false } = key;
-    return { id: key.id, name, email: emailOf(key.id), projectId, isOfApp };
+    return key && identityOf(key);
+  }
+
+  /** The key with this id, unless it is expired or deleted. */
+  findById(id: string): ApiKeyIdentity | undefined {
+    const stored = this.#byId.get({ id, now: this.#clock.now() });
+    return stored === undefined ? undefined : identityOf(this.#rows.read(stored as Joined));
   }
 
   /** Whether the key exists and is neither expired nor deleted. */
@@ -338,6 +342,10 @@ function lifeOf(days: number | null | undefined): number | undefined {
 function parentOf({ id, parent_id, created_by }: Row): string | undefined {
   const parent = parent_id ?? created_by;
   return parent === id ? undefined : parent;
+}
+
+function identityOf({ id, name, project_id: projectId, is_of_app: isOfApp = false }: Row): ApiKeyIdentity {
+  return { id, name, email: emailOf(id), projectId, isOfApp };
 }
 
 function matches(secret: Secret, key: string): boolean {

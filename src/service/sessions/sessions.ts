@@ -77,6 +77,11 @@ export class Sessions<S extends Session = Session> {
     return count;
   }
 
+  /** The project of each starting session. */
+  starting(): string[] {
+    return Array.from(this.#startingIn, ({ projectId }) => projectId);
+  }
+
   /** Whether the limits allow one more browser in the project. */
   mayStart(projectId: string): boolean {
     return this.#refusal(projectId) === undefined;

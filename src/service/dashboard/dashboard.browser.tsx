@@ -1,0 +1,19 @@
+import { render } from 'preact';
+import { App } from './app.browser.tsx';
+import { call } from './api.browser.ts';
+import { follow } from './store.browser.ts';
+import { tellError } from './ui/messages.browser.tsx';
+
+// `playwright-pool dashboard` opens such a link.
+const [, link] = /^#sign-in=([\w-]+)$/.exec(location.hash) ?? [];
+
+render(<App />, document.querySelector('#dashboard')!);
+if (link === undefined) follow();
+else void signInWith(link);
+
+async function signInWith(token: string): Promise<void> {
+  // The link works once. Keep it out of the browser's history.
+  history.replaceState(null, '', '/');
+  await call('POST', '/dashboard/sign-in', { body: { link: token } }).catch(tellError);
+  follow();
+}

@@ -1,0 +1,59 @@
+import type { Clock } from '../process/clock.ts';
+import { newId } from '../process/id.ts';
+import type { ServiceEvents } from '../process/service-events.ts';
+import type { Session } from '../sessions/session.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import type { EndedState } from './dashboard-state.ts';
+import { leaseLabels } from './lease-labels.ts';
+
+const mostKept = 300;
+
+/** The leases that ended last. */
+export class EndedLeases {
+  readonly #sessions: Sessions;
+  #ended: EndedState[] = [];
+
+  constructor({ sessions, events, clock }: { sessions: Sessions; events: ServiceEvents; clock: Clock }) {
+    this.#sessions = sessions;
+    events.on('leaseEnded', ({ pool, reason, lease }) => {
+      const now = clock.now();
+      this.#ended.push({
+        id: newId(),
+        session_id: lease.sessionId,
+        project_id: pool.projectId,
+        pool: { id: pool.id, ...(pool.name && { name: pool.name }) },
+        ...(lease.name && { name: lease.name }),
+        ...(lease.machine && { machine: lease.machine }),
+        leased_at: lease.leasedAt ?? now,
+        ended_at: now,
+        reason,
+        ...leaseLabels(lease.tags),
+      });
+      if (this.#ended.length > mostKept) this.#ended.shift();
+    });
+  }
+
+  /** Ended leases of pools and ended single sessions, newest first. */
+  list(): EndedState[] {
+    const single = this.#sessions
+      .list()
+      .filter(({ alive, settings }) => !alive && settings.poolId === undefined)
+      .slice(0, mostKept)
+      .map(endOf);
+    return [...this.#ended, ...single].sort((one, other) => other.ended_at - one.ended_at).slice(0, mostKept);
+  }
+}
+
+function endOf(session: Session): EndedState {
+  return {
+    id: session.id,
+    session_id: session.id,
+    project_id: session.settings.projectId,
+    ...(session.name && { name: session.name }),
+    ...(session.place && { machine: session.place.machine }),
+    leased_at: session.createdAt,
+    ended_at: session.endedAt ?? session.createdAt,
+    reason: session.endReason ?? 'deleted',
+    ...leaseLabels(session.tags),
+  };
+}

@@ -1,0 +1,55 @@
+import type { Clock } from '../process/clock.ts';
+import type { ServiceEvents } from '../process/service-events.ts';
+import type { Counts, HistorySample } from './dashboard-state.ts';
+
+const intervalMs = 5000;
+const lengthMs = 15 * 60_000;
+
+/**
+ * The counts of the last 15 minutes, by project. Takes a sample 5 s after an event and no other, so that an idle service
+ * does nothing.
+ */
+export class History {
+  readonly #clock: Clock;
+  readonly #count: () => Map<string, Counts>;
+  #samples: { at: number; counts: Map<string, Counts> }[] = [];
+  #isDue = false;
+
+  constructor({ clock, events, count }: { clock: Clock; events: ServiceEvents; count: () => Map<string, Counts> }) {
+    this.#clock = clock;
+    this.#count = count;
+    const due = () => this.#due();
+    events.on('acquired', due);
+    events.on('leaseEnded', due);
+    events.on('reset', due);
+  }
+
+  /** The samples of a project, or of all, oldest first. */
+  of(projectId: string | undefined): HistorySample[] {
+    return this.#samples.map(({ at, counts }) => ({ at, ...sumOf(counts, projectId) }));
+  }
+
+  #due(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    this.#clock.after(intervalMs, () => {
+      this.#isDue = false;
+      const now = this.#clock.now();
+      const counts = this.#count();
+      // One sample before the chart's start tells the values at its start.
+      const start = this.#samples.findLastIndex(({ at }) => at < now - lengthMs);
+      this.#samples = [...this.#samples.slice(Math.max(0, start)), { at: now, counts }];
+      const { waiting, starting } = sumOf(counts, undefined);
+      if (waiting + starting > 0) this.#due();
+    });
+  }
+}
+
+export function sumOf(counts: Map<string, Counts>, projectId: string | undefined): Counts {
+  const sum: Counts = { leased: 0, starting: 0, waiting: 0, free: 0, draining: 0 };
+  for (const [id, own] of counts) {
+    if (projectId !== undefined && id !== projectId) continue;
+    for (const key of Object.keys(sum) as (keyof Counts)[]) sum[key] += own[key];
+  }
+  return sum;
+}

@@ -1,0 +1,21 @@
+import { runTag, testTag, testTitleOf } from '../../contract/lease-tags.ts';
+import type { LeaseLabels } from './dashboard-state.ts';
+
+const fileTag = 'playwright-pool.file';
+const workerTag = 'playwright-pool.worker';
+const ownTag = /^playwright-pool\./;
+
+/** What the tags of a session say about its test. */
+export function leaseLabels(tags: Record<string, string> | undefined): LeaseLabels {
+  if (!tags) return {};
+  const read = (tag: string) => testTitleOf({ [testTag]: tags[tag] ?? '' }) || undefined;
+  const [test, file, run, worker] = [testTag, fileTag, runTag, workerTag].map(read);
+  const others = Object.entries(tags).filter(([name]) => !ownTag.test(name));
+  return {
+    ...(test && { test }),
+    ...(file && { file }),
+    ...(run && { run }),
+    ...(worker && { worker }),
+    ...(others.length > 0 && { tags: Object.fromEntries(others) }),
+  };
+}

@@ -1,0 +1,9 @@
+import { text, time } from '../database/columns.ts';
+import { table } from '../database/table.ts';
+
+export const signInsTable = table('sign_ins', {
+  /** SHA-256 of the token in the cookie. */
+  hash: text(),
+  apiKeyId: text(),
+  expiresAt: time(),
+});

@@ -1,0 +1,67 @@
+import type { Clock } from '../process/clock.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
+import type { Screencast } from '../sessions/screencast.ts';
+
+/** A JPEG image of the page in view. The number tells it from the pictures before. */
+export type Thumbnail = { jpeg: Buffer; number: number; url: string };
+
+type Watched = { screencast: Screencast; jpeg?: Buffer; number: number; onFrame: () => void; cancel: () => void };
+
+const size = { maxWidth: 480, maxHeight: 480, framerate: 1 };
+/** How long a session is watched after the last request, and how long a request waits for the first picture. In ms. */
+const unwatchedMs = 6000;
+const firstFrameMs = 2000;
+/** The URL of a page may be a document of many megabytes. */
+const longestUrl = 300;
+
+/** Small pictures of sessions. A session costs nothing from 6 s after the last request for its picture. */
+export class Thumbnails {
+  readonly #clock: Clock;
+  readonly #watched = new Map<LocalSession, Watched>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** `undefined` if the session shows no page. Doesn't keep the session from being idle. */
+  async of(session: LocalSession): Promise<Thumbnail | undefined> {
+    const watched = this.#watched.get(session) ?? this.#watch(session);
+    watched.cancel();
+    watched.cancel = this.#clock.after(unwatchedMs, () => watched.screencast.stop());
+    const { page } = session.browser;
+    if (page.targetId === undefined) return undefined;
+    if (!watched.jpeg) {
+      await new Promise<void>((resolve) => {
+        const cancel = this.#clock.after(firstFrameMs, resolve);
+        watched.onFrame = () => {
+          cancel();
+          resolve();
+        };
+      });
+    }
+    const { jpeg, number } = watched;
+    return jpeg && { jpeg, number, url: (page.url ?? '').slice(0, longestUrl) };
+  }
+
+  #watch(session: LocalSession): Watched {
+    const watched: Watched = {
+      number: 0,
+      onFrame: () => {},
+      cancel: () => {},
+      screencast: session.screencast({
+        ...size,
+        onFrame: (jpeg) => {
+          watched.jpeg = Buffer.from(jpeg, 'base64');
+          watched.number += 1;
+          watched.onFrame();
+        },
+        onEnd: () => {
+          watched.cancel();
+          this.#watched.delete(session);
+        },
+      }),
+    };
+    this.#watched.set(session, watched);
+    return watched;
+  }
+}

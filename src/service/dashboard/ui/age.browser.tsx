@@ -1,0 +1,30 @@
+import { useEffect, useState } from 'preact/hooks';
+import { serviceNow } from '../store.browser.ts';
+import { duration } from './format.browser.ts';
+
+/** The time since a moment, in ms since the epoch. Counts on each second. */
+export function Age({ since }: { since: number }) {
+  useSeconds();
+  return <time dateTime={new Date(since).toISOString()}>{duration(serviceNow() - since)}</time>;
+}
+
+const ticks = new Set<() => void>();
+let ticking: ReturnType<typeof setInterval> | undefined;
+
+/** Renders the component again each second. All components share one timer. */
+export function useSeconds(): void {
+  const [, set] = useState(0);
+  useEffect(() => {
+    const tick = () => set((count) => count + 1);
+    ticks.add(tick);
+    ticking ??= setInterval(() => {
+      if (!document.hidden) for (const each of ticks) each();
+    }, 1000);
+    return () => {
+      ticks.delete(tick);
+      if (ticks.size > 0) return;
+      clearInterval(ticking);
+      ticking = undefined;
+    };
+  }, []);
+}

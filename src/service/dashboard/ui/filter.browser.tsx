@@ -1,0 +1,15 @@
+import { setParams } from '../place.browser.ts';
+
+/** The text field that filters a view. The parameter `q` of the URL has its text. */
+export function Filter({ label, value }: { label: string; value: string | undefined }) {
+  return (
+    <input
+      type="search"
+      class="filter"
+      aria-label={label}
+      placeholder={label}
+      value={value ?? ''}
+      onInput={({ currentTarget }) => setParams({ q: currentTarget.value })}
+    />
+  );
+}

@@ -1,0 +1,30 @@
+/** A duration such as `42 s`, `3 min` or `2 h 5 min`. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 10) return `${minutes} min ${seconds % 60} s`;
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** A number with its noun. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** Whether one of the texts contains all words of the query. */
+export function matches(query: string, ...texts: (string | undefined)[]): boolean {
+  const text = texts.join('\n').toLowerCase();
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
+/** The host and port of a machine, or `This machine`. */
+export function machineName(id: string | undefined): string {
+  if (id === undefined || id === 'local') return 'This machine';
+  return URL.canParse(id) ? new URL(id).host : id;
+}

@@ -1,0 +1,15 @@
+import type { ComponentType } from 'preact';
+import type { DashboardState, HistorySample } from './dashboard-state.ts';
+import type { Place } from './place.browser.ts';
+
+export type ViewProps = { state: DashboardState; history: HistorySample[]; params: Place['params'] };
+
+/** A view of the dashboard. */
+export type View = {
+  /** The name in the URL. */
+  id: string;
+  title: string;
+  /** Whether the parameter `q` filters the view. The search palette offers such views. */
+  isSearchable?: boolean;
+  component: ComponentType<ViewProps>;
+};

@@ -1,0 +1,283 @@
+import { useState } from 'preact/hooks';
+import { call } from '../api.browser.ts';
+import type { DashboardState, EndedState, SessionState } from '../dashboard-state.ts';
+import { hrefOf, setParams } from '../place.browser.ts';
+import type { View, ViewProps } from '../view.browser.ts';
+import { Age } from '../ui/age.browser.tsx';
+import { Confirmation, Dialog } from '../ui/dialog.browser.tsx';
+import { Filter } from '../ui/filter.browser.tsx';
+import { counted, duration, machineName, matches } from '../ui/format.browser.ts';
+import { attempt } from '../ui/messages.browser.tsx';
+import { Table, type Column } from '../ui/table.browser.tsx';
+
+export const leases: View = { id: 'leases', title: 'Leases', component: Leases };
+
+type Lease = (SessionState | EndedState) & { title: string; startedAt: number; endedAt?: number };
+
+function Leases({ state, params }: ViewProps) {
+  const all = leasesOf(state);
+  const shown = all
+    .filter(({ endedAt }) => !params['state'] || (params['state'] === 'running') === (endedAt === undefined))
+    .filter(({ machine }) => !params['machine'] || (machine ?? 'local') === params['machine'])
+    .filter(({ id, title, file, name, run, worker, machine, pool, tags }) =>
+      matches(
+        params['q'] ?? '',
+        title,
+        file,
+        name,
+        run,
+        worker,
+        machine,
+        pool?.name,
+        id,
+        Object.values(tags ?? {}).join(' '),
+      ),
+    );
+  const opened = all.find(({ id }) => id === params['session']);
+  return (
+    <>
+      <div class="toolbar">
+        <Filter label="Filter by test, file, run, worker, pool or machine" value={params['q']} />
+        <select
+          aria-label="State"
+          value={params['state'] ?? ''}
+          onChange={({ currentTarget }) => setParams({ state: currentTarget.value })}
+        >
+          <option value="">Running and ended</option>
+          <option value="running">Running</option>
+          <option value="ended">Ended</option>
+        </select>
+        {params['machine'] && (
+          <button type="button" onClick={() => setParams({ machine: undefined })}>
+            {machineName(params['machine'])} ✕<span class="unseen"> Show all machines</span>
+          </button>
+        )}
+        <p class="quiet">{counted(shown.length, 'lease')}</p>
+      </div>
+      <Table
+        label="Leases"
+        rows={shown}
+        columns={columnsOf(state)}
+        sort={params['sort']}
+        empty={all.length === 0 ? 'No browser was leased yet.' : 'No lease fits the filter.'}
+      />
+      {opened && <Details lease={opened} state={state} />}
+    </>
+  );
+}
+
+function leasesOf({ sessions, ended, pools }: DashboardState): Lease[] {
+  const names = new Map(pools.map(({ id, name }) => [id, name] as const));
+  const lease = (entry: SessionState | EndedState, times: Pick<Lease, 'startedAt' | 'endedAt'>): Lease => {
+    const { pool } = entry;
+    const name = pool && (pool.name ?? names.get(pool.id));
+    return Object.assign(
+      { title: titleOf(entry) },
+      entry,
+      times,
+      pool && { pool: { id: pool.id, ...(name && { name }) } },
+    );
+  };
+  const running = sessions
+    .filter((session) => session.state === 'leased')
+    .map((session) => lease(session, { startedAt: session.leased_at ?? session.created_at }))
+    .sort((one, other) => other.startedAt - one.startedAt);
+  return [...running, ...ended.map((entry) => lease(entry, { startedAt: entry.leased_at, endedAt: entry.ended_at }))];
+}
+
+function titleOf({ test, name, id }: SessionState | EndedState): string {
+  return test ?? name ?? id;
+}
+
+function columnsOf({ machines, service }: DashboardState): (Column<Lease> | false)[] {
+  const projects = new Map(service.projects.map(({ id, name }) => [id, name] as const));
+  return [
+    {
+      id: 'test',
+      title: 'Test',
+      sort: ({ title }) => title.toLowerCase(),
+      cell: ({ id, title, file }) => (
+        <>
+          <a href={`#session=${id}`} class="title" title={title} onClick={openOf(id)}>
+            {title}
+          </a>
+          {file && (
+            <small class="clip" title={file}>
+              {file}
+            </small>
+          )}
+        </>
+      ),
+    },
+    projects.size > 1 && {
+      id: 'project',
+      title: 'Project',
+      isWide: true,
+      width: '9rem',
+      sort: ({ project_id }) => projects.get(project_id) ?? '',
+      cell: ({ project_id }) => <span class="clip">{projects.get(project_id) ?? project_id}</span>,
+    },
+    {
+      id: 'pool',
+      title: 'Pool',
+      isWide: true,
+      width: '9rem',
+      sort: ({ pool }) => pool?.name ?? pool?.id ?? '',
+      cell: ({ pool }) => <span class="clip">{pool ? (pool.name ?? pool.id) : '–'}</span>,
+    },
+    {
+      id: 'worker',
+      title: 'Worker',
+      isWide: true,
+      isNumber: true,
+      width: '6rem',
+      sort: ({ worker = '' }) => (/^\d+$/.test(worker) ? Number(worker) : worker),
+      cell: ({ worker }) => <span class="clip">{worker ?? '–'}</span>,
+    },
+    {
+      id: 'run',
+      title: 'Run',
+      isWide: true,
+      width: '9rem',
+      sort: ({ run = '' }) => run,
+      cell: ({ run }) => <span class="clip">{run ?? '–'}</span>,
+    },
+    (machines.length > 1 || service.is_control_plane) && {
+      id: 'machine',
+      title: 'Machine',
+      isWide: true,
+      width: '11rem',
+      sort: ({ machine = '' }) => machine,
+      cell: ({ machine }) => <span class="clip">{machineName(machine)}</span>,
+    },
+    {
+      id: 'age',
+      title: 'Time',
+      isNumber: true,
+      width: '7.5rem',
+      // The longest first is what people look for; ascending means youngest.
+      sort: ({ startedAt, endedAt = Infinity }) => (endedAt === Infinity ? -startedAt : endedAt - startedAt),
+      cell: ({ startedAt, endedAt }) =>
+        endedAt === undefined ? <Age since={startedAt} /> : duration(endedAt - startedAt),
+    },
+    {
+      id: 'state',
+      title: 'State',
+      width: '9.5rem',
+      sort: (lease) => stateOf(lease).text,
+      cell: (lease) => <StateBadge lease={lease} />,
+    },
+  ];
+}
+
+function openOf(id: string): (event: Event) => void {
+  return (event) => {
+    event.preventDefault();
+    setParams({ session: id });
+  };
+}
+
+const usual = new Set(['reused', 'recycled', 'deleted', 'shutdown', 'pool_deleted']);
+
+const reasons: Record<string, string> = {
+  reused: 'Returned',
+  recycled: 'Returned',
+  abandoned: 'Caller left',
+  deleted: 'Ended by a caller',
+  idle_timeout: 'Idle timeout',
+  browser_ended: 'Browser ended',
+  machine_lost: 'Machine lost',
+  pool_deleted: 'Pool deleted',
+  shutdown: 'Service ended',
+};
+
+function stateOf(lease: Lease): { text: string; tone: string } {
+  if (!('reason' in lease)) return { text: 'Running', tone: 'good' };
+  return { text: reasons[lease.reason] ?? lease.reason, tone: usual.has(lease.reason) ? '' : 'bad' };
+}
+
+function closeDetails(): void {
+  setParams({ session: undefined });
+}
+
+function StateBadge({ lease }: { lease: Lease }) {
+  const { text, tone } = stateOf(lease);
+  return (
+    <span class="badge" data-tone={tone}>
+      {text}
+    </span>
+  );
+}
+
+function Details({ lease, state }: { lease: Lease; state: DashboardState }) {
+  const [isEnding, setEnding] = useState(false);
+  const { title, file, run, worker, pool, machine, name, startedAt, endedAt, project_id, tags = {} } = lease;
+  const session = 'session_id' in lease ? lease.session_id : lease.id;
+  const end = () =>
+    void attempt('Session ended', () =>
+      call('DELETE', `/browsers/${encodeURIComponent(session)}`, { project: project_id }),
+    );
+  if (isEnding)
+    return (
+      <Confirmation
+        title="End this session?"
+        text="Its browser closes at once. A test that uses the browser fails."
+        action="End session"
+        onConfirm={end}
+        onClose={() => setEnding(false)}
+      />
+    );
+  const project = state.service.projects.find(({ id }) => id === project_id)?.name ?? project_id;
+  const facts: [string, string | undefined][] = [
+    ['File', file],
+    ['Worker', worker],
+    ['Run', run],
+    ['Pool', pool && (pool.name ?? pool.id)],
+    ['Machine', machine && machineName(machine)],
+    ['Project', project],
+    ['Session', session],
+    ['Name', name],
+    ['Leased', new Date(startedAt).toLocaleString()],
+    ['Ended', endedAt && new Date(endedAt).toLocaleString()],
+    ...Object.entries(tags).map(([key, value]): [string, string] => [key, value]),
+  ] as [string, string | undefined][];
+  const actions = (
+    <>
+      {endedAt === undefined && (
+        <>
+          <button type="button" class="danger" onClick={() => setEnding(true)}>
+            End session…
+          </button>
+          <a class="button" href={`/dashboard/live/${session}`} target="_blank" rel="noreferrer">
+            Live view
+          </a>
+        </>
+      )}
+      <button type="button" onClick={closeDetails}>
+        Close
+      </button>
+    </>
+  );
+  return (
+    <Dialog title={title} onClose={closeDetails} actions={actions}>
+      <p>
+        <StateBadge lease={lease} />
+      </p>
+      <dl class="details">
+        {facts
+          .filter(([, value]) => value !== undefined && value !== '')
+          .map(([key, value]) => (
+            <div key={key}>
+              <dt>{key}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+      </dl>
+      {pool && (
+        <p class="quiet">
+          <a href={hrefOf('leases', { q: pool.name ?? pool.id })}>All leases of this pool</a>
+        </p>
+      )}
+    </Dialog>
+  );
+}

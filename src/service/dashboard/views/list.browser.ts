@@ -1,0 +1,12 @@
+import type { View } from '../view.browser.ts';
+import { leases } from './leases.browser.tsx';
+import { machines } from './machines.browser.tsx';
+import { now } from './now.browser.tsx';
+import { pools } from './pools.browser.tsx';
+import { wall } from './wall.browser.tsx';
+
+/** The view of a URL without a view. */
+export const home: View = now;
+
+/** All views, in the order of the navigation. */
+export const views: readonly View[] = [now, wall, leases, machines, pools];

@@ -1,0 +1,130 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { SessionState } from '../dashboard-state.ts';
+import { hrefOf } from '../place.browser.ts';
+import type { View, ViewProps } from '../view.browser.ts';
+import { Age } from '../ui/age.browser.tsx';
+import { Filter } from '../ui/filter.browser.tsx';
+import { counted, machineName, matches } from '../ui/format.browser.ts';
+
+export const wall: View = { id: 'wall', title: 'Wall', component: Wall };
+
+const intervalMs = 1500;
+
+function Wall({ state, params }: ViewProps) {
+  const leased = state.sessions.filter((session) => session.state === 'leased');
+  const shown = leased
+    .filter(({ id, test, file, name, run, worker, machine }) =>
+      matches(params['q'] ?? '', test, file, name, run, worker, machine, id),
+    )
+    .sort((one, other) => (one.leased_at ?? one.created_at) - (other.leased_at ?? other.created_at));
+  return (
+    <>
+      <div class="toolbar">
+        <Filter label="Filter by test, file, run, worker or machine" value={params['q']} />
+        <p class="quiet">
+          {shown.length === leased.length
+            ? counted(leased.length, 'session')
+            : `${shown.length} of ${counted(leased.length, 'session')}`}
+        </p>
+      </div>
+      {shown.length === 0 ? (
+        <p class="empty">{leased.length === 0 ? 'No session is in use.' : 'No session fits the filter.'}</p>
+      ) : (
+        <ul class="wall">
+          {shown.map((session) => (
+            <Screen key={session.id} session={session} />
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+function Screen({ session }: { session: SessionState }) {
+  const { id, test, name, file, worker, machine, leased_at, created_at } = session;
+  const title = test ?? name ?? id;
+  const place = [file, worker && `worker ${worker}`, machine && machineName(machine)].filter(Boolean).join(' · ');
+  return (
+    <li class="screen">
+      <a href={`/dashboard/live/${id}`} target="_blank" rel="noreferrer" aria-label={`Live view of ${title}`}>
+        <Thumbnail id={id} />
+      </a>
+      <div class="caption">
+        <a href={hrefOf('leases', { session: id })} class="title" title={title}>
+          {title}
+        </a>
+        <span class="quiet number">
+          <Age since={leased_at ?? created_at} />
+        </span>
+        <span class="quiet place">{place}</span>
+      </div>
+    </li>
+  );
+}
+
+type Picture = { tag: string | null; source: string | undefined; url: string };
+
+/** The picture of a session. Asks for it only while it is in view. */
+function Thumbnail({ id }: { id: string }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [picture, setPicture] = useState<Picture>();
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let last: string | null | undefined;
+    let isInView = false;
+    const stop = new AbortController();
+    const ask = async () => {
+      timer = undefined;
+      if (document.hidden) return wait();
+      try {
+        const response = await fetch(`/dashboard/thumbnails/${id}`, { signal: stop.signal, cache: 'no-cache' });
+        const tag = response.headers.get('etag');
+        if (response.ok && (tag === null || tag !== last)) {
+          const source = response.status === 204 ? undefined : await dataUrl(await response.blob());
+          last = tag;
+          setPicture({ tag, source, url: decodeURIComponent(response.headers.get('x-page-url') ?? '') });
+        }
+      } catch {
+        // The service doesn't answer, or the picture is out of view.
+      }
+      wait();
+    };
+    const wait = () => {
+      if (isInView && !stop.signal.aborted) timer ??= setTimeout(() => void ask(), intervalMs);
+    };
+    const observer = new IntersectionObserver((entries) => {
+      const wasInView = isInView;
+      isInView = entries.at(-1)!.isIntersecting;
+      if (isInView && !wasInView) timer ??= setTimeout(() => void ask());
+      if (isInView) return;
+      clearTimeout(timer);
+      timer = undefined;
+    });
+    observer.observe(box.current!);
+    return () => {
+      observer.disconnect();
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [id]);
+  return (
+    <div class="thumbnail" ref={box}>
+      {picture?.source ? (
+        <img src={picture.source} alt="" />
+      ) : (
+        <span class="quiet">{picture ? 'No page is open' : 'Loading…'}</span>
+      )}
+      {picture?.url && <span class="url">{picture.url}</span>}
+    </div>
+  );
+}
+
+/** The content security policy allows no other images. */
+function dataUrl(blob: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener('load', () => resolve(reader.result as string));
+    reader.addEventListener('error', () => reject(reader.error ?? new Error('the picture could not be read')));
+    reader.readAsDataURL(blob);
+  });
+}
