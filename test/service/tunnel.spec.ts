@@ -1,14 +1,19 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { chromium, expect, type Browser, type Page } from '@playwright/test';
 import { TunnelClient } from '../../src/tunnel/tunnel-client.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
-import { HttpProxy } from '../support/http-proxy.ts';
+import { certificate, HttpProxy, privateKey } from '../support/http-proxy.ts';
 import { processesWith } from '../support/processes.ts';
 import { test as base } from '../support/service.ts';
+import { SocksProxy } from '../support/socks-proxy.ts';
 import { startSession } from '../support/profiles.ts';
 import { TunneledApp } from '../support/tunneled-app.ts';
 
-type Tunneled = { session_id: string; cdp_ws_url: string; tunnel_ws_url: string };
+type Tunneled = { session_id: string; cdp_ws_url: string; playwright_ws_url: string; tunnel_ws_url: string };
 
 const test = base.extend<{
   app: TunneledApp;
@@ -166,6 +171,54 @@ test("a context with its own proxy uses it for all hosts that aren't exposed", a
   expect(await echo(page)).toBe('echo of hello');
   expect(proxy.requests.filter((asked) => asked.includes(`localhost:${app.port}`))).toEqual([]);
 });
+
+test("a context with a SOCKS proxy uses it for all hosts that aren't exposed", async ({ app, tunnel, remote }) => {
+  await using proxy = await SocksProxy.start(app.url);
+  await tunnel('<loopback>');
+  const context = await remote.newContext({ proxy: { server: `socks5://localhost:${proxy.port}` } });
+  const page = await context.newPage();
+  await page.goto('http://shop.example/');
+  expect(await page.title()).toBe('shop.example');
+  expect(await echo(page)).toBe('echo of hello');
+  await page.goto(app.url);
+  expect(await echo(page)).toBe('echo of hello');
+  expect(new Set(proxy.requests)).toEqual(new Set(['shop.example:80']));
+  await proxy[Symbol.asyncDispose]();
+  expect((await page.goto('http://other.example/'))?.status()).toBe(502);
+  expect(await page.textContent('body')).toContain('ECONNREFUSED');
+});
+
+for (const transport of ['cdp', 'playwright'] as const)
+  test(`a context with client certificates shows them to exposed hosts over ${transport} @long`, async ({
+    tunnel,
+    session,
+  }) => {
+    const server = createServer(
+      { cert: certificate, key: privateKey, requestCert: true, rejectUnauthorized: false },
+      ({ socket }, response) => {
+        const { subject } = (socket as TLSSocket).getPeerCertificate();
+        response.setHeader('content-type', 'text/html').end(`<title>${String(subject?.CN)}</title>`);
+      },
+    );
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const origin = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const { proxy } = await tunnel('<loopback>');
+    const browser =
+      transport === 'cdp'
+        ? await chromium.connectOverCDP(session.cdp_ws_url)
+        : await chromium.connect(session.playwright_ws_url);
+    const context = await browser.newContext({
+      ignoreHTTPSErrors: true,
+      clientCertificates: [{ origin, cert: Buffer.from(certificate), key: Buffer.from(privateKey) }],
+      // The fixtures do this, too.
+      ...(transport === 'playwright' && { proxy: { server: proxy! } }),
+    });
+    const page = await context.newPage();
+    await page.goto(origin);
+    expect(await page.title()).toBe('proxy.test');
+    await browser.close();
+    server.close();
+  });
 
 test('the default context uses the tunnel too after a profile was loaded, or if the session asked for it @long', async ({
   app,

@@ -7,6 +7,7 @@ import { openExposed, unreachablePage, UnreachableError, type Exposure } from '.
 import { BlockedError, connected, matchesHost, outside, type Address } from './outside.ts';
 import { largestHead, openTunnel, ProxyRefusal, requestTo, type ProxyAccess } from './proxy-connection.ts';
 import { GroupCheck, userOf } from './socket-owner.ts';
+import { givenLater, openSocks, type SocksAccess } from './socks.ts';
 
 /** Headers that aren't forwarded, because they are about one connection. */
 const ofConnection = new Set(['connection', 'keep-alive', 'upgrade', 'proxy-connection']);
@@ -15,11 +16,13 @@ const ofProxy = new Set(['proxy-authorization', 'proxy-authenticate']);
 
 /** Where a hop leads, and its users. */
 export type WayOut = {
-  proxy?: ProxyAccess | undefined;
+  proxy?: ProxyAccess | SocksAccess | undefined;
   /** Whether a client chose the proxy for a context. The browser answers for its credentials then. */
   isOfClient?: boolean;
   /** Whether the proxy is asked for hosts of the service's own machine too. Default: the hop connects directly. */
   proxiesLoopback?: boolean;
+  /** Whether the proxy is asked for exposed hosts too. */
+  proxiesExposed?: boolean;
   /** Keeps the browser from programs on the service's machine. */
   blockLoopback?: boolean | undefined;
   /** Only processes of this user may use the hop. Default: all processes of this machine. */
@@ -115,13 +118,17 @@ export class ProxyHop {
     const { hostname, port, pathname, search } = new URL(url);
     const number = Number(port || 80);
     const asked = { method, path: pathname + search, headers: passedHeaders(request.rawHeaders), signal };
-    const exposed = this.#exposed(socket, hostname, number);
+    const exposed = this.#exposedTarget(socket, hostname, number);
     // The request goes out together with the opening of its stream, so that it costs one round trip.
     if (exposed) {
       const passed = http.request({ ...asked, createConnection: () => exposed.stream });
       return { passed, isExposed: true };
     }
     const proxy = await this.#proxyTo(hostname);
+    if (proxy?.protocol === 'socks5') {
+      const opening = openSocks(proxy, { hostname, port: number }, signal, this.#wayTo(proxy, socket));
+      return { passed: http.request({ ...asked, createConnection: givenLater(opening) }), isExposed: false };
+    }
     const headers = passedHeaders(request.rawHeaders, this.#way.isOfClient);
     const passed = proxy
       ? requestTo(proxy, { method, path: url, headers, signal }, this.#wayTo(proxy, socket))
@@ -157,7 +164,7 @@ export class ProxyHop {
   async #connection({ url: authority = '', headers, socket }: IncomingMessage, signal: AbortSignal): Promise<Duplex> {
     const { hostname, port } = new URL(`http://${authority}`);
     const number = Number(port || 80);
-    const exposed = this.#exposed(socket, hostname, number);
+    const exposed = this.#exposedTarget(socket, hostname, number);
     if (exposed) {
       signal.addEventListener('abort', () => exposed.stream.destroy(), { once: true });
       await exposed.opened;
@@ -165,8 +172,14 @@ export class ProxyHop {
     }
     const proxy = await this.#proxyTo(hostname);
     if (!proxy) return await connected(await this.#addressOf(hostname), number, signal);
+    if (proxy.protocol === 'socks5')
+      return await openSocks(proxy, { hostname, port: number }, signal, this.#wayTo(proxy, socket));
     const own = this.#way.isOfClient ? headers['proxy-authorization'] : undefined;
     return await openTunnel(proxy, authority, signal, { authorization: own, through: this.#wayTo(proxy, socket) });
+  }
+
+  #exposedTarget(socket: Socket, hostname: string, port: number): ReturnType<typeof openExposed> | undefined {
+    return this.#way.proxiesExposed ? undefined : this.#exposed(socket, hostname, port);
   }
 
   /** The connection through the session's tunnel, if the host is exposed. Throws `UnreachableError` while it is broken. */
@@ -187,13 +200,13 @@ export class ProxyHop {
   }
 
   /** How to reach a client's proxy that is on the client's own machine. */
-  #wayTo({ host, port }: ProxyAccess, socket: Socket): (() => Duplex) | undefined {
+  #wayTo({ host, port }: Pick<ProxyAccess, 'host' | 'port'>, socket: Socket): (() => Duplex) | undefined {
     const exposed = this.#way.isOfClient ? this.#exposed(socket, host, port) : undefined;
     return exposed && (() => exposed.stream);
   }
 
   /** The proxy to a host; `undefined` for the direct way. Throws if the host is this machine, and that is blocked. */
-  async #proxyTo(hostname: string): Promise<ProxyAccess | undefined> {
+  async #proxyTo(hostname: string): Promise<WayOut['proxy']> {
     const { proxy, blockLoopback, proxiesLoopback } = this.#way;
     if (!proxy || proxy.bypassHosts.some((pattern) => matchesHost(pattern, hostname))) return undefined;
     if (!blockLoopback) return needsNoProxy(hostname) && !proxiesLoopback ? undefined : proxy;

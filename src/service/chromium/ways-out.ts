@@ -3,6 +3,7 @@ import type { SystemUser } from '../process/system-users.ts';
 import type { Exposure } from './exposure.ts';
 import type { ProxyAccess } from './proxy-connection.ts';
 import { ProxyHop } from './proxy-hop.ts';
+import type { SocksAccess } from './socks.ts';
 
 /** The proxy of a browser context, as CDP names it. */
 export type ContextProxy = { proxyServer?: string | undefined; proxyBypassList?: string | undefined };
@@ -64,16 +65,17 @@ export class WaysOut {
 
   /**
    * The proxy for a new browser context, or `undefined` to keep the client's choice. With a tunnel the proxy is a hop,
-   * which uses the client's proxy for all hosts that aren't exposed.
+   * which uses the client's proxy for all hosts that aren't exposed. `isBeside`: the client is on this machine.
    */
-  contextProxy(asked: ContextProxy): Promise<ContextProxy> | undefined {
+  contextProxy(asked: ContextProxy, { isBeside = false } = {}): Promise<ContextProxy> | undefined {
     const { proxyServer, proxyBypassList } = asked;
     if (!this.exposure) return undefined;
+    if (isBeside && isForCertificates(proxyServer)) return undefined;
     if (proxyServer === undefined) return this.#isForAll ? undefined : this.#ownHop();
     // A client of Playwright's own protocol names the hop, so that `context.request` uses it too.
     if (this.#addresses.has(proxyServer)) return Promise.resolve({ proxyServer, proxyBypassList: notLoopback });
     const proxy = parsedProxy(proxyServer);
-    return proxy && this.#hopTo(proxy, proxyBypassList);
+    return proxy && this.#hopTo(proxy, proxyBypassList, isForCertificates(proxyServer));
   }
 
   close(): void {
@@ -86,9 +88,14 @@ export class WaysOut {
     return { proxyServer: address, proxyBypassList: notLoopback };
   }
 
-  async #hopTo(proxy: ProxyAccess, proxyBypassList: string | undefined): Promise<ContextProxy> {
+  async #hopTo(
+    proxy: ProxyAccess | SocksAccess,
+    proxyBypassList: string | undefined,
+    proxiesExposed: boolean,
+  ): Promise<ContextProxy> {
     const rules = (proxyBypassList ?? '').split(/[;,]/).map((rule) => rule.trim());
-    const { address } = await this.#hop({ proxy, isOfClient: true, proxiesLoopback: rules.includes(notLoopback) });
+    const proxiesLoopback = rules.includes(notLoopback);
+    const { address } = await this.#hop({ proxy, isOfClient: true, proxiesLoopback, proxiesExposed });
     // The last rule wins.
     return { proxyServer: address, proxyBypassList: [...rules.filter(Boolean), notLoopback].join(';') };
   }
@@ -99,9 +106,10 @@ export class WaysOut {
   }
 
   async #hop(way: {
-    proxy: ProxyAccess | undefined;
+    proxy: ProxyAccess | SocksAccess | undefined;
     isOfClient?: boolean;
     proxiesLoopback?: boolean;
+    proxiesExposed?: boolean;
   }): Promise<ProxyHop> {
     const key = JSON.stringify(way);
     const { blockLoopback, user } = this.#options;
@@ -123,11 +131,22 @@ const mostHops = 64;
 /** Takes the loopback addresses out of the hosts that Chromium reaches without a proxy. */
 const notLoopback = '<-loopback>';
 
-/** A proxy that a client names for a context. `undefined` for the kinds that hops can't use: SOCKS and lists of proxies. */
-function parsedProxy(text: string): ProxyAccess | undefined {
-  const [, protocol = 'http', host, port] =
-    /^(?:(https?):\/\/)?(\[[\da-f:.]+\]|[^\s:/;=,@]+):(\d+)\/?$/i.exec(text) ?? [];
+const defaultPorts = { http: 80, https: 443, socks5: 1080 };
+
+/** A proxy that a client names for a context. `undefined` for the kinds that hops can't use: SOCKS4 and lists of proxies. */
+function parsedProxy(text: string): ProxyAccess | SocksAccess | undefined {
+  const [, scheme = 'http', host, port] =
+    /^(?:(https?|socks5?):\/\/)?(\[[\da-f:.]+\]|[^\s:/;=,@]+)(?::(\d+))?\/?$/i.exec(text) ?? [];
   if (host === undefined) return undefined;
-  const isSecure = protocol.toLowerCase() === 'https';
-  return { id: '', protocol: isSecure ? 'https' : 'http', host, port: Number(port), bypassHosts: [] };
+  // Chromium takes `socks` for SOCKS5.
+  const protocol = scheme.toLowerCase().replace(/^socks$/, 'socks5') as keyof typeof defaultPorts;
+  return { id: '', protocol, host, port: Number(port ?? defaultPorts[protocol]), bypassHosts: [] };
+}
+
+/**
+ * Whether Playwright named this proxy: for contexts with client certificates it has one of its own, on its machine, which
+ * makes the connections to all hosts.
+ */
+function isForCertificates(proxyServer: string | undefined): boolean {
+  return proxyServer?.startsWith('socks5://127.0.0.1:') === true;
 }

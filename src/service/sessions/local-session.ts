@@ -216,7 +216,7 @@ export class LocalSession extends Session {
         hasOwnUser: this.resident !== undefined,
         ...client,
         refusesProxies: browser.chromium.blocksLoopback,
-        contextProxy: (asked) => browser.chromium.waysOut.contextProxy(asked),
+        contextProxy: (asked) => browser.chromium.waysOut.contextProxy(asked, { isBeside: client.seesHost }),
         ownTargets: browser.ownTargets,
         touch: () => this.touch(),
         broughtToFront: (targetId) => browser.page.broughtToFront(targetId),
