@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { expect } from '@playwright/test';
-import { appOf, test } from '../support/apps.ts';
+import { appOf, collect, test } from '../support/apps.ts';
+import { manifestsOf, packedPackage } from '../support/packages.ts';
 
 test.skip(
   process.platform !== 'linux' || process.getuid?.() !== 0,
@@ -56,4 +57,46 @@ test('deleting a deployment frees its user id', async ({ client, deploy, invoke 
   await client.deployments.delete(id);
   expect(claims()).toEqual([]);
   expect(readdirSync(testInfo.outputPath('data/sessions'))).toEqual([]);
+});
+
+test("installing dependencies runs as a user that ends with it, and adds none of the service's files", async ({
+  client,
+  deploy,
+}, testInfo) => {
+  process.env['SERVICE_SECRET'] = 'hidden';
+  const data = testInfo.outputPath('data');
+  // Runs in the package manager, and then replaces the packages.
+  const spy = `
+    const fs = require('node:fs');
+    if (/npm-cli/.test(process.argv[1])) {
+      const attempt = (read) => { try { return read(); } catch (error) { return error.code; } };
+      const found = {
+        uid: process.getuid(),
+        secret: process.env.SERVICE_SECRET ?? 'none',
+        keys: Object.keys(process.env).filter((name) => /API_KEY/.test(name)).join(),
+        key: attempt(() => fs.readFileSync('${data}/api-key', 'utf8')),
+        other: attempt(() => fs.readdirSync('${data}/deployments')),
+      };
+      console.log('spy ' + JSON.stringify(found));
+      process.on('exit', () => { fs.rmSync('node_modules', { recursive: true }); fs.symlinkSync('${data}', 'node_modules'); });
+    }`;
+  const files = [
+    ...manifestsOf({ answer: 'answer.tgz' }),
+    { name: 'answer.tgz', content: await packedPackage('answer', 'exports.answer = 42;') },
+    { name: 'spy.cjs', content: spy },
+  ];
+  const variables = { NODE_OPTIONS: '--require ./spy.cjs' };
+  const { id, status, status_reason } = await deploy(appOf(actions), { files, env_vars: variables });
+  delete process.env['SERVICE_SECRET'];
+  expect({ status, status_reason }).toEqual({
+    status: 'failed',
+    status_reason: 'its dependencies could not be installed: node_modules is no directory',
+  });
+  const logged = (await collect(client.deployments.follow(id))).map(({ message = '' }) => message);
+  const found = JSON.parse(logged.find((line) => line.startsWith('spy '))!.slice(4)) as { uid: number };
+  expect(found).toMatchObject({ secret: 'none', keys: '', key: 'EACCES', other: 'EACCES' });
+  expect(found.uid).toBeGreaterThanOrEqual(20_000);
+  expect(readdirSync(`${data}/deployments`)).toEqual([]);
+  expect(readdirSync(`${data}/sessions`).filter((name) => name.startsWith('install-'))).toEqual([]);
+  expect(readdirSync('/run/playwright-pool-users').filter((name) => name.startsWith(`${found.uid}.`))).toEqual([]);
 });

@@ -88,6 +88,7 @@ export class AppLauncher {
       environment: {
         ...passedOn(environment),
         ...variables,
+        ENTRYPOINT_RELPATH: entrypoint,
         PLAYWRIGHT_POOL_BASE_URL: baseURL,
         PLAYWRIGHT_POOL_API_KEY: apiKey,
         // For applications that use the hosted service's client.

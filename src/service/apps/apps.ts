@@ -1,6 +1,7 @@
 import { cpus } from 'node:os';
 import type { Clock } from '../process/clock.ts';
 import type { Isolation } from '../chromium/isolation.ts';
+import { AppInstaller } from './app-installer.ts';
 import { AppLauncher, type AppLauncherOptions } from './app-launcher.ts';
 import { AppLogs } from './app-logs.ts';
 import { AppProcesses } from './process/app-processes.ts';
@@ -49,22 +50,22 @@ export class Apps {
     this.#options = options;
     this.#users = new DeploymentUsers(options.isolation);
     this.logs = new AppLogs(options.logs, clock);
-    const launcher = new AppLauncher({
-      directory,
-      access,
-      endAccess,
+    const run = {
       clock,
-      variables: (id) => options.deployments.variables(id),
+      variables: (id: string) => options.deployments.variables(id),
       logs: this.logs,
       processes: new AppProcesses(options.scope),
       users: this.#users,
-    });
+    };
+    const launcher = new AppLauncher({ ...run, directory, access, endAccess });
+    const installer = new AppInstaller({ ...run, isolation: options.isolation });
     const means = { launcher, clock, logs: this.logs, slots: new Slots(places) };
     const { limitOf, endBrowsers } = options;
     this.invocations = new Invocations({ ...means, records: options.invocations, limitOf, endBrowsers });
     this.deployments = new Deployments({
       ...means,
       directory,
+      installer,
       records: options.deployments,
       onStopped: (id, reason) => this.invocations.endOf(id, reason),
     });

@@ -4,13 +4,14 @@ import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { removeTree } from '../process/remove-tree.ts';
+import type { AppInstaller } from './app-installer.ts';
 import type { AppLauncher } from './app-launcher.ts';
 import type { AppLogs } from './app-logs.ts';
 import type { AppEnding } from './process/app-process.ts';
 import type { ReportedApp } from './process/app-report.ts';
 import { type DeploymentRecords, isTerminal } from './deployment-records.ts';
 import type { AppVersionRecord, DeploymentRecord } from './deployments-table.ts';
-import type { Slots } from './slots.ts';
+import { Slots } from './slots.ts';
 
 export type Owner = Pick<DeploymentRecord, 'projectId' | 'createdBy'>;
 export type DeploymentRequest = Pick<DeploymentRecord, 'version' | 'entrypoint' | 'force' | 'envVars' | 'checksum'>;
@@ -23,6 +24,7 @@ export type DeploymentsOptions = {
   directory: string;
   records: DeploymentRecords;
   launcher: AppLauncher;
+  installer: AppInstaller;
   logs: AppLogs;
   slots: Slots;
   clock: Clock;
@@ -31,6 +33,7 @@ export type DeploymentsOptions = {
 };
 
 const startTimeoutSeconds = 60;
+const installsAtOnce = 2;
 
 type Start = { controller: AbortController; done: Promise<void> };
 
@@ -41,6 +44,8 @@ type Start = { controller: AbortController; done: Promise<void> };
 export class Deployments {
   readonly #options: DeploymentsOptions;
   readonly #starts = new Map<string, Start>();
+  /** Installing takes longer than the start of an app, and must not hold up invocations. */
+  readonly #installs = new Slots(installsAtOnce);
   #isClosing = false;
 
   constructor(options: DeploymentsOptions) {
@@ -154,6 +159,13 @@ export class Deployments {
     const { launcher, slots } = this.#options;
     let ending: AppEnding;
     try {
+      await this.#install(record, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      const reason = error instanceof Error ? error.message : String(error);
+      return await this.#finish(record.id, 'failed', `its dependencies could not be installed: ${reason}`);
+    }
+    try {
       using _slot = await slots.take(signal);
       this.#change(record.id, { status: 'in_progress' });
       ending = await launcher.run({
@@ -173,6 +185,15 @@ export class Deployments {
     if ('failure' in report) return await this.#finish(record.id, 'failed', report.failure);
     if (!('apps' in report)) return await this.#finish(record.id, 'failed', 'it did not tell its actions');
     await this.#release(record, report.apps);
+  }
+
+  async #install(record: DeploymentRecord, signal: AbortSignal): Promise<void> {
+    const { installer, launcher } = this.#options;
+    const directory = launcher.directoryOf(record.id);
+    if (!(await installer.isNeeded(directory))) return;
+    using _slot = await this.#installs.take(signal);
+    this.#change(record.id, { status: 'in_progress' });
+    await installer.install(record, directory, signal);
   }
 
   async #release({ id, projectId, version, force }: DeploymentRecord, apps: ReportedApp[]): Promise<void> {

@@ -4,7 +4,7 @@ import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { killGroup } from '../../process/process-group.ts';
 import type { SystemUser } from '../../process/system-users.ts';
-import { appReport, type AppReport, type AppTask } from './app-report.ts';
+import { appReport, type AppReport, type RunnerTask } from './app-report.ts';
 import { LogLines } from './log-lines.ts';
 import { killMarked, markVariable, type MarkedProcesses } from './marked-processes.ts';
 
@@ -21,7 +21,7 @@ const drainMs = 5000;
 export type AppPrograms = { node: string; runner: string; loader: string };
 
 export type AppProcessOptions = {
-  task: AppTask;
+  task: RunnerTask;
   /** The application's directory. */
   directory: string;
   environment: Record<string, string | undefined>;
@@ -86,7 +86,7 @@ export class AppProcess {
     }
   }
 
-  async #untilGone(child: ChildProcess, task: AppTask): Promise<AppEnding> {
+  async #untilGone(child: ChildProcess, task: RunnerTask): Promise<AppEnding> {
     const [, stdout, stderr, channel, alive] = child.stdio as [null, Readable, Readable, Duplex, Duplex];
     for (const stream of [stdout, stderr, channel, alive]) stream.on('error', () => {});
     // Without reading, the end of the stream goes unnoticed.

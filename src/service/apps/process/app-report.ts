@@ -1,6 +1,8 @@
 import { z } from 'zod';
 
-/** The task of a runner: report the apps of a module, or run one of their actions. */
+/** The task of a runner: run a program that installs dependencies, report the apps of a module, or run an action. */
+export type RunnerTask = { install: { file: string; args: string[] } } | AppTask;
+
 export type AppTask = {
   /** The module's file. */
   entrypoint: string;
@@ -22,6 +24,7 @@ export type ReportedApp = z.output<typeof reportedApp>;
 export const appReport = z.union([
   z.strictObject({ apps: z.array(reportedApp).min(1).max(100) }),
   z.strictObject({ result: z.strictObject({ output: z.string().optional() }) }),
+  z.strictObject({ installed: z.literal(true) }),
   z.strictObject({ failure: z.string() }),
 ]);
 

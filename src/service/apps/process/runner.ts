@@ -1,9 +1,10 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { inspect } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import type { AppReport, AppTask } from './app-report.ts';
+import type { AppReport, RunnerTask } from './app-report.ts';
 import { descriptors } from './descriptors.ts';
 import { loadApps } from './load-apps.ts';
 import { markVariable } from './marked-processes.ts';
@@ -19,7 +20,7 @@ const service = new Socket({ fd: descriptors.report });
 service.on('error', () => {});
 await watchService();
 const [line] = (await once(createInterface(service), 'line')) as [string];
-perform(JSON.parse(line) as AppTask).then(
+perform(JSON.parse(line) as RunnerTask).then(
   (report) => tell(report, () => process.exit(0)),
   (error: unknown) =>
     tell({ failure: described(error) }, () => {
@@ -32,7 +33,9 @@ function tell(report: AppReport, then: () => void): void {
   service.end(`${JSON.stringify(report)}\n`, then);
 }
 
-async function perform({ entrypoint, loader, action }: AppTask): Promise<AppReport> {
+async function perform(task: RunnerTask): Promise<AppReport> {
+  if ('install' in task) return await install(task.install);
+  const { entrypoint, loader, action } = task;
   const apps = await loadApps(entrypoint, loader);
   if (!action) return { apps: apps.map(({ name, actions }) => ({ name, actions: [...actions.keys()] })) };
   const run = apps.find(({ name }) => name === action.app)?.actions.get(action.name);
@@ -40,6 +43,14 @@ async function perform({ entrypoint, loader, action }: AppTask): Promise<AppRepo
   const payload: unknown = action.payload === undefined ? undefined : JSON.parse(action.payload);
   const output = JSON.stringify(await run(payload, action.context)) as string | undefined;
   return { result: { ...(output !== undefined && { output }) } };
+}
+
+/** The program's output is this process's own. */
+async function install({ file, args }: { file: string; args: string[] }): Promise<AppReport> {
+  const program = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+  const [code, signal] = (await once(program, 'exit')) as [number | null, NodeJS.Signals | null];
+  if (code === 0) return { installed: true };
+  return { failure: `it ended with ${signal ?? `exit code ${code}`}; the log has its output` };
 }
 
 function described(error: unknown): string {
