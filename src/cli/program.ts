@@ -19,6 +19,7 @@ import { replaysCommand } from './replays.ts';
 import { serveCommand } from './serve.ts';
 import { sessionsCommand } from './sessions.ts';
 import { printable } from './terminal.ts';
+import { topCommand } from './top.ts';
 import { tunnelCommand } from './tunnel.ts';
 
 const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
@@ -55,6 +56,7 @@ function programOf(env: NodeJS.ProcessEnv): Command {
     .addCommand(initCommand())
     .addCommand(poolsCommand(env))
     .addCommand(sessionsCommand(env))
+    .addCommand(topCommand(env))
     .addCommand(tunnelCommand(env))
     .addCommand(profileCommand(env))
     .addCommand(replaysCommand(env))

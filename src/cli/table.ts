@@ -8,6 +8,11 @@ export type Columns<T> = Record<string, string | ((item: T) => string | number |
 export function printList<T>(items: T[], columns: Columns<T>, { json }: { json?: boolean }, none?: string): void {
   if (json) return printJSON(items);
   if (items.length === 0 && none !== undefined) return console.log(none);
+  for (const line of tableLines(items, columns)) console.log(line);
+}
+
+/** The lines of a table with its head. */
+export function tableLines<T>(items: T[], columns: Columns<T>): string[] {
   const cellOf = (item: T, cell: Columns<T>[string]) => (typeof cell === 'string' ? item[cell as keyof T] : cell(item));
   const rows = items.map((item) => Object.values(columns).map((cell) => printable(String(cellOf(item, cell) ?? ''))));
   const lines = [Object.keys(columns), ...rows];
@@ -15,11 +20,11 @@ export function printList<T>(items: T[], columns: Columns<T>, { json }: { json?:
   const widths = Object.keys(columns).map((_, column) =>
     lines.reduce((widest, cells) => Math.max(widest, stringWidth(cells[column]!)), 0),
   );
-  for (const [index, cells] of lines.entries()) {
+  return lines.map((cells, index) => {
     const padded = cells.map((cell, column) => cell + ' '.repeat(widths[column]! - stringWidth(cell)));
     const line = padded.join('  ').trimEnd();
-    console.log(index === 0 ? styled(process.stdout, 'bold', line) : line);
-  }
+    return index === 0 ? styled(process.stdout, 'bold', line) : line;
+  });
 }
 
 export function printJSON(value: unknown): void {

@@ -1,0 +1,111 @@
+import { type BrowserPool, type Client, ServiceError } from '../client/index.ts';
+import type { Browser } from '../contract/browsers.ts';
+import { runTag, testTitleOf, workerTag } from '../contract/lease-tags.ts';
+import { all } from './service-command.ts';
+
+/** What a service does at one moment. */
+export type ServiceState = {
+  counts: Counts & { draining: number };
+  pools: PoolState[];
+  /** Machines of a control plane with leases. */
+  machines: MachineState[];
+  /** Sessions in use, the longest first. */
+  leases: LeaseState[];
+};
+
+type Counts = { leased: number; starting: number; waiting: number; free: number };
+
+type PoolState = Counts & { id: string; name?: string; size: number; wait_reason?: string };
+
+type MachineState = { url: string; leased: number };
+
+type LeaseState = {
+  session_id: string;
+  name?: string;
+  pool?: string;
+  machine?: string;
+  /** The file and the title. */
+  test?: string;
+  worker?: string;
+  run?: string;
+  age_seconds: number;
+};
+
+/** Asks the service. A key of a project sees its project only. */
+export async function serviceState(client: Client, signal: AbortSignal): Promise<ServiceState> {
+  const call = { signal, timeout: 10_000 };
+  // The list leaves out idle browsers of pools.
+  const [pools, leased, isDraining] = await Promise.all([
+    all(client.browserPools.list({ limit: 100 }, call)),
+    all(client.browsers.list({ limit: 100 }, call)),
+    drains(client, signal),
+  ]);
+  const states = pools.map(poolState);
+  const sum = (count: keyof Counts) => states.reduce((total, pool) => total + pool[count], 0);
+  return {
+    counts: {
+      leased: leased.length,
+      starting: sum('starting'),
+      waiting: sum('waiting'),
+      free: sum('free'),
+      draining: isDraining ? leased.length : 0,
+    },
+    pools: states,
+    machines: machinesOf(leased),
+    leases: leased.map(leaseState).toSorted((one, other) => other.age_seconds - one.age_seconds),
+  };
+}
+
+function poolState(pool: BrowserPool): PoolState {
+  const { id, name, available_count: free, acquired_count: leased, waiting_count: waiting = 0, wait_reason } = pool;
+  const { size } = pool.browser_pool_config;
+  return {
+    id,
+    ...(name !== undefined && { name }),
+    size,
+    leased,
+    free,
+    // A pool launches its missing browsers at once.
+    starting: Math.max(0, size - leased - free),
+    waiting,
+    ...(wait_reason !== undefined && { wait_reason }),
+  };
+}
+
+function leaseState(session: Browser): LeaseState {
+  const { session_id, name, pool, machine, tags, created_at, leased_at = created_at } = session;
+  const test = testTitleOf(tags);
+  const { [workerTag]: worker, [runTag]: run } = tags ?? {};
+  return {
+    session_id,
+    ...(name !== undefined && { name }),
+    ...(pool && { pool: pool.name ?? pool.id }),
+    ...(machine !== undefined && { machine }),
+    ...(test !== undefined && { test }),
+    ...(worker !== undefined && { worker }),
+    ...(run && { run }),
+    age_seconds: Math.max(0, Math.floor((Date.now() - Date.parse(leased_at)) / 1000)),
+  };
+}
+
+function machinesOf(sessions: Browser[]): MachineState[] {
+  const machines = new Map<string, MachineState>();
+  for (const session of sessions) {
+    if (session.machine === undefined) continue;
+    const machine = machines.get(session.machine) ?? { url: session.machine, leased: 0 };
+    machine.leased += 1;
+    machines.set(machine.url, machine);
+  }
+  return [...machines.values()].toSorted((one, other) => one.url.localeCompare(other.url));
+}
+
+async function drains(client: Client, signal: AbortSignal): Promise<boolean> {
+  try {
+    const { draining = false } = await client.organization.limits.retrieve({ signal });
+    return draining;
+  } catch (error) {
+    // Keys of a project may not ask.
+    if (error instanceof ServiceError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,78 @@
+import type { ServiceState } from './service-state.ts';
+import { type Columns, tableLines } from './table.ts';
+import { cut, printable, styled } from './terminal.ts';
+
+/** The size of a terminal in characters; infinite without one. */
+export type Size = { columns: number; rows: number };
+
+const wide = 80;
+
+/** The state as lines for people. Long lists end with the number of the entries that have no room. */
+export function serviceLines(state: ServiceState, { columns, rows }: Size): string[] {
+  const { counts, pools, machines, leases } = state;
+  const summary = Object.entries(counts).map(([name, count]) => `${name} ${count}`);
+  const waits = pools.filter(({ waiting }) => waiting > 0);
+  const heads = [
+    [summary.join('  ')],
+    pools.length === 0 ? ['There are no pools.'] : tableLines(pools, poolColumns),
+    waits.map(({ id, name, waiting, wait_reason }) => `${printable(name ?? id)}: ${reason(waiting, wait_reason)}`),
+    machines.length === 0 ? [] : tableLines(machines, machineColumns),
+  ].filter((block) => block.length > 0);
+  // On a small terminal half of the rows belong to the leases.
+  const others = shortened(
+    heads
+      .map((block) => block.join('\n'))
+      .join('\n\n')
+      .split('\n'),
+    rows / 2,
+  );
+  const shown = columns < wide ? narrowLeaseColumns : leaseColumns(machines.length > 0);
+  const table = leases.length === 0 ? ['No browser is leased.'] : tableLines(leases, shown);
+  return [...others, '', ...shortened(table, rows - others.length - 1)].map((line) => cut(line, columns));
+}
+
+function reason(waiting: number, text: string | undefined): string {
+  return text === undefined ? `${waiting} waiting` : printable(text);
+}
+
+const poolColumns: Columns<ServiceState['pools'][number]> = {
+  POOL: ({ id, name }) => name ?? id,
+  SIZE: 'size',
+  LEASED: 'leased',
+  FREE: 'free',
+  STARTING: 'starting',
+  WAITING: 'waiting',
+};
+
+const machineColumns: Columns<ServiceState['machines'][number]> = { MACHINE: 'url', LEASED: 'leased' };
+
+type Lease = ServiceState['leases'][number];
+
+const narrowLeaseColumns: Columns<Lease> = {
+  AGE: ({ age_seconds }) => ageOf(age_seconds),
+  WORKER: 'worker',
+  // The end of a line is cut.
+  TEST: ({ test, name, session_id }) => test ?? name ?? session_id,
+};
+
+function leaseColumns(hasMachines: boolean): Columns<Lease> {
+  const { AGE, WORKER, TEST } = narrowLeaseColumns;
+  return { AGE: AGE!, POOL: 'pool', ...(hasMachines && { MACHINE: 'machine' }), WORKER: WORKER!, TEST: TEST! };
+}
+
+/** `1:05` is 1 min 5 s. */
+function ageOf(seconds: number): string {
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return hours > 0 ? `${hours}:${padded(minutes)}:${padded(rest)}` : `${minutes}:${padded(rest)}`;
+}
+
+function padded(part: number): string {
+  return String(part).padStart(2, '0');
+}
+
+function shortened(lines: string[], most: number): string[] {
+  const limit = Math.max(2, Math.floor(most));
+  if (lines.length <= limit) return lines;
+  const more = styled(process.stdout, 'dim', `… ${lines.length - limit + 1} more`);
+  return [...lines.slice(0, limit - 1), more];
+}

@@ -1,0 +1,64 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { Client } from '../client/index.ts';
+import { serviceLines } from './service-text.ts';
+import { serviceState } from './service-state.ts';
+import { onWholeScreen, type Screen } from './screen.ts';
+import { examples, serviceCommand, type ServiceOptions, withClient } from './service-command.ts';
+import { printJSON } from './table.ts';
+import { printable, styled } from './terminal.ts';
+
+type TopOptions = ServiceOptions & { once?: boolean };
+
+const intervalMs = 1000;
+const noLimit = { columns: Infinity, rows: Infinity };
+
+export function topCommand(env: NodeJS.ProcessEnv): Command {
+  return serviceCommand('top', "Show the service's browsers, pools and running tests, and update the view each second")
+    .option('--once', 'print the state once; so does an output that is no terminal')
+    .addHelpText(
+      'after',
+      `${examples('top', 'top --once', 'top --json | jq .counts')}
+
+q or Ctrl+C ends the view. In front of the tests is the time since the lease of their browser.
+Draining counts the leases that a service waits for before it ends.`,
+    )
+    .action((options: TopOptions) =>
+      withClient(options, env, async (client, signal) => {
+        const isLive = process.stdout.isTTY && !options.once && !options.json;
+        if (isLive) return await onWholeScreen((screen) => follow(client, screen, signal));
+        const state = await serviceState(client, signal);
+        if (options.json) printJSON(state);
+        else console.log(serviceLines(state, noLimit).join('\n'));
+      }),
+    );
+}
+
+/** Draws the state each second until somebody ends it. */
+async function follow(client: Client, screen: Screen, interrupted: AbortSignal): Promise<void> {
+  const signal = AbortSignal.any([interrupted, screen.closed]);
+  let state = await serviceState(client, signal).catch((error: unknown) => {
+    if (signal.aborted) return undefined;
+    throw error;
+  });
+  let problem = '';
+  const draw = () => {
+    if (!state) return;
+    const { columns, rows } = screen.size();
+    const title = `playwright-pool top  ${new Date().toLocaleTimeString('en-GB')}  q: end`;
+    const first = problem === '' ? styled(process.stdout, 'dim', title) : styled(process.stdout, 'red', problem);
+    screen.draw([first, '', ...serviceLines(state, { columns, rows: rows - 2 })]);
+  };
+  screen.onResize(draw);
+  while (!signal.aborted) {
+    draw();
+    await sleep(intervalMs, undefined, { signal }).catch(() => undefined);
+    try {
+      if (!signal.aborted) state = await serviceState(client, signal);
+      problem = '';
+    } catch (error) {
+      // The last state stays on the screen.
+      problem = `not up to date: ${printable((error as Error).message)}`;
+    }
+  }
+}
