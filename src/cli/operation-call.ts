@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Bytes, Client } from '../client/index.ts';
 import { contract } from '../contract/contract.ts';
 import { type Operation, operationsOf, pathParameterNames } from '../contract/operation.ts';
+import { unknownField } from '../contract/unknown-fields.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { saveBytes } from './save-bytes.ts';
 import { type Columns, printJSON, printList } from './table.ts';
@@ -48,7 +49,7 @@ export async function call(
   const [exactName, operation] = operationNamed(name);
   if (options.output !== undefined && !Object.values(operation.responses).some(({ kind }) => kind === 'octets'))
     throw new CommandError(`${exactName} doesn't answer with bytes: leave out --output`, exitCodes.usage);
-  const args = await argumentsOf(operation, parameters, options, signal);
+  const args = await argumentsOf([exactName, operation], parameters, options, signal);
   const answer = await functionOf(client, exactName)(...args);
   if (answer === undefined && Object.values(operation.responses).some(({ kind }) => kind !== 'empty'))
     throw new CommandError(`${exactName} has no answer yet: call it again later`, exitCodes.nothingThere);
@@ -79,19 +80,25 @@ function functionOf(client: Client, name: string): (...args: unknown[]) => unkno
 }
 
 async function argumentsOf(
-  operation: Operation,
+  [name, operation]: [name: string, operation: Operation],
   parameters: string[],
   { input }: CallOptions,
   signal: AbortSignal,
 ): Promise<unknown[]> {
   const { path, query, body } = sorted(operation, parameters.map(parse));
   const hasFields = Object.keys(body).length > 0;
-  return [
-    ...path,
-    ...(operation.body ? [await bodyOf(operation.body, hasFields ? body : undefined, input, signal)] : []),
-    ...(operation.query ? [query] : []),
-    { signal },
-  ];
+  const sent = operation.body && (await bodyOf(operation.body, hasFields ? body : undefined, input, signal));
+  refuseUnknownField(name, operation, sent);
+  return [...path, ...(operation.body ? [sent] : []), ...(operation.query ? [query] : []), { signal }];
+}
+
+/** The service would ignore most of them. */
+function refuseUnknownField(name: string, operation: Operation, sent: unknown): void {
+  const unknown = unknownField(operation, sent);
+  if (!unknown) return;
+  const { path, known } = unknown;
+  const advice = known.length > 0 ? `it has ${known.join(', ')}` : `see playwright-pool call ${name} --describe`;
+  throw new CommandError(`${path} is not a field of ${operation.method} ${operation.path}: ${advice}`, exitCodes.usage);
 }
 
 async function bodyOf(
@@ -131,7 +138,7 @@ function parse(parameter: string): [name: string, value: unknown] {
   }
 }
 
-/** Sorts parameters into path, query and body. The body gets all unknown ones, and the service checks it. */
+/** Sorts parameters into path, query and body. The body gets all unknown ones. */
 function sorted(operation: Operation, parameters: [name: string, value: unknown][]): Arguments {
   const names = pathParameterNames(operation.path);
   const values = new Map(parameters);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { errorObject } from './error-object.ts';
 import { errorStatus } from './errors.ts';
+import { hasOpenBody } from './open-bodies.ts';
 import {
   type DeprecatedOperation,
   errorsOf,
@@ -77,7 +78,7 @@ export function openapi(contract: OperationTree, info: { title: string; version:
 }
 
 function describeOperation(name: string, operation: Operation | DeprecatedOperation): OpenAPIOperation {
-  const { summary, path, query, body, scope } = operation;
+  const { summary, path, query, scope } = operation;
   return {
     operationId: name,
     summary,
@@ -88,7 +89,7 @@ function describeOperation(name: string, operation: Operation | DeprecatedOperat
       ...(query ? queryParameters(query) : []),
       ...(scope === undefined ? [projectParameter] : []),
     ],
-    ...(body && { requestBody: requestBody(body) }),
+    ...(operation.body && { requestBody: requestBody(operation, operation.body) }),
     responses: { ...successes(operation), ...failures(operation) },
   };
 }
@@ -123,15 +124,22 @@ function serialization({ type }: Schema): Pick<OpenAPIParameter, 'style' | 'expl
   return {};
 }
 
-function requestBody(body: NonNullable<Operation['body']>): NonNullable<OpenAPIOperation['requestBody']> {
+function requestBody(
+  operation: Operation,
+  body: NonNullable<Operation['body']>,
+): NonNullable<OpenAPIOperation['requestBody']> {
+  const isOpen = hasOpenBody(operation);
   if (!('kind' in body))
-    return { required: !body.safeParse(undefined).success, content: jsonContent(jsonSchema(body, 'input')) };
-  return { required: true, content: body.kind === 'octets' ? { [body.mediaType]: {} } : multipartContent(body) };
+    return { required: !body.safeParse(undefined).success, content: jsonContent(inputSchema(body, isOpen)) };
+  return {
+    required: true,
+    content: body.kind === 'octets' ? { [body.mediaType]: {} } : multipartContent(body, isOpen),
+  };
 }
 
 /** Lists and objects have brackets: `files[0][dest_path]`. */
-function multipartContent({ schema: fields }: Multipart): Content {
-  const schema = jsonSchema(fields, 'input');
+function multipartContent({ schema: fields }: Multipart, isOpen: boolean): Content {
+  const schema = inputSchema(fields, isOpen);
   const nested = Object.keys(schema.properties ?? {}).filter((name) => isNested(schema.properties![name] as Schema));
   const encoding = Object.fromEntries(nested.map((name) => [name, { style: 'deepObject', explode: true } as const]));
   return { 'multipart/form-data': { schema, ...(nested.length > 0 && { encoding }) } };
@@ -209,7 +217,16 @@ function jsonContent(schema: Schema): Content {
   return { 'application/json': { schema } };
 }
 
-function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Schema {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+/** The contract's schemas refuse unknown fields. Open bodies may have them. */
+function inputSchema(schema: z.ZodType, isOpen: boolean): Schema {
+  return jsonSchema(schema, 'input', ({ jsonSchema: described }) => {
+    if (isOpen && described.additionalProperties === false) delete described.additionalProperties;
+  });
+}
+
+type Override = (context: { jsonSchema: Schema }) => void;
+
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output', override: Override = () => {}): Schema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override });
   return rest;
 }

@@ -166,11 +166,17 @@ test('describes request bodies before defaults are filled in, and answers afterw
   expect(describedAs('browserPools.release').requestBody!.required).toBe(true);
   expect(describedAs('browserPools.release').requestBody!.content['application/json']!.schema).toMatchObject({
     required: ['session_id'],
-    additionalProperties: false,
   });
   expect(describedAs('browsers.retrieve').responses['200']!.content!['application/json']!.schema!.required).toContain(
     'session_id',
   );
+});
+
+test("closes the bodies that the hosted service's document closes, and leaves others open", () => {
+  for (const name of ['browsers.computer.clickMouse', 'credentials.create', 'auth.connections.update'])
+    expect(bodySchemaOf(name).additionalProperties, name).toBe(false);
+  for (const name of ['browsers.create', 'browserPools.release', 'proxies.create', 'projects.limits.update'])
+    expect(JSON.stringify(bodySchemaOf(name)), name).not.toContain('"additionalProperties":false');
 });
 
 test('raw bytes have a media type and no schema', () => {
@@ -209,6 +215,10 @@ test('event streams have the schema of one event', () => {
     'text/event-stream': { schema: { properties: { path: { type: 'string' } }, required: ['type', 'path'] } },
   });
 });
+
+function bodySchemaOf(name: string) {
+  return describedAs(name).requestBody!.content['application/json']!.schema!;
+}
 
 function* schemasOf(value: unknown): Generator<Parameters<typeof z.fromJSONSchema>[0]> {
   if (typeof value !== 'object' || value === null) return;

@@ -183,11 +183,11 @@ test("refuses values out of bounds with the field's name", async ({ client, serv
     call,
     'POST',
     '/org/api_keys',
-    { ...invalid, days_to_expire: days, project_id: [7, {}], key: ['mine'] },
+    { ...invalid, days_to_expire: days, project_id: [7, {}] },
     { name: 'x' },
   );
   const { id } = await client.apiKeys.create({ name: 'ci', days_to_expire: 3650 });
-  await expectRefused(call, 'PATCH', `/org/api_keys/${id}`, { ...invalid, days_to_expire: [1] }, { name: 'x' });
+  await expectRefused(call, 'PATCH', `/org/api_keys/${id}`, invalid);
   expect(await call('PATCH', `/org/api_keys/${id}`, {})).toMatchObject({
     status: 400,
     body: { details: [{ message: expect.stringMatching(/^name:/) }] },
@@ -195,7 +195,6 @@ test("refuses values out of bounds with the field's name", async ({ client, serv
   await expectRefused(call, 'POST', `/org/api_keys/${id}/rotate`, {
     days_to_expire: days,
     expire_in_days: [-1, 3651, 1.5, '7'],
-    name: ['x'],
   });
   for (const query of [
     'limit=0',

@@ -330,7 +330,6 @@ const bounds: Record<string, { path: string; field: RegExp }> = {
   '11 excluded methods': { path: `/audit-logs?${at}&exclude_method=${items(11)}`, field: /^exclude_method: / },
   '101 user ids': { path: `/audit-logs?${at}&search_user_id=${items(101)}`, field: /^search_user_id: / },
   'a page token of somebody else': { path: `/audit-logs?${at}&page_token=abc`, field: /^page_token: / },
-  'an unknown parameter': { path: `/audit-logs?${at}&offset=1`, field: /^offset: unknown/ },
   'a chunk of 0 records': { path: `/audit-logs/export/chunk?${at}&limit=0`, field: /^limit: / },
   'a chunk of 50001 records': { path: `/audit-logs/export/chunk?${at}&limit=50001`, field: /^limit: / },
   'an unknown format': { path: `/audit-logs/export/chunk?${at}&format=csv`, field: /^format: / },
@@ -353,6 +352,7 @@ test("refuses values out of bounds with the field's name, and accepts values at 
   for (const path of [
     '/audit-logs?start=2026-01-01T00:00:00Z&end=2026-01-31T00:00:00Z',
     '/audit-logs?start=2026-01-01T00:00:00Z&end=2026-01-01T00:00:00Z',
+    `/audit-logs?${at}&offset=1`,
     `/audit-logs?${at}&limit=100&exclude_method=${items(10)}&search_user_id=${items(100)}&search=${'a%20bcd'.repeat(500)}`,
     `/audit-logs/export/chunk?${at}&limit=50000`,
   ]) {

@@ -96,7 +96,7 @@ test('connections are listed newest first, filtered and searched', async ({ serv
   const { body, headers } = await call('GET', '/auth/connections?limit=3&offset=2');
   expect(body).toHaveLength(2);
   expect([headers.get('x-has-more'), headers.get('x-next-offset')]).toEqual(['false', '0']);
-  for (const query of ['?limit=101', '?limit=0', '?offset=-1', '?status=x']) {
+  for (const query of ['?limit=101', '?limit=0', '?offset=-1']) {
     expect((await call('GET', `/auth/connections${query}`)).status, query).toBe(400);
   }
 });

@@ -115,23 +115,24 @@ const mistakes: Record<string, Mistake> = {
     code: 'bad_request',
     field: /^body: /,
   },
-  'an unknown field': {
-    call: (call) => call('POST', '/browsers', { nme: 'x' }),
+  'an unknown field of a closed body': {
+    call: (call, id) => call('POST', `/browsers/${id}/computer/type`, { text: 'x', txt: 'x' }),
     status: 400,
     code: 'bad_request',
-    field: 'nme: unknown field',
+    field: 'txt: unknown field',
   },
-  'an unknown field inside another': {
-    call: (call) => call('POST', '/browsers', { viewport: { width: 1, height: 1, depth: 1 } }),
+  'an unknown field inside another of a closed body': {
+    call: (call, id) =>
+      call('POST', `/browsers/${id}/computer/screenshot`, { region: { x: 0, y: 0, width: 1, height: 1, depth: 1 } }),
     status: 400,
     code: 'bad_request',
-    field: 'viewport.depth: unknown field',
+    field: 'region.depth: unknown field',
   },
-  'an unknown query parameter': {
-    call: (call) => call('GET', '/browsers?state=active'),
+  'a wrong value beside an unknown field': {
+    call: (call) => call('POST', '/browsers', { nme: 'x', viewport: { width: 0, height: 1, depth: 1 } }),
     status: 400,
     code: 'bad_request',
-    field: 'state: unknown field',
+    field: /^viewport\.width: /,
   },
   'a viewport of 0': {
     call: (call) => call('POST', '/browsers', { viewport: { width: 0, height: 0 } }),

@@ -127,7 +127,7 @@ test('credentials are listed newest first, page by page, without the names of th
   expect(names(await collect(client.credentials.list({ query: all[1]!.id })))).toEqual(['four']);
   expect(await collect(client.credentials.list({ query: all[1]!.id.slice(1) }))).toEqual([]);
   expect((await call('GET', '/credentials?limit=2&offset=3')).headers.get('x-has-more')).toBe('false');
-  for (const query of ['limit=0', 'limit=101', 'limit=x', 'offset=-1', 'name=one']) {
+  for (const query of ['limit=0', 'limit=101', 'limit=x', 'offset=-1']) {
     const { status, body } = await call('GET', `/credentials?${query}`);
     expect({ status, details: body.details }, query).toMatchObject({
       status: 400,

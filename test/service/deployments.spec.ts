@@ -160,7 +160,7 @@ const refused: Record<string, { parts: () => Promise<Part[]> | Part[]; status: n
     message: /entrypoint_rel_path/,
   },
   'no archive': { parts: () => [['entrypoint_rel_path', 'a']], status: 400, message: /file: / },
-  'a repository': { parts: () => [['source', '{"type":"github"}']], status: 400, message: /source: unknown field/ },
+  'a repository': { parts: () => [['source', '{"type":"github"}']], status: 400, message: /file: / },
   'a variable that the service sets': {
     parts: async () => [
       ['entrypoint_rel_path', 'a'],

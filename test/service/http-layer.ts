@@ -18,7 +18,7 @@ const contract = {
       methods: z.array(z.string()).optional(),
       text: z.string().optional(),
     }),
-    body: z.strictObject({ a: z.int().default(1) }).prefault({}),
+    body: z.strictObject({ a: z.int().default(1), map: z.record(z.string(), z.string()).optional() }).prefault({}),
     responses: { 200: json(z.unknown()) },
   }),
   get: operation('GET /things/{id}', '', { responses: { 200: json(z.unknown()) }, errors: [409] }),

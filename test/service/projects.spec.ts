@@ -69,7 +69,7 @@ test('projects are listed newest first, page by page', async ({ client, clock, s
   expect(names(await collect(client.projects.list({ name: 'o' })))).toEqual([]);
   const page = await call('GET', '/org/projects?limit=1&offset=4');
   expect(page.headers.get('x-has-more')).toBe('false');
-  for (const query of ['limit=0', 'limit=101', 'limit=x', 'offset=-1', 'status=all']) {
+  for (const query of ['limit=0', 'limit=101', 'limit=x', 'offset=-1']) {
     const { status, body } = await call('GET', `/org/projects?${query}`);
     expect({ status, details: body.details }, query).toMatchObject({
       status: 400,
@@ -92,7 +92,6 @@ test('names have 1 to 255 characters and are unique among projects that are not 
   await expectRefused(call, 'PATCH', `/org/projects/${id}`, {
     ...invalid,
     status: ['deleted', '', 1],
-    created_at: ['2026-01-01'],
   });
   await client.projects.create({ name: 'taken' });
   await expect(client.projects.create({ name: 'taken' })).rejects.toMatchObject({ status: 409, code: 'conflict' });

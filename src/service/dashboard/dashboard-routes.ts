@@ -72,7 +72,7 @@ export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
   pages.post('/dashboard/sign-in', async (context) => {
     const { incoming } = context.env;
     refuseForeign(incoming);
-    const body = await readJson(incoming, signIn, longestBody);
+    const body = await readJson(incoming, signIn, { limit: longestBody });
     const cookie = 'link' in body ? signIns.withLink(incoming, body.link) : signIns.withKey(incoming, body.api_key);
     return context.body(null, 204, { 'set-cookie': cookie });
   });

@@ -15,22 +15,27 @@ const mostWaiting = 16;
 const mostText = 8 * 1024 * 1024;
 const mostParts = 100_000;
 
-/** An unread multipart body. Throws `unsupported_media_type` if the headers name another type. */
+/**
+ * An unread multipart body. Throws `unsupported_media_type` if the headers name another type. `isOpen`: unknown parts
+ * are ignored instead of refused.
+ */
 export function multipartBody(
   body: Multipart,
   bytes: Readable,
   { 'content-type': contentType = '' }: IncomingHttpHeaders,
+  isOpen = false,
 ): MultipartBody {
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
     const given = contentType.split(';')[0]!.trim() || 'a body without a content type';
     throw new OperationError('unsupported_media_type', `the body must be multipart/form-data, not ${given}`);
   }
-  return { receive: (store) => new Reception(body, contentType, store).receive(bytes) as never };
+  return { receive: (store) => new Reception({ body, isOpen, contentType, store }).receive(bytes) as never };
 }
 
 /** A multipart body that is being received. */
 class Reception {
   readonly #body: Multipart;
+  readonly #isOpen: boolean;
   readonly #parser: BusboyInstance;
   readonly #store: (file: Readable) => Promise<unknown>;
   readonly #fields = new Map<string, [FieldPath, unknown]>();
@@ -43,8 +48,19 @@ class Reception {
   #lastStore: Promise<void> = Promise.resolve();
   #textSize = 0;
 
-  constructor(body: Multipart, contentType: string, store: (file: Readable) => Promise<unknown>) {
+  constructor({
+    body,
+    isOpen,
+    contentType,
+    store,
+  }: {
+    body: Multipart;
+    isOpen: boolean;
+    contentType: string;
+    store: (file: Readable) => Promise<unknown>;
+  }) {
     this.#body = body;
+    this.#isOpen = isOpen;
     this.#store = store;
     this.#parser = this.#createParser(contentType);
   }
@@ -122,14 +138,16 @@ class Reception {
   #kindOf(name: string | undefined): 'file' | 'text' {
     const path = fieldPath(name ?? '', this.#body);
     const kind = fieldKind(path, this.#body);
-    if (kind === undefined) this.#fail(invalidField(path, 'unknown field'));
-    return kind ?? 'text';
+    if (kind === undefined && !this.#isOpen) this.#fail(invalidField(path, 'unknown field'));
+    // An unknown part of an open body is dropped while it arrives, as a file can be.
+    return kind ?? (this.#isOpen ? 'file' : 'text');
   }
 
   #receiveFile(path: FieldPath, file: Readable): void {
-    this.#open.add(file);
     // The parser reports it too.
     file.on('error', () => {});
+    if (this.#isOpen && fieldKind(path, this.#body) === undefined) return void file.resume();
+    this.#open.add(file);
     const stored: Promise<void> = this.#storeAfter(this.#lastStore, path, file).finally(() => {
       this.#stores.delete(stored);
       const goOn = this.#goOn;

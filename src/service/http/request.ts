@@ -2,9 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import { Readable, Transform } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { z } from 'zod';
+import { hasOpenBody } from '../../contract/open-bodies.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import { invalidInput } from './error-answer.ts';
+import { parseKnown } from './unknown-fields.ts';
 import { unwrapped, type Schema } from './unwrapped.ts';
 
 /** The largest JSON body in bytes by default: room for a payload of 4.5 MB with every character escaped. */
@@ -17,7 +19,7 @@ const deepest = 64;
 
 /**
  * The validated query. Arrays are comma-joined, objects bracketed (`tags[team]=a`), and an empty value counts as
- * missing.
+ * missing. Unknown parameters are ignored.
  */
 export function readQuery(operation: Operation, search: URLSearchParams): unknown {
   const schema = operation.query;
@@ -31,6 +33,7 @@ export function readQuery(operation: Operation, search: URLSearchParams): unknow
   const values = new Map<string, unknown>();
   for (const [key, all] of given) {
     const [, name, property] = /^(\w+)\[(.*)\]$/s.exec(key) ?? [];
+    if (!Object.hasOwn(schema.shape, name ?? key)) continue;
     if (name !== undefined) {
       const known = values.get(name);
       values.set(name, (known instanceof Map ? known : new Map<unknown, unknown>()).set(property, all.at(-1)));
@@ -47,32 +50,34 @@ export function readQuery(operation: Operation, search: URLSearchParams): unknow
 
 /** The body: a stream of raw bytes, an unread multipart body, or validated JSON. `limit` is in bytes. */
 export async function readBody(
-  { body }: Operation,
+  operation: Operation,
   incoming: IncomingMessage,
   limit: number | undefined,
 ): Promise<unknown> {
+  const { body } = operation;
   if (body === undefined) return undefined;
-  if (!('kind' in body)) return readJson(incoming, body, limit);
+  const isOpen = hasOpenBody(operation);
+  if (!('kind' in body)) return readJson(incoming, body, { limit, isOpen });
   const bytes = limit === undefined ? incoming : limited(incoming, limit);
   if (body.kind === 'octets') return bytes;
   // Loaded at first use, so that the service starts faster.
   const { multipartBody } = await import('./multipart.ts');
-  return multipartBody(body, bytes, incoming.headers);
+  return multipartBody(body, bytes, incoming.headers, isOpen);
 }
 
 /**
  * A JSON body that fits the schema. A missing body is `undefined`, and so is `null`, which the hosted service's client
- * sends instead.
+ * sends instead. `isOpen`: unknown fields are ignored instead of refused.
  */
 export async function readJson<S extends z.ZodType>(
   incoming: IncomingMessage,
   schema: S,
-  limit = largestJson,
+  { limit = largestJson, isOpen = false }: { limit?: number | undefined; isOpen?: boolean } = {},
 ): Promise<z.output<S>> {
   const text = await readText(incoming, limit);
   const value = text === '' ? undefined : (parseJson(text) ?? undefined);
   refuseCrowd(value);
-  return validate(schema, value, 'body');
+  return validate(schema, value, 'body', isOpen);
 }
 
 /**
@@ -144,8 +149,8 @@ function tooLarge(limit: number): OperationError {
   return new OperationError('payload_too_large', `the body is larger than ${limit} bytes`);
 }
 
-function validate<S extends z.ZodType>(schema: S, value: unknown, whole: string): z.output<S> {
-  const result = schema.safeParse(value);
+function validate<S extends z.ZodType>(schema: S, value: unknown, whole: string, isOpen = false): z.output<S> {
+  const result = isOpen ? parseKnown(schema, value) : schema.safeParse(value);
   if (!result.success) throw invalidInput(result.error.issues, whole);
   return result.data;
 }
