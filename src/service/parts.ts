@@ -29,6 +29,7 @@ import { TunnelSockets } from './tunnel/tunnel-sockets.ts';
 import { Watches } from './files/watches.ts';
 import type { Clock } from './process/clock.ts';
 import type { Log } from './process/log.ts';
+import { SocketBytes } from './process/socket-bytes.ts';
 import { everyStep } from './process/every-step.ts';
 import { ServiceEvents } from './process/service-events.ts';
 import type { SystemUsers } from './process/system-users.ts';
@@ -116,6 +117,7 @@ export async function openParts(options: PartOptions) {
   const surroundingsOf = (projectId: string): Surroundings => ({
     projectId,
     hasDisplay: sessions.hasDisplay,
+    ...(machines && { noDisplay: machines.noDisplay }),
     resolveProfile: (selector) => profiles.resolve(projectId, selector),
     resolveProxy: (id) => proxies.access(projectId, id),
   });
@@ -137,12 +139,17 @@ export async function openParts(options: PartOptions) {
     events,
   });
 
-  const tunnels = new TunnelSockets({ byToken: (token) => localOnly(sessions.byToken(token)), clock });
+  const tunnelBytes = new SocketBytes();
+  const tunnels = new TunnelSockets({
+    byToken: (token) => localOnly(sessions.byToken(token)),
+    clock,
+    bytes: tunnelBytes,
+  });
   const metrics = new Metrics(events, {
     pools,
     sessions,
     projectName: (id) => projects.nameOf(id),
-    tunnelBytes: () => tunnels.bytes,
+    tunnelBytes: () => tunnelBytes.total,
     machines: () => machines?.all() ?? [],
     clock,
   });
@@ -248,6 +255,7 @@ export async function openParts(options: PartOptions) {
     sessions,
     signIns: new Table(database, signInsTable),
     surroundingsOf,
+    tunnelBytes,
     tunnels,
     vaults,
     watches: new Watches(),

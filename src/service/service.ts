@@ -29,6 +29,7 @@ import { everyStep } from './process/every-step.ts';
 import { storedKey } from './process/stored-key.ts';
 import { Addresses } from './http/addresses.ts';
 import { createApp } from './http/app.ts';
+import { traced } from './traced.ts';
 import { Auditor } from './audit/auditor.ts';
 import { localOnly } from './sessions/in-session.ts';
 import { CdpProxy } from './sessions/cdp-proxy.ts';
@@ -275,7 +276,8 @@ async function serve(
   const liveView = (token: string) => usable(token) && sessions.byLiveViewToken(token);
   const byToken = (token: string) => sessions.byToken(token);
   const control = parts.machines && (await import('./machines/control-plane.ts'));
-  const forwarding = control?.forwarding({ held: parts.held, byToken, byLiveViewToken: liveView, clock, events });
+  const { held, tunnelBytes } = parts;
+  const forwarding = control?.forwarding({ held, byToken, byLiveViewToken: liveView, clock, events, tunnelBytes });
   const callers = new Callers(apiKeys, projects);
   const dashboard = openDashboard({ ...parts, addresses, version: ownVersion(), pass: forwarding?.read });
   const auditor = new Auditor({ contract, trail: auditLogs, clock, addresses });
@@ -303,7 +305,7 @@ async function serve(
     })
       .route('/', metricsRoute({ metrics, token: metricsToken, identify: (token) => callers.identify(token) }))
       .route('/', dashboard.pages),
-    span: spans && (async (name, parent, act) => await (await spans).run({ name, parent }, act)),
+    span: (spans ?? parts.machines) && traced(spans),
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(shared && { addUser: shared.addUser }),
   });

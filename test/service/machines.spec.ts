@@ -1,7 +1,10 @@
+import { once } from 'node:events';
 import { chromium, expect } from '@playwright/test';
+import { WebSocket } from 'ws';
 import { startService } from '../../src/service/service.ts';
 import { TestClock } from '../support/clock.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
+import { scrape } from '../support/scrape.ts';
 import { startControlPlane } from '../support/machines.ts';
 import { callerOf, test as base, type TestService } from '../support/service.ts';
 
@@ -93,6 +96,45 @@ test('the machine of a session knows the test that uses it', async ({}) => {
   }
 });
 
+test('passes the traceparent of a call on to the machine', async ({}) => {
+  const apiKey = 'the-key';
+  await using machine = await startService({ apiKey });
+  await using way = await FaultProxy.start(machine.url);
+  await using service = await startService({ apiKey, machines: { from: way.url, apiKey } });
+  const call = callerOf(service);
+  const traced = async (digit: string, method: string, path: string, body?: unknown) =>
+    (await call(method, path, body, { traceparent: traceparentOf(digit) })).body;
+  await call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const { session_id: id } = await traced('1', 'POST', '/browsers', {});
+  await traced('2', 'GET', `/browsers/${id}/fs/list_files?path=/`);
+  await traced('3', 'DELETE', `/browsers/${id}`);
+  const { session_id: leased } = await traced('4', 'POST', '/browser_pools/ci/acquire', {});
+  const passedOn = way.requests.filter((_, index) => way.traceparents[index] !== undefined);
+  expect(passedOn).toEqual([
+    'POST /browsers',
+    `GET /browsers/${id}/fs/list_files?path=/`,
+    `DELETE /browsers/${id}`,
+    `PATCH /browsers/${leased}`,
+  ]);
+  expect(way.traceparents.filter((given) => given !== undefined)).toEqual(['1', '2', '3', '4'].map(traceparentOf));
+});
+
+test('counts the bytes of tunnels, and refuses headful browsers', async ({ service }) => {
+  const { call, url } = service;
+  await call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const { body } = await call('POST', '/browser_pools/ci/acquire', {});
+  const tunnel = new WebSocket(`${body.tunnel_ws_url}&expose=*&client=me`);
+  await once(tunnel, 'open');
+  const name = 'playwright_pool_tunnel_bytes_total{direction="sent"}';
+  await expect.poll(async () => (await scrape(service))[name]).toBeGreaterThan(0);
+  tunnel.close();
+  expect(new URL(body.tunnel_ws_url).host).toBe(new URL(url).host);
+  expect(await call('POST', '/browsers', { headless: false })).toMatchObject({
+    status: 400,
+    body: { message: expect.stringContaining('a control plane starts headless browsers only') },
+  });
+});
+
 test('refuses a malformed list of machines', async ({}) => {
   const starting = startService({ machines: { from: 'dns://machines.internal' } });
   await expect(starting).rejects.toThrow('neither the URL of a machine nor dns://NAME:PORT');
@@ -125,3 +167,7 @@ test('a profile and a replay survive the machine of their session', async ({ ser
   const video = `/browsers/${session.session_id}/replays/${replay.replay_id}`;
   await expect.poll(async () => (await call('GET', video)).status, { timeout: 15_000 }).not.toBe(202);
 });
+
+function traceparentOf(digit: string): string {
+  return `00-${digit.repeat(32)}-${digit.repeat(16)}-01`;
+}

@@ -22,6 +22,8 @@ export type Fault =
 export class FaultProxy implements AsyncDisposable {
   /** All requests in their order, for example `GET /browser_pools/ci`. */
   readonly requests: string[] = [];
+  /** The `traceparent` headers of these requests. */
+  readonly traceparents: (string | undefined)[] = [];
   /** The faults that happened, each with its request. */
   readonly happened: string[] = [];
   readonly #target: URL;
@@ -75,6 +77,7 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.traceparents.push(request.headers['traceparent'] as string | undefined);
     const fault = this.#take(`${request.method} ${request.url}`);
     if (fault === 'refused') return void request.socket.resetAndDestroy();
     if (typeof fault === 'object') {
@@ -101,6 +104,7 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    this.traceparents.push(request.headers['traceparent'] as string | undefined);
     if (this.#take(`${request.method} ${request.url}`) === 'refused') return void socket.resetAndDestroy();
     const upstream = connect(Number(this.#target.port), this.#target.hostname);
     this.#watch(upstream);

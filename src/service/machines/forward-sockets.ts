@@ -3,6 +3,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../process/clock.ts';
+import type { SocketBytes } from '../process/socket-bytes.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import type { Session } from '../sessions/session.ts';
 import { refuse, refuseToken, requestedUrl } from '../http/websockets.ts';
@@ -35,6 +36,7 @@ export class ForwardedSockets {
   readonly #byLiveViewToken: (token: string) => Session | undefined;
   readonly #clock: Clock;
   readonly #events: ServiceEvents;
+  readonly #tunnelBytes: SocketBytes;
   readonly #sockets = new Set<Duplex>();
 
   /** Both functions return nothing for a token that doesn't work any more. */
@@ -43,7 +45,9 @@ export class ForwardedSockets {
     byLiveViewToken: (token: string) => Session | undefined;
     clock: Clock;
     events: ServiceEvents;
+    tunnelBytes: SocketBytes;
   }) {
+    this.#tunnelBytes = options.tunnelBytes;
     this.#events = options.events;
     this.#byToken = options.byToken;
     this.#byLiveViewToken = options.byLiveViewToken;
@@ -114,6 +118,7 @@ export class ForwardedSockets {
       socket.write(headOf(answer, {}));
       if (first.length > 0) socket.write(first);
       if (head.length > 0) machine.write(head);
+      if (path === '/browser/tunnel') this.#tunnelBytes.add(socket as Socket);
       const transport = transports.get(path);
       const seconds = (performance.now() - startedAt) / 1000;
       if (transport) this.#events.emit('connected', { transport, seconds });
@@ -156,6 +161,7 @@ export class ForwardedSockets {
     });
     machine.once('close', (hadError) => {
       if (hadError) session.host.suspect();
+      else if (session.alive && socket.writable) void session.host.check();
       socket.end();
     });
     socket.pipe(machine).pipe(socket);

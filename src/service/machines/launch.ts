@@ -1,5 +1,6 @@
 import type { Browser } from '../../contract/browsers.ts';
 import type { ProxyAccess } from '../chromium/proxy-connection.ts';
+import { traceHeaders } from '../process/trace-headers.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import type { SessionSettings } from '../sessions/session.ts';
 import type { Machine } from './machine.ts';
@@ -38,7 +39,7 @@ export async function startOn(
         ...(settings.tunnel && { tunnel: true }),
         ...(settings.extraSwitches && { chromium_args: [...settings.extraSwitches] }),
       },
-      { signal, maxRetries: 0 },
+      { signal, maxRetries: 0, headers: traceHeaders() },
     );
     // A pool's browser works on a copy and never saves it, so the sent profile isn't needed any more.
     if (!isSingle) await sent?.remove();

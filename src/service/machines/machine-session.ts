@@ -2,6 +2,7 @@ import type { Browser, ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { Clock } from '../process/clock.ts';
+import { traceHeaders } from '../process/trace-headers.ts';
 import { Session, type Links, type OpenCdp, type Place, type SessionSettings } from '../sessions/session.ts';
 import { farCdp } from './far-cdp.ts';
 import type { Host } from './host.ts';
@@ -213,13 +214,13 @@ export class MachineSession extends Session {
 
   async #sendTags(): Promise<void> {
     const tags = leaseTags(this.host.owner, this.tags);
-    await this.host.client.browsers.update(this.id, { tags }, { timeout: confirmMs });
+    await this.host.client.browsers.update(this.id, { tags }, { timeout: confirmMs, headers: traceHeaders() });
   }
 
   async #handOver(): Promise<void> {
     try {
       const { client } = this.host;
-      const browser = await client.browsers.handOver(this.id, { timeout: confirmMs });
+      const browser = await client.browsers.handOver(this.id, { timeout: confirmMs, headers: traceHeaders() });
       this.links = linksOf(browser);
       this.#canceledDownloads = browser.downloads_canceled ?? 0;
       this.record();
@@ -249,13 +250,16 @@ export class MachineSession extends Session {
 
   /** Ends the browser. If it had ended already, returns the result of saving the profile. */
   async #delete(): Promise<ProfileSave | undefined> {
-    const { client, url } = this.host;
+    const { client, url, isUp } = this.host;
     try {
-      await client.browsers.deleteByID(this.id, { timeout: endMs });
+      const headers = traceHeaders();
+      await client.browsers.deleteByID(this.id, { timeout: endMs, headers, ...(!isUp && { maxRetries: 0 }) });
       return undefined;
     } catch (error) {
       if (!isMissing(error)) throw isSilence(error) ? error : toOperationError(error, url);
-      return (await client.browsers.retrieve(this.id, { include_deleted: true })).profile_save;
+      const ended = await client.browsers.retrieve(this.id, { include_deleted: true });
+      this.endReason ??= ended.end_reason;
+      return ended.profile_save;
     }
   }
 

@@ -35,6 +35,8 @@ const launchesPerMachine = 4;
 /** The machines of a control plane. Starts each session on the machine with the most free slots. */
 export class Machines implements Launcher<MachineSession> {
   readonly hasDisplay = false;
+  readonly noDisplay =
+    'a control plane starts headless browsers only: request a headless browser, or lease from a service on a desktop';
   /** The sessions that an earlier control plane of this data directory started. */
   adopted: readonly MachineSession[] = [];
   readonly #options: MachinesOptions;

@@ -2,16 +2,16 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Pool } from '../pools/pool.ts';
 import type { Pools } from '../pools/pools.ts';
 import type { Clock } from '../process/clock.ts';
+import type { ByteCounts } from '../process/socket-bytes.ts';
 import type { AcquireOutcome, EventPool, LeaseEnd } from '../process/service-events.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import type { TunnelBytes } from '../tunnel/tunnel-sockets.ts';
 import { PoolLabelling, type PoolLabels } from './pool-labels.ts';
 
 export type MetricSources = {
   pools: Pools;
   sessions: Sessions;
   projectName: (id: string) => string;
-  tunnelBytes: () => TunnelBytes;
+  tunnelBytes: () => ByteCounts;
   /** The machines of a control plane. */
   machines: () => readonly MeteredMachine[];
   clock: Clock;

@@ -14,9 +14,13 @@ export type ResolveProfile = (selector: ProfileSelector) => Profile;
 export type Surroundings = {
   projectId: string;
   hasDisplay: boolean;
+  /** Why there is no display, and what to do. */
+  noDisplay?: string;
   resolveProfile: ResolveProfile;
   resolveProxy: (id: string) => ProxyAccess;
 };
+
+const noOwnDisplay = 'the service has none: set DISPLAY for it, or request a headless browser';
 
 /** Fields that single sessions and pools have in common. */
 type Request = Pick<
@@ -49,17 +53,12 @@ type Unsupported = {
  */
 export function sessionSettings(
   request: Request,
-  { projectId, hasDisplay, resolveProfile, resolveProxy }: Surroundings,
+  { projectId, hasDisplay, noDisplay = noOwnDisplay, resolveProfile, resolveProxy }: Surroundings,
 ): SessionSettings {
   refuseUnsupported(request);
   checkExtraSwitches(request.chromium_args ?? []);
   const headless = request.headless ?? !hasDisplay;
-  if (!headless && !hasDisplay) {
-    throw invalidField(
-      'headless',
-      'false needs a display, and the service has none: set DISPLAY for it, or request a headless browser',
-    );
-  }
+  if (!headless && !hasDisplay) throw invalidField('headless', `false needs a display, and ${noDisplay}`);
   const profile = request.profile && requestedProfile(request.profile, resolveProfile);
   const proxy = request.proxy_id ? found('proxy_id', () => resolveProxy(request.proxy_id!)) : undefined;
   return {

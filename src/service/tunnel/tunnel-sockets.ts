@@ -14,6 +14,7 @@ import {
   type WebSocket,
 } from '../http/websockets.ts';
 import type { Clock } from '../process/clock.ts';
+import type { SocketBytes } from '../process/socket-bytes.ts';
 import type { LocalSession } from '../sessions/local-session.ts';
 import { ClientTunnel } from './tunnel.ts';
 
@@ -22,8 +23,6 @@ const { createWebSocketStream } = createRequire(import.meta.url)('ws') as typeof
 type Upgrade = [IncomingMessage, Duplex, Buffer];
 
 /** As seen by the service, with the frames of the WebSockets. */
-export type TunnelBytes = { received: number; sent: number };
-
 const socketPath = '/browser/tunnel';
 const longestPattern = 4096;
 
@@ -32,12 +31,12 @@ export class TunnelSockets {
   readonly #byToken: (token: string) => LocalSession | undefined;
   readonly #clock: Clock;
   readonly #server = new WebSocketServer({ noServer: true, clientTracking: true, ...socketOptions });
-  /** The counts of open tunnels. */
-  readonly #open = new Set<() => TunnelBytes>();
-  #closedBytes: TunnelBytes = { received: 0, sent: 0 };
+  readonly #bytes: SocketBytes;
 
-  constructor(options: { byToken: (token: string) => LocalSession | undefined; clock: Clock }) {
+  /** Adds its sockets to `bytes`. */
+  constructor(options: { byToken: (token: string) => LocalSession | undefined; clock: Clock; bytes: SocketBytes }) {
     this.#byToken = options.byToken;
+    this.#bytes = options.bytes;
     this.#clock = options.clock;
   }
 
@@ -50,11 +49,6 @@ export class TunnelSockets {
       refuse(socket, 400, 'bad_request', error instanceof Error ? error.message : String(error));
     });
     return true;
-  }
-
-  /** The bytes of all tunnels since the start. */
-  get bytes(): TunnelBytes {
-    return [...this.#open].reduce((sum, count) => plus(sum, count()), this.#closedBytes);
   }
 
   close(): void {
@@ -97,24 +91,10 @@ export class TunnelSockets {
         exposure.destroy();
       });
       pingRegularly(socket, this.#clock, () => session.touch());
-      this.#count(upgrade[1] as Socket);
+      this.#bytes.add(upgrade[1] as Socket);
     });
     this.#server.off('headers', addProxy);
   }
-
-  #count(socket: Socket): void {
-    const { bytesRead, bytesWritten } = socket;
-    const count = () => ({ received: socket.bytesRead - bytesRead, sent: socket.bytesWritten - bytesWritten });
-    this.#open.add(count);
-    socket.once('close', () => {
-      this.#open.delete(count);
-      this.#closedBytes = plus(this.#closedBytes, count());
-    });
-  }
-}
-
-function plus(one: TunnelBytes, other: TunnelBytes): TunnelBytes {
-  return { received: one.received + other.received, sent: one.sent + other.sent };
 }
 
 /** The hosts that a client exposes. They stay exposed while its tunnel is broken. */
