@@ -10,7 +10,8 @@ const tests = 200;
 const suite = `
   import { test, expect } from 'playwright-pool';
   for (let index = 0; index < ${tests}; index++)
-    test('test ' + index, async ({ page }) => {
+    test('test ' + index, async ({ page, session }) => {
+      console.log('test ' + index + ' has ' + session.id + '.');
       await page.setContent('<button onclick="document.title = 1">Go</button>');
       await page.getByRole('button').click();
       await expect(page).toHaveTitle('1');
@@ -31,6 +32,16 @@ function options({ control }: Fleet) {
 async function passed(run: PlaywrightRun, count: number): Promise<void> {
   const done = () => run.output.match(/done \d+/g)?.length ?? 0;
   await expect.poll(done, { timeout: 120_000 }).toBeGreaterThanOrEqual(count);
+}
+
+/** The titles of the tests that had a browser on the machine, and didn't get to their end. */
+async function brokenOff({ control }: Fleet, { url }: Member, { output }: RunResult): Promise<string[]> {
+  const titles: string[] = [];
+  for (const [, title, number, id] of output.matchAll(/(test (\d+)) has (\w+)\./g)) {
+    const { body } = await control.call('GET', `/browsers/${id}?include_deleted=true`);
+    if (body.machine === url && !output.includes(`done ${number}\n`)) titles.push(title!);
+  }
+  return titles.toSorted();
 }
 
 /** No lease and no session is left, on any machine. */
@@ -60,10 +71,20 @@ test('a killed machine fails only the tests that run there @long', async ({ star
   const run = start(options(fleet));
   await passed(run, 40);
   const [killed, ...others] = fleet.machines;
-  const there = (await killed!.sessions()).length;
   killed!.cli.child.kill('SIGKILL');
   const result = await run.finished();
-  expect(result.stats.failed).toBeLessThanOrEqual(there);
+  const failed = Object.entries(result.results).filter(([, [attempt]]) => attempt!.status !== 'passed');
+  expect(failed.map(([title]) => title).toSorted()).toEqual(await brokenOff(fleet, killed!, result));
+  for (const [title, [attempt]] of failed) {
+    expect(
+      attempt!.annotations.map(({ description }) => description),
+      title,
+    ).toContainEqual(expect.stringContaining('the browser was lost during the test: machine_lost (session '));
+    expect(
+      attempt!.errors.map(({ message }) => message),
+      title,
+    ).toContainEqual(expect.stringContaining(`, ran on ${killed!.url}, which no longer answers`));
+  }
   expect(result.stats.passed + result.stats.failed).toBe(tests);
   await expectNoneLeft(fleet, others, result);
 });

@@ -28,6 +28,40 @@ test('ends the leases of a killed machine with machine_lost, and fills the pool 
   );
 });
 
+test('a test whose machine is killed fails with machine_lost, and its worker goes on elsewhere @long', async ({
+  startFleet,
+  start,
+}) => {
+  const { machines, control } = await startFleet();
+  const suite = `
+    import { test } from 'playwright-pool';
+    test('loses its machine', async ({ page, session }) => {
+      console.log('has ' + session.id + '.');
+      for (;;) await page.evaluate(1);
+    });
+    test('works', async ({ page }) => void (await page.evaluate(1)));`;
+  const run = start({
+    files: { 'lost.spec.ts': suite },
+    env: { PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
+    config: `use: { pool: { name: 'ci', size: 1 }, lease: 'test', transport: 'cdp' },`,
+  });
+  const id = () => /has (\w+)\./.exec(run.output)?.[1];
+  await expect.poll(id, { timeout: 30_000 }).toBeDefined();
+  const { body: session } = await control.call('GET', `/browsers/${id()}`);
+  machines.find(({ url }) => url === session.machine)!.cli.child.kill('SIGKILL');
+  const { results, output } = await run.finished();
+  const [lost] = results['loses its machine']!;
+  expect(lost!.annotations).toContainEqual({
+    type: 'infrastructure',
+    description: `the browser was lost during the test: machine_lost (session ${id()})`,
+  });
+  expect(lost!.errors.map(({ message }) => message)).toContainEqual(
+    expect.stringContaining(`session ${id()}, ran on ${session.machine}, which no longer answers`),
+  );
+  expect(results['works']!.map(({ status }) => status)).toEqual(['passed']);
+  expect(output).toContain('1 × the browser was lost during the test: machine_lost\n');
+});
+
 test('a restarted control plane takes its sessions over, and ends sessions that it no longer knows @long', async ({
   startFleet,
 }) => {
