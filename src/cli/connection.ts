@@ -3,6 +3,8 @@ import { type Command, Option } from 'commander';
 import type { Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 
+export type ServiceAddress = { baseURL: string; apiKey: string };
+
 export type ConnectionOptions = { baseUrl?: string; apiKey?: string; dataDir?: string };
 
 export function connectionOptions(command: Command): Command {
@@ -25,7 +27,7 @@ export async function connected<T>(
   options: ConnectionOptions,
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
-  use: (client: Client, startedHere: boolean) => Promise<T>,
+  use: (client: Client, startedHere: boolean, service: ServiceAddress) => Promise<T>,
 ): Promise<T> {
   const projectId = env['PLAYWRIGHT_POOL_PROJECT']?.trim();
   const [{ createClient }, { startedHere, ...service }] = await Promise.all([
@@ -34,7 +36,7 @@ export async function connected<T>(
   ]);
   const client = createClient({ ...service, ...(projectId && { projectId }) });
   try {
-    return await use(client, startedHere);
+    return await use(client, startedHere, service);
   } finally {
     await client.close();
   }
@@ -45,7 +47,7 @@ export function hostedURL({ baseUrl, dataDir }: ConnectionOptions, env: NodeJS.P
   return baseUrl ?? (dataDir === undefined ? env['PLAYWRIGHT_POOL_BASE_URL']?.trim() || undefined : undefined);
 }
 
-type Service = { baseURL: string; apiKey: string; startedHere: boolean };
+type Service = ServiceAddress & { startedHere: boolean };
 
 async function serviceOf(options: ConnectionOptions, env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Service> {
   const baseURL = hostedURL(options, env);

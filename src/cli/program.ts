@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { auditCommand } from './audit.ts';
 import { callCommand } from './call.ts';
 import { CommandError, exitCodes } from './command-error.ts';
+import { dashboardCommand } from './dashboard.ts';
 import { deployCommand } from './deploy.ts';
 import { deploymentsCommand } from './deployments.ts';
 import { doctorCommand } from './doctor.ts';
@@ -57,6 +58,7 @@ function programOf(env: NodeJS.ProcessEnv): Command {
     .addCommand(poolsCommand(env))
     .addCommand(sessionsCommand(env))
     .addCommand(topCommand(env))
+    .addCommand(dashboardCommand(env))
     .addCommand(tunnelCommand(env))
     .addCommand(profileCommand(env))
     .addCommand(replaysCommand(env))

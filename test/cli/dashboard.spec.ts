@@ -1,0 +1,58 @@
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CliProcess } from '../support/service-process.ts';
+import { systemChromium } from '../support/chromium.ts';
+import { expect, test as base } from './commands.ts';
+
+const test = base.extend<{}>({
+  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
+});
+
+test('dashboard prints a link that signs in once and has no key', async ({ cli, service, page }) => {
+  const { code, stdout, stderr } = await cli(['dashboard', '--print']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(new RegExp(`^${service.url}/#sign-in=\\S+\n$`));
+  expect(stdout).not.toContain(service.apiKey);
+  await page.goto(stdout.trim());
+  await expect(page.getByRole('navigation')).toBeVisible();
+  expect(page.url()).not.toContain('sign-in');
+  expect(JSON.parse((await cli(['dashboard', '--json'])).stdout).url).not.toBe(stdout.trim());
+});
+
+test('dashboard opens the link in the browser', async ({ cli, service }, testInfo) => {
+  test.skip(process.platform !== 'linux', 'xdg-open is of Linux');
+  const opener = join(testInfo.outputPath(), 'xdg-open');
+  await writeFile(opener, `#!/bin/sh\necho "$1" > '${testInfo.outputPath('opened')}'\n`);
+  await chmod(opener, 0o755);
+  const env = { PATH: `${testInfo.outputPath()}:${process.env['PATH']}`, BROWSER: 'any' };
+  expect(await cli(['dashboard'], { env })).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(await readFile(testInfo.outputPath('opened'), 'utf8')).toContain(`${service.url}/#sign-in=`);
+});
+
+test('dashboard explains a wrong key, a service without a dashboard and one that is gone', async ({
+  cli,
+  answering,
+}) => {
+  const wrong = await cli(['dashboard', '--print'], { env: { PLAYWRIGHT_POOL_API_KEY: 'a-wrong-key' } });
+  expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('refuses the API key (401)') });
+  expect(wrong.stderr).not.toContain('a-wrong-key');
+  const other = await answering((_request, response) => response.writeHead(404).end());
+  expect((await cli(['dashboard'], { env: other })).stderr).toContain('has no dashboard (it answered 404)');
+  const gone = { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' };
+  expect((await cli(['dashboard'], { env: gone })).stderr).toContain("doesn't answer: ");
+});
+
+test('dashboard starts a service if none runs, and ends it on Ctrl+C @long', async ({ temporary, page }, testInfo) => {
+  const env = { TMPDIR: temporary, PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '' };
+  const command = ['dashboard', '--print', '--data-dir', testInfo.outputPath('data')];
+  await using first = new CliProcess(command, { env });
+  const url = await first.firstLine();
+  await page.goto(url);
+  await expect(page.getByRole('navigation')).toBeVisible();
+  // A second command joins it.
+  await using second = new CliProcess(command, { env });
+  expect(new URL(await second.firstLine()).origin).toBe(new URL(url).origin);
+  expect((await second.exited).code).toBe(0);
+  first.child.kill('SIGINT');
+  expect((await first.exited).code).toBe(0);
+});
