@@ -1,5 +1,11 @@
 import type { Pool } from 'undici';
-import { type Multipart, type Octets, type Operation, pathParameterNames } from '../contract/operation.ts';
+import {
+  isRepeatable,
+  type Multipart,
+  type Octets,
+  type Operation,
+  pathParameterNames,
+} from '../contract/operation.ts';
 import type { CallName } from './errors.ts';
 import { multipart, type Segments } from './multipart.ts';
 import type { Repeatability } from './retry.ts';
@@ -61,7 +67,7 @@ export function encoder(operation: Operation, settings: Settings): (args: readon
   const optionsIndex = queryIndex + (query ? 1 : 0);
   const operationHeaders = { ...settings.headers, ...mediaTypes(operation) };
   const isEventStream = Object.values(operation.responses).some(({ kind }) => kind === 'events');
-  const repeatable = operation.repeatable ?? (method === 'GET' || method === 'PUT' || method === 'DELETE');
+  const repeatable = isRepeatable(operation);
 
   return (args) => {
     const options = (args[optionsIndex] ?? {}) as CallOptions;

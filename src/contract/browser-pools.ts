@@ -17,7 +17,7 @@ import {
 } from './values.ts';
 
 const size = z.int().min(1).max(1000);
-const fillRate = z.int().min(0).max(100);
+const fillRate = z.int().min(0);
 
 const pooledProfile = profileSelector.extend({
   save_changes: z
@@ -140,7 +140,7 @@ export const browserPools = {
     {
       body: z
         .strictObject({
-          acquire_timeout_seconds: z.int().min(0).optional().describe(`One call waits ${longestPollSeconds} s at most`),
+          acquire_timeout_seconds: z.int().optional().describe(`One call waits ${longestPollSeconds} s at most`),
           name: name.optional(),
           tags: tags.optional(),
           start_url: startUrl.optional(),

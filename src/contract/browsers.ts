@@ -45,6 +45,7 @@ export const browser = z.looseObject({
     .optional()
     .describe('Versions of Playwright that `playwright_ws_url` takes; the minor version counts'),
   webdriver_ws_url: z.string(),
+  base_url: z.string().optional().describe('For requests to the browser itself, which this service answers with 501'),
   tunnel_ws_url: z
     .string()
     .optional()
@@ -63,6 +64,9 @@ export const browser = z.looseObject({
   name: z.string().optional(),
   tags: tags.optional(),
   kiosk_mode: z.boolean().optional(),
+  gpu: z.boolean().optional(),
+  chrome_policy: z.record(z.string(), z.unknown()).optional(),
+  telemetry: z.looseObject({}).nullable().optional(),
   profile: profile.optional(),
   profile_save: profileSave.optional().describe("Only on ended sessions with save_changes (this service's own field)"),
   pool: z
@@ -91,7 +95,8 @@ export const browser = z.looseObject({
 
 export type Browser = z.output<typeof browser>;
 
-export const startUrl = z.string().max(2048);
+/** Chromium opens no longer URLs than 2 MiB. */
+export const startUrl = z.string().max(2 ** 21);
 
 const browserCreate = z.strictObject({
   name: name.optional(),

@@ -21,7 +21,7 @@ const projectIds = z
 /** The URL of a 1Password Connect server. */
 const address = httpUrl.regex(/^[^?#@]*$/, 'must not contain a user, a query or a fragment');
 
-/** A vault outside of the service that has credentials. No answer contains its token. */
+/** A vault outside of the service that has credentials. No answer contains its token and address. */
 export const credentialProvider = z.looseObject({
   id: z.string(),
   provider_type: providerType,
@@ -30,8 +30,6 @@ export const credentialProvider = z.looseObject({
   priority: z.int().describe('The service asks the provider with the lowest number first'),
   created_at: timestamp,
   updated_at: timestamp,
-  address: z.string().optional().describe("URL of the vault (this service's own field)"),
-  cache_ttl_seconds: z.int().optional().describe("This service's own field"),
   project_ids: projectIds.optional(),
 });
 
@@ -54,7 +52,7 @@ const providerUpdate = z
   .strictObject({
     name: label.optional(),
     enabled: z.boolean().optional(),
-    priority: z.int().min(0).max(1_000_000).optional(),
+    priority: z.int().optional(),
     token: token.optional(),
     cache_ttl_seconds: cacheTtl.optional(),
     project_ids: projectIds.optional(),

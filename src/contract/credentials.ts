@@ -59,7 +59,7 @@ const credentialUpdate = z
   .strictObject({
     name: label.optional(),
     values: values.optional().describe('Replace stored values of the same names; the others stay'),
-    remove_value_keys: z.array(z.string()).max(100).optional().describe('Removed before `values` are stored'),
+    remove_value_keys: z.array(z.string()).optional().describe('Removed before `values` are stored'),
     totp_secret: z.literal('').or(totpSecret).optional().describe('The empty string clears it'),
     sso_provider: z.literal('').or(ssoProvider).nullable().optional().describe('The empty string and null clear it'),
   })

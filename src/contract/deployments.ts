@@ -25,6 +25,9 @@ export const deployment = z.looseObject({
   created_at: timestamp,
   updated_at: timestamp.nullable().optional(),
   source_type: z.enum(['file', 'github']).optional(),
+  source_url: z.string().optional(),
+  source_ref: z.string().optional(),
+  source_path: z.string().optional(),
   source_checksum: z.string().optional().describe('SHA-256 of the uploaded archive'),
 });
 

@@ -161,6 +161,11 @@ export function isOperation(node: Operation | OperationTree): node is Operation 
   return typeof node['method'] === 'string';
 }
 
+/** Whether a second call does no more than one call. */
+export function isRepeatable({ method, repeatable }: Operation): boolean {
+  return repeatable ?? (method === 'GET' || method === 'PUT' || method === 'DELETE');
+}
+
 /** The parameters of a path in their order: `/browsers/{id}/fs` has `['id']`. */
 export function pathParameterNames(path: string): string[] {
   return Array.from(path.matchAll(/\{(\w+)\}/g), (match) => match[1]!);

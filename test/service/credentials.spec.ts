@@ -181,7 +181,7 @@ test("refuses wrong values with the field's name", async ({ client, service: { c
   await expectRefused(call, 'PATCH', `/credentials/${id}`, {
     ...changeable,
     domain: ['b.example'],
-    remove_value_keys: ['a', [1], Array.from({ length: 101 }, () => 'a')],
+    remove_value_keys: ['a', [1]],
   });
   expect(await client.credentials.retrieve(id)).toMatchObject({ name: 'a', domain: 'a.example', has_values: false });
 });

@@ -22,6 +22,7 @@ const contract = {
     responses: { 200: json(z.unknown()) },
   }),
   get: operation('GET /things/{id}', '', { responses: { 200: json(z.unknown()) }, errors: [409] }),
+  act: operation('POST /things/{id}/act', '', { responses: { 204: empty } }),
   put: operation('PUT /things/{id}', '', { responses: { 201: empty } }),
   remove: operation('DELETE /things/{id}', '', { responses: { 204: empty } }),
   poll: operation('POST /poll', '', { responses: { 200: json(z.unknown()), 204: empty } }),
@@ -88,6 +89,9 @@ function handlersOf(noticed: Noticed): HandlerTree<typeof contract> {
       if (params.id === 'taken') throw new OperationError('conflict', 'taken');
       if (params.id === 'broken') throw new TypeError('secret internals');
       return params;
+    },
+    act() {
+      throw new TypeError('broke off in the middle');
     },
     put: () => undefined,
     remove: () => undefined,

@@ -198,6 +198,16 @@ test('every conflict tells the client not to retry', async ({ call }) => {
   expect((await call('GET', '/things/missing')).headers.get('x-should-retry')).toBeNull();
 });
 
+test('a failure in the middle of work that is not repeatable tells the client not to retry', async ({ call }) => {
+  const original = console.error;
+  console.error = () => {};
+  const [acted, read] = await Promise.all([call('POST', '/things/a/act'), call('GET', '/things/broken')]).finally(
+    () => (console.error = original),
+  );
+  expect([acted.status, acted.headers.get('x-should-retry')]).toEqual([500, 'false']);
+  expect([read.status, read.headers.get('x-should-retry')]).toEqual([500, null]);
+});
+
 test('answers 204 if a handler returns undefined, and 200 otherwise', async ({ call, noticed }) => {
   for (const [value, status, text] of [
     [undefined, 204, ''],

@@ -10,9 +10,16 @@ import { noLog, type Log } from '../process/log.ts';
 import { errorCode } from '../process/system-error.ts';
 import { Addresses } from './addresses.ts';
 import { toAnswer } from './answer.ts';
-import { errorBody, errorHeaders, toOperationError } from './error-answer.ts';
+import { errorBody, errorHeaders, mayHaveWorked, toOperationError } from './error-answer.ts';
 import { announceRemoval } from './former-path.ts';
-import type { ApiKeyIdentity, Caller, Handler, HandlerInput, HandlerTree } from './handler.ts';
+import {
+  browserPath,
+  type ApiKeyIdentity,
+  type Caller,
+  type Handler,
+  type HandlerInput,
+  type HandlerTree,
+} from './handler.ts';
 import { HangUps } from './hang-ups.ts';
 import { readBody, readJson, readQuery } from './request.ts';
 
@@ -94,6 +101,10 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
     });
   }
   if (options.pages) app.route('/', options.pages);
+  app.all(`${browserPath}/*`, (context) => {
+    const request = `${context.req.method} ${context.req.path}`;
+    throw new OperationError('not_implemented', `this service does not support requests to a browser (${request})`);
+  });
   app.get('/openapi.json', async (context) => context.json(await options.openapi()));
   app.get(healthPaths.alive, (context) => context.json({ status: 'ok' }));
   app.get(healthPaths.ready, async (context) => {
@@ -154,11 +165,19 @@ async function run(
   },
 ): Promise<Response> {
   const { incoming, outgoing } = context.env;
+  const noting = async (work: () => unknown) => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!outgoing.headersSent && mayHaveWorked(error, operation)) outgoing.setHeader('x-should-retry', 'false');
+      throw error;
+    }
+  };
   // A caller without the right gets its answer before it sends a body.
   const caller = callerOf(context, operation, callers);
   const forwarded = forward?.(operation, { caller, params: context.req.param(), incoming, outgoing });
   if (forwarded) {
-    await forwarded;
+    await noting(() => forwarded);
     return RESPONSE_ALREADY_SENT;
   }
   const query = readQuery(operation, new URL(context.req.url).searchParams);
@@ -172,7 +191,7 @@ async function run(
     signal: hangUps.signalOf(incoming, outgoing),
     origin: addresses.originOf(incoming),
   };
-  const value = await handler(input as HandlerInput<Operation>);
+  const value = await noting(() => handler(input as HandlerInput<Operation>));
   return toAnswer(context, operation, value, query as { limit: number; offset: number } | undefined);
 }
 
@@ -215,7 +234,10 @@ function answerError(error: unknown, context: AppContext, log: Log = noLog): Res
     });
   }
   if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
-  return Response.json(errorBody(answer), { status: answer.status, headers: errorHeaders(answer) });
+  return Response.json(errorBody(answer), {
+    status: answer.status,
+    headers: errorHeaders(answer),
+  });
 }
 
 const hangUpCodes = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE', 'ECONNRESET']);

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { ErrorObject } from '../../contract/error-object.ts';
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
 import { limitHeaders } from '../../contract/headers.ts';
+import { isRepeatable, type Operation } from '../../contract/operation.ts';
 import { isDiskFull } from '../process/system-error.ts';
 
 /**
@@ -53,6 +54,16 @@ const hopeless: ReadonlySet<ErrorCode> = new Set([
   'profile_not_saved',
   'insufficient_storage',
 ]);
+
+/**
+ * Whether a retry after this error of a handler could do work twice. A browser that doesn't answer may have done a part
+ * of the work. Other `unavailable` errors leave nothing behind.
+ */
+export function mayHaveWorked(error: unknown, operation: Operation): boolean {
+  if (isRepeatable(operation)) return false;
+  const { code } = toOperationError(error);
+  return code === 'internal_error' || (code === 'unavailable' && operation.path.startsWith('/browsers/{id}/'));
+}
 
 /** A `bad_request` that names each wrong field in `details`. */
 export function invalidInput(issues: z.core.$ZodIssue[], whole: string): OperationError {

@@ -41,6 +41,9 @@ export type MultipartBody<M extends Multipart = Multipart> = {
   receive<F>(store: (file: Readable) => Promise<F>): Promise<MultipartOutput<M, F>>;
 };
 
+/** Below this path, the hosted service's client sends requests to a browser itself, without an API key. */
+export const browserPath = '/browser/kernel';
+
 /** The API key of a request. There are no accounts: each key is a user. */
 export type ApiKeyIdentity = {
   /** The id and name of the key and its user. */

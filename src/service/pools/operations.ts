@@ -54,7 +54,7 @@ export function browserPoolHandlers({
       refuseUnsupported({ telemetry: body.telemetry });
       const askedAt = clock.now();
       const acquiring = pool.acquire({
-        timeoutMs: Math.min(body.acquire_timeout_seconds ?? longestPollSeconds, longestPollSeconds) * 1000,
+        timeoutMs: Math.max(0, Math.min(body.acquire_timeout_seconds ?? longestPollSeconds, longestPollSeconds)) * 1000,
         signal,
         ...(body.name && { name: body.name }),
         ...(body.tags && { tags: body.tags }),

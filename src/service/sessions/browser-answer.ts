@@ -2,7 +2,7 @@ import type { Browser } from '../../contract/browsers.ts';
 import type { Session } from './session.ts';
 import type { Clock } from '../process/clock.ts';
 import { linkToken } from '../process/links.ts';
-import type { Caller } from '../http/handler.ts';
+import { browserPath, type Caller } from '../http/handler.ts';
 
 const liveViewLifeMs = 24 * 3600 * 1000;
 
@@ -22,12 +22,16 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
       playwright_versions: [...session.playwrightVersions],
     }),
     webdriver_ws_url: `${socketOrigin}/browser/webdriver/session?jwt=${session.token}`,
+    base_url: `${origin}${browserPath}`,
     tunnel_ws_url: `${socketOrigin}/browser/tunnel?jwt=${session.token}`,
     browser_live_view_url: liveViewUrl(session, { origin, apiKeyId: caller.apiKey.id, clock }),
     ...session.place?.links,
     headless: settings.headless,
     stealth: settings.stealth,
     kiosk_mode: settings.kioskMode,
+    gpu: false,
+    chrome_policy: {},
+    telemetry: null,
     timeout_seconds: session.timeoutSeconds,
     ...(endedAt === undefined && { idle_seconds: Math.floor(session.idleMs / 1000) }),
     viewport: settings.viewport,
