@@ -12,7 +12,7 @@ const viewScripts = [
   'src/service/replays/waiting.browser.ts',
 ];
 
-/** A view that loads its script as a file, with libraries. People wait for it, so it is small. */
+/** A view that loads its script as a file, and its libraries as further ones. */
 const dashboard = 'src/service/dashboard/dashboard.browser.tsx';
 
 /** Scripts that the service evaluates in pages, by the name of the variable for their exports. */
@@ -23,7 +23,7 @@ const evaluatedScripts = {
 
 export async function buildBrowserScripts(root) {
   for (const script of viewScripts) await compile(root, script, { format: 'esm' });
-  await compile(root, dashboard, { format: 'esm', minify: true });
+  await compile(root, dashboard, { format: 'esm' });
   for (const [name, script] of Object.entries(evaluatedScripts)) await compile(root, script, { format: 'iife', name });
 }
 
@@ -32,7 +32,8 @@ async function compile(root, script, output) {
     input: join(root, script),
     platform: 'browser',
     // encoder.ts evaluates the library's own bundle before our script.
-    external: ['mediabunny'],
+    // The dashboard loads its libraries from node_modules.
+    external: ['mediabunny', 'preact', /^preact\//, 'uplot'],
     transform: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     experimental: { attachDebugInfo: 'none' },
   });

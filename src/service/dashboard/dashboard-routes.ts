@@ -1,15 +1,8 @@
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { promisify } from 'node:util';
-import { fileURLToPath } from 'node:url';
-import { gzip } from 'node:zlib';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
-import { html, raw } from 'hono/html';
 import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
-import { viewFile, viewStyle } from '../../views/view-file.ts';
 import type { Addresses } from '../http/addresses.ts';
 import { answerDocument, type PageContext, type Pages } from '../http/document.ts';
 import { sendEvents } from '../http/event-answer.ts';
@@ -21,8 +14,10 @@ import { liveViewUrl } from '../sessions/browser-answer.ts';
 import { localOnly } from '../sessions/in-session.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import { Assets } from './assets.ts';
 import type { Dashboard } from './dashboard.ts';
-import { dashboardHeader, refuseForeign, type SignIns } from './sign-ins.ts';
+import { dashboardDocument } from './dashboard-document.ts';
+import { refuseForeign, type SignIns } from './sign-ins.ts';
 import type { Thumbnails } from './thumbnails.ts';
 
 export type DashboardRoutesOptions = {
@@ -54,7 +49,7 @@ export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
     return apiKey;
   };
 
-  pages.get('/', (context) => answerDocument(context, 200, (nonce) => document(assets, nonce)));
+  pages.get('/', (context) => answerDocument(context, 200, (nonce) => dashboardDocument(assets, nonce)));
 
   pages.get('/dashboard/assets/:name', async (context) => {
     const asset = assets.named(context.req.param('name'));
@@ -129,64 +124,4 @@ export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
     return context.body(new Uint8Array(thumbnail.jpeg), 200, { ...headers, 'content-type': 'image/jpeg' });
   });
   return pages;
-}
-
-function document(assets: Assets, nonce: string) {
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>playwright-pool</title>
-        <link rel="icon" href="data:," />
-        <link rel="stylesheet" nonce="${nonce}" href="${assets.style.path}" />
-        <script type="module" nonce="${nonce}" src="${assets.script.path}">${raw('</script>')}
-      </head>
-      <body>
-        <div id="dashboard" data-header="${dashboardHeader}"></div>
-        <noscript>The dashboard needs JavaScript.</noscript>
-      </body>
-    </html>`;
-}
-
-/** The dashboard's script and style. Read at the first request, so that the service starts faster. */
-class Assets {
-  #script: Asset | undefined;
-  #style: Asset | undefined;
-
-  get script(): Asset {
-    return (this.#script ??= new Asset('js', viewFile('service/dashboard/dashboard.browser.js')));
-  }
-
-  get style(): Asset {
-    const chart = readFileSync(fileURLToPath(import.meta.resolve('uplot/dist/uPlot.min.css')), 'utf8');
-    return (this.#style ??= new Asset('css', chart + viewStyle('service/dashboard/dashboard.css')));
-  }
-
-  named(name: string): Asset | undefined {
-    return [this.script, this.style].find((asset) => asset.name === name);
-  }
-}
-
-/** A file whose name has a digest of its content, so that browsers keep it. */
-class Asset {
-  readonly name: string;
-  readonly text: string;
-  readonly type: string;
-  #gzipped: Promise<Uint8Array<ArrayBuffer>> | undefined;
-
-  constructor(extension: 'js' | 'css', text: string) {
-    const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
-    this.name = `${digest}.${extension}`;
-    this.text = text;
-    this.type = `text/${extension === 'js' ? 'javascript' : 'css'}; charset=utf-8`;
-  }
-
-  get path(): string {
-    return `/dashboard/assets/${this.name}`;
-  }
-
-  gzipped(): Promise<Uint8Array<ArrayBuffer>> {
-    return (this.#gzipped ??= promisify(gzip)(this.text, { level: 9 }).then((bytes) => new Uint8Array(bytes)));
-  }
 }

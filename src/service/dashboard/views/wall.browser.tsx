@@ -46,7 +46,8 @@ function Screen({ session }: { session: SessionState }) {
   const place = [file, worker && `worker ${worker}`, machine && machineName(machine)].filter(Boolean).join(' · ');
   return (
     <li class="screen">
-      <a href={`/dashboard/live/${id}`} target="_blank" rel="noreferrer" aria-label={`Live view of ${title}`}>
+      <a href={`/dashboard/live/${id}`} target="_blank" rel="noreferrer">
+        <span class="unseen">Live view of {title}</span>
         <Thumbnail id={id} />
       </a>
       <div class="caption">
