@@ -6,6 +6,7 @@ import { signedOut, useLive, type Connection } from './store.browser.ts';
 import { attempt, Messages } from './ui/messages.browser.tsx';
 import { Palette } from './ui/palette.browser.tsx';
 import { ThemeButton, useTheme } from './ui/theme.browser.tsx';
+import type { View } from './view.browser.ts';
 import { home, views } from './views/list.browser.ts';
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
@@ -15,7 +16,9 @@ export function App() {
   const place = usePlace();
   const [theme, setTheme] = useTheme();
   const [isSearching, setSearching] = useState(false);
-  const view = views.find(({ id }) => id === place.view) ?? home;
+  const isOpen = ({ id, isForOrganization }: View) =>
+    !isForOrganization || (state ? state.service.project_id === undefined : id === place.view);
+  const view = views.find((other) => other.id === place.view && isOpen(other)) ?? home;
   const { component: Component } = view;
 
   useEffect(() => {
@@ -59,7 +62,7 @@ export function App() {
         </div>
       </header>
       <nav aria-label="Views">
-        {views.map(({ id, title }) => (
+        {views.filter(isOpen).map(({ id, title }) => (
           <a key={id} href={hrefOf(id)} {...(id === view.id && { 'aria-current': 'page' as const })}>
             {title}
           </a>
@@ -81,7 +84,9 @@ export function App() {
           <p class="quiet">{connection === 'connecting' ? 'Connecting…' : 'The service does not answer.'}</p>
         )}
       </main>
-      {isSearching && state && <Palette state={state} views={views} onClose={() => setSearching(false)} />}
+      {isSearching && state && (
+        <Palette state={state} views={views.filter(isOpen)} onClose={() => setSearching(false)} />
+      )}
       <Messages />
     </div>
   );

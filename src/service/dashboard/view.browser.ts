@@ -11,5 +11,7 @@ export type View = {
   title: string;
   /** Whether the parameter `q` filters the view. The search palette offers such views. */
   isSearchable?: boolean;
+  /** Whether only an organization key may open it. */
+  isForOrganization?: boolean;
   component: ComponentType<ViewProps>;
 };

@@ -1,6 +1,6 @@
 import { setParams } from '../place.browser.ts';
 
-/** The text field that filters a view. The parameter `q` of the URL has its text. */
+/** The text field that filters a view. The parameter `q` of the URL has its text. A new text starts at the first list page. */
 export function Filter({ label, value }: { label: string; value: string | undefined }) {
   return (
     <input
@@ -9,7 +9,7 @@ export function Filter({ label, value }: { label: string; value: string | undefi
       aria-label={label}
       placeholder={label}
       value={value ?? ''}
-      onInput={({ currentTarget }) => setParams({ q: currentTarget.value })}
+      onInput={({ currentTarget }) => setParams({ q: currentTarget.value, offset: undefined, before: undefined })}
     />
   );
 }

@@ -66,7 +66,7 @@ export function Table<T extends { id: string }>({ label, rows, columns, sort, em
             ))}
           </tr>
         </thead>
-        <Space rows={first} columns={shown.length} />
+        <Space rows={first} />
         <tbody>
           {sorted.slice(first, last).map((row, index) => (
             <tr key={row.id} aria-rowindex={first + index + 2}>
@@ -78,7 +78,7 @@ export function Table<T extends { id: string }>({ label, rows, columns, sort, em
             </tr>
           ))}
         </tbody>
-        <Space rows={sorted.length - last} columns={shown.length} />
+        <Space rows={sorted.length - last} />
       </table>
       {sorted.length === 0 && <div class="empty">{empty}</div>}
     </div>
@@ -104,12 +104,12 @@ function Heading<T>({ column, sort = '' }: { column: Column<T>; sort: string | u
 }
 
 /** Stands for rows that aren't rendered. */
-function Space({ rows, columns }: { rows: number; columns: number }) {
+function Space({ rows }: { rows: number }) {
   if (rows <= 0) return null;
   return (
     <tbody aria-hidden="true">
       <tr>
-        <td colSpan={columns} style={{ height: `${rows * rowHeight}px`, padding: 0 }}></td>
+        <td style={{ height: `${rows * rowHeight}px`, padding: 0 }}></td>
       </tr>
     </tbody>
   );

@@ -1,12 +1,30 @@
 import type { View } from '../view.browser.ts';
+import { apps } from './apps.browser.tsx';
+import { audit } from './audit.browser.tsx';
+import { keys } from './keys.browser.tsx';
 import { leases } from './leases.browser.tsx';
+import { logins } from './logins.browser.tsx';
 import { machines } from './machines.browser.tsx';
 import { now } from './now.browser.tsx';
 import { pools } from './pools.browser.tsx';
+import { profiles } from './profiles.browser.tsx';
+import { replays } from './replays.browser.tsx';
 import { wall } from './wall.browser.tsx';
 
 /** The view of a URL without a view. */
 export const home: View = now;
 
 /** All views, in the order of the navigation. */
-export const views: readonly View[] = [now, wall, leases, machines, pools];
+export const views: readonly View[] = [
+  now,
+  wall,
+  leases,
+  machines,
+  pools,
+  replays,
+  profiles,
+  logins,
+  apps,
+  audit,
+  keys,
+];

@@ -1,0 +1,147 @@
+import { useMemo } from 'preact/hooks';
+import type { AuditLog } from '../../../contract/audit-logs.ts';
+import { go, setParams } from '../place.browser.ts';
+import { serviceNow } from '../store.browser.ts';
+import { ListTools, listPath, PagedTable, Paging, useList } from '../ui/paged-table.browser.tsx';
+import type { Column } from '../ui/table.browser.tsx';
+import type { View, ViewProps } from '../view.browser.ts';
+
+export const audit: View = {
+  id: 'audit',
+  title: 'Audit',
+  isSearchable: true,
+  isForOrganization: true,
+  component: Audit,
+};
+
+type Row = AuditLog & { id: string };
+
+const hour = 3_600_000;
+const periods = [
+  ['1', 'Last hour'],
+  ['24', 'Last 24 hours'],
+  ['168', 'Last 7 days'],
+  ['720', 'Last 30 days'],
+] as const;
+const usualPeriod = '24';
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+function Audit({ params }: ViewProps) {
+  const { q, method, hours = usualPeriod, before, sort } = params;
+  // Another end of the period is another search.
+  const end = useMemo(() => serviceNow(), [q, method, hours, before]);
+  const period = { start: new Date(end - Number(hours) * hour).toISOString(), end: new Date(end + 1000).toISOString() };
+  const list = useList<AuditLog>(listPath('/audit-logs', { ...period, search: q, method, page_token: before }));
+  const { page } = list;
+  const rows = page && { ...page, items: page.items.map((log, index) => ({ ...log, id: String(index) })) };
+  return (
+    <>
+      <ListTools label="Search by path, caller, address or status" params={params} list={list}>
+        <select
+          aria-label="Period"
+          value={hours}
+          onChange={({ currentTarget }) => setParams({ hours: currentTarget.value, before: undefined })}
+        >
+          {periods.map(([value, title]) => (
+            <option key={value} value={value}>
+              {title}
+            </option>
+          ))}
+        </select>
+        <select
+          aria-label="Method"
+          value={method ?? ''}
+          onChange={({ currentTarget }) => setParams({ method: currentTarget.value, before: undefined })}
+        >
+          <option value="">All methods</option>
+          {methods.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </ListTools>
+      <PagedTable<Row>
+        label="Audit records"
+        list={{ ...list, page: rows }}
+        columns={columns}
+        sort={sort}
+        empty={
+          before
+            ? 'There are no older records in this period.'
+            : 'No request fits. Choose a longer period, or search for less.'
+        }
+        paging={
+          (before || page?.nextPageToken) && (
+            <Paging
+              text={before ? 'Older records' : 'Newest records'}
+              {...(before && { onNewer: () => history.back() })}
+              {...(page?.nextPageToken && { onOlder: () => go('audit', { ...params, before: page.nextPageToken }) })}
+            />
+          )
+        }
+      />
+    </>
+  );
+}
+
+const columns: Column<Row>[] = [
+  {
+    id: 'time',
+    title: 'Time',
+    width: '14rem',
+    isWide: true,
+    sort: ({ timestamp }) => timestamp,
+    cell: ({ timestamp }) => (
+      <time dateTime={timestamp} class="clip">
+        {new Date(timestamp).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })}
+      </time>
+    ),
+  },
+  {
+    id: 'request',
+    title: 'Request',
+    sort: ({ path }) => path,
+    cell: ({ method, path, count }) => (
+      <span class="clip" title={`${method} ${path}`}>
+        <strong>{method}</strong> {path}
+        {count !== undefined && ` (${count} requests)`}
+      </span>
+    ),
+  },
+  {
+    id: 'status',
+    title: 'Status',
+    width: '5.5rem',
+    sort: ({ status }) => status,
+    cell: ({ status }) => (
+      <span class="badge" data-tone={status >= 500 ? 'bad' : status >= 400 ? 'warn' : ''}>
+        {status}
+      </span>
+    ),
+  },
+  {
+    id: 'caller',
+    title: 'Caller',
+    isWide: true,
+    width: '12rem',
+    sort: ({ email }) => email,
+    cell: ({ email, client_ip, user_agent }) => (
+      <>
+        <span class="clip" title={email}>
+          {email || 'No key'}
+        </span>
+        <small class="clip" title={`${client_ip} ${user_agent}`}>
+          {client_ip} {user_agent}
+        </small>
+      </>
+    ),
+  },
+  {
+    id: 'duration',
+    title: 'Time taken',
+    width: '7rem',
+    isNumber: true,
+    isWide: true,
+    sort: ({ duration_ms }) => duration_ms,
+    cell: ({ duration_ms }) => `${duration_ms} ms`,
+  },
+];

@@ -1,0 +1,168 @@
+import { useState } from 'preact/hooks';
+import type { AuthConnection } from '../../../contract/auth-connections.ts';
+import { call } from '../api.browser.ts';
+import { Dialog } from '../ui/dialog.browser.tsx';
+import { duration } from '../ui/format.browser.ts';
+import { tellError } from '../ui/messages.browser.tsx';
+import { ListTools, listPath, PagedTable, useList } from '../ui/paged-table.browser.tsx';
+import type { Column } from '../ui/table.browser.tsx';
+import { Moment } from '../ui/time.browser.tsx';
+import type { View, ViewProps } from '../view.browser.ts';
+
+export const logins: View = { id: 'logins', title: 'Logins', isSearchable: true, component: Logins };
+
+type Started = { connection: AuthConnection; hosted_url: string; flow_expires_at: string };
+
+function Logins({ state, params }: ViewProps) {
+  const { q, offset, project, sort } = params;
+  const list = useList<AuthConnection>(listPath('/auth/connections', { query: q, offset }), project);
+  const [started, set] = useState<Started>();
+  const logIn = async (connection: AuthConnection) => {
+    try {
+      const path = `/auth/connections/${encodeURIComponent(connection.id)}/login`;
+      set({ connection, ...(await call<Omit<Started, 'connection'>>('POST', path, { project, body: {} })) });
+    } catch (error) {
+      tellError(error);
+    }
+  };
+  const close = () => {
+    set(undefined);
+    list.reload();
+  };
+  return (
+    <>
+      <ListTools label="Search by site, profile or id" params={params} state={state} list={list} />
+      <PagedTable
+        label="Logins"
+        list={list}
+        columns={columnsOf((connection) => void logIn(connection))}
+        sort={sort}
+        offset={offset}
+        empty={
+          q ? (
+            'No login has this text in its site, profile or id.'
+          ) : (
+            <>
+              No profile is logged in to a site. Create a connection with <code>client.auth.connections.create()</code>{' '}
+              or by the fixture's option <code>authConnection</code>.
+            </>
+          )
+        }
+      />
+      {started && <StartedLogin started={started} onClose={close} />}
+    </>
+  );
+}
+
+function StartedLogin({ started, onClose }: { started: Started; onClose: () => void }) {
+  const { connection, hosted_url, flow_expires_at } = started;
+  const actions = (
+    <>
+      <button type="button" onClick={onClose}>
+        Close
+      </button>
+      <a class="button primary" href={hosted_url} target="_blank" rel="noreferrer">
+        Open the login
+      </a>
+    </>
+  );
+  return (
+    <Dialog title={`Log in to ${connection.domain}`} onClose={onClose} actions={actions}>
+      <p>
+        The service has started a login for the profile “{connection.profile_name}”. If it asks for something, answer in
+        the login view. Whoever has the link can log in.
+      </p>
+      <p class="quiet">The link works until {new Date(flow_expires_at).toLocaleTimeString()}.</p>
+    </Dialog>
+  );
+}
+
+function columnsOf(logIn: (connection: AuthConnection) => void): Column<AuthConnection>[] {
+  return [
+    {
+      id: 'site',
+      title: 'Site',
+      sort: ({ domain }) => domain,
+      cell: ({ domain, profile_name }) => (
+        <>
+          <span class="title" title={domain}>
+            {domain}
+          </span>
+          <small class="clip" title={profile_name}>
+            Profile {profile_name}
+          </small>
+        </>
+      ),
+    },
+    {
+      id: 'state',
+      title: 'State',
+      width: '9rem',
+      sort: (connection) => stateOf(connection).text,
+      cell: (connection) => {
+        const { text, tone } = stateOf(connection);
+        return (
+          <span class="badge" data-tone={tone}>
+            {text}
+          </span>
+        );
+      },
+    },
+    {
+      id: 'checked',
+      title: 'Last check',
+      width: '9rem',
+      isWide: true,
+      sort: ({ last_auth_check_at = '' }) => last_auth_check_at,
+      cell: ({ last_auth_check_at }) => (last_auth_check_at ? <Moment at={last_auth_check_at} /> : 'Never'),
+    },
+    {
+      id: 'next',
+      title: 'Next check',
+      width: '10.5rem',
+      isWide: true,
+      sort: (connection) => nextCheckOf(connection) ?? '',
+      cell: (connection) => {
+        const { health_checks, health_check_interval } = connection;
+        const next = nextCheckOf(connection);
+        if (!health_checks || !health_check_interval) return 'Off';
+        return next === undefined ? `within ${duration(health_check_interval * 1000)}` : <Moment at={next} />;
+      },
+    },
+    {
+      id: 'actions',
+      title: 'Actions',
+      width: '7rem',
+      cell: (connection) => (
+        <div class="actions">
+          <button
+            type="button"
+            aria-label={`Log in to ${connection.domain} with the profile ${connection.profile_name}`}
+            disabled={connection.flow_status === 'IN_PROGRESS'}
+            title={connection.flow_status === 'IN_PROGRESS' ? 'A login is running already' : undefined}
+            onClick={() => logIn(connection)}
+          >
+            Log in…
+          </button>
+        </div>
+      ),
+    },
+  ];
+}
+
+const steps: Record<string, string> = {
+  DISCOVERING: 'Opening the site',
+  AWAITING_INPUT: 'Waits for answers',
+  AWAITING_EXTERNAL_ACTION: 'Waits for a person',
+  SUBMITTING: 'Logging in',
+};
+
+function stateOf({ status, flow_status, flow_step }: AuthConnection): { text: string; tone: string } {
+  if (flow_status === 'IN_PROGRESS') return { text: steps[flow_step ?? ''] ?? 'Logging in', tone: '' };
+  return status === 'AUTHENTICATED' ? { text: 'Logged in', tone: 'good' } : { text: 'Needs a login', tone: 'warn' };
+}
+
+function nextCheckOf({ health_checks, last_auth_check_at, health_check_interval }: AuthConnection) {
+  if (!health_checks || !last_auth_check_at || !health_check_interval) return undefined;
+  return new Date(Date.parse(last_auth_check_at) + health_check_interval * 1000).toISOString();
+}
