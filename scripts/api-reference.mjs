@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { format } from 'oxfmt';
 import { z } from 'zod';
 import { contract } from '../build/src/contract/contract.js';
+import { leftOut } from '../build/src/contract/left-out.js';
+import { publicOperations } from './public-operations.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const target = join(root, 'docs/api.md');
@@ -40,7 +42,27 @@ function page() {
     return [`## \`playwright-pool${entry.slice(1)}\``, purpose, ...also, ...entries, ...ofClient].join('\n\n');
   });
   const intro = 'Made from the types by `npm run docs`. Of classes those members are listed that are for you.';
-  return ['# API', intro, ...sections].join('\n\n');
+  return ['# API', intro, ...sections, publicTable()].join('\n\n');
+}
+
+/** Each operation of the hosted service, and the function of the client that calls it. */
+function publicTable() {
+  const own = new Map();
+  for (const [name, request] of Object.entries(leftOut)) own.set(withoutNames(request), `501, ${name}`);
+  for (const [name, { method, path, former }] of operations(contract)) {
+    if (former) own.set(withoutNames(`${method} ${former.path}`), `\`${name}\`, 410 since ${former.removedOn}`);
+    own.set(withoutNames(`${method} ${path}`), `\`${name}\``);
+  }
+  const rows = publicOperations(root).map((request) => {
+    if (!own.has(request)) throw new Error(`${request} of the hosted service is neither in the contract nor left out`);
+    return `| \`${request}\` | ${own.get(request)} |`;
+  });
+  const heading = `## The ${rows.length} operations of the hosted service`;
+  return [heading, ['| Operation | Answered by |', '| --- | --- |', ...rows].join('\n')].join('\n\n');
+}
+
+function withoutNames(request) {
+  return request.replaceAll(/\{\w+\}/g, '{}');
 }
 
 function exportedNames(file) {
