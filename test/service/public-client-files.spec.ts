@@ -20,12 +20,13 @@ test("the hosted service's client watches", async ({ kernel }) => {
   const stream = await fs.watch.events(watch_id!, { id });
   await fs.writeFile(id, 'x', { path: '/home/new/a' });
   await fs.deleteDirectory(id, { path: '/home/user' });
-  const events = [];
+  // One write can be two events.
+  const events = new Set<string>();
   for await (const event of stream) {
-    events.push(event);
-    if (events.length === 5) break;
+    for (const line of told([event as Parameters<typeof told>[0][number]])) events.add(line);
+    if (events.size === 5) break;
   }
-  expect(told(events as Parameters<typeof told>[0]).toSorted()).toEqual([
+  expect([...events].toSorted()).toEqual([
     'CREATE /home/new/',
     'CREATE /home/new/a',
     'DELETE /home/user/',
