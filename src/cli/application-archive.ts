@@ -1,11 +1,14 @@
 import { createReadStream } from 'node:fs';
-import { lstat, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat, readdir, readlink, realpath } from 'node:fs/promises';
+import { isAbsolute, join, sep } from 'node:path';
 import { PassThrough, type Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
 
-/** Streams a zip archive of a directory's files, without links and `.git`. Breaks off if a file can't be read. */
+/**
+ * Streams a zip archive of a directory's files, without `.git` and links that lead out of the directory. Breaks off if a
+ * file can't be read.
+ */
 export function packApplication(directory: string): Readable {
   const zip = new ZipFile();
   const output = zip.outputStream.pipe(new PassThrough());
@@ -25,6 +28,7 @@ async function addFiles(zip: ZipFile, directory: string, below: string, output: 
     if (output.destroyed) return;
     const name = below + entry.name;
     if (entry.isDirectory() && entry.name !== '.git') await addFiles(zip, directory, `${name}/`, output);
+    if (entry.isSymbolicLink()) await addLink(zip, directory, name);
     if (!entry.isFile()) continue;
     const { mode, mtime } = await lstat(join(directory, name));
     const file = createReadStream(join(directory, name));
@@ -32,4 +36,12 @@ async function addFiles(zip: ZipFile, directory: string, below: string, output: 
     zip.addReadStream(file, name, { mode, mtime });
     await finished(file);
   }
+}
+
+async function addLink(zip: ZipFile, directory: string, name: string): Promise<void> {
+  const target = await readlink(join(directory, name));
+  const place = await realpath(join(directory, name)).catch(() => undefined);
+  const root = await realpath(directory);
+  if (isAbsolute(target) || place === undefined || !place.startsWith(root + sep)) return;
+  zip.addBuffer(Buffer.from(target), name, { mode: 0o120777 });
 }

@@ -16,7 +16,7 @@ type DeployOptions = ConnectionOptions & {
   json?: boolean;
 };
 
-const usualEntrypoints = ['index.js', 'index.mjs', 'index.cjs'];
+const usualEntrypoints = ['index.ts', 'index.js', 'index.mjs', 'index.cjs'];
 /** The longest wait for the answer after the upload. */
 const uploadTimeoutMs = 10 * 60_000;
 
@@ -26,8 +26,10 @@ Examples:
   $ playwright-pool deploy ./greeter --entrypoint dist/main.js --app-version 1.2.0
   $ playwright-pool deploy ./greeter --force --env REGION=eu --env TOKEN
 
-The entrypoint is a module whose default export is { name, actions: { [action]: (payload, context) => result } }. The command
-uploads the directory with its node_modules, but without links and .git. It prints the application's output during the start on stderr.`;
+The entrypoint is a module that makes apps with @onkernel/sdk, or whose default export is
+{ name, actions: { [action]: (payload, context) => result } }. The command uploads the directory with its node_modules, but without
+.git and links that lead out of it. Without node_modules, the service installs the dependencies of the lockfile. The application's
+output during the start is printed on stderr.`;
 
 export function deployCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('deploy'))

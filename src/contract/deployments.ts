@@ -33,37 +33,20 @@ export const deployment = z.looseObject({
 
 export type Deployment = z.output<typeof deployment>;
 
-const reservedVariables: ReadonlySet<string> = new Set([
-  'ENTRYPOINT_RELPATH',
-  'KERNEL_API_KEY',
-  'KERNEL_BASE_URL',
-  'PLAYWRIGHT_POOL_API_KEY',
-  'PLAYWRIGHT_POOL_BASE_URL',
-  'PLAYWRIGHT_POOL_PROCESS',
-]);
-
-const variableName = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/, 'must be a name of letters, digits and underscores')
-  .refine((name) => !reservedVariables.has(name), 'is set by the service');
-
-/** `file` is a zip archive of the application and the parts of node_modules that it needs. */
+/** `file` is a zip archive of the application, with node_modules or with a lockfile. */
 const deploymentCreate = z.strictObject({
   file: filePart,
-  entrypoint_rel_path: z
-    .string()
-    .min(1)
-    .max(1024)
-    .describe('The module in the archive whose default export is `{ name, actions }`'),
+  entrypoint_rel_path: z.string().min(1).max(1024).describe('The module in the archive that makes the apps'),
   version: z.string().min(1).max(255).default('latest'),
   region: region.default('aws.us-east-1a'),
   force: queryBoolean().default(false).describe('Replace a running deployment of the same version'),
   env_vars: z
     .record(
-      variableName,
+      z.string().regex(/^[^=\0]{1,256}$/, 'must be a name of 1 to 256 characters without = and NUL'),
       z.string().refine((value) => !value.includes('\0'), 'must not contain a NUL character'),
     )
-    .default({}),
+    .default({})
+    .describe('The names that the service sets itself are ignored'),
 });
 
 const deploymentEvent = z.discriminatedUnion('event', [
@@ -89,7 +72,7 @@ export const deployments = {
   create: operation(
     'POST /deployments',
     'Deploy an application from a zip archive; its status is `running` once its actions are known',
-    { body: multipart(deploymentCreate), responses: { 201: json(deployment) }, repeatable: false },
+    { body: multipart(deploymentCreate), responses: { 201: json(deployment) }, errors: [501], repeatable: false },
   ),
   list: operation('GET /deployments', 'List deployments, newest first', {
     query: pageQuery.extend({

@@ -46,7 +46,10 @@ const invocationCreate = z.strictObject({
   app_name: z.string().min(1),
   action_name: z.string().min(1),
   version: z.string().min(1).default('latest'),
-  payload: jsonText.optional(),
+  payload: z
+    .union([z.literal(''), jsonText])
+    .optional()
+    .describe('A JSON text. An empty one is no payload'),
   async: z.boolean().default(false).describe('Answer 202 at once. Default: answer at the end, after 100 s at most'),
   async_timeout_seconds: z.int().min(10).max(3600).default(900),
 });

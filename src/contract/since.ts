@@ -12,8 +12,10 @@ const unitMicroseconds: Record<string, number> = {
 };
 const duration = /^(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/;
 const timestamp = z.iso.datetime({ offset: true });
+/** A date with or without a time. Without a zone it is in UTC. */
+const date = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
-/** A time to read from: an RFC 3339 timestamp, or a duration before now, for example `5m` or `1h30m`. */
+/** A time to read from: an RFC 3339 timestamp, a date, or a duration before now, for example `5m` or `1h30m`. */
 export const since = z
   .string()
   .refine(
@@ -23,7 +25,9 @@ export const since = z
 
 /** Microseconds since the epoch, the resolution of logs; `undefined` for an invalid text. `now` is in milliseconds. */
 export function sinceMicroseconds(text: string, now: number): number | undefined {
-  const iso = text.toUpperCase();
+  const iso = text
+    .toUpperCase()
+    .replace(date, (_, day, time = '00:00', seconds = ':00', zone = 'Z') => `${day}T${time}${seconds}${zone}`);
   if (timestamp.safeParse(iso).success) {
     const fraction = (/\.(\d+)/.exec(iso)?.[1] ?? '').padEnd(6, '0');
     return Math.floor(Date.parse(iso.replace(/\.\d+/, '')) / 1000) * 1e6 + Number(fraction.slice(0, 6));

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test as base } from '@playwright/test';
 import { createClient, type Client, type Deployment, type Invocation } from '../../src/client/index.ts';
@@ -68,6 +68,8 @@ const test = base.extend<Fixtures>({
       await mkdir(join(directory, 'node_modules/greeting'), { recursive: true });
       await writeFile(join(directory, '.git/config'), 'secret');
       await writeFile(join(directory, 'node_modules/greeting/index.js'), "module.exports = 'Hello';");
+      await symlink('greeting', join(directory, 'node_modules/linked'));
+      await symlink('/etc', join(directory, 'outside'));
       await writeFile(join(directory, 'index.mjs'), module);
       return directory;
     });
@@ -83,7 +85,7 @@ const source = appOf(
     loop: "() => { console.log('looping'); for (;;); }",
     nothing: '() => {}',
   },
-  "import { existsSync } from 'node:fs'; import greeting from 'greeting'; console.log('loaded');",
+  "import { existsSync } from 'node:fs'; import greeting from 'linked'; console.log('loaded');",
 );
 
 test('deploy, invoke, logs and invocations work on the application of a directory', async ({

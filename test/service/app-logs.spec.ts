@@ -5,6 +5,7 @@ import Kernel from '@onkernel/sdk';
 import { createClient } from '../../src/client/index.ts';
 import { AppLogs } from '../../src/service/apps/app-logs.ts';
 import { LogLines } from '../../src/service/apps/process/log-lines.ts';
+import { sinceMicroseconds } from '../../src/contract/since.ts';
 import { startService } from '../../src/service/service.ts';
 import { AppLogStore } from '../../src/service/apps/app-logs-table.ts';
 import { openDatabase } from '../../src/service/database/database.ts';
@@ -148,6 +149,21 @@ test('a stream sends stored lines, application and state, then new lines, and he
   const again = await openStream<Told>(service, `/deployments/${id}/events`);
   await again.ended;
   expect(lines(again.events)).toEqual(['loaded', 'loaded', 'said']);
+});
+
+test('reads the forms of since that the public command sends', () => {
+  const now = Date.parse('2026-01-03T00:00:00Z');
+  for (const [text, time] of Object.entries({
+    '2026-01-02': '2026-01-02T00:00:00Z',
+    '2026-01-02T15:04': '2026-01-02T15:04:00Z',
+    '2026-01-02T15:04:05': '2026-01-02T15:04:05Z',
+    '2026-01-02T15:04:05.250': '2026-01-02T15:04:05.250Z',
+    '2026-01-02T15:04:05+02:00': '2026-01-02T13:04:05Z',
+    '90m': '2026-01-02T22:30:00Z',
+  }))
+    expect(sinceMicroseconds(text, now), text).toBe(Date.parse(time) * 1000);
+  for (const text of ['2026-13-01', '2026-01-02T25:00', '2026-01', '2026-01-02T15', '15:04', ''])
+    expect(sinceMicroseconds(text, now), text).toBeUndefined();
 });
 
 test('splits text into lines, wherever its pieces were cut', () => {

@@ -127,13 +127,43 @@ const refused: Record<string, { parts: () => Promise<Part[]> | Part[]; status: n
     status: 400,
     message: /invalid zip file: .*\.\.\/x/,
   },
-  'an archive with a link': {
+  'an archive with a link to an absolute path': {
+    parts: () => linking({ a: '/etc/passwd' }),
+    status: 400,
+    message: /the link .*a.* leads out of the archive/,
+  },
+  'an archive with a link out of it': {
+    parts: () => linking({ 'b/a': '../../service.db' }),
+    status: 400,
+    message: /the link .*b\/a.* leads out of the archive/,
+  },
+  'an archive with a link that leads out of it through another': {
+    parts: () => linking({ 'a/b/c/root': '../../..', out: 'a/b/c/root/../../service.db' }),
+    status: 400,
+    message: /the link .*out.* leads out of the archive/,
+  },
+  'an archive with a file below a link': {
     parts: async () => [
       ['entrypoint_rel_path', 'a'],
-      ['file', await zipOf([{ name: 'a', content: '/etc/passwd', options: { mode: 0o120777 } }]), 'file'],
+      [
+        'file',
+        await zipOf([
+          { name: 'a', content: 'b', options: { mode: 0o120777 } },
+          { name: 'a/c', content: '' },
+        ]),
+        'file',
+      ],
     ],
     status: 400,
-    message: /is a link/,
+    message: /another entry has the path a too, or is below it/,
+  },
+  'a Python application': {
+    parts: async () => [
+      ['entrypoint_rel_path', 'main.py'],
+      ['file', await zipOf([{ name: 'main.py', content: '' }]), 'file'],
+    ],
+    status: 501,
+    message: /does not support Python applications: write the entrypoint in JavaScript or TypeScript/,
   },
   'what is no archive': {
     parts: () => [
@@ -161,16 +191,25 @@ const refused: Record<string, { parts: () => Promise<Part[]> | Part[]; status: n
   },
   'no archive': { parts: () => [['entrypoint_rel_path', 'a']], status: 400, message: /file: / },
   'a repository': { parts: () => [['source', '{"type":"github"}']], status: 400, message: /file: / },
-  'a variable that the service sets': {
+  'a variable with an impossible name': {
     parts: async () => [
       ['entrypoint_rel_path', 'a'],
-      ['env_vars[KERNEL_API_KEY]', 'x'],
+      ['env_vars[A=B]', 'x'],
       ['file', await zipOf([{ name: 'a', content: '' }]), 'file'],
     ],
     status: 400,
-    message: /env_vars\.KERNEL_API_KEY: is set by the service/,
+    message: /env_vars\.A=B: must be a name/,
   },
 };
+
+/** An archive with a module `index.mjs` and links. */
+async function linking(links: Record<string, string>): Promise<Part[]> {
+  const entries = Object.entries(links).map(([name, content]) => ({ name, content, options: { mode: 0o120777 } }));
+  return [
+    ['entrypoint_rel_path', 'index.mjs'],
+    ['file', await zipOf([{ name: 'index.mjs', content: '' }, ...entries]), 'file'],
+  ];
+}
 
 for (const [name, { parts, status, message }] of Object.entries(refused)) {
   test(`refuses with ${status} and leaves no files: ${name}`, async ({ service }, testInfo) => {
@@ -181,6 +220,28 @@ for (const [name, { parts, status, message }] of Object.entries(refused)) {
     expect((await service.call('GET', '/deployments')).body).toEqual([]);
   });
 }
+
+test('ignores variables that the service sets, and follows links inside the archive', async ({ deploy, invoke }) => {
+  const source = appOf(
+    {
+      get: '() => [value, process.env["my.name"], process.env.ENTRYPOINT_RELPATH, process.env.KERNEL_API_KEY !== "mine"]',
+    },
+    "import { value } from 'linked';",
+  );
+  const link = { mode: 0o120777 };
+  const deployment = await deploy(source, {
+    env_vars: { KERNEL_API_KEY: 'mine', ENTRYPOINT_RELPATH: 'mine', 'my.name': 'kept' },
+    files: [
+      { name: 'packages/linked/index.js', content: 'exports.value = 42;' },
+      { name: 'packages/linked/package.json', content: '{}' },
+      { name: 'node_modules/linked', content: '../packages/linked', options: link },
+      { name: 'node_modules/.bin/missing', content: '../missing/cli.js', options: link },
+    ],
+  });
+  expect(deployment, deployment.status_reason).toMatchObject({ status: 'running', env_vars: { 'my.name': '' } });
+  expect(Object.keys(deployment.env_vars!)).toEqual(['my.name']);
+  expect(await invoke('get')).toMatchObject({ output: '[42,"kept","index.mjs",true]' });
+});
 
 test('deployments belong to a project, and prevent its deletion', async ({ service, client, deploy }) => {
   const { id } = await deploy(hello);

@@ -55,6 +55,7 @@ test('an action gets its payload and context, and its result becomes the output 
   const nothing = await invoke('nothing');
   expect(nothing.status).toBe('succeeded');
   expect(nothing).not.toHaveProperty('output');
+  expect(nothing).not.toHaveProperty('payload');
   const { id, output } = await invoke('context');
   expect(JSON.parse(output!)).toEqual({
     invocation_id: id,

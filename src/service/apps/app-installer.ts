@@ -113,7 +113,7 @@ export class AppInstaller {
 
 /**
  * Throws if a file in a tree isn't the user's, because the service may copy nothing that the user can't read: a hard link
- * to a file of somebody else, or a link in place of the directory.
+ * to a file of another user, or a link instead of the directory.
  */
 async function refuseForeign(directory: string, uid: number): Promise<void> {
   const stats = await lstat(directory);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { realpath } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import {
   deployment,
@@ -7,7 +8,7 @@ import {
   type DeploymentEvent,
   type deployments as operations,
 } from '../../contract/deployments.ts';
-import { invalidField } from '../../contract/errors.ts';
+import { invalidField, leftOutFields } from '../../contract/errors.ts';
 import { answerOf } from '../database/answer-of.ts';
 import { appEvents } from './app-events.ts';
 import type { Apps } from './apps.ts';
@@ -16,10 +17,21 @@ import { Upload } from '../files/upload.ts';
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { type AppVersionRecord, type DeploymentRecord, deploymentsTable } from './deployments-table.ts';
+import { markVariable } from './process/marked-processes.ts';
 import type { ProjectStore } from '../organization/projects.ts';
 import { appVersionAnswer, namesOnly } from './app-operations.ts';
 
 const answer = answerOf(deployment, deploymentsTable);
+
+/** The service sets these variables of an app's processes. */
+const reservedVariables: ReadonlySet<string> = new Set([
+  'ENTRYPOINT_RELPATH',
+  'KERNEL_API_KEY',
+  'KERNEL_BASE_URL',
+  'PLAYWRIGHT_POOL_API_KEY',
+  'PLAYWRIGHT_POOL_BASE_URL',
+  markVariable,
+]);
 
 type Means = { apps: Apps; records: DeploymentRecords; projects: ProjectStore; clock: Clock };
 
@@ -33,12 +45,14 @@ export function deploymentHandlers({ apps, records, projects, clock }: Means): H
         const { file, version, force, env_vars, entrypoint_rel_path } = await body.receive((file) =>
           upload.receive(file),
         );
+        if (entrypoint_rel_path.endsWith('.py'))
+          throw leftOutFields(['Python applications'], 'write the entrypoint in JavaScript or TypeScript');
         const checksum = await sha256(file);
         const { extractZip } = await import('../files/extract-zip.ts');
-        await extractZip(upload, file, '/');
+        await extractZip(upload, file, '/', { links: await realpath(directory) });
         // The project may have been deleted while the archive arrived.
         projects.refuseInactive(caller.projectId);
-        return { version, force, checksum, entrypoint: entrypoint_rel_path, envVars: env_vars };
+        return { version, force, checksum, entrypoint: entrypoint_rel_path, envVars: withoutReserved(env_vars) };
       });
       return deploymentAnswer(record);
     },
@@ -95,6 +109,11 @@ function deploymentState(record: DeploymentRecord, versions: AppVersionRecord[])
     return { event: 'app_version_summary' as const, message, id, app_name, version: number, region, actions };
   });
   return { events: [...apps, state], isTerminal: false };
+}
+
+/** Projects often have the variables of the public client in a file, and deploy the whole file. */
+function withoutReserved(variables: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => !reservedVariables.has(name)));
 }
 
 async function sha256(file: string): Promise<string> {

@@ -26,7 +26,7 @@ export function invocationHandlers({ apps, records, sessions, clock }: Means): H
       const app = deployments.version(caller.projectId, body.app_name, body.version);
       const invoked = invocations.invoke(app, {
         actionName: body.action_name,
-        payload: body.payload,
+        payload: body.payload === '' ? undefined : body.payload,
         timeoutSeconds: body.async ? body.async_timeout_seconds : syncTimeoutSeconds,
         createdBy: caller.apiKey.id,
       });

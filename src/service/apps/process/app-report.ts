@@ -11,7 +11,7 @@ export type AppTask = {
   action?: { app: string; name: string; payload: string | undefined; context: ActionContext };
 };
 
-/** What an action learns about its invocation. */
+/** The context that an action gets. */
 export type ActionContext = { invocation_id: string; app_name: string; version: string; action_name: string };
 
 const name = z.string().min(1).max(255);
