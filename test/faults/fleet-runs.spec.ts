@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, expectOnMachines, test, type Fleet, type Member } from '../support/fleet.ts';
+import { Network, networkProblem } from '../support/network.ts';
 import { wayTo, type Way } from '../support/partition.ts';
 import type { PlaywrightRun, RunResult } from '../support/playwright-run.ts';
 import { isLong, longOnly } from '../support/long-form.ts';
@@ -42,6 +43,12 @@ async function brokenOff({ control }: Fleet, { url }: Member, { output }: RunRes
     if (body.machine === url && !output.includes(`done ${number}\n`)) titles.push(title!);
   }
   return titles.toSorted();
+}
+
+/** The sessions end on the machine after the control plane has lost them. */
+async function expectNotOn(machine: Member, ids: string[]): Promise<void> {
+  const left = async () => (await machine.sessions()).filter((id) => ids.includes(id));
+  await expect.poll(left, { timeout: 30_000 }).toEqual([]);
 }
 
 /** No lease and no session is left, on any machine. */
@@ -118,6 +125,35 @@ for (const { seconds, isLost } of [
     expect(result.stats.passed + result.stats.failed).toBe(tests);
     await expectNoneLeft(fleet, fleet.machines, result);
     for (const way of ways) way.close();
+  });
+}
+
+for (const { seconds, isLost } of [
+  { seconds: 10, isLost: false },
+  { seconds: 60, isLost: true },
+]) {
+  test(`a machine whose link is down for ${seconds} s is ${isLost ? 'lost once' : 'not lost'} @long`, async ({
+    startFleet,
+    start,
+  }) => {
+    const problem = networkProblem();
+    test.skip(problem !== undefined, problem);
+    test.setTimeout(400_000);
+    await using network = await Network.create(3);
+    const fleet = await startFleet({ machines: 3, network });
+    const run = start({ ...options(fleet), enter: network.place('control').enter });
+    await passed(run, 20);
+    await network.cut(0);
+    const there = await fleet.machines[0]!.sessions();
+    await sleep(seconds * 1000);
+    await network.mend(0);
+    const result = await run.finished();
+    const lost = fleet.control.cli.output.match(/ machine_lost machine/g)?.length ?? 0;
+    expect(lost).toBe(isLost && there.length > 0 ? 1 : 0);
+    if (isLost) await expectNotOn(fleet.machines[0]!, there);
+    expect(result.stats.failed).toBeLessThanOrEqual(isLost ? there.length : 0);
+    expect(result.stats.passed + result.stats.failed).toBe(tests);
+    await expectNoneLeft(fleet, fleet.machines, result);
   });
 }
 

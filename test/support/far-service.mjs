@@ -7,12 +7,16 @@ import { pipeline } from 'node:stream';
 
 const [, , socketPath, ...command] = process.argv;
 const service = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] });
-process.on('SIGTERM', () => service.kill('SIGTERM'));
+for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => service.kill(signal));
 service.once('exit', () => process.exit());
-const [line] = await once(createInterface(service.stdout), 'line');
+const lines = createInterface(service.stdout);
+const [line] = await once(lines, 'line');
 const port = Number(/:(\d+)$/.exec(line)?.[1]);
 const relay = createServer((client) => {
   const target = connect(port, '127.0.0.1');
   pipeline(client, target, client, () => {});
 });
-relay.listen(socketPath, () => process.stdout.write(`${line}\n`));
+relay.listen(socketPath, () => {
+  process.stdout.write(`${line}\n`);
+  lines.on('line', (later) => process.stdout.write(`${later}\n`));
+});

@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient, type Client } from '../../src/client/index.ts';
 import { expect, test as base } from './fault-runs.ts';
 import { expectNoProcessWith } from './processes.ts';
 import { callerOf, type Call } from './service.ts';
-import { CliProcess } from './service-process.ts';
+import type { Network } from './network.ts';
+import { relayTo, socketService } from './separate-service.ts';
+import { CliProcess, main } from './service-process.ts';
 
 const apiKey = 'the-key';
 
@@ -24,23 +28,45 @@ export const test = base.extend<{ startFleet: (options?: FleetOptions) => Promis
     const directory = testInfo.outputPath('fleet');
     const started: CliProcess[] = [];
     let count = 0;
+    const relays: AsyncDisposable[] = [];
+    let network: Network | undefined;
     const start = async (name: string, args: string[]): Promise<Member> => {
-      const data = join(directory, name);
-      const cli = new CliProcess(['serve', '--data-dir', data, ...args], { env: { PLAYWRIGHT_POOL_API_KEY: apiKey } });
+      const serve = ['serve', '--data-dir', join(directory, name), ...args];
+      const env = { PLAYWRIGHT_POOL_API_KEY: apiKey };
+      const place = network?.place(name);
+      const socket = join(tmpdir(), `${randomUUID()}.socket`);
+      const cli = place
+        ? new CliProcess([socket, main, ...serve, '--host', '0.0.0.0'], {
+            env,
+            main: socketService,
+            enter: place.enter,
+          })
+        : new CliProcess(serve, { env });
       started.push(cli);
-      const url = (await cli.firstLine()).replace(/^listening on /, '');
-      const client = createClient({ baseURL: url, apiKey });
+      const own = (await cli.firstLine()).replace(/^listening on /, '');
+      const relay = place && (await relayTo(socket));
+      if (relay) relays.push(relay);
+      const url = place ? `http://${place.address}:${new URL(own).port}` : own;
+      const baseURL = relay?.url ?? url;
+      const client = createClient({ baseURL, apiKey });
       const sessions = async () => {
         const ids: string[] = [];
         for await (const { session_id } of client.browsers.list({})) ids.push(session_id);
         return ids.toSorted();
       };
-      return { cli, url, client, call: callerOf({ url, apiKey }), sessions };
+      return { cli, url, client, call: callerOf({ url: baseURL, apiKey }), sessions };
     };
     const startMachine: Fleet['startMachine'] = ({ slots = 4, port = 0 } = {}) =>
       start(`machine-${count++}`, ['--port', String(port), '--max-sessions', String(slots), '--drain-timeout', '60']);
     await use(
-      async ({ machines: machineCount = 2, slots = 4, direct = false, via = (urls: string[]) => urls } = {}) => {
+      async ({
+        machines: machineCount = 2,
+        slots = 4,
+        direct = false,
+        via = (urls: string[]) => urls,
+        ...more
+      } = {}) => {
+        network = more.network;
         const machines = await Promise.all(Array.from({ length: machineCount }, () => startMachine({ slots })));
         const from = (await via(machines.map(({ url }) => url))).join(',');
         const args = ['--machines', from, ...(direct ? ['--direct-sessions'] : [])];
@@ -65,6 +91,7 @@ export const test = base.extend<{ startFleet: (options?: FleetOptions) => Promis
         await cli.exited;
       }),
     );
+    for (const relay of relays) await relay[Symbol.asyncDispose]();
     if (testInfo.errors.length > 0) console.log(started.map(({ output }) => output).join('\n--- next process ---\n'));
     await expectNoProcessWith(directory);
   },
@@ -75,6 +102,8 @@ export type FleetOptions = {
   /** The most sessions of each machine. */
   slots?: number;
   direct?: boolean;
+  /** Runs each member in its namespace. `url` of a member leads to it from the control plane's. */
+  network?: Network;
   /** Replaces the machines' URLs for the control plane. */
   via?: (urls: string[]) => string[] | Promise<string[]>;
 };

@@ -11,6 +11,9 @@ import { fileURLToPath } from 'node:url';
 /** Whether this machine allows a mount namespace per process. */
 export const canSeparate = process.platform === 'linux' && spawnSync('unshare', ['-m', 'true']).status === 0;
 
+/** Runs a command of the CLI, and makes the service reachable over a Unix socket. */
+export const socketService = fileURLToPath(new URL('far-service.mjs', import.meta.url));
+
 export type SeparateService = {
   url: string;
   apiKey: string;
@@ -66,8 +69,22 @@ async function startUnshared(hidden: string, namespaces: string[], start: string
 export async function startFarService(hidden: string): Promise<SeparateService> {
   const directory = mkdtempSync(join(tmpdir(), 'far-'));
   const socketPath = join(directory, 'service');
-  const relay = fileURLToPath(new URL('far-service.mjs', import.meta.url));
-  const service = await startUnshared(hidden, ['-n'], `ip link set lo up && exec "$3" "${relay}" "${socketPath}" "$4"`);
+  const start = `ip link set lo up && exec "$3" "${socketService}" "${socketPath}" "$4"`;
+  const service = await startUnshared(hidden, ['-n'], start);
+  const way = await relayTo(socketPath);
+  return {
+    ...service,
+    url: way.url,
+    [Symbol.asyncDispose]: async () => {
+      await way[Symbol.asyncDispose]();
+      await service[Symbol.asyncDispose]();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts a relay from a port of this namespace to a Unix socket. */
+export async function relayTo(socketPath: string): Promise<{ url: string } & AsyncDisposable> {
   const connections = new Set<Duplex>();
   const server = createServer((client) => {
     const target = connect(socketPath);
@@ -77,13 +94,11 @@ export async function startFarService(hidden: string): Promise<SeparateService> 
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    ...service,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     [Symbol.asyncDispose]: async () => {
       server.close();
       for (const end of connections) end.destroy();
-      await service[Symbol.asyncDispose]();
-      rmSync(directory, { recursive: true, force: true });
+      await once(server, 'close');
     },
   };
 }

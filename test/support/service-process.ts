@@ -3,17 +3,22 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const main = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
+/** The built CLI. */
+export const main = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 
-/** A command of the built CLI. */
+/** A command of the built CLI. `enter` is the beginning of a command line that runs it, such as `nsenter --net=FILE`. */
 export class CliProcess implements AsyncDisposable {
   readonly child: ChildProcess;
   /** Its output on stdout and stderr. */
   output = '';
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 
-  constructor(args: string[], options: { main?: string; cwd?: string; env?: Record<string, string> } = {}) {
-    this.child = spawn(process.execPath, [options.main ?? main, ...args], {
+  constructor(
+    args: string[],
+    options: { main?: string; cwd?: string; env?: Record<string, string>; enter?: string[] } = {},
+  ) {
+    const [command, ...line] = [...(options.enter ?? []), process.execPath, options.main ?? main, ...args];
+    this.child = spawn(command!, line, {
       cwd: options.cwd,
       env: { ...process.env, ...options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
