@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { chromium, expect } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
 import { WebSocket } from 'ws';
 import { startService } from '../../src/service/service.ts';
 import { TestClock } from '../support/clock.ts';
@@ -133,6 +134,22 @@ test('counts the bytes of tunnels, and refuses headful browsers', async ({ servi
     status: 400,
     body: { message: expect.stringContaining('a control plane starts headless browsers only') },
   });
+});
+
+test("the hosted service's client works with a control plane", async ({ service }) => {
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
+  const { session_id: id } = await kernel.browsers.create({ name: 'mine', start_url: 'about:blank' });
+  await kernel.browsers.fs.writeFile(id, 'text', { path: '/home/user/a.txt' });
+  expect(await (await kernel.browsers.fs.readFile(id, { path: '/home/user/a.txt' })).text()).toBe('text');
+  await kernel.browsers.computer.moveMouse(id, { x: 1, y: 2 });
+  expect(await kernel.browsers.computer.getMousePosition(id)).toEqual({ x: 1, y: 2 });
+  await kernel.browsers.deleteByID('mine');
+  await kernel.browserPools.create({ name: 'ci', size: 1 });
+  const leased = await kernel.browserPools.acquire('ci', {});
+  const browser = await chromium.connectOverCDP(leased.cdp_ws_url);
+  await browser.close();
+  await kernel.browserPools.release('ci', { session_id: leased.session_id });
+  await kernel.browserPools.delete('ci', { force: true });
 });
 
 test('refuses a malformed list of machines', async ({}) => {

@@ -127,8 +127,9 @@ export class ProfileDirectories {
     profileId: string,
     archive: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
-    { sessionId = 'an upload', copyOf = this.#records.version(profileId) }: Partial<Origin> = {},
+    origin?: Origin,
   ): Promise<ProfileSave> {
+    const { sessionId, copyOf } = origin ?? { sessionId: 'an upload', copyOf: this.#records.version(profileId) };
     const directory = path.join(this.#directory, newId());
     try {
       await unpack(archive, directory, signal);
