@@ -19,6 +19,7 @@ const benches: Record<string, () => Promise<Bench>> = {
   typing: () => import('./typing.ts'),
   far: () => import('./far.ts'),
   machines: () => import('./machines.ts'),
+  dashboard: () => import('./dashboard.ts'),
 };
 
 const usage = `Usage: npm run bench [-- [name...] [--short | --curves | --limits]]

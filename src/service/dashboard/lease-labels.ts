@@ -1,8 +1,6 @@
-import { runTag, testTag, testTitleOf } from '../../contract/lease-tags.ts';
+import { fileTag, runTag, testTag, testTitleOf, workerTag } from '../../contract/lease-tags.ts';
 import type { LeaseLabels } from './dashboard-state.ts';
 
-const fileTag = 'playwright-pool.file';
-const workerTag = 'playwright-pool.worker';
 const ownTag = /^playwright-pool\./;
 
 /** What the tags of a session say about its test. */
