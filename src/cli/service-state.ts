@@ -3,7 +3,7 @@ import type { Browser } from '../contract/browsers.ts';
 import { runTag, testTitleOf, workerTag } from '../contract/lease-tags.ts';
 import { all } from './service-command.ts';
 
-/** What a service does at one moment. */
+/** The state of a service at one moment. */
 export type ServiceState = {
   counts: Counts & { draining: number };
   pools: PoolState[];

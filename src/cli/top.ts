@@ -15,7 +15,7 @@ const noLimit = { columns: Infinity, rows: Infinity };
 
 export function topCommand(env: NodeJS.ProcessEnv): Command {
   return serviceCommand('top', "Show the service's browsers, pools and running tests, and update the view each second")
-    .option('--once', 'print the state once; so does an output that is no terminal')
+    .option('--once', 'print the state once, as in a pipe or a file')
     .addHelpText(
       'after',
       `${examples('top', 'top --once', 'top --json | jq .counts')}

@@ -37,7 +37,7 @@ export type DashboardRoutesOptions = {
 const signIn = z.union([z.strictObject({ api_key: z.string() }), z.strictObject({ link: z.string() })]);
 const longestBody = 4096;
 
-/** The dashboard at `/`, and what it needs beside the operations of the contract. */
+/** The dashboard at `/`, its files, its sign-in and its events. */
 export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
   const { dashboard, signIns, thumbnails, sessions, apiKeys, pass, addresses, clock } = options;
   const pages: Pages = new Hono();

@@ -7,7 +7,7 @@ export type DashboardEvent =
 /** Changed entries of a list, with new ones, and the ids of removed ones. */
 export type Changes<T> = { changed: T[]; removed: string[] };
 
-/** What a key may see: everything with an organization key, else its project. Times are in ms since the epoch. */
+/** The state that a key may see: an organization key all of it, others their project. Times are in ms since the epoch. */
 export type DashboardState = {
   /** The service's time. */
   now: number;
@@ -63,7 +63,7 @@ export type EndedState = {
   reason: string;
 } & LeaseLabels;
 
-/** What the tags of a session say about its test, and its other tags. */
+/** The test of a session, from its tags, and its other tags. */
 export type LeaseLabels = {
   test?: string;
   file?: string;

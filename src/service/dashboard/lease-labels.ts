@@ -3,7 +3,7 @@ import type { LeaseLabels } from './dashboard-state.ts';
 
 const ownTag = /^playwright-pool\./;
 
-/** What the tags of a session say about its test. */
+/** Finds a session's test in its tags. */
 export function leaseLabels(tags: Record<string, string> | undefined): LeaseLabels {
   if (!tags) return {};
   const read = (tag: string) => testTitleOf({ [testTag]: tags[tag] ?? '' }) || undefined;

@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Operation } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 
-/** What the limit of an answer depends on. */
+/** The parts of an operation that decide its limit. */
 export type ForwardedOperation = Pick<Operation, 'path' | 'body' | 'responses'>;
 
 /** In ms. */

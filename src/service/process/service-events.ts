@@ -28,7 +28,7 @@ export type EndedLease = {
   readonly leasedAt: number | undefined;
 };
 
-/** What happens in a service, for its metrics and its dashboard. */
+/** Events of a service, for its metrics and its dashboard. */
 type Events = {
   acquired: [{ pool: EventPool; outcome: AcquireOutcome; seconds: number }];
   /** A client connected to a session. */
