@@ -1,5 +1,5 @@
 // Takes the pictures of README: node scripts/pictures.mjs, after a build. Runs two tests of the to-do
-// application. The first one takes the picture of the live view. The second one fails, and this script takes the picture
+// application. The first one takes the pictures of the live view and the dashboard. The second one fails, and this script takes the picture
 // of its replay.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -53,7 +53,8 @@ async function takePictures() {
       );
       await page.locator('video').evaluate(playUntilPicture);
       await save(`replay-${colorScheme}`, await page.screenshot(), page);
-      await save(`live-view-${colorScheme}`, await readFile(join(directory, `live-view-${colorScheme}.png`)), page);
+      for (const name of [`live-view-${colorScheme}`, `dashboard-${colorScheme}`])
+        await save(name, await readFile(join(directory, `${name}.png`)), page);
       await page.close();
     }
   } finally {

@@ -1,5 +1,9 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { systemChromium } from '../../test/support/chromium.ts';
 import { expect, test } from '../../examples/todo/tests/todo-list.ts';
+
+const cli = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 
 test('adds items to the list', async ({ list, session, playwright }) => {
   await list.add('Buy milk', 'Call the plumber', 'Water the plants');
@@ -11,6 +15,12 @@ test('adds items to the list', async ({ list, session, playwright }) => {
     await expect(viewer.getByRole('status')).toHaveText('Live');
     await viewer.screenshot({ path: `${process.env['PICTURES_DIRECTORY']}/live-view-${colorScheme}.png` });
     await viewer.close();
+    const dashboard = await browser.newPage({ viewport: { width: 960, height: 600 }, colorScheme });
+    await dashboard.goto(execFileSync(process.execPath, [cli, 'dashboard', '--print'], { encoding: 'utf8' }).trim());
+    await dashboard.getByRole('link', { name: 'Leases' }).first().click();
+    await expect(dashboard.getByText('adds items to the list').first()).toBeVisible();
+    await dashboard.screenshot({ path: `${process.env['PICTURES_DIRECTORY']}/dashboard-${colorScheme}.png` });
+    await dashboard.close();
   }
   await browser.close();
 });
