@@ -13,8 +13,8 @@ export const runTag = 'playwright-pool.run';
 const longestTag = 256;
 
 /**
- * Writes a text as the value of a tag, for example the title of a test. Tags take few characters: others become `=XX` for each byte of
- * their UTF-8, as in quoted-printable. Cuts texts that are too long.
+ * Writes a text as the value of a tag, for example the title of a test. Tags take few characters: others become `=XX`
+ * for each byte of their UTF-8, as in quoted-printable. Cuts texts that are too long.
  */
 export function testTagOf(text: string): string {
   let tag = '';

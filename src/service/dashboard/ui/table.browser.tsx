@@ -10,7 +10,7 @@ export type Column<T> = {
   sort?: (row: T) => string | number;
   /** Numbers are aligned at the end. */
   isNumber?: boolean;
-  /** Phones leave the column out. */
+  /** Narrow tables leave the column out. */
   isWide?: boolean;
   /** Such as `12rem`. Default: an equal part of the rest. */
   width?: string;

@@ -203,7 +203,7 @@ function closeDetails(): void {
 function StateBadge({ lease }: { lease: Lease }) {
   const { text, tone } = stateOf(lease);
   return (
-    <span class="badge" data-tone={tone}>
+    <span class="badge" data-tone={tone} title={text}>
       {text}
     </span>
   );
