@@ -1,6 +1,6 @@
-// Takes the pictures of README: node scripts/pictures.mjs, after a build. Runs two tests of the to-do
-// application. The first one takes the pictures of the live view and the dashboard. The second one fails, and this script takes the picture
-// of its replay.
+// Takes the pictures of README: node scripts/pictures.mjs, after a build. Runs two tests of the to-do application. The
+// first one takes the pictures of the live view and the dashboard. The second one fails, and this script takes the
+// picture of its replay.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
