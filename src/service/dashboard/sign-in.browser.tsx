@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { call } from './api.browser.ts';
 import { connect } from './store.browser.ts';
 
@@ -7,6 +7,8 @@ export function SignIn() {
   const field = useRef<HTMLInputElement>(null);
   const [error, setError] = useState<string>();
   const [isBusy, setBusy] = useState(false);
+  // Chromium warns of the attribute `autofocus` if a person was faster.
+  useEffect(() => field.current?.focus(), []);
   const signIn = async (event: Event) => {
     event.preventDefault();
     setBusy(true);
@@ -32,7 +34,6 @@ export function SignIn() {
           type="password"
           autocomplete="current-password"
           required
-          autoFocus
           aria-describedby="api-key-help"
         />
         <p id="api-key-help" class="quiet">

@@ -50,7 +50,6 @@ export function Palette({
         list={undefined}
         {...(hits[current] && { 'aria-activedescendant': `hit-${current}` })}
         placeholder="Search tests, sessions, pools, machines…"
-        autoFocus
         value={query}
         onInput={({ currentTarget }) => {
           setQuery(currentTarget.value);
