@@ -133,9 +133,9 @@ test('connects the browsers of a pool through its proxy @long', async ({ client,
   // Without its proxy, the pool starts no browser that connects directly.
   await client.proxies.delete(id!);
   await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: false });
-  const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 5 });
-  await expect.poll(() => clock.pending()).toContain(5000);
-  clock.advance(5000);
+  const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 7 });
+  await expect.poll(() => clock.pending()).toContain(7000);
+  clock.advance(7000);
   expect(await waiting).toMatchObject({ status: 503, body: { message: expect.stringContaining('no proxy') } });
   await call('PATCH', '/browser_pools/ci', { proxy_id: '' });
   const { body: direct } = await call('POST', '/browser_pools/ci/acquire', {});
