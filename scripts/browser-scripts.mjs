@@ -1,5 +1,5 @@
-// Compiles the scripts for browsers, `*.browser.ts` and `*.browser.tsx`. Each script of the lists becomes one file in dist, together with
-// its imports.
+// Compiles the scripts for browsers, `*.browser.ts` and `*.browser.tsx`. Each script of the lists becomes one file in
+// dist, together with its imports.
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { keepLineMappings } from './line-mappings.mjs';
@@ -23,7 +23,8 @@ const evaluatedScripts = {
 
 export async function buildBrowserScripts(root) {
   for (const script of viewScripts) await compile(root, script, { format: 'esm' });
-  await compile(root, dashboard, { format: 'esm' });
+  // Browsers load it over the network.
+  await compile(root, dashboard, { format: 'esm', minify: true });
   for (const [name, script] of Object.entries(evaluatedScripts)) await compile(root, script, { format: 'iife', name });
 }
 

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { call } from './api.browser.ts';
 import { connect } from './store.browser.ts';
 
@@ -8,7 +8,7 @@ export function SignIn() {
   const [error, setError] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   // Chromium warns of the attribute `autofocus` if a person was faster.
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []);
   const signIn = async (event: Event) => {
     event.preventDefault();
     setBusy(true);

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { DashboardState } from '../dashboard-state.ts';
 import { hrefOf } from '../place.browser.ts';
 import type { View } from '../view.browser.ts';
@@ -23,7 +23,8 @@ export function Palette({
   const [chosen, choose] = useState(0);
   const hits = useMemo(() => hitsOf(query, state, views), [query, state, views]);
   const current = Math.min(chosen, hits.length - 1);
-  useEffect(() => {
+  // Before the next key arrives.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);
   const open = (hit: Hit | undefined) => {
