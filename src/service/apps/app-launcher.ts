@@ -81,7 +81,11 @@ export class AppLauncher {
     const { directory, resident } = place;
     const { baseURL, apiKey } = access;
     const process = processes.start({
-      task: { entrypoint: path.join(directory, entrypoint), loader: programs.loader, ...(action && { action }) },
+      task: {
+        entrypoint: path.join(directory, entrypoint),
+        ...(programs.loader && { loader: programs.loader }),
+        ...(action && { action }),
+      },
       directory,
       programs,
       user: resident?.user,

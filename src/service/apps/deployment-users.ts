@@ -70,8 +70,17 @@ export class DeploymentUsers {
     // Without the package's package.json, Node would not load the copy as a module.
     if (runner !== built)
       await writeFile(path.join(runner, path.relative(built, root), 'package.json'), '{"type":"module"}');
-    const jiti = fileURLToPath(import.meta.resolve('jiti'));
-    const loader = await this.#isolation.program(jiti, path.resolve(jiti, '../..'));
-    return { node, runner, loader };
+    const jiti = installedLoader();
+    const loader = jiti && (await this.#isolation.program(jiti, path.resolve(jiti, '../..')));
+    return { node, runner, ...(loader && { loader }) };
+  }
+}
+
+/** The file of jiti, which is an optional peer dependency. */
+function installedLoader(): string | undefined {
+  try {
+    return fileURLToPath(import.meta.resolve('jiti'));
+  } catch {
+    return undefined;
   }
 }

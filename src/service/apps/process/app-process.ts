@@ -18,7 +18,7 @@ const lingerMs = 2000;
 const drainMs = 5000;
 
 /** The paths of Node, of the built `runner.ts`, and of the loader for modules that Node can't load itself. */
-export type AppPrograms = { node: string; runner: string; loader: string };
+export type AppPrograms = { node: string; runner: string; loader?: string };
 
 export type AppProcessOptions = {
   task: RunnerTask;

@@ -7,7 +7,7 @@ export type AppTask = {
   /** The module's file. */
   entrypoint: string;
   /** The file of the loader for modules that Node can't load itself. */
-  loader: string;
+  loader?: string;
   action?: { app: string; name: string; payload: string | undefined; context: ActionContext };
 };
 

@@ -15,7 +15,7 @@ type Loader = ReturnType<typeof createJiti>;
  * Loads a module and returns its apps: its default export `{ name, actions }`, or the apps that it made with the public
  * client, `@onkernel/sdk`. `loaderFile` is the file of jiti, which loads TypeScript and finds modules without extension.
  */
-export async function loadApps(entrypoint: string, loaderFile: string): Promise<LoadedApp[]> {
+export async function loadApps(entrypoint: string, loaderFile: string | undefined): Promise<LoadedApp[]> {
   let loading: Promise<Loader> | undefined;
   const loader = () => (loading ??= startLoader(entrypoint, loaderFile));
   const { default: exported } = await load(entrypoint, loader);
@@ -30,7 +30,9 @@ export async function loadApps(entrypoint: string, loaderFile: string): Promise<
   );
 }
 
-async function startLoader(entrypoint: string, loaderFile: string): Promise<Loader> {
+async function startLoader(entrypoint: string, loaderFile: string | undefined): Promise<Loader> {
+  if (loaderFile === undefined)
+    throw new Error('TypeScript and apps of @onkernel/sdk need jiti: run "npm install jiti" beside playwright-pool');
   const jiti = (await import(pathToFileURL(loaderFile).href)) as { createJiti: typeof createJiti };
   const tsconfigPaths = existsSync('tsconfig.json') && 'tsconfig.json';
   return jiti.createJiti(entrypoint, { fsCache: 'node_modules/.cache/jiti', tsconfigPaths });
