@@ -1,7 +1,8 @@
-import { access, constants, realpath } from 'node:fs/promises';
-import path from 'node:path';
 import { existsSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import path from 'node:path';
 import type { Isolation } from '../chromium/isolation.ts';
+import { firstExecutable, inPath } from '../process/executables.ts';
 
 /** A package manager: its lockfiles, and how it installs exactly what they say without running scripts of packages. */
 type PackageManager = { name: string; lockfiles: string[]; args: string[] };
@@ -54,8 +55,9 @@ export async function installCommand(directory: string, isolation: Isolation, no
   );
   for (const { manager, lockfile } of found) {
     const { name, args } = manager;
-    const program = await inPath(name);
-    if (program === undefined) continue;
+    const installed = await firstExecutable(inPath(name, process.env));
+    if (installed === undefined) continue;
+    const program = await realpath(installed);
     const text = `${name} ${args.join(' ')}`;
     const reachable = await isolation.program(program, packageOf(program));
     if (/\.[cm]?js$/.test(program)) return { text, lockfile, file: node, args: [reachable, ...args] };
@@ -66,20 +68,6 @@ export async function installCommand(directory: string, isolation: Isolation, no
   throw new Error(
     `${first.lockfile} needs ${first.manager.name}, which isn't installed on the service's machine: install it there, or ${remedy}`,
   );
-}
-
-/** The file of a program, without links. */
-async function inPath(name: string): Promise<string | undefined> {
-  for (const directory of (process.env['PATH'] ?? '').split(path.delimiter).filter((place) => path.isAbsolute(place))) {
-    const file = path.join(directory, name);
-    try {
-      await access(file, constants.X_OK);
-      return await realpath(file);
-    } catch {
-      // Not here.
-    }
-  }
-  return undefined;
 }
 
 /** The directory of the package that a program belongs to; the program itself if there is none. */

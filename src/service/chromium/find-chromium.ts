@@ -1,8 +1,9 @@
-import { access, constants, readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
+import { firstExecutable, inPath } from '../process/executables.ts';
 
 /** Environment variables with the paths of programs and the display. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -20,7 +21,7 @@ export async function findChromium(
   warn: (text: string) => void = () => {},
 ): Promise<string> {
   if (executable !== undefined) {
-    const found = await firstExecutable([path.resolve(executable), ...inPath([executable], environment)]);
+    const found = await firstExecutable([path.resolve(executable), ...inPath(executable, environment)]);
     if (found !== undefined) return found;
     throw new OperationError(
       'no_chromium',
@@ -141,28 +142,10 @@ export function playwrightDirectory(environment: Environment): string {
 
 function inSystem(kind: Kind, environment: Environment): string[] {
   const places = kind.places[process.platform] ?? [];
-  if (process.platform !== 'win32') return [...inPath(kind.commands, environment), ...places];
+  if (process.platform !== 'win32')
+    return [...kind.commands.flatMap((command) => inPath(command, environment)), ...places];
   const roots = [environment['LOCALAPPDATA'], environment['PROGRAMFILES'], environment['PROGRAMFILES(X86)']];
   return roots.flatMap((root) => (root === undefined ? [] : places.map((place) => path.join(root, place))));
-}
-
-function inPath(commands: string[], environment: Environment): string[] {
-  const directories = (environment['PATH'] ?? '')
-    .split(path.delimiter)
-    .filter((directory) => path.isAbsolute(directory));
-  return commands.flatMap((command) => directories.map((directory) => path.join(directory, command)));
-}
-
-async function firstExecutable(files: string[]): Promise<string | undefined> {
-  for (const file of files) {
-    try {
-      await access(file, constants.X_OK);
-      if ((await stat(file)).isFile()) return file;
-    } catch {
-      // Not this one.
-    }
-  }
-  return undefined;
 }
 
 async function entries(directory: string): Promise<string[]> {

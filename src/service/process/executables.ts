@@ -1,0 +1,23 @@
+import { access, constants, stat } from 'node:fs/promises';
+import path from 'node:path';
+
+/** The files that a command may be, in the order of `PATH`. Relative directories don't count. */
+export function inPath(command: string, environment: Readonly<Record<string, string | undefined>>): string[] {
+  return (environment['PATH'] ?? '')
+    .split(path.delimiter)
+    .filter((directory) => path.isAbsolute(directory))
+    .map((directory) => path.join(directory, command));
+}
+
+/** The first of the files that this process may execute. */
+export async function firstExecutable(files: string[]): Promise<string | undefined> {
+  for (const file of files) {
+    try {
+      await access(file, constants.X_OK);
+      if ((await stat(file)).isFile()) return file;
+    } catch {
+      // Not this one.
+    }
+  }
+  return undefined;
+}
