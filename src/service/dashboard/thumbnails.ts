@@ -5,7 +5,14 @@ import type { Screencast } from '../sessions/screencast.ts';
 /** A JPEG image of the page in view. The number tells it from the pictures before. */
 export type Thumbnail = { jpeg: Buffer; number: number; url: string };
 
-type Watched = { screencast: Screencast; jpeg?: Buffer; number: number; onFrame: () => void; cancel: () => void };
+type Watched = {
+  screencast: Screencast;
+  jpeg?: Buffer;
+  number: number;
+  /** Requests that wait for the first picture. */
+  waiting: Set<() => void>;
+  cancel: () => void;
+};
 
 const size = { maxWidth: 480, maxHeight: 480, framerate: 1 };
 /** How long a session is watched after the last request, and how long a request waits for the first picture. In ms. */
@@ -32,11 +39,13 @@ export class Thumbnails {
     if (page.targetId === undefined) return undefined;
     if (!watched.jpeg) {
       await new Promise<void>((resolve) => {
-        const cancel = this.#clock.after(firstFrameMs, resolve);
-        watched.onFrame = () => {
+        const cancel = this.#clock.after(firstFrameMs, () => go());
+        const go = () => {
           cancel();
+          watched.waiting.delete(go);
           resolve();
         };
+        watched.waiting.add(go);
       });
     }
     const { jpeg, number } = watched;
@@ -46,17 +55,18 @@ export class Thumbnails {
   #watch(session: LocalSession): Watched {
     const watched: Watched = {
       number: 0,
-      onFrame: () => {},
+      waiting: new Set(),
       cancel: () => {},
       screencast: session.screencast({
         ...size,
         onFrame: (jpeg) => {
           watched.jpeg = Buffer.from(jpeg, 'base64');
           watched.number += 1;
-          watched.onFrame();
+          for (const go of watched.waiting) go();
         },
         onEnd: () => {
           watched.cancel();
+          for (const go of watched.waiting) go();
           this.#watched.delete(session);
         },
       }),

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 export type DialogProps = {
   title: string;
@@ -15,7 +15,8 @@ export type DialogProps = {
 export function Dialog({ title, onClose, children, actions, onSubmit }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before the next key arrives.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);
   const submit = (event: Event) => {
@@ -52,19 +53,36 @@ export function Confirmation({
     onClose();
     onConfirm();
   };
-  const actions = (
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      onSubmit={confirm}
+      actions={<Buttons action={action} tone="danger" onClose={onClose} />}
+    >
+      <p>{text}</p>
+    </Dialog>
+  );
+}
+
+/** The buttons of a dialog: `Cancel`, and the one that submits it. */
+export function Buttons({
+  action,
+  tone = 'primary',
+  onClose,
+}: {
+  action: string;
+  tone?: 'primary' | 'danger';
+  onClose: () => void;
+}) {
+  return (
     <>
       <button type="button" onClick={onClose}>
         Cancel
       </button>
-      <button type="submit" class="danger">
+      <button type="submit" class={tone}>
         {action}
       </button>
     </>
-  );
-  return (
-    <Dialog title={title} onClose={onClose} onSubmit={confirm} actions={actions}>
-      <p>{text}</p>
-    </Dialog>
   );
 }

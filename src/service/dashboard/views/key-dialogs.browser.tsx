@@ -2,7 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 import type { ApiKey, CreatedApiKey } from '../../../contract/api-keys.ts';
 import { call } from '../api.browser.ts';
 import type { ServiceState } from '../dashboard-state.ts';
-import { Dialog } from '../ui/dialog.browser.tsx';
+import { Buttons, Dialog } from '../ui/dialog.browser.tsx';
 import { tellError } from '../ui/messages.browser.tsx';
 
 type Asking = { onCreated: (created: CreatedApiKey) => void; onClose: () => void };
@@ -116,18 +116,5 @@ export function Secret({ created, onClose }: { created: CreatedApiKey; onClose: 
         <input ref={field} class="secret" readOnly value={created.key} />
       </label>
     </Dialog>
-  );
-}
-
-function Buttons({ action, onClose }: { action: string; onClose: () => void }) {
-  return (
-    <>
-      <button type="button" onClick={onClose}>
-        Cancel
-      </button>
-      <button type="submit" class="primary">
-        {action}
-      </button>
-    </>
   );
 }
