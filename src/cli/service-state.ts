@@ -105,7 +105,7 @@ async function drains(client: Client, signal: AbortSignal): Promise<boolean> {
     return draining;
   } catch (error) {
     // Keys of a project may not ask.
-    if (error instanceof ServiceError) return false;
+    if (error instanceof ServiceError && error.status === 403) return false;
     throw error;
   }
 }
