@@ -1,4 +1,6 @@
+import { writeFile } from 'node:fs/promises';
 import { expect } from '@playwright/test';
+import { loadApps } from '../../src/service/apps/process/load-apps.ts';
 import { clientFiles, collect, test } from '../support/apps.ts';
 
 /** How apps for the public service begin. */
@@ -107,6 +109,17 @@ test('finds modules of a JavaScript app without their extension @long', async ({
   const files = [{ name: 'lib/value.mjs', content: 'export const value = 5;' }];
   expect(await deploy(source, { files })).toMatchObject({ status: 'running' });
   expect((await invoke('get')).output).toBe('5');
+});
+
+test('without jiti, TypeScript and apps of the public client fail with the command that installs it', async ({}, testInfo) => {
+  for (const [name, source] of [
+    ['app.ts', 'export default 1;'],
+    ['app.mjs', 'export {};'],
+  ] as const) {
+    const entrypoint = testInfo.outputPath(name);
+    await writeFile(entrypoint, source);
+    await expect(loadApps(entrypoint, undefined)).rejects.toThrow(/npm install jiti/);
+  }
 });
 
 const broken: Record<string, { source: string; entrypoint?: string; reason: RegExp }> = {
