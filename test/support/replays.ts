@@ -98,8 +98,8 @@ export async function painted(page: Page): Promise<void> {
 }
 
 /**
- * Shows a colour until the only video in a data directory has one more fragment. Returns a second at which the video has
- * the colour.
+ * Shows a colour until the only video in a data directory has two more fragments, because the first can end before the
+ * colour. Returns a second at which the video has the colour.
  */
 export async function showUntilWritten(
   recording: Recording,
@@ -110,9 +110,18 @@ export async function showUntilWritten(
   const videos = join(directory, 'replays');
   const fragments = () =>
     readdirSync(videos).reduce((sum, name) => sum + fragmentsOf(readFileSync(join(videos, name))), 0);
-  await recording.show(page, color, 0);
-  const [before, shownAt] = [fragments(), recording.elapsed()];
-  await expect.poll(fragments, { timeout: 30_000 }).toBeGreaterThan(before);
+  const nextFragment = async (change: () => Promise<void>) => {
+    const before = fragments();
+    await change();
+    await expect.poll(fragments, { timeout: 30_000 }).toBeGreaterThan(before);
+  };
+  let shownAt = 0;
+  await nextFragment(async () => {
+    await recording.show(page, color, 0);
+    shownAt = recording.elapsed();
+  });
+  // The recorder writes a fragment only after a new frame.
+  await nextFragment(() => page.evaluate(() => document.body.append('.')));
   return (shownAt + recording.elapsed()) / 2;
 }
 
