@@ -146,6 +146,19 @@ test('starts at the failed chapter, the innermost one of the first failure', asy
   await expectTime(page, 2);
 });
 
+test('shows the first picture before it plays', async ({ page, open }) => {
+  await open();
+  const colours = () =>
+    video(page).evaluate((element) => {
+      const context = new OffscreenCanvas(1, 1).getContext('2d')!;
+      context.drawImage(element as HTMLVideoElement, 0, 0, 1, 1);
+      return Array.from(context.getImageData(0, 0, 1, 1).data);
+    });
+  // The sample begins with red.
+  await expect.poll(async () => (await colours())[0]).toBeGreaterThan(200);
+  expect(await property(page, 'paused')).toBe(true);
+});
+
 test('shows tenths of a second if chapters begin within one second', async ({ page, open }) => {
   const times = page.getByRole('navigation').locator('span');
   await open({ chapters: [0, 0, 1000, 61_990].map((atMs) => ({ title: 'step', atMs })) });
