@@ -20,6 +20,7 @@ const programs = [
   'src/reaper/main.js',
   'src/service/process/embedded.js',
   'src/service/playwright/host.js',
+  'src/service/processes/guard.js',
   'src/service/apps/process/runner.js',
   'src/service/apps/process/guard.js',
 ];

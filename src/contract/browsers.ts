@@ -3,6 +3,7 @@ import { computer } from './computer.ts';
 import { files } from './files.ts';
 import { empty, json, list, operation } from './operation.ts';
 import { pageQuery, queryBoolean } from './pagination.ts';
+import { processes } from './processes.ts';
 import { profile } from './profiles.ts';
 import { replays } from './replays.ts';
 import {
@@ -176,5 +177,6 @@ export const browsers = {
   ),
   fs: files,
   computer,
+  process: processes,
   replays,
 };

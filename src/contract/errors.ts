@@ -23,6 +23,7 @@ export const errorStatus = {
   internal_error: 500,
   recording_failed: 500,
   profile_not_saved: 500,
+  process_timed_out: 500,
   not_implemented: 501,
   unavailable: 503,
   draining: 503,

@@ -3,13 +3,6 @@
  * answers them with 501. An operation that the contract gets is removed here.
  */
 export const leftOut: Readonly<Record<string, `${'GET' | 'POST' | 'DELETE'} /${string}`>> = {
-  'browsers.process.exec': 'POST /browsers/{id}/process/exec',
-  'browsers.process.spawn': 'POST /browsers/{id}/process/spawn',
-  'browsers.process.status': 'GET /browsers/{id}/process/{process_id}/status',
-  'browsers.process.stdoutStream': 'GET /browsers/{id}/process/{process_id}/stdout/stream',
-  'browsers.process.stdin': 'POST /browsers/{id}/process/{process_id}/stdin',
-  'browsers.process.kill': 'POST /browsers/{id}/process/{process_id}/kill',
-  'browsers.process.resize': 'POST /browsers/{id}/process/{process_id}/resize',
   'browsers.playwright.execute': 'POST /browsers/{id}/playwright/execute',
   'browsers.curl': 'POST /browsers/{id}/curl',
   'browsers.logs.stream': 'GET /browsers/{id}/logs/stream',

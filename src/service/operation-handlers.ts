@@ -12,6 +12,7 @@ import { deploymentHandlers } from './apps/deployment-operations.ts';
 import { fileHandlers } from './files/operations.ts';
 import { invocationHandlers } from './apps/invocation-operations.ts';
 import { organizationHandlers } from './organization/limit-operations.ts';
+import { processHandlers } from './processes/operations.ts';
 import { profileHandlers } from './profiles/operations.ts';
 import { projectHandlers, type Contents } from './organization/project-operations.ts';
 import { proxyHandlers } from './proxies/operations.ts';
@@ -38,6 +39,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
   } = parts;
   const {
     pools,
+    processes,
     profileDirectories,
     profiles,
     projects,
@@ -70,6 +72,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
       }),
       fs: fileHandlers({ sessions: held, watches }),
       computer: computerHandlers(held),
+      process: processHandlers({ sessions: held, processes }),
       replays: replayHandlers({ sessions: held, replays, clock }),
     },
     browserPools: browserPoolHandlers({ pools, clock, log, events }),

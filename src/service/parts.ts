@@ -14,6 +14,7 @@ import { PlaywrightHosts } from './playwright/hosts.ts';
 import { installedPlaywrights } from './playwright/installed-playwright.ts';
 import { PlaywrightEndpoint } from './playwright/playwright-endpoint.ts';
 import { Pools } from './pools/pools.ts';
+import { Processes } from './processes/processes.ts';
 import { ProfileDirectories } from './profiles/profile-directories.ts';
 import { recorder, Replays } from './replays/replays.ts';
 import type { Surroundings } from './sessions/session-settings.ts';
@@ -168,11 +169,13 @@ export async function openParts(options: PartOptions) {
     clock,
   });
 
+  const scope = createHash('sha256').update(resolve(directory)).digest('hex').slice(0, 16);
+  const processes = new Processes({ scope, clock });
   const deployments = new DeploymentRecords(database, secrets);
   const invocations = new InvocationRecords(database);
   const apps = new Apps({
     directory: join(directory, 'deployments'),
-    scope: createHash('sha256').update(resolve(directory)).digest('hex').slice(0, 16),
+    scope,
     clock,
     isolation,
     deployments,
@@ -245,6 +248,7 @@ export async function openParts(options: PartOptions) {
     metrics,
     playwrightEndpoint,
     pools,
+    processes,
     profileDirectories,
     profiles,
     projects,
@@ -286,6 +290,7 @@ export async function openParts(options: PartOptions) {
         () => connections.close(),
         () => pools.close(),
         () => sessions.close(),
+        () => processes.close(),
         () => replays.close(),
         () => encoder.close(),
         () => playwrightEndpoint.close(),

@@ -189,6 +189,7 @@ const serviceRooms = [
   'playwright',
   'input',
   'files',
+  'processes',
   'replays',
   'live-view',
   'profiles',

@@ -25,7 +25,8 @@ export function violations({ method, path, status, headers, text }: ReceivedAnsw
   if (status >= 400) {
     checkFit(errorObject, text);
     const { code = '' } = JSON.parse(text) as { code?: string };
-    const isHopeless = [409, 501, 507].includes(status) || ['recording_failed', 'profile_not_saved'].includes(code);
+    const isHopeless =
+      [409, 501, 507].includes(status) || ['recording_failed', 'profile_not_saved', 'process_timed_out'].includes(code);
     const isOverLimit = status === 429;
     const { retryAfter, ...limits } = limitHeaders;
     check(

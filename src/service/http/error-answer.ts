@@ -52,6 +52,7 @@ const hopeless: ReadonlySet<ErrorCode> = new Set([
   'not_implemented',
   'recording_failed',
   'profile_not_saved',
+  'process_timed_out',
   'insufficient_storage',
 ]);
 

@@ -10,8 +10,8 @@ const usual = 60_000;
 /** For operations that wait for others, and for uploads, which the machine still has to extract. */
 const long = 300_000;
 
-/** Input that takes as long as its caller asks for. Other input of the session waits for it. */
-const timedByCaller = /\/computer\/(batch|type|press_key|move_mouse|drag_mouse)$/;
+/** Operations that take as long as their caller asks for. Other input of the session waits for input. */
+const timedByCaller = /\/(computer\/(batch|type|press_key|move_mouse|drag_mouse)|process\/exec)$/;
 const waitsForInput = /\/computer\/(?!get_mouse_position$)/;
 
 /** How long a machine may take until it begins its answer, in ms; `undefined` without limit. */

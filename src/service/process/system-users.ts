@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { access, constants, lstat, lchown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -93,9 +94,11 @@ export class SystemUsers {
   /** Kills the user's processes and removes its files in directories that all users share. */
   async end({ uid }: SystemUser): Promise<void> {
     const deadline = Date.now() + patienceMs;
-    for (;;) {
+    for (let round = 0; ; round += 1) {
       const pids = (await runningUsers()).get(uid) ?? [];
       if (pids.length === 0) break;
+      // They start faster than they are killed one by one.
+      if (round % 20 === 19) killAtOnce(uid);
       if (Date.now() > deadline) throw new Error(`the processes ${pids.join(', ')} of the user ${uid} don't end`);
       for (const pid of pids) kill(pid);
       await sleep(5);
@@ -113,6 +116,20 @@ export class SystemUsers {
   async #claimed(): Promise<number[]> {
     return (await readdir(this.#claims)).map((name) => parsedClaim(name).uid);
   }
+}
+
+/**
+ * Kills the processes of a user, except those of one session of the system (`setsid`), which no other process can enter.
+ * Returns false if the user starts processes faster than they are killed.
+ */
+export function killProcessesOf(uid: number, sparedSession?: number): boolean {
+  for (let round = 0; round < 50; round += 1) {
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isOf(name, uid, sparedSession));
+    if (pids.length === 0) return true;
+    for (const pid of pids) kill(Number(pid));
+  }
+  if (sparedSession === undefined) killAtOnce(uid);
+  return sparedSession === undefined;
 }
 
 /** Gives a directory and all that it holds to a user. Nobody else may change it meanwhile. */
@@ -174,6 +191,26 @@ async function runningUsers(): Promise<Map<number, number[]>> {
       }),
   );
   return users;
+}
+
+/** Whether a process that has not ended belongs to the user and to another session of the system than `spared`. */
+function isOf(pid: string, uid: number, spared: number | undefined): boolean {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+    if (/^State:\s+Z/m.test(status)) return false;
+    const [, ...uids] = /^Uid:\s+(\d+)\s+(\d+)\s+(\d+)/m.exec(status) ?? [];
+    if (!uids.some((own) => Number(own) === uid)) return false;
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name, in parentheses, may contain anything. After it come state, parent, group and session.
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]) !== spared;
+  } catch {
+    return false;
+  }
+}
+
+/** Kills all processes of a user in one system call, so that none can start another one. */
+function killAtOnce(uid: number): void {
+  spawnSync('/bin/sh', ['-c', 'kill -9 -1'], { uid, gid: uid, stdio: 'ignore' });
 }
 
 function kill(pid: number): void {

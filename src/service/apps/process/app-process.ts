@@ -6,7 +6,7 @@ import { killGroup } from '../../process/process-group.ts';
 import type { SystemUser } from '../../process/system-users.ts';
 import { appReport, type AppReport, type RunnerTask } from './app-report.ts';
 import { LogLines } from './log-lines.ts';
-import { killMarked, markVariable, type MarkedProcesses } from './marked-processes.ts';
+import { killMarked, markVariable, type MarkedProcesses } from '../../process/marked-processes.ts';
 
 /** The limit of the JavaScript heap of one process, in MiB. */
 export const heapMiB = 512;

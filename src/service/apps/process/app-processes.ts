@@ -1,5 +1,5 @@
 import { AppProcess, heapMiB, type AppProcessOptions } from './app-process.ts';
-import { killMarked, MarkedProcesses } from './marked-processes.ts';
+import { killMarked, MarkedProcesses } from '../../process/marked-processes.ts';
 
 /** The most memory and processes of an app's process with its children. Checked on Linux only. */
 const mostMemory = 2 * heapMiB * 1024 * 1024;

@@ -1,0 +1,64 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { builtFile } from '../process/built-file.ts';
+import { passedOn } from '../process/passed-on.ts';
+import type { Guarded, GuardMessage } from './guard.ts';
+
+/** How long, in ms, after a guard that ended. */
+const restartMs = 1000;
+
+/** The guard of a service, started on first use. It takes 40 MB. */
+export class GuardProcess {
+  readonly #watched = new Map<string, Guarded>();
+  #child: ChildProcess | undefined;
+  #isClosed = false;
+
+  /** Call it before the first program with this mark starts. */
+  watch(guarded: Guarded): void {
+    this.#watched.set(guarded.mark, guarded);
+    if (this.#child) this.#tell({ watch: guarded });
+    else this.#start();
+  }
+
+  /** Call it when all programs with this mark have ended. */
+  forget(mark: string): void {
+    this.#watched.delete(mark);
+    this.#tell({ forget: mark });
+  }
+
+  /** The guard kills the programs that still run, and ends. No program may start after that. */
+  close(): void {
+    this.#isClosed = true;
+    this.#child?.stdin?.end();
+  }
+
+  #restart(): void {
+    if (!this.#isClosed && !this.#child && this.#watched.size > 0) this.#start();
+  }
+
+  #start(): void {
+    const child = spawn(process.execPath, [builtFile('processes/guard.js')], {
+      env: passedOn(process.env),
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    child.unref();
+    (child.stdin as Socket).unref();
+    child.stdin.on('error', () => {});
+    child.once('exit', () => {
+      if (this.#child !== child) return;
+      this.#child = undefined;
+      setTimeout(() => this.#restart(), restartMs).unref();
+    });
+    child.on('error', (error) => {
+      if (child.pid === undefined) console.error("the guard of the sessions' processes could not be started:", error);
+    });
+    this.#child = child;
+    for (const guarded of this.#watched.values()) this.#tell({ watch: guarded });
+  }
+
+  /** The pipe takes a line at once, so that the guard gets it even if the service is killed right after. */
+  #tell(message: GuardMessage): void {
+    this.#child?.stdin?.write(`${JSON.stringify(message)}\n`);
+  }
+}

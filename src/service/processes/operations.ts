@@ -1,0 +1,61 @@
+import type { processes as operations, ProcessEvent } from '../../contract/processes.ts';
+import type { HandlerTree } from '../http/handler.ts';
+import type { HeldSessions } from '../sessions/held-sessions.ts';
+import { inSession, local, type SessionRequest } from '../sessions/in-session.ts';
+import type { Processes } from './processes.ts';
+import type { SessionProcess } from './session-process.ts';
+
+type ProcessRequest = SessionRequest & { params: { process_id: string } };
+
+export function processHandlers({
+  sessions,
+  processes,
+}: {
+  sessions: HeldSessions;
+  processes: Processes;
+}): HandlerTree<typeof operations> {
+  const inProcess = <T>(request: ProcessRequest, act: (process: SessionProcess) => T) =>
+    inSession(sessions, request, (session) => act(processes.get(session, request.params.process_id)));
+
+  return {
+    exec: ({ body, signal, ...request }) =>
+      inSession(sessions, request, (session) => processes.exec(session, body, signal)),
+    spawn: ({ body, ...request }) =>
+      inSession(sessions, request, async (session) => {
+        const { id, pid, startedAt } = await processes.spawn(session, body);
+        return { process_id: id, pid, started_at: new Date(startedAt).toISOString() };
+      }),
+    status: (request) => inProcess(request, (process) => process.status()),
+    stdoutStream: ({ signal, caller, params }) => {
+      const held = sessions.in(caller.projectId);
+      const session = held.get(params.id);
+      const process = processes.get(local(session), params.process_id);
+      return whileRead(process.output(signal), () => held.keepActive(session));
+    },
+    stdin: ({ body, ...request }) =>
+      inProcess(request, (process) => ({ written_bytes: process.write(Buffer.from(body.data_b64, 'base64')) })),
+    kill: ({ body, ...request }) =>
+      inProcess(request, (process) => {
+        process.signal(body.signal);
+        return { ok: true };
+      }),
+    resize: ({ body, ...request }) =>
+      inProcess(request, (process) => {
+        process.resize(body);
+        return { ok: true };
+      }),
+  };
+}
+
+/** The session stays active until the stream is read. */
+async function* whileRead(
+  events: AsyncIterable<ProcessEvent>,
+  keepActive: () => () => void,
+): AsyncGenerator<ProcessEvent> {
+  const stop = keepActive();
+  try {
+    yield* events;
+  } finally {
+    stop();
+  }
+}

@@ -1,0 +1,206 @@
+import { leftOutFields, limitReached, OperationError } from '../../contract/errors.ts';
+import type { ProcessExec, ProcessResult, ProcessSpawn } from '../../contract/processes.ts';
+import type { Clock } from '../process/clock.ts';
+import { firstExecutable, inPath } from '../process/executables.ts';
+import { killMarked } from '../process/marked-processes.ts';
+import { killProcessesOf } from '../process/system-users.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
+import { GuardProcess } from './guard-process.ts';
+import { collectOutput } from './collect-output.ts';
+import { Program } from './program.ts';
+import { SessionProcess } from './session-process.ts';
+import { directoryIn, environmentIn, home, programIn } from './surroundings.ts';
+
+/** The most programs that run at once in a session, and the ended ones whose output is kept. */
+const mostRunning = 32;
+const mostEnded = 20;
+/** The most processes and threads of a session's user, counted when one of its programs starts another. */
+const mostTasks = 2048;
+/** How long, in ms, a program may take to end after SIGTERM. */
+const graceMs = 2000;
+
+/** The programs of one holder of a session. */
+type Held = {
+  mark: string;
+  count: number;
+  running: Set<{ kill(): void }>;
+  byId: Map<string, SessionProcess>;
+};
+
+/** The programs of all sessions. They end when their session ends or changes hands. */
+export class Processes {
+  readonly #scope: string;
+  readonly #clock: Clock;
+  readonly #guard = new GuardProcess();
+  readonly #held = new WeakMap<AbortSignal, Held>();
+  #count = 0;
+  #limits: Promise<readonly string[]> | undefined;
+
+  /** `scope` belongs to this service and its predecessors in the data directory. */
+  constructor({ scope, clock }: { scope: string; clock: Clock }) {
+    this.#scope = scope;
+    this.#clock = clock;
+  }
+
+  /**
+   * Runs a program to its end. Throws `process_timed_out`, `payload_too_large` for too much output, `rate_limited`,
+   * `not_found` if the session ends, and the errors of starting.
+   */
+  async exec(session: LocalSession, command: ProcessExec, signal: AbortSignal): Promise<ProcessResult> {
+    const { hold } = session;
+    const started = performance.now();
+    const program = await this.#start(session, command, false);
+    const stop = this.#endAfter(program, command.timeout_sec);
+    const kill = () => program.kill();
+    signal.addEventListener('abort', kill);
+    try {
+      if (signal.aborted) kill();
+      const { stdout, stderr, isTooLong } = await collectOutput(program);
+      const exit_code = await program.exited;
+      hold.throwIfAborted();
+      if (stop.hasFired) {
+        const message = `process timed out: ${command.command.slice(0, 200)} did not end within ${command.timeout_sec} s`;
+        throw new OperationError('process_timed_out', message);
+      }
+      if (isTooLong) {
+        const advice = 'let it write to a file, or start it with spawn and read its stream';
+        throw new OperationError('payload_too_large', `the process wrote too much and was ended: ${advice}`);
+      }
+      return {
+        exit_code,
+        stdout_b64: stdout.toString('base64'),
+        stderr_b64: stderr.toString('base64'),
+        duration_ms: Math.round(performance.now() - started),
+      };
+    } finally {
+      stop.cancel();
+      signal.removeEventListener('abort', kill);
+    }
+  }
+
+  /** Starts a program. Throws `rate_limited` and the errors of starting. */
+  async spawn(session: LocalSession, command: ProcessSpawn): Promise<SessionProcess> {
+    const { byId } = this.#of(session);
+    const program = await this.#start(session, command, true);
+    const started = new SessionProcess(program, this.#clock.now());
+    byId.set(started.id, started);
+    const { cancel } = this.#endAfter(program, command.timeout_sec);
+    void started.ended.then(() => {
+      cancel();
+      const ended = [...byId.values()].filter(({ hasExited }) => hasExited);
+      for (const { id } of ended.slice(0, -mostEnded)) byId.delete(id);
+    });
+    return started;
+  }
+
+  /** Throws `not_found`. */
+  get({ hold }: LocalSession, id: string): SessionProcess {
+    const found = this.#held.get(hold)?.byId.get(id);
+    if (found) return found;
+    throw new OperationError('not_found', `there is no process ${id}, or it ended before ${mostEnded} others`);
+  }
+
+  /** Call it after the sessions have ended. */
+  close(): void {
+    this.#guard.close();
+  }
+
+  async #start(session: LocalSession, command: ProcessExec | ProcessSpawn, hasInput: boolean): Promise<Program> {
+    refuseOtherUsers(command);
+    refuseBeside(session);
+    const { resident, hold } = session;
+    const held = this.#of(session);
+    if (held.running.size >= mostRunning)
+      throw limitReached(
+        `the browser session ${session.id} runs ${mostRunning} processes already: end one first`,
+        mostRunning,
+        held.running.size,
+      );
+    // A place that another call can't take meanwhile.
+    let program: Program | undefined;
+    const place = { kill: () => program?.signal('KILL') };
+    held.running.add(place);
+    const mark = `${held.mark}${(held.count += 1)}/`;
+    try {
+      const environment = environmentIn(session, command.env);
+      const directory = await directoryIn(session, command.cwd ?? home);
+      const file = await programIn(session, command.command, { directory, environment });
+      const limits = await (this.#limits ??= limitsOf(environmentIn(session)));
+      hold.throwIfAborted();
+      program = await Program.start({
+        file,
+        args: command.args,
+        directory,
+        environment,
+        user: resident?.user,
+        mark,
+        hasInput,
+        limits: resident ? limits : [],
+      });
+      if (hold.aborted) program.kill();
+      hold.throwIfAborted();
+    } catch (error) {
+      held.running.delete(place);
+      throw error;
+    }
+    this.#guard.watch({ mark, group: program.pid });
+    void program.exited.then(() => {
+      held.running.delete(place);
+      this.#guard.forget(mark);
+    });
+    return program;
+  }
+
+  #of(session: LocalSession): Held {
+    const { hold, resident } = session;
+    const known = this.#held.get(hold);
+    if (known) return known;
+    const mark = `${this.#scope}/process-${(this.#count += 1)}/`;
+    const held: Held = { mark, count: 0, running: new Set(), byId: new Map() };
+    this.#held.set(hold, held);
+    this.#guard.watch({ mark, uid: resident?.user.uid });
+    hold.addEventListener('abort', () => this.#end(session, held), { once: true });
+    return held;
+  }
+
+  /** Ends everything that the holder started, before another one gets the session. */
+  #end(session: LocalSession, { mark, running }: Held): void {
+    for (const { kill } of running) kill();
+    killMarked(mark);
+    const { resident } = session;
+    // All processes of Chromium are in the session of their leader.
+    if (resident && !killProcessesOf(resident.user.uid, session.pid)) void session.discard();
+    this.#guard.forget(mark);
+  }
+
+  /** Ends a program after its time, with SIGTERM first. */
+  #endAfter(program: Program, seconds: number | null | undefined): { hasFired: boolean; cancel: () => void } {
+    const stop = { hasFired: false, cancel: () => {} };
+    if (!seconds || seconds < 0) return stop;
+    stop.cancel = this.#clock.after(seconds * 1000, () => {
+      stop.hasFired = true;
+      program.killRestAtEnd();
+      program.signal('TERM');
+      stop.cancel = this.#clock.after(graceMs, () => program.kill());
+    });
+    return stop;
+  }
+}
+
+function refuseOtherUsers({ as_root, as_user }: ProcessExec): void {
+  const fields = [...(as_root ? ['as_root'] : []), ...(as_user ? ['as_user'] : [])];
+  if (fields.length > 0) throw leftOutFields(fields, 'processes run as the user of their session');
+}
+
+/** Processes could reach the addresses that the service keeps pages from. */
+function refuseBeside({ browser }: LocalSession): void {
+  if (!browser.chromium.blocksLoopback) return;
+  const message = 'this service runs no processes in sessions, because they would go around --block-loopback';
+  throw new OperationError('not_implemented', message);
+}
+
+/** The command that limits the number of processes. Without it only the machine's own limits hold. */
+async function limitsOf(environment: Record<string, string>): Promise<readonly string[]> {
+  const file = await firstExecutable(inPath('prlimit', environment));
+  return file === undefined ? [] : [file, `--nproc=${mostTasks}`, '--core=0', '--'];
+}

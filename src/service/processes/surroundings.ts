@@ -1,0 +1,77 @@
+import { realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { invalidField } from '../../contract/errors.ts';
+import { firstExecutable, inPath } from '../process/executables.ts';
+import { passedOn } from '../process/passed-on.ts';
+import { isReachable } from '../process/reachable.ts';
+import { errorCode } from '../process/system-error.ts';
+import type { SystemUser } from '../process/system-users.ts';
+import { withEntry } from '../sessions/confined-path.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
+
+/** The part of a session in which programs run. */
+export type Place = Pick<LocalSession, 'root' | 'resident'>;
+
+type Variables = Record<string, string>;
+
+/** The session path of the user's home. */
+export const home = '/home/user';
+
+/** Variables of the service that would lead a program to the service's user, its display or its proxy's password. */
+const ofService =
+  /^(HOME|USER|LOGNAME|TEMP|TMP|TMPDIR|XDG_\w+|DBUS_\w+|XAUTHORITY|DISPLAY|WAYLAND_DISPLAY|\w+_proxy)$/i;
+
+/** The environment of a session's programs. `PLAYWRIGHT_POOL_ROOT` is the directory that callers see as `/`. */
+export function environmentIn({ root }: Place, own: Variables = {}): Variables {
+  const kept = Object.entries(passedOn(process.env)).filter(([name]) => !ofService.test(name));
+  const temporary = path.join(root, 'tmp');
+  return {
+    PATH: '/usr/local/bin:/usr/bin:/bin',
+    ...(Object.fromEntries(kept) as Variables),
+    HOME: path.join(root, home),
+    TMPDIR: temporary,
+    ...(process.platform === 'win32' && { TEMP: temporary, TMP: temporary }),
+    PLAYWRIGHT_POOL_ROOT: root,
+    ...own,
+  };
+}
+
+/** The directory of the machine for a directory of the session. Throws `bad_request` and `forbidden`. */
+export async function directoryIn({ root }: Place, sessionPath: string): Promise<string> {
+  try {
+    const directory = await withEntry(root, sessionPath, { followLink: true }, (entry) => realpath(entry));
+    if ((await stat(directory)).isDirectory()) return directory;
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(errorCode(error) ?? '')) throw error;
+  }
+  throw invalidField('cwd', `there is no directory ${sessionPath} in the session`);
+}
+
+/** The file of a command: an absolute path in the session or else of the machine, or a name in `PATH`. */
+export async function programIn(
+  { root, resident }: Place,
+  command: string,
+  { directory, environment }: { directory: string; environment: Variables },
+): Promise<string> {
+  const isPath = command.includes('/') || path.isAbsolute(command);
+  const files = path.isAbsolute(command)
+    ? [path.join(root, command), command]
+    : isPath
+      ? [path.join(directory, command)]
+      : inPath(command, environment);
+  const found = await firstExecutable(files);
+  if (found === undefined) {
+    const advice = isPath ? '' : ' in PATH. No shell reads the command: run sh with the arguments -c and the line';
+    throw invalidField('command', `there is no program ${JSON.stringify(command.slice(0, 200))}${advice}`);
+  }
+  if (resident && !(await mayExecute(resident.user, found, root)))
+    throw invalidField('command', `the session's user may not execute ${command}`);
+  return found;
+}
+
+/** Root may execute more than the session's user. */
+async function mayExecute(user: SystemUser, file: string, root: string): Promise<boolean> {
+  const { mode, uid, gid } = await stat(file);
+  const bit = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
+  return (mode & bit) !== 0 && (file.startsWith(root + path.sep) || (await isReachable(file)));
+}
