@@ -219,6 +219,7 @@ for (const [index, room] of serviceRooms.entries()) {
       './b.ts',
       ...(room === 'process' ? ['../service.ts'] : []),
       ...(room === 'chromium' ? ['type:@playwright/test'] : []),
+      ...(room === 'processes' ? ['type:@lydell/node-pty'] : []),
       ...(room === 'tunnel' ? ['../../tunnel/b.ts', 'ws'] : []),
       ...(room === 'machines' ? ['../../client/index.ts'] : []),
       ...(room === 'metrics' ? ['prom-client', 'hono'] : []),
@@ -227,6 +228,7 @@ for (const [index, room] of serviceRooms.entries()) {
     mayNot: [
       ...others.slice(index + 1),
       ...(room === 'chromium' ? ['@playwright/test'] : []),
+      ...(room === 'processes' ? ['@lydell/node-pty'] : []),
       ...wholeService.slice(room === 'process' ? 1 : 0),
       room === 'machines' ? '../../client/request.ts' : '../../client/index.ts',
       '../../cli/main.ts',

@@ -190,8 +190,8 @@ test('imported libraries are dependencies with caret ranges, imported through th
   expect(Object.entries(dependencies!).filter(([, range]) => !range.startsWith('^'))).toEqual([]);
 
   const known = new Set([...Object.keys(dependencies!), ...Object.keys(peerDependencies!)]);
-  // Loaded by Chromium and by the processes of apps.
-  const imported = new Set(['mediabunny', 'preact', 'uplot', 'jiti']);
+  // Loaded by Chromium, by the processes of apps and by those of terminals.
+  const imported = new Set(['mediabunny', 'preact', 'uplot', 'jiti', '@lydell/node-pty']);
   for (const name of await readdir(join(root, 'dist'), { recursive: true })) {
     if (!name.endsWith('.js')) continue;
     const code = await readFile(join(root, 'dist', name), 'utf8');

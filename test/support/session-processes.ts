@@ -27,7 +27,6 @@ export const test = base.extend<{ client: Client; shell: Shell }>({
 });
 
 export function shellIn(client: Client, id: string): Shell {
-  const sh = (line: string) => ({ command: 'sh', args: ['-c', line] });
   return {
     id,
     run: async (line) => {
@@ -37,6 +36,10 @@ export function shellIn(client: Client, id: string): Shell {
     },
     spawn: async (line) => (await client.browsers.process.spawn(id, sh(line))).process_id,
   };
+}
+
+function sh(line: string): { command: string; args: string[] } {
+  return { command: 'sh', args: ['-c', line] };
 }
 
 /** Reads the events of a process. */

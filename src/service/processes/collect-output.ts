@@ -1,4 +1,4 @@
-import type { Program } from './program.ts';
+import { finished, type Running } from './running.ts';
 
 /** The most output of a program that is kept until its end, in bytes. */
 const most = 16 * 1024 * 1024;
@@ -6,17 +6,17 @@ const most = 16 * 1024 * 1024;
 export type CollectedOutput = { stdout: Buffer; stderr: Buffer; isTooLong: boolean };
 
 /** Collects the output of a program until its end. Kills a program that writes too much. */
-export async function collectOutput(program: Program): Promise<CollectedOutput> {
+export async function collectOutput(program: Running): Promise<CollectedOutput> {
   const chunks = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   let size = 0;
   for (const name of ['stdout', 'stderr'] as const) {
-    program[name].on('data', (data: Buffer) => {
+    program.outputs[name]?.on('data', (data: Buffer) => {
       size += data.length;
       if (size <= most) chunks[name].push(data);
       else program.kill();
     });
   }
-  await program.finished();
+  await finished(program);
   return {
     stdout: Buffer.concat(chunks.stdout),
     stderr: Buffer.concat(chunks.stderr),

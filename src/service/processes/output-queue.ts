@@ -50,7 +50,10 @@ export class OutputQueue {
         const next = this.#take();
         if (next) yield { stream: next.stream, data_b64: next.data.toString('base64') };
         else if (this.#exitCode === undefined) await new Promise<void>((resolve) => (this.#wake = resolve));
-        else return yield { event: 'exit', exit_code: this.#exitCode };
+        else {
+          yield { event: 'exit', exit_code: this.#exitCode };
+          break;
+        }
       }
     } finally {
       signal.removeEventListener('abort', wake);

@@ -8,7 +8,9 @@ import type { LocalSession } from '../sessions/local-session.ts';
 import { GuardProcess } from './guard-process.ts';
 import { collectOutput } from './collect-output.ts';
 import { Program } from './program.ts';
+import type { Running, TerminalSize } from './running.ts';
 import { SessionProcess } from './session-process.ts';
+import { Terminal } from './terminal.ts';
 import { directoryIn, environmentIn, home, programIn } from './surroundings.ts';
 
 /** The most programs that run at once in a session, and the ended ones whose output is kept. */
@@ -49,7 +51,7 @@ export class Processes {
   async exec(session: LocalSession, command: ProcessExec, signal: AbortSignal): Promise<ProcessResult> {
     const { hold } = session;
     const started = performance.now();
-    const program = await this.#start(session, command, false);
+    const program = await this.#start(session, command, { hasInput: false });
     const stop = this.#endAfter(program, command.timeout_sec);
     const kill = () => program.kill();
     signal.addEventListener('abort', kill);
@@ -81,15 +83,19 @@ export class Processes {
   /** Starts a program. Throws `rate_limited` and the errors of starting. */
   async spawn(session: LocalSession, command: ProcessSpawn): Promise<SessionProcess> {
     const { byId } = this.#of(session);
-    const program = await this.#start(session, command, true);
+    const program = await this.#start(session, command, {
+      hasInput: true,
+      ...(command.allocate_tty && { size: sizeOf(command) }),
+    });
     const started = new SessionProcess(program, this.#clock.now());
     byId.set(started.id, started);
     const { cancel } = this.#endAfter(program, command.timeout_sec);
-    void started.ended.then(() => {
+    const forgetOthers = () => {
       cancel();
       const ended = [...byId.values()].filter(({ hasExited }) => hasExited);
       for (const { id } of ended.slice(0, -mostEnded)) byId.delete(id);
-    });
+    };
+    void started.ended.then(forgetOthers);
     return started;
   }
 
@@ -105,7 +111,11 @@ export class Processes {
     this.#guard.close();
   }
 
-  async #start(session: LocalSession, command: ProcessExec | ProcessSpawn, hasInput: boolean): Promise<Program> {
+  async #start(
+    session: LocalSession,
+    command: ProcessExec,
+    { hasInput, size }: { hasInput: boolean; size?: Partial<TerminalSize> },
+  ): Promise<Running> {
     refuseOtherUsers(command);
     refuseBeside(session);
     const { resident, hold } = session;
@@ -117,7 +127,7 @@ export class Processes {
         held.running.size,
       );
     // A place that another call can't take meanwhile.
-    let program: Program | undefined;
+    let program: Running | undefined;
     const place = { kill: () => program?.signal('KILL') };
     held.running.add(place);
     const mark = `${held.mark}${(held.count += 1)}/`;
@@ -127,16 +137,9 @@ export class Processes {
       const file = await programIn(session, command.command, { directory, environment });
       const limits = await (this.#limits ??= limitsOf(environmentIn(session)));
       hold.throwIfAborted();
-      program = await Program.start({
-        file,
-        args: command.args,
-        directory,
-        environment,
-        user: resident?.user,
-        mark,
-        hasInput,
-        limits: resident ? limits : [],
-      });
+      const [starter = file, ...args] = [...(resident ? limits : []), file, ...command.args];
+      const options = { file: starter, args, directory, environment, user: resident?.user, mark };
+      program = await (size ? Terminal.start({ ...options, size }) : Program.start({ ...options, hasInput }));
       if (hold.aborted) program.kill();
       hold.throwIfAborted();
     } catch (error) {
@@ -144,10 +147,11 @@ export class Processes {
       throw error;
     }
     this.#guard.watch({ mark, group: program.pid });
-    void program.exited.then(() => {
+    const forget = () => {
       held.running.delete(place);
       this.#guard.forget(mark);
-    });
+    };
+    void program.exited.then(forget);
     return program;
   }
 
@@ -165,7 +169,7 @@ export class Processes {
 
   /** Ends everything that the holder started, before another one gets the session. */
   #end(session: LocalSession, { mark, running }: Held): void {
-    for (const { kill } of running) kill();
+    for (const program of running) program.kill();
     killMarked(mark);
     const { resident } = session;
     // All processes of Chromium are in the session of their leader.
@@ -174,7 +178,7 @@ export class Processes {
   }
 
   /** Ends a program after its time, with SIGTERM first. */
-  #endAfter(program: Program, seconds: number | null | undefined): { hasFired: boolean; cancel: () => void } {
+  #endAfter(program: Running, seconds: number | null | undefined): { hasFired: boolean; cancel: () => void } {
     const stop = { hasFired: false, cancel: () => {} };
     if (!seconds || seconds < 0) return stop;
     stop.cancel = this.#clock.after(seconds * 1000, () => {
@@ -185,6 +189,10 @@ export class Processes {
     });
     return stop;
   }
+}
+
+function sizeOf({ rows, cols }: ProcessSpawn): Partial<TerminalSize> {
+  return { ...(rows !== undefined && { rows }), ...(cols !== undefined && { cols }) };
 }
 
 function refuseOtherUsers({ as_root, as_user }: ProcessExec): void {

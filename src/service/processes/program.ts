@@ -1,15 +1,15 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { Readable, Writable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import { killMarked, markVariable } from '../process/marked-processes.ts';
 import { killGroup } from '../process/process-group.ts';
 import { errorCode } from '../process/system-error.ts';
 import type { SystemUser } from '../process/system-users.ts';
+import type { Running, Signal } from './running.ts';
 
 export type ProgramOptions = {
   file: string;
-  /** The first is the program's name. */
   args: readonly string[];
   directory: string;
   environment: Record<string, string>;
@@ -19,22 +19,12 @@ export type ProgramOptions = {
   mark: string;
   /** Without an input, it reads `/dev/null`. */
   hasInput: boolean;
-  /** The program that sets limits, with its arguments; empty if the system has none. */
-  limits: readonly string[];
 };
 
-export type Signal = 'TERM' | 'KILL' | 'INT' | 'HUP';
-
-/** How often, in ms, a program that has ended is checked for output of other processes. */
-const silenceMs = 1000;
-
 /** A running program, leader of a process group. */
-export class Program {
+export class Program implements Running {
   readonly pid: number;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  readonly input: Writable | undefined;
-  /** Resolves at its end with its exit code, -1 if a signal ended it. */
+  readonly outputs: { stdout: Readable; stderr: Readable };
   readonly exited: Promise<number>;
   readonly #child: ChildProcess;
   readonly #mark: string;
@@ -44,13 +34,12 @@ export class Program {
     this.#child = child;
     this.#mark = mark;
     this.pid = child.pid!;
-    this.stdout = child.stdout!;
-    this.stderr = child.stderr!;
-    this.input = child.stdin ?? undefined;
-    for (const stream of [this.stdout, this.stderr, this.input]) stream?.on('error', () => {});
+    this.outputs = { stdout: child.stdout!, stderr: child.stderr! };
+    for (const stream of [child.stdout, child.stderr, child.stdin]) stream?.on('error', () => {});
     this.exited = new Promise((resolve) => {
       child.once('exit', (code) => {
         this.#hasExited = true;
+        child.stdin?.destroy();
         resolve(code ?? -1);
       });
     });
@@ -58,10 +47,9 @@ export class Program {
 
   /** Throws `bad_request` for a program that can't be started, and `unavailable` if the machine starts no more. */
   static async start(options: ProgramOptions): Promise<Program> {
-    const { file, args, directory, environment, user, mark, hasInput, limits } = options;
-    const [starter = file, ...words] = [...limits, file, ...args];
+    const { file, args, directory, environment, user, mark, hasInput } = options;
     try {
-      const child = spawn(starter, words, {
+      const child = spawn(file, args, {
         ...user,
         cwd: directory,
         env: { ...environment, [markVariable]: mark },
@@ -83,7 +71,15 @@ export class Program {
     return this.#hasExited;
   }
 
-  /** Sends a signal to the process group. */
+  get input(): Running['input'] {
+    const { stdin } = this.#child;
+    return { isOpen: stdin?.writable ?? false, waiting: stdin?.writableLength ?? 0 };
+  }
+
+  write(data: Buffer): void {
+    this.#child.stdin?.write(data);
+  }
+
   signal(signal: Signal): void {
     if (this.#hasExited) return;
     try {
@@ -93,39 +89,15 @@ export class Program {
     }
   }
 
-  /** Kills it, its group, and the processes that left the group. */
   kill(): void {
     if (!this.#hasExited) killGroup(this.#child);
     killMarked(this.#mark);
   }
 
-  /** Kills the processes that it leaves behind, right at its end: later another group may have its id. */
   killRestAtEnd(): void {
     this.#child.once('exit', () => {
       killGroup(this.#child);
       killMarked(this.#mark);
     });
-  }
-
-  /**
-   * Waits for the end of the program and of its output. Other processes may hold the output open: then it ends when
-   * they have been silent for 1 to 2 s, but not while `isPaused` says that nobody reads it. Resolves to the exit code.
-   */
-  async finished(isPaused: () => boolean = () => false): Promise<number> {
-    const outputs = [this.stdout, this.stderr];
-    let silent = 0;
-    for (const output of outputs) output.on('data', () => (silent = 0));
-    const closed = Promise.all(outputs.map((output) => output.closed || once(output, 'close').catch(() => {})));
-    const exitCode = await this.exited;
-    silent = 0;
-    const timer = setInterval(() => {
-      silent = isPaused() ? 0 : silent + 1;
-      // Between two rounds all output was read that was there.
-      if (silent === 2) for (const output of outputs) output.destroy();
-    }, silenceMs);
-    await closed;
-    clearInterval(timer);
-    this.input?.destroy();
-    return exitCode;
   }
 }

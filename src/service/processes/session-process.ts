@@ -3,7 +3,7 @@ import { OperationError } from '../../contract/errors.ts';
 import { largestInput, type ProcessEvent, type ProcessStatus } from '../../contract/processes.ts';
 import { OutputQueue } from './output-queue.ts';
 import { processUse } from './process-use.ts';
-import type { Program, Signal } from './program.ts';
+import { finished, type Running, type Signal, type TerminalSize } from './running.ts';
 
 /** A program that goes on after the call that started it. */
 export class SessionProcess {
@@ -12,25 +12,25 @@ export class SessionProcess {
   readonly startedAt: number;
   /** Resolves when the program and its output have ended. */
   readonly ended: Promise<void>;
-  readonly #program: Program;
+  readonly #program: Running;
   readonly #queue: OutputQueue;
   #exitCode: number | undefined;
 
-  constructor(program: Program, startedAt: number) {
+  constructor(program: Running, startedAt: number) {
     this.#program = program;
     this.startedAt = startedAt;
-    const outputs = { stdout: program.stdout, stderr: program.stderr };
+    const outputs = Object.values(program.outputs);
     this.#queue = new OutputQueue(() => {
-      for (const output of Object.values(outputs)) output.resume();
+      for (const output of outputs) output.resume();
     });
-    for (const [stream, output] of Object.entries(outputs) as [keyof typeof outputs, Program['stdout']][]) {
-      output.on('data', (data: Buffer) => {
+    for (const stream of ['stdout', 'stderr'] as const) {
+      program.outputs[stream]?.on('data', (data: Buffer) => {
         this.#queue.add({ stream, data });
-        if (this.#queue.isFull) for (const one of Object.values(outputs)) one.pause();
+        if (this.#queue.isFull) for (const output of outputs) output.pause();
       });
     }
     void program.exited.then((exitCode) => (this.#exitCode = exitCode));
-    this.ended = program.finished(() => this.#queue.isFull).then((exitCode) => this.#queue.end(exitCode));
+    this.ended = finished(program, () => this.#queue.isFull).then((exitCode) => this.#queue.end(exitCode));
   }
 
   get pid(): number {
@@ -53,13 +53,13 @@ export class SessionProcess {
   /** Throws `conflict` if nothing reads the input. Returns the number of bytes. */
   write(data: Buffer): number {
     this.#refuseEnded();
-    const { input } = this.#program;
-    if (!input?.writable) throw new OperationError('conflict', `the process ${this.id} has closed its standard input`);
-    if (input.writableLength + data.length > largestInput) {
-      const message = `the process ${this.id} does not read its standard input: ${input.writableLength} bytes wait for it`;
+    const { isOpen, waiting } = this.#program.input;
+    if (!isOpen) throw new OperationError('conflict', `the process ${this.id} has closed its standard input`);
+    if (waiting + data.length > largestInput) {
+      const message = `the process ${this.id} does not read its standard input: ${waiting} bytes wait for it`;
       throw new OperationError('conflict', message);
     }
-    input.write(data);
+    this.#program.write(data);
     return data.length;
   }
 
@@ -69,9 +69,12 @@ export class SessionProcess {
     this.#program.signal(signal);
   }
 
-  /** Throws `bad_request` for a process without a terminal. */
-  resize(_size: { rows: number; cols: number }): void {
-    throw new OperationError('bad_request', `the process ${this.id} has no terminal: start it with allocate_tty`);
+  /** Throws `bad_request` for a process without a terminal, and `conflict` if it has ended. */
+  resize(size: TerminalSize): void {
+    if (!this.#program.resize)
+      throw new OperationError('bad_request', `the process ${this.id} has no terminal: start it with allocate_tty`);
+    this.#refuseEnded();
+    this.#program.resize(size);
   }
 
   kill(): void {

@@ -1,0 +1,21 @@
+import type { SystemUser } from '../process/system-users.ts';
+import type { Signal, TerminalSize } from './running.ts';
+
+/** The descriptors of a terminal's process. Here, so that the process loads nothing else. */
+export const terminalDescriptors = { report: 3, output: 4 } as const;
+
+/** The first line on the standard input of a terminal's process, as JSON. */
+export type TerminalTask = {
+  user: SystemUser | undefined;
+  directory: string;
+  file: string;
+  args: readonly string[];
+  environment: Record<string, string>;
+  size: Partial<TerminalSize>;
+};
+
+/** The lines after it. `input` is in Base64. */
+export type TerminalMessage = { input: string } | { size: TerminalSize } | { signal: Signal };
+
+/** The lines that the process reports. */
+export type TerminalReport = { pid: number } | { failure: string } | { exit_code: number };

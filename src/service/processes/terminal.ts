@@ -1,0 +1,119 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { OperationError } from '../../contract/errors.ts';
+import { builtFile } from '../process/built-file.ts';
+import { killMarked, markVariable } from '../process/marked-processes.ts';
+import { passedOn } from '../process/passed-on.ts';
+import { killGroup } from '../process/process-group.ts';
+import type { ProgramOptions } from './program.ts';
+import type { Running, Signal, TerminalSize } from './running.ts';
+import { terminalDescriptors, type TerminalMessage, type TerminalReport, type TerminalTask } from './terminal-task.ts';
+
+type Options = Omit<ProgramOptions, 'hasInput'> & { size: Partial<TerminalSize> };
+
+/** A running program in a terminal. A process of its own holds the terminal, and takes 45 MB. */
+export class Terminal implements Running {
+  readonly pid: number;
+  readonly outputs: { stdout: Readable };
+  readonly exited: Promise<number>;
+  readonly #child: ChildProcess;
+  readonly #mark: string;
+  #hasExited = false;
+
+  private constructor(
+    { child, pid, ended }: { child: ChildProcess; pid: number; ended: Promise<number> },
+    mark: string,
+  ) {
+    this.#child = child;
+    this.#mark = mark;
+    this.pid = pid;
+    this.outputs = { stdout: child.stdio[terminalDescriptors.output] as Readable };
+    this.exited = ended.finally(() => (this.#hasExited = true));
+  }
+
+  /** Throws `not_implemented` without node-pty, and `unavailable` if the terminal can't be opened. */
+  static async start(options: Options): Promise<Terminal> {
+    const { file, args, directory, environment, user, mark, size } = options;
+    const child = spawn(process.execPath, [builtFile('processes/terminal-host.js'), nodePty()], {
+      env: { ...passedOn(process.env), [markVariable]: mark },
+      detached: process.platform !== 'win32',
+      stdio: ['pipe', 'ignore', 'ignore', 'pipe', 'pipe'],
+    });
+    const [stdin, , , report, output] = child.stdio;
+    for (const stream of [stdin, report, output]) stream?.on('error', () => {});
+    let exitCode = -1;
+    // The program counts as running until its output was taken.
+    const ended = new Promise<number>((resolve) => child.once('close', () => resolve(exitCode)));
+    const pid = await new Promise<number>((resolve, reject) => {
+      const fail = (reason: string) =>
+        reject(new OperationError('unavailable', `the terminal could not be opened: ${reason}`));
+      child.once('error', ({ message }) => fail(message));
+      child.once('exit', () => fail('its process ended'));
+      createInterface({ input: report as Readable }).on('line', (line) => {
+        const message = JSON.parse(line) as TerminalReport;
+        if ('pid' in message) resolve(message.pid);
+        else if ('failure' in message) fail(message.failure);
+        else exitCode = message.exit_code;
+      });
+      const task: TerminalTask = {
+        user,
+        directory,
+        file,
+        args,
+        environment: { ...environment, [markVariable]: mark },
+        size,
+      };
+      child.stdin!.write(`${JSON.stringify(task)}\n`);
+    }).catch((error: unknown) => {
+      killGroup(child);
+      throw error;
+    });
+    return new Terminal({ child, pid, ended }, mark);
+  }
+
+  get hasExited(): boolean {
+    return this.#hasExited;
+  }
+
+  get input(): Running['input'] {
+    const { stdin } = this.#child;
+    return { isOpen: stdin?.writable ?? false, waiting: stdin?.writableLength ?? 0 };
+  }
+
+  write(data: Buffer): void {
+    this.#tell({ input: data.toString('base64') });
+  }
+
+  signal(signal: Signal): void {
+    this.#tell({ signal });
+  }
+
+  resize(size: TerminalSize): void {
+    this.#tell({ size });
+  }
+
+  kill(): void {
+    if (!this.#hasExited) killGroup(this.#child);
+    killMarked(this.#mark);
+  }
+
+  killRestAtEnd(): void {
+    void this.exited.then(() => killMarked(this.#mark));
+  }
+
+  #tell(message: TerminalMessage): void {
+    this.#child.stdin?.write(`${JSON.stringify(message)}\n`);
+  }
+}
+
+/** The file of the package, an optional peer dependency. */
+function nodePty(): string {
+  try {
+    return fileURLToPath(import.meta.resolve('@lydell/node-pty'));
+  } catch {
+    const advice = 'run "npm install @lydell/node-pty" beside playwright-pool on its machine';
+    throw new OperationError('not_implemented', `allocate_tty: this service has no terminals. ${advice}`);
+  }
+}
