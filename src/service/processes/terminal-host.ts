@@ -1,3 +1,4 @@
+import { readSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -9,7 +10,8 @@ import { terminalDescriptors, type TerminalMessage, type TerminalReport, type Te
  * the user of its session, and passes on input and output. It ends with its input, so also when the service is killed.
  *
  * node-pty closes a terminal 200 ms after the end of its program, and loses output that nobody has read by then. Here
- * the terminal stays open until all output is passed on.
+ * the terminal stays open until all output is passed on. Node loses output, too: at a hang-up of the terminal it takes
+ * the first short read for the last one.
  */
 const silenceMs = 1000;
 
@@ -102,12 +104,29 @@ class Terminal {
     output.once('drain', () => this.#pty.resume());
   }
 
+  /** Reads what the system still has, at most some 10 kB, before the terminal is closed. */
+  #readRest(): void {
+    const buffered = this.#socket.read() as Buffer | null;
+    if (buffered) output.write(buffered);
+    const { fd } = this.#pty as unknown as { fd: number };
+    const buffer = Buffer.alloc(64 * 1024);
+    try {
+      for (let size = readSync(fd, buffer); size > 0; size = readSync(fd, buffer))
+        output.write(Buffer.from(buffer.subarray(0, size)));
+    } catch {
+      // EIO: that was all.
+    }
+  }
+
   /** node-pty calls `destroy` without an error 200 ms after the end of the program. */
   #keepOpen(): void {
     const socket = this.#socket;
     const destroy = socket.destroy.bind(socket);
     socket.destroy = (error) => {
-      if (error || socket.readableEnded) return destroy(error);
+      if (error || socket.readableEnded) {
+        this.#readRest();
+        return destroy(error);
+      }
       if (this.#hasExited) return socket;
       this.#hasExited = true;
       // Other processes may hold the terminal open.
