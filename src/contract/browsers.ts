@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { computer } from './computer.ts';
+import { curl } from './curl.ts';
 import { files } from './files.ts';
 import { empty, json, list, operation } from './operation.ts';
 import { pageQuery, queryBoolean } from './pagination.ts';
@@ -46,7 +47,10 @@ export const browser = z.looseObject({
     .optional()
     .describe('Versions of Playwright that `playwright_ws_url` takes; the minor version counts'),
   webdriver_ws_url: z.string(),
-  base_url: z.string().optional().describe('For requests to the browser itself, which this service answers with 501'),
+  base_url: z
+    .string()
+    .optional()
+    .describe('For requests about the session with the token of `cdp_ws_url` as `jwt`, without an API key'),
   tunnel_ws_url: z
     .string()
     .optional()
@@ -175,6 +179,7 @@ export const browsers = {
     "End the access of everyone who uses a session and return new links: sockets close, recordings and watches stop (this service's own operation)",
     { responses: { 200: json(browser) }, repeatable: true },
   ),
+  curl,
   fs: files,
   computer,
   process: processes,

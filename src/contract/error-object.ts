@@ -10,3 +10,12 @@ export const errorObject = part.extend({
 });
 
 export type ErrorObject = z.output<typeof errorObject>;
+
+/** The body of a 502: a request through the browser got no answer. The numbers and names are Chromium's. */
+export const netFailure = z.strictObject({
+  message: z.string(),
+  net_error: z.int().optional().describe('For example -105'),
+  net_error_name: z.string().optional().describe('For example ERR_NAME_NOT_RESOLVED'),
+});
+
+export type NetFailure = z.output<typeof netFailure>;

@@ -1,4 +1,4 @@
-import type { ErrorObject } from './error-object.ts';
+import type { ErrorObject, NetFailure } from './error-object.ts';
 
 /** The error codes of the service and their HTTP statuses. */
 export const errorStatus = {
@@ -25,6 +25,7 @@ export const errorStatus = {
   profile_not_saved: 500,
   process_timed_out: 500,
   not_implemented: 501,
+  request_failed: 502,
   unavailable: 503,
   draining: 503,
   no_chromium: 503,
@@ -49,17 +50,26 @@ export class OperationError extends Error {
   /** Id of the existing resource that conflicts with the new one. */
   readonly existingId: string | undefined;
   readonly limit: ReachedLimit | undefined;
+  /** Chromium's error, of a `request_failed`. */
+  readonly netError: Omit<NetFailure, 'message'> | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { details?: ErrorObject['details']; existingId?: string; limit?: ReachedLimit; cause?: unknown } = {},
+    options: {
+      details?: ErrorObject['details'];
+      existingId?: string;
+      limit?: ReachedLimit;
+      netError?: Omit<NetFailure, 'message'>;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.code = code;
     this.details = options.details;
     this.existingId = options.existingId;
     this.limit = options.limit;
+    this.netError = options.netError;
   }
 
   get status(): number {

@@ -8,6 +8,6 @@ const closed =
   /^\/(browsers\/\{id\}\/(fs|computer|process|playwright|curl)|auth\/connections|credentials|org\/credential_providers)(\/|$)/;
 
 /** Whether the service ignores unknown fields of the body. Otherwise it refuses them. */
-export function hasOpenBody({ path }: Operation): boolean {
+export function hasOpenBody({ path }: Pick<Operation, 'path'>): boolean {
   return !closed.test(path);
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { errorObject } from './error-object.ts';
+import { errorObject, netFailure } from './error-object.ts';
 import { errorStatus } from './errors.ts';
 import { hasOpenBody } from './open-bodies.ts';
 import {
@@ -200,9 +200,12 @@ function failures(operation: Operation): OpenAPIOperation['responses'] {
 
 function failure(status: number): OpenAPIResponse {
   const codes = Object.entries(errorStatus).flatMap(([code, itsStatus]) => (itsStatus === status ? [code] : []));
-  const error = { description: codes.join(', '), content: jsonContent({ $ref: '#/components/schemas/Error' }) };
+  const schema = status === errorStatus.request_failed ? jsonSchema(netFailure, 'output') : errorReference;
+  const error = { description: codes.join(', '), content: jsonContent(schema) };
   return status === errorStatus.rate_limited ? { ...error, headers: refusalHeaders } : error;
 }
+
+const errorReference: Schema = { $ref: '#/components/schemas/Error' };
 
 const refusalHeaders: NonNullable<OpenAPIResponse['headers']> = {
   [limitHeaders.retryAfter]: {

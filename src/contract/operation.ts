@@ -189,9 +189,9 @@ export function* operationsOf(
   }
 }
 
-/** Whether an operation acts in a session's browser, files or processes. A control plane passes such calls on to the machine. */
+/** Whether an operation acts in a session's browser, network, files or processes. A control plane passes such calls on to the machine. */
 export function actsInSession({ path }: Operation): boolean {
-  return /^\/browsers\/\{id\}\/(fs|computer|process)\//.test(path);
+  return /^\/browsers\/\{id\}\/(fs|computer|process|curl)(\/|$)/.test(path);
 }
 
 /** The error statuses that an operation may answer. */

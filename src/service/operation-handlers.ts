@@ -18,6 +18,7 @@ import { projectHandlers, type Contents } from './organization/project-operation
 import { proxyHandlers } from './proxies/operations.ts';
 import { replayHandlers } from './replays/operations.ts';
 import type { HandlerTree } from './http/handler.ts';
+import { curlHandler } from './curl/operations.ts';
 import type { Parts } from './parts.ts';
 
 /** The handlers of all operations of the contract. */
@@ -70,6 +71,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
         refuseEndedInvocation: (id, projectId) => apps.invocations.refuseEnded(id, projectId),
         clock,
       }),
+      curl: curlHandler(held, parts.ownPort),
       fs: fileHandlers({ sessions: held, watches }),
       computer: computerHandlers(held),
       process: processHandlers({ sessions: held, processes }),

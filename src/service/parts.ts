@@ -78,6 +78,8 @@ export type PartOptions = {
   machines?: MachinesSettings | undefined;
   /** The service's URL, once it listens. */
   url: () => string;
+  /** The port on which it listens. */
+  ownPort: () => number;
 };
 
 /** The parts of a service without HTTP. */
@@ -246,6 +248,7 @@ export async function openParts(options: PartOptions) {
     log,
     machines,
     metrics,
+    ownPort: options.ownPort,
     playwrightEndpoint,
     pools,
     processes,

@@ -38,6 +38,7 @@ import { operationHandlers } from './operation-handlers.ts';
 import type { HostedLogin } from './logins/hosted-login-view.ts';
 import { liveSession } from './live-view/live-view.ts';
 import { LiveViewSockets } from './live-view/live-view-sockets.ts';
+import { tokenRequests } from './token-requests.ts';
 import { createPages } from './views.ts';
 import type { ReplayView } from './replays/replay-view.ts';
 import { openParts, type Parts } from './parts.ts';
@@ -196,6 +197,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
     const apiKey = options.apiKey ?? (await storedKey(dataDirectory, (key) => apiKeys.isRevoked(key)));
     apiKeys.setOwn(apiKey);
     let url = '';
+    let ownPort = 0;
     const parts = await openParts({
       directory,
       sessionsDirectory,
@@ -214,6 +216,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       playwrightCores: options.playwrightCores ?? [],
       machines: options.machines && { apiKey, ...options.machines },
       url: () => url,
+      ownPort: () => ownPort,
     });
     if (shared) createFirstPool(parts, shared.firstPool);
     const spans = options.traces ? openSpans({ service: 'playwright-pool' }) : undefined;
@@ -227,6 +230,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
 
     // Certificates name public addresses.
     url = (options.tls && options.publicUrl) ?? server.url;
+    ownPort = Number(new URL(server.url).port);
     parts.apps.resume();
 
     const end = () =>
@@ -291,6 +295,7 @@ async function serve(
     log,
     addresses,
     forward: forwarding && ((...request) => forwarding.forward(...request)),
+    tokenRequests: tokenRequests(parts, forwarding),
     auditor,
     openapi,
     checkReadiness: () => parts.readiness.check(),

@@ -83,9 +83,9 @@ test('every operation lists its own and the common errors, with the error object
     const statuses = Object.keys(responses).filter((status) => Number(status) >= 400);
     expect(statuses.toSorted(), name).toEqual(errorsOf(operation).map(String).toSorted());
     for (const status of statuses) {
-      expect(responses[status]!.content).toEqual({
-        'application/json': { schema: { $ref: '#/components/schemas/Error' } },
-      });
+      // A request through the browser that got no answer has Chromium's error instead.
+      const schema = status === '502' ? expect.anything() : { $ref: '#/components/schemas/Error' };
+      expect(responses[status]!.content).toEqual({ 'application/json': { schema } });
       for (const code of responses[status]!.description.split(', '))
         expect(errorStatus).toHaveProperty(code, Number(status));
     }

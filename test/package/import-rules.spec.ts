@@ -190,6 +190,7 @@ const serviceRooms = [
   'input',
   'files',
   'processes',
+  'curl',
   'replays',
   'live-view',
   'profiles',

@@ -1,5 +1,4 @@
 import { expect } from '@playwright/test';
-import Kernel from '@onkernel/sdk';
 import { leftOut } from '../../src/contract/left-out.ts';
 import { test } from '../support/service.ts';
 
@@ -11,17 +10,6 @@ test('operations that are left out answer 501 with their name, and ask for no re
     expect(answer.body.message).toContain(`${name} (${request})`);
     expect(answer.headers.get('x-should-retry')).toBe('false');
   }
-});
-
-test("requests of the hosted service's client to a browser itself answer 501", async ({ service }) => {
-  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
-  const session = await kernel.browsers.create({ headless: true });
-  expect(session).toMatchObject({ gpu: false, chrome_policy: {}, telemetry: null });
-  expect(session.base_url).toBe(`${service.url}/browser/kernel`);
-  const fetched = kernel.browsers.fetch(session.session_id, 'https://a.example/');
-  await expect(fetched).rejects.toThrow(/501 .*GET \/browser\/kernel\/curl\/raw/);
-  const curl = kernel.browsers.curl(session.session_id, { url: 'https://a.example/' });
-  await expect(curl).rejects.toMatchObject({ status: 501, message: expect.stringContaining('/browser/kernel/curl') });
 });
 
 test('a new viewport or proxy of a running session answers 501', async ({ service: { call } }) => {

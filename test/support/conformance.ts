@@ -1,7 +1,7 @@
 import { expect } from '@playwright/test';
 import type { z } from 'zod';
 import { contract } from '../../src/contract/contract.ts';
-import { errorObject } from '../../src/contract/error-object.ts';
+import { errorObject, netFailure } from '../../src/contract/error-object.ts';
 import { errorsOf, operationsOf, type Operation } from '../../src/contract/operation.ts';
 import { limitHeaders, pageHeaders } from '../../src/contract/headers.ts';
 
@@ -23,10 +23,11 @@ export function violations({ method, path, status, headers, text }: ReceivedAnsw
   };
   check(headers.get('x-request-id') !== null, 'there is no request id');
   if (status >= 400) {
-    checkFit(errorObject, text);
+    checkFit(status === 502 ? netFailure : errorObject, text);
     const { code = '' } = JSON.parse(text) as { code?: string };
     const isHopeless =
-      [409, 501, 507].includes(status) || ['recording_failed', 'profile_not_saved', 'process_timed_out'].includes(code);
+      [409, 501, 502, 507].includes(status) ||
+      ['recording_failed', 'profile_not_saved', 'process_timed_out'].includes(code);
     const isOverLimit = status === 429;
     const { retryAfter, ...limits } = limitHeaders;
     check(

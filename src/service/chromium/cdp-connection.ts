@@ -11,6 +11,8 @@ export class CdpError extends Error {
 const highWaterMark = 8 * 1024 * 1024;
 
 type SendOptions = { sessionId?: string; signal?: AbortSignal; timeoutMs?: number | undefined };
+/** Gets a result before anyone gets a message that came after the command. */
+type First<C extends Command> = { first?: (result: Result<C>) => void };
 
 /** Gets the messages of the CDP sessions that are routed to it. */
 export type CdpReceiver = {
@@ -36,6 +38,9 @@ export class CdpConnection {
   /** CDP sessions of the service itself. */
   readonly #ownSessions = new Set<string>();
   readonly #partial: Buffer[] = [];
+  /** Commands whose answers come before all other messages, and the messages that wait for them. */
+  readonly #awaited = new Set<number>();
+  readonly #held: Buffer[] = [];
   #lastId = firstId;
   #closed = false;
   #isGathering = false;
@@ -67,7 +72,7 @@ export class CdpConnection {
   async send<C extends Command>(
     method: C,
     params: Params<C>,
-    { sessionId, signal, timeoutMs = 10_000 }: SendOptions = {},
+    { sessionId, signal, timeoutMs = 10_000, first }: SendOptions & First<C> = {},
   ): Promise<Result<C>> {
     signal?.throwIfAborted();
     if (this.#closed) throw gone(method);
@@ -78,6 +83,7 @@ export class CdpConnection {
         signal?.removeEventListener('abort', onAbort);
         this.#answers.delete(id);
         finish();
+        if (this.#awaited.delete(id)) this.#release();
       };
       const onAbort = () => settle(() => reject(signal?.reason));
       const timer = setTimeout(
@@ -90,10 +96,13 @@ export class CdpConnection {
       signal?.addEventListener('abort', onAbort);
       this.#answers.set(id, (answer) =>
         settle(() => {
-          if ('result' in answer) resolve(answer.result as Result<C>);
-          else reject('error' in answer ? new CdpError(`${method}: ${answer.error.message}`) : gone(method));
+          if ('result' in answer) {
+            first?.(answer.result as Result<C>);
+            resolve(answer.result as Result<C>);
+          } else reject('error' in answer ? new CdpError(`${method}: ${answer.error.message}`) : gone(method));
         }),
       );
+      if (first) this.#awaited.add(id);
       this.write({ id, method, sessionId: sessionId ?? '', params: Buffer.from(JSON.stringify(params)) });
     });
   }
@@ -153,12 +162,18 @@ export class CdpConnection {
 
   #dispatch(frame: Buffer): void {
     const [id, sessionId] = [idOf(frame), sessionOf(frame)];
+    if (this.#awaited.size > 0 && (id === undefined || !this.#awaited.has(id))) return void this.#held.push(frame);
     const answer = id === undefined ? undefined : this.#answers.get(id);
     const receiver = sessionId === undefined ? undefined : this.#receivers.get(sessionId);
     if (answer) answer(JSON.parse(frame.toString()) as Answer);
     else if (receiver) receiver.receive(frame, sessionId, id);
     else if (id !== undefined) for (const each of this.#allReceivers()) each.receive(frame, undefined, id);
     else if (sessionId === undefined || this.#ownSessions.has(sessionId)) this.#tell(frame);
+  }
+
+  #release(): void {
+    if (this.#awaited.size > 0) return;
+    for (const frame of this.#held.splice(0)) this.#dispatch(frame);
   }
 
   #tell(frame: Buffer): void {

@@ -10,12 +10,14 @@ export type Result<C extends Command> = Awaited<ReturnType<typeof session.send<C
 /** The events that the service listens to. */
 type EventName =
   | 'Browser.downloadProgress'
+  | 'Fetch.authRequired'
   | 'Fetch.requestPaused'
   | 'Input.dragIntercepted'
   | 'Network.loadingFailed'
   | 'Network.loadingFinished'
   | 'Network.requestWillBeSent'
   | 'Network.responseReceived'
+  | 'Network.responseReceivedExtraInfo'
   | 'Page.frameDetached'
   | 'Page.frameNavigated'
   | 'Page.javascriptDialogOpening'
@@ -34,6 +36,7 @@ export type CdpEvent = { [E in EventName]: { method: E; sessionId?: string; para
 export type Cookie = Params<'Storage.setCookies'>['cookies'][number];
 export type DomNode = Result<'DOM.describeNode'>['node'];
 export type DragData = EventParams<'Input.dragIntercepted'>['data'];
+export type PausedRequest = EventParams<'Fetch.requestPaused'>;
 export type FrameTree = Result<'Page.getFrameTree'>['frameTree'];
 export type KeyEvent = Params<'Input.dispatchKeyEvent'>;
 export type MouseEvent = Params<'Input.dispatchMouseEvent'>;

@@ -4,7 +4,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono, type Context } from 'hono';
 import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
-import { operationsOf, type Operation, type OperationTree } from '../../contract/operation.ts';
+import { actsInSession, operationsOf, type Operation, type OperationTree } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import { noLog, type Log } from '../process/log.ts';
 import { errorCode } from '../process/system-error.ts';
@@ -22,9 +22,18 @@ import {
 } from './handler.ts';
 import { HangUps } from './hang-ups.ts';
 import { readBody, readJson, readQuery } from './request.ts';
+import {
+  holderOf,
+  rawPath,
+  sessionOf,
+  tokenPath,
+  withoutToken,
+  type TokenRequests,
+  type TokenSession,
+} from './token-requests.ts';
 
-/** `apiKey` is set once the bearer token is checked. */
-type AppEnvironment = { Bindings: HttpBindings; Variables: { apiKey: ApiKeyIdentity } };
+/** `apiKey` is set once the bearer token is checked, `session` for a request with a session's token instead. */
+type AppEnvironment = { Bindings: HttpBindings; Variables: { apiKey: ApiKeyIdentity; session?: TokenSession } };
 type App = Hono<AppEnvironment>;
 type AppContext = Context<AppEnvironment>;
 
@@ -58,6 +67,8 @@ export type AppOptions<T extends OperationTree> = {
   auditor?: { meet(context: AppContext): void };
   /** Answers requests that other services must answer, before their query and body are read. */
   forward?: ((operation: Operation, request: ForwardedRequest) => Promise<void> | undefined) | undefined;
+  /** Answers requests below `base_url`. Default: there are none. */
+  tokenRequests?: TokenRequests;
   /** The OpenAPI document. It needs no bearer token. */
   openapi: () => Promise<unknown>;
   /** Throws the reason why the service can't hand out browsers. */
@@ -76,6 +87,8 @@ export type AppOptions<T extends OperationTree> = {
 export type ForwardedRequest = {
   caller: Caller;
   params: Record<string, string>;
+  /** The path and query of the operation. Default: those of the request. */
+  url?: string;
   incoming: IncomingMessage;
   outgoing: ServerResponse;
 };
@@ -101,6 +114,9 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
     });
   }
   if (options.pages) app.route('/', options.pages);
+  const hangUps = new HangUps();
+  const { addresses = new Addresses() } = options;
+  if (options.tokenRequests) serveTokens(app, options.tokenRequests, { ...options, hangUps, addresses });
   app.all(`${browserPath}/*`, (context) => {
     const request = `${context.req.method} ${context.req.path}`;
     throw new OperationError('not_implemented', `this service does not support requests to a browser (${request})`);
@@ -126,8 +142,6 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
     await next();
   });
 
-  const hangUps = new HangUps();
-  const { addresses = new Addresses() } = options;
   for (const [name, operation] of operationsOf(options.contract)) {
     const handler = handlerAt(options.handlers, name);
     app.on(operation.method, honoPath(operation.path), (context) => {
@@ -149,6 +163,30 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   return app;
 }
 
+/** Serves the operations of a session below `base_url`, for the holder of its token. */
+function serveTokens(
+  app: App,
+  requests: TokenRequests,
+  options: AppOptions<OperationTree> & { hangUps: HangUps; addresses: Addresses },
+): void {
+  app.use(`${browserPath}/*`, async (context, next) => {
+    context.set('session', sessionOf(requests, context.req.url));
+    await next();
+  });
+  app.all(rawPath, async (context) => {
+    const { incoming, outgoing } = context.env;
+    const search = new URL(context.req.url).searchParams;
+    const signal = options.hangUps.signalOf(incoming, outgoing);
+    await requests.raw(sessionOf(requests, context.req.url), { incoming, outgoing, search, signal });
+    return RESPONSE_ALREADY_SENT;
+  });
+  for (const [name, operation] of operationsOf(options.contract)) {
+    if (!actsInSession(operation)) continue;
+    const handler = handlerAt(options.handlers, name);
+    app.on(operation.method, honoPath(tokenPath(operation)), (context) => run(context, operation, handler, options));
+  }
+}
+
 async function run(
   context: AppContext,
   operation: Operation,
@@ -165,6 +203,8 @@ async function run(
   },
 ): Promise<Response> {
   const { incoming, outgoing } = context.env;
+  const session = context.get('session');
+  const params = { ...context.req.param(), ...(session && { id: session.id }) };
   const noting = async (work: () => unknown) => {
     try {
       return await work();
@@ -175,7 +215,8 @@ async function run(
   };
   // A caller without the right gets its answer before it sends a body.
   const caller = callerOf(context, operation, callers);
-  const forwarded = forward?.(operation, { caller, params: context.req.param(), incoming, outgoing });
+  const url = session && { url: withoutToken(context.req.url, session.id) };
+  const forwarded = forward?.(operation, { caller, params, ...url, incoming, outgoing });
   if (forwarded) {
     await noting(() => forwarded);
     return RESPONSE_ALREADY_SENT;
@@ -185,7 +226,7 @@ async function run(
   const input = {
     // The project may have been deleted while the body came.
     caller: callerOf(context, operation, callers),
-    params: context.req.param(),
+    params,
     query,
     body,
     signal: hangUps.signalOf(incoming, outgoing),
@@ -200,6 +241,8 @@ async function run(
  * throws.
  */
 function callerOf(context: AppContext, { scope }: Operation, callers: Callers): Caller {
+  const session = context.get('session');
+  if (session) return { apiKey: holderOf(session), projectId: session.projectId };
   const apiKey = context.get('apiKey');
   if (scope === 'organization' && apiKey.projectId !== undefined) {
     throw new OperationError(

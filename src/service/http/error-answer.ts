@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ErrorObject } from '../../contract/error-object.ts';
+import type { ErrorObject, NetFailure } from '../../contract/error-object.ts';
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
 import { limitHeaders } from '../../contract/headers.ts';
 import { isRepeatable, type Operation } from '../../contract/operation.ts';
@@ -26,7 +26,8 @@ export function toOperationError(error: unknown): OperationError {
   );
 }
 
-export function errorBody(error: OperationError): ErrorObject {
+export function errorBody(error: OperationError): ErrorObject | NetFailure {
+  if (error.code === 'request_failed') return { message: error.message, ...error.netError };
   const { code, message, details, existingId } = error;
   return { code, message, ...(details && { details }), ...(existingId !== undefined && { existing_id: existingId }) };
 }
@@ -54,6 +55,7 @@ const hopeless: ReadonlySet<ErrorCode> = new Set([
   'profile_not_saved',
   'process_timed_out',
   'insufficient_storage',
+  'request_failed',
 ]);
 
 /**

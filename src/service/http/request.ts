@@ -50,7 +50,7 @@ export function readQuery(operation: Operation, search: URLSearchParams): unknow
 
 /** The body: a stream of raw bytes, an unread multipart body, or validated JSON. `limit` is in bytes. */
 export async function readBody(
-  operation: Operation,
+  operation: Pick<Operation, 'body' | 'path'>,
   incoming: IncomingMessage,
   limit: number | undefined,
 ): Promise<unknown> {

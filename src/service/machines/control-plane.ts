@@ -4,6 +4,7 @@ import { actsInSession, type Operation } from '../../contract/operation.ts';
 import type { Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';
 import type { ForwardedRequest } from '../http/app.ts';
+import { rawPath } from '../http/token-requests.ts';
 import type { Clock } from '../process/clock.ts';
 import { writePrivateFile } from '../process/data-directory.ts';
 import type { Log } from '../process/log.ts';
@@ -37,8 +38,9 @@ type Means = {
   log: Log;
 };
 
-type Exchange = Pick<ForwardedRequest, 'incoming' | 'outgoing'>;
+type Exchange = Pick<ForwardedRequest, 'incoming' | 'outgoing' | 'url'>;
 
+const rawCurl: ForwardedOperation = { path: rawPath, body: undefined, responses: {} };
 const dashboardRead: ForwardedOperation = { path: '/dashboard', body: undefined, responses: {} };
 
 export async function openMachines(settings: MachinesSettings, means: Means): Promise<Machines> {
@@ -73,6 +75,11 @@ export function forwarding({
     forward(operation: Operation, { caller, params, ...exchange }: ForwardedRequest): Promise<void> | undefined {
       if (!actsInSession(operation)) return undefined;
       return held.in(caller.projectId).use(params['id'] ?? '', (session) => pass(session, exchange, operation));
+    },
+    /** Passes a request to `curl/raw` on. */
+    async raw(session: Session, exchange: Exchange) {
+      if (!(session instanceof MachineSession)) throw new Error(`the browser session ${session.id} has no machine`);
+      await forwardRequest(session, exchange, { operation: rawCurl, clock: sockets.clock, isRaw: true });
     },
     /** Passes a read of the dashboard about a session on. */
     read: (session: Session, exchange: Exchange) => pass(session, exchange, dashboardRead),

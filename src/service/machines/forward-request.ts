@@ -21,6 +21,7 @@ const notForwarded = new Set([
   'x-kernel-project-id',
   'x-request-id',
 ]);
+const ofConnection = new Set(['connection', 'expect', 'host', 'keep-alive', 'transfer-encoding']);
 /** How long a machine may take to answer after the session ended or was released, in ms. */
 const letGoMs = 3000;
 const agents = {
@@ -29,23 +30,25 @@ const agents = {
 };
 
 /**
- * Passes a request about a session on to its machine, and passes the answer back. Parses neither body. Throws
+ * Passes a request about a session on to its machine, and passes the answer back. Parses neither body. `isRaw`: the
+ * request has the session's token instead of an API key, and its headers are for somebody else. Throws
  * `unavailable` if the connection to the machine fails, and `machine_timeout` if the machine doesn't answer in time.
  */
 export async function forwardRequest(
   session: MachineSession,
-  { incoming, outgoing }: { incoming: IncomingMessage; outgoing: ServerResponse },
-  { operation, clock }: { operation: ForwardedOperation; clock: Clock },
+  { incoming, outgoing, url: path }: { incoming: IncomingMessage; outgoing: ServerResponse; url?: string },
+  { operation, clock, isRaw = false }: { operation: ForwardedOperation; clock: Clock; isRaw?: boolean },
 ): Promise<void> {
-  const { url, base } = targetOf(session, incoming.url ?? '/');
+  const { url, base } = targetOf(session, path ?? incoming.url ?? '/');
+  // The headers are for the target of the request, except those of this connection.
+  if (isRaw) url.searchParams.set('jwt', new URL(session.links.cdp_ws_url).searchParams.get('jwt') ?? '');
   const request = (base === 'https:' ? https : http).request(url, {
     method: incoming.method,
     agent: agents[base],
     headers: {
-      ...forwarded(incoming.headers),
+      ...(isRaw ? rawHeaders(incoming.headers) : forwarded(incoming.headers)),
       ...bodyHeader(incoming),
-      ...traceHeaders(),
-      authorization: `Bearer ${session.host.apiKey}`,
+      ...(!isRaw && { ...traceHeaders(), authorization: `Bearer ${session.host.apiKey}` }),
     },
   });
   // The caller hung up, or got its answer before it sent the whole body.
@@ -110,6 +113,10 @@ function targetOf({ host }: MachineSession, path: string): { url: URL; base: 'ht
 /** A body of unknown length stays chunked. */
 function bodyHeader({ headers }: IncomingMessage): OutgoingHttpHeaders {
   return headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
+}
+
+function rawHeaders(headers: IncomingMessage['headers']): OutgoingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !ofConnection.has(name)));
 }
 
 function forwarded(headers: IncomingMessage['headers']): OutgoingHttpHeaders {

@@ -71,7 +71,7 @@ export class PageInView {
   #follow(event: CdpEvent): void {
     if (event.method === 'Target.targetCreated') {
       const { targetId, browserContextId, url } = event.params.targetInfo;
-      if (browserContextId !== undefined && this.#ownTargets.has(browserContextId)) return;
+      if ([targetId, browserContextId ?? ''].some((id) => this.#ownTargets.has(id))) return;
       this.#pages.set(targetId, url);
       this.#changed();
     } else if (event.method === 'Target.targetInfoChanged') {

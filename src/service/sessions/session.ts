@@ -29,7 +29,10 @@ export type SessionSettings = {
   poolId?: string;
 };
 
-export type Links = Pick<Browser, 'cdp_ws_url' | 'playwright_ws_url' | 'tunnel_ws_url' | 'browser_live_view_url'>;
+export type Links = Pick<
+  Browser,
+  'cdp_ws_url' | 'playwright_ws_url' | 'base_url' | 'tunnel_ws_url' | 'browser_live_view_url'
+>;
 export type Place = { machine: string; links: Links | undefined };
 
 export type OpenCdp = { cdp: CdpConnection; close: () => void };

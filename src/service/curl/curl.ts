@@ -1,0 +1,123 @@
+import { limitReached } from '../../contract/errors.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
+import type { SessionBrowser } from '../sessions/session-browser.ts';
+import { Exchange, type CurlAnswer, type CurlRequest } from './exchange.ts';
+import { HiddenPage } from './hidden-page.ts';
+import { netError } from './net-error.ts';
+
+/** Each running request has a page. */
+const mostAtOnce = 10;
+const mostIdle = 2;
+
+export type CurlOptions = {
+  /** Throws for a URL that may not be requested. */
+  check: (url: string) => Promise<void>;
+  /** The caller hung up. */
+  signal: AbortSignal;
+  /** Whether `timeout_ms` also limits the body. */
+  limitsBody?: boolean;
+};
+
+/** The requests of a session. */
+export function curlOf({ browser }: LocalSession): Curl {
+  return browser.part(newCurl);
+}
+
+/** The requests that a browser sends for callers. */
+export class Curl {
+  readonly #browser: SessionBrowser;
+  readonly #idle: HiddenPage[] = [];
+  #running = 0;
+
+  constructor(browser: SessionBrowser) {
+    this.#browser = browser;
+    browser.chromium.cdp.onEvent(({ method, params }) => {
+      if (method === 'Target.targetCrashed' || method === 'Target.targetDestroyed') this.#forget(params.targetId);
+    });
+  }
+
+  /**
+   * Throws `request_failed` if there is no answer in `timeout_ms`, and `rate_limited` if ten other requests of the browser
+   * run.
+   */
+  async send(request: CurlRequest, { check, signal, limitsBody }: CurlOptions): Promise<CurlAnswer> {
+    if (this.#running >= mostAtOnce)
+      throw limitReached(`${mostAtOnce} requests of this browser run already`, mostAtOnce, this.#running);
+    this.#running += 1;
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(lateError(request.timeout_ms)), request.timeout_ms);
+    const ended = AbortSignal.any([signal, this.#browser.ended, ...(limitsBody ? [late.signal] : [])]);
+    let page: HiddenPage | undefined;
+    let exchange: Exchange | undefined;
+    const finish = (isClean: boolean) => {
+      clearTimeout(timer);
+      this.#running -= 1;
+      exchange?.end();
+      if (page) this.#takeBack(page, isClean);
+    };
+    try {
+      page = this.#idle.pop() ?? (await HiddenPage.open(this.#browser));
+      exchange = new Exchange(page, request, { check, signal: ended });
+      const answer = await exchange.send(late.signal);
+      if (!limitsBody) clearTimeout(timer);
+      return { ...answer, body: whileRead(answer.body, finish) };
+    } catch (error) {
+      finish(false);
+      throw error;
+    }
+  }
+
+  #takeBack(page: HiddenPage, isClean: boolean): void {
+    // A page that was left in the middle, or that shows an error, may load something later.
+    if (isClean && this.#idle.length < mostIdle) this.#idle.push(page);
+    else page.close();
+  }
+
+  #forget(targetId: string): void {
+    const index = this.#idle.findIndex((page) => page.targetId === targetId);
+    if (index !== -1) this.#idle.splice(index, 1);
+  }
+}
+
+function newCurl(browser: SessionBrowser): Curl {
+  return new Curl(browser);
+}
+
+function lateError(timeoutMs: number) {
+  return netError('ERR_TIMED_OUT', `the target did not answer within ${timeoutMs} ms (timeout_ms)`);
+}
+
+/** Calls `finish` once, when the body was read or returned. */
+function whileRead(body: AsyncGenerator<Buffer>, finish: (isClean: boolean) => void): AsyncGenerator<Buffer> {
+  let isFinished = false;
+  const end = (isClean: boolean) => {
+    if (!isFinished) finish(isClean);
+    isFinished = true;
+  };
+  return {
+    async next() {
+      try {
+        const result = await body.next();
+        if (result.done) end(true);
+        return result;
+      } catch (error) {
+        end(false);
+        throw error;
+      }
+    },
+    async return(value) {
+      end(false);
+      return { done: true, value };
+    },
+    async throw(error) {
+      end(false);
+      throw error;
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    async [Symbol.asyncDispose]() {
+      end(false);
+    },
+  } as AsyncGenerator<Buffer>;
+}

@@ -1,0 +1,103 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { curlTarget } from '../../contract/curl.ts';
+import { octets } from '../../contract/operation.ts';
+import { invalidInput } from '../http/error-answer.ts';
+import { readBody } from '../http/request.ts';
+import { rawPath } from '../http/token-requests.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
+import { curlOf } from './curl.ts';
+import { refuseBody } from './operations.ts';
+import { refuseOwnPort } from './own-port.ts';
+
+/** Of a request's body, in bytes: CDP takes it as one message. */
+const largestBody = 10 * 1024 * 1024;
+
+/** Headers about the connection to the service, or that the client's library adds. The browser sends its own. */
+const notSent =
+  /^(host|connection|keep-alive|proxy-.*|te|trailers?|transfer-encoding|upgrade|content-length|expect|accept-encoding|sec-.*|x-stainless-.*|x-forwarded-.*|forwarded|traceparent|tracestate|idempotency-key)$/;
+const ofLibrary: Readonly<Record<string, RegExp>> = {
+  'user-agent': /^(Kernel\/|node$|undici$)/,
+  'accept-language': /^\*$/,
+};
+
+/** The cookie of a person who signed in to the dashboard, and followed a link. */
+const ofDashboard = /(^|; ?)playwright-pool(-\d+)?=/;
+
+/**
+ * Headers about the connection to the target, or the encoded body, and those by which a page would change the origin at
+ * which a person's browser sees the answer: the service's own.
+ */
+const notAnswered =
+  /^(connection|keep-alive|proxy-.*|te|trailers?|transfer-encoding|upgrade|content-length|content-encoding|set-cookie|clear-site-data|strict-transport-security|alt-svc|service-worker-allowed|report-to|reporting-endpoints|nel|refresh|x-should-retry)$/;
+
+/** Runs scripts of an answer, if a person's browser opens it, in an origin of its own. */
+const sandbox = 'sandbox';
+
+/**
+ * Passes a request on to the URL in the query's `url`, and the answer back as it comes. `timeout_ms` limits the wait
+ * until the answer begins.
+ */
+export async function curlRaw(
+  session: LocalSession,
+  { incoming, outgoing, search }: { incoming: IncomingMessage; outgoing: ServerResponse; search: URLSearchParams },
+  { ownPort, signal }: { ownPort: number; signal: AbortSignal },
+): Promise<void> {
+  const timeout = search.get('timeout_ms');
+  const { data: target, error } = curlTarget.safeParse({
+    url: search.get('url') ?? undefined,
+    method: incoming.method,
+    headers: sentHeaders(incoming),
+    ...(timeout && { timeout_ms: Number(timeout) }),
+  });
+  if (!target) throw invalidInput(error.issues, 'query');
+  const body = (await readBody({ path: rawPath, body: octets() }, incoming, largestBody)) as Readable;
+  const content = await buffer(body);
+  refuseBody(target.method, content);
+  const answer = await curlOf(session).send(
+    { ...target, content },
+    { check: (url) => refuseOwnPort(url, ownPort), signal: AbortSignal.any([signal, session.hold]) },
+  );
+  try {
+    outgoing.writeHead(answer.status, answeredHeaders(answer.headers));
+    outgoing.flushHeaders();
+    await pipeline(Readable.from(answer.body, { objectMode: false, highWaterMark: 1 }), outgoing);
+  } finally {
+    await answer.body.return(undefined);
+  }
+}
+
+function sentHeaders({ rawHeaders }: IncomingMessage): Record<string, string> {
+  const sent = new Map<string, string>();
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const [name, value] = [rawHeaders[index]!.toLowerCase(), rawHeaders[index + 1]!];
+    if (notSent.test(name) || ofLibrary[name]?.test(value)) continue;
+    if (name === 'cookie' && ofDashboard.test(value)) continue;
+    const earlier = sent.get(name);
+    sent.set(name, earlier === undefined ? value : `${earlier}${name === 'cookie' ? '; ' : ', '}${value}`);
+  }
+  return Object.fromEntries(sent);
+}
+
+function answeredHeaders(headers: Map<string, string[]>): Record<string, string | string[]> {
+  const passed = Array.from(headers)
+    .filter(([name]) => !notAnswered.test(name))
+    .map(([name, values]) => [name, values.map(asBytes)] as const);
+  const policies = headers.get('content-security-policy')?.map(asBytes) ?? [];
+  return {
+    ...Object.fromEntries(passed),
+    'content-security-policy': [...policies, sandbox],
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    // The hosted service's client would send the request again after an error of the target.
+    'x-should-retry': 'false',
+  };
+}
+
+/** As `writeHead` takes it: a character for each byte, and no control characters. */
+function asBytes(value: string): string {
+  const latin1 = Buffer.from(value).toString('latin1');
+  return Array.from(latin1, (character) => (/[\t\x20-\x7e\x80-\xff]/.test(character) ? character : ' ')).join('');
+}

@@ -1,0 +1,54 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { OperationError } from '../../contract/errors.ts';
+import type { Operation } from '../../contract/operation.ts';
+import { browserPath, type ApiKeyIdentity } from './handler.ts';
+
+/** The session of a token, for requests below `base_url`, which have no API key. */
+export type TokenSession = { id: string; projectId: string };
+
+/** Requests below `base_url`: they have the session's token as `jwt`. */
+export type TokenRequests = {
+  /** Returns nothing for a token that doesn't work any more. */
+  find(token: string): TokenSession | undefined;
+  /** Answers `curl/raw`, with any method. */
+  raw(session: TokenSession, exchange: RawExchange): Promise<void>;
+};
+
+export type RawExchange = {
+  incoming: IncomingMessage;
+  outgoing: ServerResponse;
+  search: URLSearchParams;
+  /** Aborts if the caller hangs up. */
+  signal: AbortSignal;
+};
+
+export const rawPath = `${browserPath}/curl/raw`;
+
+/** The path below `base_url` of an operation that acts in a session. */
+export function tokenPath({ path }: Operation): string {
+  return path.replace('/browsers/{id}', browserPath);
+}
+
+/** The same request with an API key, without the token. */
+export function withoutToken(url: string, id: string): string {
+  const { pathname, searchParams } = new URL(url, 'http://service');
+  searchParams.delete('jwt');
+  const query = searchParams.toString();
+  return `/browsers/${id}${pathname.slice(browserPath.length)}${query && `?${query}`}`;
+}
+
+/** Throws `unauthorized` for a token that doesn't work. */
+export function sessionOf(requests: TokenRequests, url: string): TokenSession {
+  const session = requests.find(new URL(url, 'http://service').searchParams.get('jwt') ?? '');
+  if (session) return session;
+  throw new OperationError(
+    'unauthorized',
+    'the token (jwt) is not known: the session ended, or its links were replaced by newer ones',
+  );
+}
+
+/** The holder of a session's token, as a caller. */
+export function holderOf({ id, projectId }: TokenSession): ApiKeyIdentity {
+  const name = `holder of the session ${id}`;
+  return { id, name, email: `${id}@session.invalid`, projectId, isOfApp: false };
+}

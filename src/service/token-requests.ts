@@ -1,0 +1,23 @@
+import type { TokenRequests } from './http/token-requests.ts';
+import type { forwarding } from './machines/control-plane.ts';
+import type { Parts } from './parts.ts';
+import { local, localOnly } from './sessions/in-session.ts';
+
+/** The requests below `base_url`. Those of a control plane go to the session's machine. */
+export function tokenRequests(
+  { sessions, held, ownPort }: Parts,
+  forwarded: ReturnType<typeof forwarding> | undefined,
+): TokenRequests {
+  return {
+    find: (token) => {
+      const session = sessions.byToken(token);
+      return session && { id: session.id, projectId: session.settings.projectId };
+    },
+    raw: ({ id, projectId }, exchange) =>
+      held.in(projectId).use(id, async (session) => {
+        if (forwarded && !localOnly(session)) return await forwarded.raw(session, exchange);
+        const { curlRaw } = await import('./curl/raw-endpoint.ts');
+        await curlRaw(local(session), exchange, { ownPort: ownPort(), signal: exchange.signal });
+      }),
+  };
+}

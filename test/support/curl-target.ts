@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+
+export type Received = { method: string; url: string; headers: IncomingHttpHeaders; body: string };
+
+/** All byte values, several times. */
+export const everyByte = Buffer.from(Array.from({ length: 200_000 }, (_, index) => (index * 7) % 256));
+
+/** A site on the loopback address, for requests that a browser sends for a caller. */
+export class CurlTarget implements AsyncDisposable {
+  readonly received: Received[] = [];
+  /** How many bytes of an endless answer the connection took. */
+  sentBytes = 0;
+  /** Resolves when the reader of an endless answer is gone. */
+  readonly left: Promise<void>;
+  #leave = () => {};
+  readonly #server = createServer((request, response) => void this.#answer(request, response));
+
+  private constructor() {
+    this.left = new Promise((resolve) => (this.#leave = resolve));
+  }
+
+  static async start(): Promise<CurlTarget> {
+    const target = new CurlTarget();
+    target.#server.listen(0, '127.0.0.1');
+    await once(target.#server, 'listening');
+    return target;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url = '', headers } = request;
+    this.received.push({ method, url, headers, body: await text(request) });
+    const { pathname: path, searchParams } = new URL(url, 'http://target');
+    const to = searchParams.get('to') ?? '';
+    if (path === '/redirect' || path === '/redirect-again')
+      return void response.writeHead(path === '/redirect' ? 302 : 307, { location: to }).end();
+    if (path === '/cookies')
+      response.setHeader('set-cookie', ['shop=1; SameSite=Strict; Path=/', 'secret=2; HttpOnly; Path=/']);
+    if (path === '/missing') response.statusCode = 404;
+    if (path === '/empty') return void response.writeHead(204).end();
+    if (path === '/who') return void response.writeHead(401, { 'www-authenticate': 'Basic realm="shop"' }).end('who?');
+    if (path === '/zipped')
+      return void response
+        .writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' })
+        .end(gzipSync('<script>zipped</script>'));
+    if (path === '/bytes')
+      return void response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(everyByte);
+    if (path === '/mistyped') return void response.writeHead(200, { 'content-type': 'text/plain' }).end(everyByte);
+    if (path === '/file')
+      return void response.writeHead(200, { 'content-disposition': 'attachment; filename=a.txt' }).end('a file');
+    if (path === '/silent') return;
+    if (path === '/slow') return void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n');
+    if (path === '/broken') {
+      response.writeHead(200, { 'content-type': 'text/html', 'content-length': '100000' });
+      return void response.write('begin', () => response.destroy());
+    }
+    if (path === '/endless') return this.#fill(response);
+    response.setHeader('content-type', 'text/html; charset=utf-8').end(`héllo ${method}`);
+  }
+
+  #fill(response: ServerResponse): void {
+    const part = Buffer.alloc(64 * 1024, 'x');
+    const fill = () => {
+      do this.sentBytes += part.length;
+      while (response.write(part));
+    };
+    response.writeHead(200, { 'content-type': 'application/octet-stream' }).on('drain', fill);
+    response.once('close', () => this.#leave());
+    fill();
+  }
+}
