@@ -7,6 +7,7 @@ import { pageQuery, queryBoolean } from './pagination.ts';
 import { processes } from './processes.ts';
 import { profile } from './profiles.ts';
 import { replays } from './replays.ts';
+import { sessionLogs } from './session-logs.ts';
 import {
   chromiumArgs,
   extensionSelector,
@@ -181,6 +182,7 @@ export const browsers = {
   ),
   curl,
   fs: files,
+  logs: sessionLogs,
   computer,
   process: processes,
   replays,

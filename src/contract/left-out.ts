@@ -4,7 +4,6 @@
  */
 export const leftOut: Readonly<Record<string, `${'GET' | 'POST' | 'DELETE'} /${string}`>> = {
   'browsers.playwright.execute': 'POST /browsers/{id}/playwright/execute',
-  'browsers.logs.stream': 'GET /browsers/{id}/logs/stream',
   'browsers.telemetry.stream': 'GET /browsers/{id}/telemetry/stream',
   'browsers.telemetry.events': 'GET /browsers/{id}/telemetry/events',
   'browsers.loadExtensions': 'POST /browsers/{id}/extensions',

@@ -18,6 +18,7 @@ import { projectHandlers, type Contents } from './organization/project-operation
 import { proxyHandlers } from './proxies/operations.ts';
 import { replayHandlers } from './replays/operations.ts';
 import type { HandlerTree } from './http/handler.ts';
+import { logHandlers } from './files/log-operations.ts';
 import { curlHandler } from './curl/operations.ts';
 import type { Parts } from './parts.ts';
 
@@ -71,6 +72,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
         refuseEndedInvocation: (id, projectId) => apps.invocations.refuseEnded(id, projectId),
         clock,
       }),
+      logs: logHandlers(held),
       curl: curlHandler(held, parts.ownPort),
       fs: fileHandlers({ sessions: held, watches }),
       computer: computerHandlers(held),

@@ -8,6 +8,7 @@ import { passedOn } from '../process/passed-on.ts';
 import { killGroup } from '../process/process-group.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import type { Environment } from './find-chromium.ts';
+import { OutputLines } from './output-lines.ts';
 import type { ProxyAccess } from './proxy-connection.ts';
 import type { Resident } from './resident.ts';
 import { chromiumSwitches } from './switches.ts';
@@ -27,6 +28,8 @@ export type Chromium = {
   waysOut: WaysOut;
   /** The leader of Chromium's process group. On Linux often a script that started Chromium. */
   pid: number;
+  /** The lines that it wrote on its standard error. */
+  output: OutputLines;
   /** The service's connection, which clients share. */
   cdp: CdpConnection;
   /** Resolves when the process has ended, with the exit code unless it was killed. Never rejects. */
@@ -88,6 +91,8 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     ...(resident && { ...resident.user, cwd: resident.home }),
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });
+  const output = new OutputLines();
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => output.write(text));
   waysOut.admit(child.pid);
   const exited = ended(child).finally(() => waysOut.close());
   const kill = async () => {
@@ -97,11 +102,11 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
   try {
     // At once, so that all of its processes inherit it.
     if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
-    const [, , , output, input] = child.stdio;
-    if (!(output instanceof Writable) || !(input instanceof Readable))
+    const [, , , toChild, input] = child.stdio;
+    if (!(toChild instanceof Writable) || !(input instanceof Readable))
       throw new Error('a child process was started without its pipes');
-    const cdp = new CdpConnection(input, output);
-    await untilReady(child, cdp, executable, signal);
+    const cdp = new CdpConnection(input, toChild);
+    await untilReady(child, cdp, { output, executable, signal });
     if (child.pid === undefined) throw new Error('a running process has no id');
     const close = async (timeoutMs: number) => {
       const timer = setTimeout(() => void kill(), timeoutMs);
@@ -109,7 +114,7 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
       await exited;
       clearTimeout(timer);
     };
-    return { blocksLoopback: blockLoopback, waysOut, pid: child.pid, cdp, exited, close, kill };
+    return { blocksLoopback: blockLoopback, waysOut, pid: child.pid, output, cdp, exited, close, kill };
   } catch (error) {
     await kill();
     throw error;
@@ -120,14 +125,8 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
 async function untilReady(
   child: ChildProcess,
   cdp: CdpConnection,
-  executable: string,
-  signal: AbortSignal | undefined,
+  { output, executable, signal }: { output: OutputLines; executable: string; signal: AbortSignal | undefined },
 ): Promise<void> {
-  let output = '';
-  const isReady = new AbortController();
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    if (!isReady.signal.aborted) output = (output + text).slice(-16_384);
-  });
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`could not be started: ${error.message}`));
     child.once('close', (code, killedBy) => resolve(`ended with ${killedBy ?? `code ${code}`} before it was ready`));
@@ -144,8 +143,7 @@ async function untilReady(
     ),
   ]);
   if (problem !== undefined)
-    throw new OperationError('unavailable', `Chromium (${executable}) ${problem}${advice(output)}`);
-  isReady.abort();
+    throw new OperationError('unavailable', `Chromium (${executable}) ${problem}${advice(output.last)}`);
 }
 
 function advice(output: string): string {
