@@ -6,6 +6,9 @@ import type { Duplex } from 'node:stream';
 type Options = http.ClientRequestArgs;
 type Request = typeof http.request;
 
+/** As long as the other end of a tunnel tries to connect. */
+const connectTimeoutMs = 30_000;
+
 /** The way out of the session's browser. */
 let hop = '';
 let agents: { http: http.Agent; https: https.Agent } | undefined;
@@ -64,9 +67,15 @@ function connectTo(options: Options, opened: Opened): void {
     headers: { host: authority },
     createConnection: () => connect(Number(port), hostname),
   });
-  const fail = (error: Error) => opened(error, unopened);
+  const late = new Error(`no connection to ${authority} within ${connectTimeoutMs / 1000} s`);
+  const timer = setTimeout(() => asked.destroy(late), connectTimeoutMs);
+  const fail = (error: Error) => {
+    clearTimeout(timer);
+    opened(error, unopened);
+  };
   asked.once('error', fail);
   asked.once('connect', ({ statusCode }: http.IncomingMessage, socket: Socket, head: Buffer) => {
+    clearTimeout(timer);
     asked.off('error', fail);
     if (statusCode !== 200) {
       socket.destroy();
