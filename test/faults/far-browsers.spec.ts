@@ -1,0 +1,124 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { expect, leasingFrom, pidIn, test } from '../support/fault-runs.ts';
+import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { CliProcess } from '../support/service-process.ts';
+
+// Parts of a run end in the middle of an action over Playwright's own protocol, or their connection goes silent.
+
+const overPlaywright = `transport: 'playwright'`;
+
+/** The first test waits for an element that doesn't come. */
+const waits = `
+  import { test } from 'playwright-pool';
+  test('waits', async ({ page }) => {
+    test.setTimeout(120_000);
+    await page.setContent('x');
+    console.log('worker: ' + process.pid);
+    await page.locator('#missing').click();
+  });`;
+const works = `test('works', async ({ page }) => { await page.setContent('y'); });`;
+const suite = `${waits} ${works}`;
+
+for (const [end, tag, error] of [
+  ['worker', '', 'worker process exited unexpectedly'],
+  ['host', ' @long', 'the Playwright host has ended'],
+  ['connection', ' @long', 'closed'],
+] as const)
+  test(`loses no lease if the ${end} ends in the middle of an action${tag}`, async ({ start, hosted, faultProxy }) => {
+    test.setTimeout(120_000);
+    const run = start({
+      files: { 'a.spec.ts': suite },
+      ...hosted.options({ via: faultProxy.url, more: overPlaywright }),
+    });
+    await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
+    const before = hostsOf(process.pid);
+    expect(before.length).toBeGreaterThan(0);
+    if (end === 'worker') process.kill(pidIn(run.output, 'worker'), 'SIGKILL');
+    if (end === 'host') for (const pid of before) process.kill(pid, 'SIGKILL');
+    if (end === 'connection') faultProxy.resetWebSockets();
+    const { results, output } = await run.finished();
+    const [waiting] = results['waits']!;
+    expect(waiting!.status).toBe('failed');
+    expect(waiting!.errors.map(({ message }) => message).join('\n')).toContain(error);
+    expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
+    expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
+    await expect.poll(() => hostsOf(process.pid).filter((pid) => before.includes(pid))).toEqual([]);
+  });
+
+test('returns the browser and ends its host if the runner is killed in the middle of an action @long', async ({
+  start,
+  hosted,
+}) => {
+  const run = start({ files: { 'a.spec.ts': suite }, ...hosted.options({ more: overPlaywright }) });
+  await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
+  const before = hostsOf(process.pid);
+  process.kill(run.pid, 'SIGKILL');
+  await run.finished();
+  await expect.poll(hosted.leased, { timeout: 15_000 }).toBe(0);
+  await expect.poll(() => hostsOf(process.pid).filter((pid) => before.includes(pid))).toEqual([]);
+  await expect.poll(() => processesWith(`run-${run.pid} `), { timeout: 30_000 }).toEqual([]);
+});
+
+test('ends the action and all processes if the service is killed @long', async ({ start }, testInfo) => {
+  test.setTimeout(180_000);
+  const directory = testInfo.outputPath('service');
+  await using service = new CliProcess(['serve', '--port', '0', '--data-dir', directory], {
+    env: { PLAYWRIGHT_POOL_API_KEY: 'the-key' },
+  });
+  const url = (await service.firstLine()).replace('listening on ', '');
+  const run = start({ files: { 'a.spec.ts': suite }, ...leasingFrom(url, { more: overPlaywright }) });
+  await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
+  const hosts = hostsOf(service.child.pid!);
+  expect(hosts.length).toBeGreaterThan(0);
+  service.child.kill('SIGKILL');
+  const { results, output } = await run.finished();
+  expect(results['waits']?.map(({ status }) => status)).toEqual(['failed']);
+  expect(output).toContain('infrastructure: 2 attempts had no working browser:');
+  await expectNoProcessWith(directory);
+  await expect.poll(() => processesWith('playwright/host.js').filter((pid) => hosts.includes(pid))).toEqual([]);
+});
+
+for (const transport of ['cdp', 'playwright'])
+  test(`a connection that goes silent ends the action and explains it over ${transport} @long`, async ({
+    start,
+    hosted,
+    faultProxy,
+  }) => {
+    test.setTimeout(180_000);
+    const timesOut = waits
+      .slice(waits.indexOf('test('))
+      .replace('waits', 'times out')
+      .replace('120_000', '12_000')
+      .replace('worker', 'another worker');
+    const run = start({
+      files: { 'a.spec.ts': `${waits} ${timesOut} ${works}` },
+      ...hosted.options({ via: faultProxy.url, more: `transport: '${transport}'` }),
+    });
+    await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
+    faultProxy.silenceWebSockets();
+    await expect.poll(() => run.output, { timeout: 90_000 }).toContain('another worker: ');
+    faultProxy.silenceWebSockets();
+    const { results, output } = await run.finished();
+    const outcome = (title: string) => results[title]!.map(({ status, errors }) => [status, errors.at(-1)?.message]);
+    expect(outcome('waits')).toEqual([
+      ['failed', expect.stringContaining('sent nothing for 25 s on the connection to the browser of this test')],
+    ]);
+    expect(outcome('times out')).toEqual([
+      ['timedOut', expect.stringMatching(/sent nothing for \d+ s on the connection/)],
+    ]);
+    expect(outcome('works')).toEqual([['passed', undefined]]);
+    expect(output).toContain('2 × the service was silent during the test\n');
+    expect(output).toContain('leases: 3 acquired, 3 released, 0 leaked');
+  });
+
+/** The Playwright hosts of a service in this process. A spare one, which has no session yet, is not among them. */
+function hostsOf(servicePid: number): number[] {
+  return processesWith('playwright/host.js').filter((pid) => {
+    try {
+      const parent = /^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+      return Number(parent) === servicePid && readlinkSync(`/proc/${pid}/cwd`).endsWith('/playwright');
+    } catch {
+      return false;
+    }
+  });
+}
