@@ -85,6 +85,7 @@ test("far: browsers that can't see this machine's localhost test an app there", 
 for (const [example, tests] of [
   ['existing-suite', 3],
   ['files', 2],
+  ['hosted', 2],
   ['replays-in-ci', 2],
   ['todo', 22],
 ] as const) {
@@ -105,6 +106,10 @@ for (const [example, tests] of [
       };`,
     );
     const env = { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
+    if (example === 'hosted') {
+      await using pools = new CliProcess(['pools', 'create', 'ci', '--size', '2'], { env });
+      expect(await pools.exited).toMatchObject({ code: 0 });
+    }
     const ended = await run(example, ['test', '--config', config, '--reporter', 'list,playwright-pool/reporter'], env);
     await rm(join(directory, '.auth'), { recursive: true, force: true });
     expect(ended).toEqual({ code: 0, output: expect.stringMatching(new RegExp(`${tests} passed[^]*, 0 leaked`)) });

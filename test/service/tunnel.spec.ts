@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import type { TLSSocket } from 'node:tls';
 import { chromium, expect, type Browser, type Page } from '@playwright/test';
 import { TunnelClient } from '../../src/tunnel/tunnel-client.ts';
@@ -85,7 +86,17 @@ test.describe('with --block-loopback', () => {
     await tunnel(`localhost:${app.port},*.test`);
     const page = await remote.newPage();
     await page.goto(app.url);
-    for (const host of ['localhost', '127.0.0.1', '[::1]', '0.0.0.0', '2130706433', 'deep.localhost'])
+    // The machine's own name resolves to a loopback address, too, or to another one of its addresses.
+    const hosts = [
+      'localhost',
+      '127.0.0.1',
+      '[::1]',
+      '0.0.0.0',
+      '2130706433',
+      'deep.localhost',
+      hostname().toLowerCase(),
+    ];
+    for (const host of hosts)
       await attempt(page, [`http://${host}:${hidden.port}/`, redirectTo(`http://${host}:${hidden.port}/`)]);
     // Other names of the exposed port are not exposed.
     await attempt(page, [`http://127.0.0.1:${app.port}/not-exposed`]);
