@@ -21,6 +21,7 @@ const programs = [
   'src/service/process/embedded.js',
   'src/service/playwright/host.js',
   'src/service/processes/guard.js',
+  'src/service/processes/code-runner.js',
   'src/service/processes/terminal-host.js',
   'src/service/apps/process/runner.js',
   'src/service/apps/process/guard.js',

@@ -4,6 +4,7 @@ import { curl } from './curl.ts';
 import { files } from './files.ts';
 import { empty, json, list, operation } from './operation.ts';
 import { pageQuery, queryBoolean } from './pagination.ts';
+import { playwright } from './playwright.ts';
 import { processes } from './processes.ts';
 import { profile } from './profiles.ts';
 import { replays } from './replays.ts';
@@ -184,6 +185,7 @@ export const browsers = {
   fs: files,
   logs: sessionLogs,
   computer,
+  playwright,
   process: processes,
   replays,
 };

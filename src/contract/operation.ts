@@ -191,7 +191,7 @@ export function* operationsOf(
 
 /** Whether an operation acts in a session's browser, network, files or processes. A control plane passes such calls on to the machine. */
 export function actsInSession({ path }: Operation): boolean {
-  return /^\/browsers\/\{id\}\/(fs|computer|process|curl|logs)(\/|$)/.test(path);
+  return /^\/browsers\/\{id\}\/(fs|computer|process|playwright|curl|logs)(\/|$)/.test(path);
 }
 
 /** The error statuses that an operation may answer. */

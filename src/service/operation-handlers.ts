@@ -12,7 +12,7 @@ import { deploymentHandlers } from './apps/deployment-operations.ts';
 import { fileHandlers } from './files/operations.ts';
 import { invocationHandlers } from './apps/invocation-operations.ts';
 import { organizationHandlers } from './organization/limit-operations.ts';
-import { processHandlers } from './processes/operations.ts';
+import { codeHandlers, processHandlers } from './processes/operations.ts';
 import { profileHandlers } from './profiles/operations.ts';
 import { projectHandlers, type Contents } from './organization/project-operations.ts';
 import { proxyHandlers } from './proxies/operations.ts';
@@ -41,6 +41,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
   } = parts;
   const {
     pools,
+    playwrightCode,
     processes,
     profileDirectories,
     profiles,
@@ -76,6 +77,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
       curl: curlHandler(held, parts.ownPort),
       fs: fileHandlers({ sessions: held, watches }),
       computer: computerHandlers(held),
+      playwright: codeHandlers({ sessions: held, code: playwrightCode }),
       process: processHandlers({ sessions: held, processes }),
       replays: replayHandlers({ sessions: held, replays, clock }),
     },

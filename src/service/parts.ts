@@ -14,6 +14,7 @@ import { PlaywrightHosts } from './playwright/hosts.ts';
 import { installedPlaywrights } from './playwright/installed-playwright.ts';
 import { PlaywrightEndpoint } from './playwright/playwright-endpoint.ts';
 import { Pools } from './pools/pools.ts';
+import { PlaywrightCode } from './processes/playwright-code.ts';
 import { Processes } from './processes/processes.ts';
 import { ProfileDirectories } from './profiles/profile-directories.ts';
 import { recorder, Replays } from './replays/replays.ts';
@@ -173,6 +174,7 @@ export async function openParts(options: PartOptions) {
 
   const scope = createHash('sha256').update(resolve(directory)).digest('hex').slice(0, 16);
   const processes = new Processes({ scope, clock });
+  const playwrightCode = new PlaywrightCode({ processes, installed: playwrights, isolation, clock });
   const deployments = new DeploymentRecords(database, secrets);
   const invocations = new InvocationRecords(database);
   const apps = new Apps({
@@ -251,6 +253,7 @@ export async function openParts(options: PartOptions) {
     ownPort: options.ownPort,
     playwrightEndpoint,
     pools,
+    playwrightCode,
     processes,
     profileDirectories,
     profiles,
@@ -293,6 +296,7 @@ export async function openParts(options: PartOptions) {
         () => connections.close(),
         () => pools.close(),
         () => sessions.close(),
+        () => playwrightCode.close(),
         () => processes.close(),
         () => replays.close(),
         () => encoder.close(),

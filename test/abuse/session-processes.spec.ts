@@ -83,7 +83,7 @@ test('a lease with such a program ends with its browser, or without the program 
   expect(await shellIn(client, next.session_id).run('echo works')).toBe('works');
 });
 
-test('other programs live on when one session ends', async ({ client, shell }) => {
+test('other programs live on when one session ends @long', async ({ client, shell }) => {
   const { session_id: other } = await client.browsers.create();
   const line = uniqueSleep();
   const process = await shellIn(client, other).spawn(`echo begun; ${line}`);

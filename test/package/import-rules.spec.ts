@@ -220,7 +220,7 @@ for (const [index, room] of serviceRooms.entries()) {
       './b.ts',
       ...(room === 'process' ? ['../service.ts'] : []),
       ...(room === 'chromium' ? ['type:@playwright/test'] : []),
-      ...(room === 'processes' ? ['type:@lydell/node-pty'] : []),
+      ...(room === 'processes' ? ['type:@lydell/node-pty', 'type:@playwright/test', 'type:jiti'] : []),
       ...(room === 'tunnel' ? ['../../tunnel/b.ts', 'ws'] : []),
       ...(room === 'machines' ? ['../../client/index.ts'] : []),
       ...(room === 'metrics' ? ['prom-client', 'hono'] : []),
@@ -229,7 +229,7 @@ for (const [index, room] of serviceRooms.entries()) {
     mayNot: [
       ...others.slice(index + 1),
       ...(room === 'chromium' ? ['@playwright/test'] : []),
-      ...(room === 'processes' ? ['@lydell/node-pty'] : []),
+      ...(room === 'processes' ? ['@lydell/node-pty', '@playwright/test', 'jiti'] : []),
       ...wholeService.slice(room === 'process' ? 1 : 0),
       room === 'machines' ? '../../client/request.ts' : '../../client/index.ts',
       '../../cli/main.ts',

@@ -153,7 +153,7 @@ test('input that a program does not read is refused beyond 1 MiB @long', async (
   await expect.poll(refused).toContain('closed its standard input');
 });
 
-test('a session runs 32 programs at once', async ({ client, shell }) => {
+test('a session runs 32 programs at once @long', async ({ client, shell }) => {
   const { process: programs } = client.browsers;
   const ids = await Promise.all(Array.from({ length: 32 }, () => shell.spawn('read line')));
   const tooMany = programs.exec(shell.id, { command: 'true' }, { maxRetries: 0 });

@@ -25,7 +25,10 @@ test('a program runs in a terminal of the given size, which changes', async ({ c
   await expect(programs.resize(shell.id, id, { rows: 1, cols: 1 })).rejects.toMatchObject({ status: 409 });
 });
 
-test('a terminal loses no output of a program that has ended, however late it is read', async ({ client, shell }) => {
+test('a terminal loses no output of a program that has ended, however late it is read @long', async ({
+  client,
+  shell,
+}) => {
   const { process: programs } = client.browsers;
   const id = await inTerminal(client, shell, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last; exit 3");
   // More than the service keeps: the program waits for its reader.
@@ -75,7 +78,7 @@ test('input that a terminal does not read waits up to 1 MiB @long', async ({ cli
   await programs.kill(shell.id, id, { signal: 'KILL' });
 });
 
-test('signals, timeouts and the end of the session end programs in terminals', async ({ client, shell }) => {
+test('signals, timeouts and the end of the session end programs in terminals @long', async ({ client, shell }) => {
   test.skip(process.platform !== 'linux', 'counts processes');
   const { process: programs } = client.browsers;
   const [killed, late, ignoring] = [uniqueSleep(), uniqueSleep(), uniqueSleep()] as const;

@@ -1,9 +1,7 @@
-import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { builtProgram, installedLoader } from '../chromium/built-program.ts';
 import type { Isolation } from '../chromium/isolation.ts';
 import type { Resident } from '../chromium/resident.ts';
-import { builtFile } from '../process/built-file.ts';
 import { copyTree } from '../process/copy-tree.ts';
 import type { AppPrograms } from './process/app-process.ts';
 
@@ -63,24 +61,10 @@ export class DeploymentUsers {
 
   async #findPrograms(): Promise<AppPrograms> {
     const { execPath } = process;
-    const built = builtFile('apps/process/runner.js');
-    const root = builtFile('../..');
     const node = await this.#isolation.program(execPath, execPath);
-    const runner = await this.#isolation.program(built, root);
-    // Without the package's package.json, Node would not load the copy as a module.
-    if (runner !== built)
-      await writeFile(path.join(runner, path.relative(built, root), 'package.json'), '{"type":"module"}');
+    const runner = await builtProgram(this.#isolation, 'apps/process/runner.js');
     const jiti = installedLoader();
     const loader = jiti && (await this.#isolation.program(jiti, path.resolve(jiti, '../..')));
     return { node, runner, ...(loader && { loader }) };
-  }
-}
-
-/** The file of jiti, which is an optional peer dependency. */
-function installedLoader(): string | undefined {
-  try {
-    return fileURLToPath(import.meta.resolve('jiti'));
-  } catch {
-    return undefined;
   }
 }

@@ -11,7 +11,8 @@ const usual = 60_000;
 const long = 300_000;
 
 /** Operations that take as long as their caller asks for. Other input of the session waits for input. */
-const timedByCaller = /\/(computer\/(batch|type|press_key|move_mouse|drag_mouse)|process\/exec|curl(\/raw)?)$/;
+const timedByCaller =
+  /\/(computer\/(batch|type|press_key|move_mouse|drag_mouse)|process\/exec|playwright\/execute|curl(\/raw)?)$/;
 const waitsForInput = /\/computer\/(?!get_mouse_position$)/;
 
 /** How long a machine may take until it begins its answer, in ms; `undefined` without limit. */

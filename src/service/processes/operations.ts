@@ -1,7 +1,9 @@
+import type { playwright } from '../../contract/playwright.ts';
 import type { processes as operations, ProcessEvent } from '../../contract/processes.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
 import { inSession, local, type SessionRequest } from '../sessions/in-session.ts';
+import type { PlaywrightCode } from './playwright-code.ts';
 import type { Processes } from './processes.ts';
 import type { SessionProcess } from './session-process.ts';
 
@@ -44,6 +46,19 @@ export function processHandlers({
         process.resize(body);
         return { ok: true };
       }),
+  };
+}
+
+export function codeHandlers({
+  sessions,
+  code,
+}: {
+  sessions: HeldSessions;
+  code: PlaywrightCode;
+}): HandlerTree<typeof playwright> {
+  return {
+    execute: ({ body, signal, ...request }) =>
+      inSession(sessions, request, (session) => code.execute(session, body, signal)),
   };
 }
 

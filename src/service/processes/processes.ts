@@ -11,7 +11,7 @@ import { Program } from './program.ts';
 import type { Running, TerminalSize } from './running.ts';
 import { SessionProcess } from './session-process.ts';
 import { Terminal } from './terminal.ts';
-import { directoryIn, environmentIn, home, programIn } from './surroundings.ts';
+import { directoryIn, environmentIn, home, programIn, refuseBeside } from './surroundings.ts';
 
 /** The most programs that run at once in a session, and the ended ones whose output is kept. */
 const mostRunning = 32;
@@ -20,6 +20,16 @@ const mostEnded = 20;
 const mostTasks = 2048;
 /** How long, in ms, a program may take to end after SIGTERM. */
 const graceMs = 2000;
+
+/** The place of a program among those of a session's holder. */
+export type Place = {
+  /** For the environment of the program. */
+  readonly mark: string;
+  /** Aborts when the session ends or changes hands. */
+  readonly hold: AbortSignal;
+  started(program: Running): void;
+  leave(): void;
+};
 
 /** The programs of one holder of a session. */
 type Held = {
@@ -106,6 +116,37 @@ export class Processes {
     throw new OperationError('not_found', `there is no process ${id}, or it ended before ${mostEnded} others`);
   }
 
+  /** Takes the place of one more program. It becomes free when the program ends. Throws `rate_limited`. */
+  take(session: LocalSession): Place {
+    const held = this.#of(session);
+    const { running } = held;
+    if (running.size >= mostRunning) {
+      const message = `the browser session ${session.id} runs ${mostRunning} processes already: end one first`;
+      throw limitReached(message, mostRunning, running.size);
+    }
+    const mark = `${held.mark}${(held.count += 1)}/`;
+    let program: Running | undefined;
+    const taken = { kill: () => program?.signal('KILL') };
+    running.add(taken);
+    const leave = () => void running.delete(taken);
+    const { hold } = session;
+    return {
+      mark,
+      hold,
+      leave,
+      started: (started) => {
+        program = started;
+        if (hold.aborted) started.kill();
+        this.#guard.watch({ mark, group: started.pid });
+        const forget = () => {
+          leave();
+          this.#guard.forget(mark);
+        };
+        void started.exited.then(forget);
+      },
+    };
+  }
+
   /** Call it after the sessions have ended. */
   close(): void {
     this.#guard.close();
@@ -118,41 +159,24 @@ export class Processes {
   ): Promise<Running> {
     refuseOtherUsers(command);
     refuseBeside(session);
-    const { resident, hold } = session;
-    const held = this.#of(session);
-    if (held.running.size >= mostRunning)
-      throw limitReached(
-        `the browser session ${session.id} runs ${mostRunning} processes already: end one first`,
-        mostRunning,
-        held.running.size,
-      );
-    // A place that another call can't take meanwhile.
-    let program: Running | undefined;
-    const place = { kill: () => program?.signal('KILL') };
-    held.running.add(place);
-    const mark = `${held.mark}${(held.count += 1)}/`;
+    const { resident } = session;
+    const place = this.take(session);
     try {
       const environment = environmentIn(session, command.env);
       const directory = await directoryIn(session, command.cwd ?? home);
       const file = await programIn(session, command.command, { directory, environment });
       const limits = await (this.#limits ??= limitsOf(environmentIn(session)));
-      hold.throwIfAborted();
+      place.hold.throwIfAborted();
       const [starter = file, ...args] = [...(resident ? limits : []), file, ...command.args];
-      const options = { file: starter, args, directory, environment, user: resident?.user, mark };
-      program = await (size ? Terminal.start({ ...options, size }) : Program.start({ ...options, hasInput }));
-      if (hold.aborted) program.kill();
-      hold.throwIfAborted();
+      const options = { file: starter, args, directory, environment, user: resident?.user, mark: place.mark };
+      const program = await (size ? Terminal.start({ ...options, size }) : Program.start({ ...options, hasInput }));
+      place.started(program);
+      place.hold.throwIfAborted();
+      return program;
     } catch (error) {
-      held.running.delete(place);
+      place.leave();
       throw error;
     }
-    this.#guard.watch({ mark, group: program.pid });
-    const forget = () => {
-      held.running.delete(place);
-      this.#guard.forget(mark);
-    };
-    void program.exited.then(forget);
-    return program;
   }
 
   #of(session: LocalSession): Held {
@@ -198,13 +222,6 @@ function sizeOf({ rows, cols }: ProcessSpawn): Partial<TerminalSize> {
 function refuseOtherUsers({ as_root, as_user }: ProcessExec): void {
   const fields = [...(as_root ? ['as_root'] : []), ...(as_user ? ['as_user'] : [])];
   if (fields.length > 0) throw leftOutFields(fields, 'processes run as the user of their session');
-}
-
-/** Processes could reach the addresses that the service keeps pages from. */
-function refuseBeside({ browser }: LocalSession): void {
-  if (!browser.chromium.blocksLoopback) return;
-  const message = 'this service runs no processes in sessions, because they would go around --block-loopback';
-  throw new OperationError('not_implemented', message);
 }
 
 /** The command that limits the number of processes. Without it only the machine's own limits hold. */

@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { Readable } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import { killMarked, markVariable } from '../process/marked-processes.ts';
 import { killGroup } from '../process/process-group.ts';
 import { errorCode } from '../process/system-error.ts';
 import type { SystemUser } from '../process/system-users.ts';
+import { channelDescriptor } from './channel-descriptor.ts';
 import type { Running, Signal } from './running.ts';
 
 export type ProgramOptions = {
@@ -19,12 +20,15 @@ export type ProgramOptions = {
   mark: string;
   /** Without an input, it reads `/dev/null`. */
   hasInput: boolean;
+  /** Whether it has a channel to the service, at `channelDescriptor`. Default: no. */
+  hasChannel?: boolean;
 };
 
 /** A running program, leader of a process group. */
 export class Program implements Running {
   readonly pid: number;
   readonly outputs: { stdout: Readable; stderr: Readable };
+  readonly channel: Duplex | undefined;
   readonly exited: Promise<number>;
   readonly #child: ChildProcess;
   readonly #mark: string;
@@ -35,7 +39,8 @@ export class Program implements Running {
     this.#mark = mark;
     this.pid = child.pid!;
     this.outputs = { stdout: child.stdout!, stderr: child.stderr! };
-    for (const stream of [child.stdout, child.stderr, child.stdin]) stream?.on('error', () => {});
+    this.channel = (child.stdio[channelDescriptor] ?? undefined) as Duplex | undefined;
+    for (const stream of [child.stdout, child.stderr, child.stdin, this.channel]) stream?.on('error', () => {});
     this.exited = new Promise((resolve) => {
       child.once('exit', (code) => {
         this.#hasExited = true;
@@ -47,14 +52,14 @@ export class Program implements Running {
 
   /** Throws `bad_request` for a program that can't be started, and `unavailable` if the machine starts no more. */
   static async start(options: ProgramOptions): Promise<Program> {
-    const { file, args, directory, environment, user, mark, hasInput } = options;
+    const { file, args, directory, environment, user, mark, hasInput, hasChannel } = options;
     try {
       const child = spawn(file, args, {
         ...user,
         cwd: directory,
         env: { ...environment, [markVariable]: mark },
         detached: process.platform !== 'win32',
-        stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+        stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe', ...(hasChannel ? (['pipe'] as const) : [])],
       });
       child.on('error', () => {});
       if (child.pid === undefined) await once(child, 'spawn');

@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { invalidField } from '../../contract/errors.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
 import { firstExecutable, inPath } from '../process/executables.ts';
 import { passedOn } from '../process/passed-on.ts';
 import { isReachable } from '../process/reachable.ts';
@@ -20,6 +20,13 @@ export const home = '/home/user';
 /** Variables of the service that would lead a program to the service's user, its display or its proxy's password. */
 const ofService =
   /^(HOME|USER|LOGNAME|TEMP|TMP|TMPDIR|XDG_\w+|DBUS_\w+|XAUTHORITY|DISPLAY|WAYLAND_DISPLAY|\w+_proxy)$/i;
+
+/** Processes could reach the addresses that the service keeps pages from. */
+export function refuseBeside({ browser }: LocalSession): void {
+  if (!browser.chromium.blocksLoopback) return;
+  const message = 'this service runs no processes in sessions, because they would go around --block-loopback';
+  throw new OperationError('not_implemented', message);
+}
 
 /** The environment of a session's programs. `PLAYWRIGHT_POOL_ROOT` is the directory that callers see as `/`. */
 export function environmentIn({ root }: Place, own: Variables = {}): Variables {

@@ -10,7 +10,10 @@ import type { HeldSessions } from './held-sessions.ts';
 import { pageOf } from '../http/list-page.ts';
 
 type Size = { width: number; height: number };
-type BrowserOperations = Omit<typeof browsers, 'curl' | 'fs' | 'logs' | 'computer' | 'process' | 'replays'>;
+type BrowserOperations = Omit<
+  typeof browsers,
+  'curl' | 'fs' | 'logs' | 'computer' | 'playwright' | 'process' | 'replays'
+>;
 
 export function browserHandlers({
   sessions,

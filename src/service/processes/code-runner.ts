@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { inspect } from 'node:util';
+import type { BrowserType } from '@playwright/test';
+import { sendRequestsThrough } from '../playwright/host-requests.ts';
+import { compiledCode } from './compiled-code.ts';
+import type { CodeReport, CodeTask } from './code-task.ts';
+import { channelDescriptor } from './channel-descriptor.ts';
+
+/**
+ * The entry point of the process that runs Playwright code, under the user of its session. It ends with its code, and is
+ * killed if the code takes too long.
+ */
+for (const output of [process.stdout, process.stderr]) block(output);
+const service = new Socket({ fd: channelDescriptor });
+service.on('error', () => {});
+service.once('close', () => process.exit(1));
+const [line] = (await once(createInterface(service), 'line')) as [string];
+const report = await run(JSON.parse(line) as CodeTask).catch(described);
+service.write(`${serialized(report)}\n`, () => process.exit(0));
+
+async function run({ code, cdpUrl, playwright, hop, loader }: CodeTask): Promise<CodeReport> {
+  const compiled = await compiledCode(code, loader);
+  sendRequestsThrough(hop);
+  const { chromium } = createRequire(import.meta.url)(playwright) as { chromium: BrowserType };
+  const browser = await chromium.connectOverCDP(cdpUrl);
+  const context = browser.contexts()[0] ?? (await browser.newContext());
+  const page = context.pages()[0] ?? (await context.newPage());
+  return { result: await compiled(page, context, browser) };
+}
+
+/** What JSON can't express, such as a cycle, is a failure of the code. */
+function serialized(report: CodeReport): string {
+  try {
+    return JSON.stringify('result' in report ? { result: jsonOf(report.result) } : report);
+  } catch (error) {
+    return JSON.stringify(described(error));
+  }
+}
+
+function jsonOf(value: unknown): unknown {
+  return JSON.stringify(value) === undefined ? null : value;
+}
+
+function described(error: unknown): CodeReport {
+  if (!(error instanceof Error)) return { failure: { message: inspect(error), stack: '' } };
+  return { failure: { message: error.message, stack: error.stack ?? '' } };
+}
+
+/** Makes each write wait until the service reads it, so that no output is lost at the end. */
+function block(output: NodeJS.WriteStream): void {
+  (output as { _handle?: { setBlocking?: (isBlocking: boolean) => void } })._handle?.setBlocking?.(true);
+}

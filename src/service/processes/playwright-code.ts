@@ -1,0 +1,189 @@
+import path from 'node:path';
+import { OperationError } from '../../contract/errors.ts';
+import type { CodeResult, CodeRun } from '../../contract/playwright.ts';
+import { builtProgram, installedLoader } from '../chromium/built-program.ts';
+import type { Isolation } from '../chromium/isolation.ts';
+import { HostChannel } from '../playwright/host-channel.ts';
+import type { InstalledPlaywright } from '../playwright/installed-playwright.ts';
+import type { Clock } from '../process/clock.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
+import { codeReport, type CodeReport, type CodeTask } from './code-task.ts';
+import type { Place, Processes } from './processes.ts';
+import { Program } from './program.ts';
+import { finished } from './running.ts';
+import { directoryIn, environmentIn, home, refuseBeside } from './surroundings.ts';
+
+/** The most console output that is kept, for stdout and stderr each, and the longest report. In bytes. */
+const mostOutput = 1024 * 1024;
+const longestReport = 8 * 1024 * 1024;
+/** Of the JavaScript heap, in MiB. */
+const heapMiB = 512;
+
+type Programs = { node: string; runner: string; playwright: string; loader: string | undefined };
+
+/** Runs Playwright code of callers, each in a process of its own under the user of its session. */
+export class PlaywrightCode {
+  readonly #processes: Processes;
+  readonly #installed: readonly InstalledPlaywright[];
+  readonly #isolation: Isolation;
+  readonly #clock: Clock;
+  readonly #channel: HostChannel;
+  /** The last run of each holder of a session. */
+  readonly #turns = new WeakMap<AbortSignal, Promise<unknown>>();
+  #programs: Promise<Programs> | undefined;
+
+  constructor(options: {
+    processes: Processes;
+    installed: readonly InstalledPlaywright[];
+    isolation: Isolation;
+    clock: Clock;
+  }) {
+    this.#processes = options.processes;
+    this.#installed = options.installed;
+    this.#isolation = options.isolation;
+    this.#clock = options.clock;
+    this.#channel = new HostChannel(options.clock);
+  }
+
+  /**
+   * Runs code after the code that came before it in the session. An error of the code is a result. Throws
+   * `rate_limited`, `conflict` if the session ends or changes hands, and `not_implemented` without Playwright.
+   */
+  async execute(session: LocalSession, run: CodeRun, signal: AbortSignal): Promise<CodeResult> {
+    refuseBeside(session);
+    const { hold } = session;
+    const place = this.#processes.take(session);
+    const before = this.#turns.get(hold) ?? Promise.resolve();
+    const turn = before.then(() => this.#run(session, run, { place, signal: AbortSignal.any([signal, hold]) }));
+    this.#turns.set(
+      hold,
+      turn.catch(() => {}),
+    );
+    return await turn.finally(() => place.leave());
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
+
+  async #run(
+    session: LocalSession,
+    { code, timeout_sec }: CodeRun,
+    { place, signal }: { place: Place; signal: AbortSignal },
+  ): Promise<CodeResult> {
+    const programs = await (this.#programs ??= this.#findPrograms());
+    signal.throwIfAborted();
+    const { url, cut } = await this.#channel.open(session, { marksDownloads: false });
+    const { waysOut } = session.browser.chromium;
+    const { node, runner, playwright, loader } = programs;
+    const directory = await directoryIn(session, home);
+    let program: Program | undefined;
+    const kill = () => program?.kill();
+    try {
+      program = await Program.start({
+        file: node,
+        args: [`--max-old-space-size=${heapMiB}`, runner],
+        directory,
+        environment: environmentIn(session),
+        user: session.resident?.user,
+        mark: place.mark,
+        hasInput: false,
+        hasChannel: true,
+      });
+      place.started(program);
+      program.killRestAtEnd();
+      signal.addEventListener('abort', kill);
+      waysOut.admit(program.pid);
+      const task: CodeTask = {
+        code,
+        cdpUrl: url,
+        playwright,
+        hop: await waysOut.ownProxy(),
+        ...(loader && { loader }),
+      };
+      return await this.#resultOf(program, task, { timeoutSeconds: timeout_sec, signal });
+    } finally {
+      signal.removeEventListener('abort', kill);
+      cut();
+    }
+  }
+
+  async #resultOf(
+    program: Program,
+    task: CodeTask,
+    { timeoutSeconds, signal }: { timeoutSeconds: number; signal: AbortSignal },
+  ): Promise<CodeResult> {
+    let isLate = false;
+    const cancel = this.#clock.after(timeoutSeconds * 1000, () => {
+      isLate = true;
+      program.kill();
+    });
+    try {
+      const [stdout, stderr] = [program.outputs.stdout, program.outputs.stderr].map(keptOutput) as [Kept, Kept];
+      const reported = reportOn(program, task);
+      const exitCode = await finished(program);
+      signal.throwIfAborted();
+      program.channel?.destroy();
+      const report = await reported;
+      const output = { stdout: stdout.text(), stderr: stderr.text() };
+      if (isLate) return { success: false, error: `Execution timed out after ${timeoutSeconds * 1000}ms`, ...output };
+      if (report && 'result' in report) return { success: true, result: report.result ?? null, ...output };
+      const { message, stack } = report?.failure ?? {
+        message: `the code ended its process ${exitCode === -1 ? 'by a signal' : `with exit code ${exitCode}`}`,
+        stack: '',
+      };
+      return { success: false, error: message, stdout: output.stdout, stderr: output.stderr + stack };
+    } finally {
+      cancel();
+    }
+  }
+
+  async #findPrograms(): Promise<Programs> {
+    const [installed] = this.#installed;
+    if (!installed) {
+      const advice = 'run "npm install @playwright/test" beside playwright-pool on its machine';
+      throw new OperationError('not_implemented', `this service has no Playwright for code: ${advice}`);
+    }
+    const { directory } = installed;
+    const manifest = await this.#isolation.program(path.join(directory, 'package.json'), directory);
+    const jiti = installedLoader();
+    return {
+      node: await this.#isolation.program(process.execPath, process.execPath),
+      runner: await builtProgram(this.#isolation, 'processes/code-runner.js'),
+      playwright: path.dirname(manifest),
+      loader: jiti && (await this.#isolation.program(jiti, path.resolve(jiti, '../..'))),
+    };
+  }
+}
+
+/** Sends the task, and resolves to the report of the process, if there is one. */
+async function reportOn(program: Program, task: CodeTask): Promise<CodeReport | undefined> {
+  const channel = program.channel!;
+  channel.write(`${JSON.stringify(task)}\n`);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  channel.on('data', (data: Buffer) => {
+    size += data.length;
+    if (size <= longestReport) chunks.push(data);
+    else program.kill();
+  });
+  await new Promise<void>((resolve) => channel.once('close', resolve));
+  try {
+    return codeReport.safeParse(JSON.parse(Buffer.concat(chunks).toString())).data;
+  } catch {
+    return undefined;
+  }
+}
+
+type Kept = { text(): string };
+
+/** Keeps the beginning of an output, and drops the rest. */
+function keptOutput(stream: Program['outputs']['stdout']): Kept {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  stream.on('data', (data: Buffer) => {
+    if (size < mostOutput) chunks.push(data.subarray(0, mostOutput - size));
+    size += data.length;
+  });
+  return { text: () => Buffer.concat(chunks).toString() + (size > mostOutput ? '\n[the rest was dropped]\n' : '') };
+}

@@ -1,0 +1,157 @@
+import { existsSync } from 'node:fs';
+import { expect } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
+import { compiledCode } from '../../src/service/processes/compiled-code.ts';
+import { runningCount, test, uniqueSleep } from '../support/session-processes.ts';
+
+test('runs TypeScript with page, context and browser of the session', async ({ client, shell: { id } }) => {
+  const { playwright } = client.browsers;
+  const code = `
+    const title: string = 'made';
+    await page.setContent(\`<title>\${title}</title>\`);
+    console.log('out', await page.title());
+    console.error('err');
+    return { title: await page.title(), same: page.context() === context, contexts: browser.contexts().length } as object;`;
+  expect(await playwright.execute(id, { code })).toEqual({
+    success: true,
+    result: { title: 'made', same: true, contexts: 1 },
+    stdout: 'out made\n',
+    stderr: 'err\n',
+  });
+  // The browser keeps its state, and the next code gets the same page.
+  expect(await playwright.execute(id, { code: 'return page.title()' })).toMatchObject({ result: 'made' });
+});
+
+test('an error of the code is a result with its message and stack @long', async ({ client, shell: { id } }) => {
+  const { playwright } = client.browsers;
+  const failed = await playwright.execute(id, { code: "console.log('before'); throw new TypeError('not today');" });
+  expect(failed).toMatchObject({ success: false, error: 'not today', stdout: 'before\n' });
+  expect(failed.stderr).toMatch(/^TypeError: not today\n +at /);
+  expect(failed).not.toHaveProperty('result');
+});
+
+const others: Record<string, { code: string; answer: Record<string, unknown> }> = {
+  'returns nothing': { code: 'await page.title();', answer: { success: true, result: null } },
+  'returns a function': { code: 'return () => 1', answer: { success: true, result: null } },
+  'returns a BigInt': { code: 'return 1n', answer: { success: false, error: expect.stringContaining('BigInt') } },
+  'returns a cycle': { code: 'const a: any = {}; a.a = a; return a', answer: { success: false } },
+  'throws a text': { code: "throw 'text'", answer: { success: false, error: "'text'" } },
+  'is no TypeScript': {
+    code: 'const = 1',
+    answer: { success: false, error: 'TypeScript transform error: Unexpected token in line 1' },
+  },
+  'ends its process': { code: 'process.exit(3)', answer: { success: false, error: expect.stringContaining('code 3') } },
+  'rejects beside': {
+    code: "void Promise.reject(new Error('beside')); await page.waitForTimeout(60_000)",
+    answer: { success: false, stderr: expect.stringContaining('beside') },
+  },
+  'imports a module': {
+    code: "const { basename } = await import('node:path'); return basename('/a/b')",
+    answer: { success: true, result: 'b' },
+  },
+  'is TypeScript and imports a module': {
+    code: "const { basename } = await import('node:path'); return basename('/a/b') as string",
+    answer: { success: true, result: 'b' },
+  },
+};
+
+for (const [title, { code, answer }] of Object.entries(others)) {
+  test(`answers code that ${title} @long`, async ({ client, shell: { id } }) => {
+    expect(await client.browsers.playwright.execute(id, { code })).toMatchObject(answer);
+  });
+}
+
+test('the timeout ends code and its child processes, also in an endless loop @long', async ({
+  client,
+  shell: { id },
+}) => {
+  test.skip(process.platform !== 'linux', 'counts processes');
+  const line = uniqueSleep();
+  const [command, seconds] = line.split(' ');
+  const code = `
+    const { spawn } = await import('node:child_process');
+    spawn('${command}', ['${seconds}'], { detached: true });
+    for (;;);`;
+  const { playwright } = client.browsers;
+  const answer = await playwright.execute(id, { code, timeout_sec: 5 });
+  expect(answer).toMatchObject({ success: false, error: 'Execution timed out after 5000ms' });
+  await expect.poll(() => runningCount(line)).toBe(0);
+  expect(await playwright.execute(id, { code: 'return 1' })).toMatchObject({ success: true, result: 1 });
+});
+
+test('the end of a session ends its code @long', async ({ client, shell: { id } }) => {
+  test.skip(process.platform !== 'linux', 'counts processes');
+  const line = uniqueSleep();
+  const [command, seconds] = line.split(' ');
+  const code = `(await import('node:child_process')).spawn('${command}', ['${seconds}']); for (;;);`;
+  const ended = expect(client.browsers.playwright.execute(id, { code })).rejects.toMatchObject({
+    status: expect.any(Number),
+  });
+  await expect.poll(() => runningCount(line)).toBe(1);
+  await client.browsers.deleteByID(id);
+  await ended;
+  await expect.poll(() => runningCount(line)).toBe(0);
+});
+
+test('codes of one session run one after the other, and a flood of output is cut @long', async ({
+  client,
+  shell: { id },
+}) => {
+  const { playwright } = client.browsers;
+  const code = `const before = await page.evaluate(() => (window.count = (window.count ?? 0) + 1));
+    await page.waitForTimeout(200);
+    return [before, await page.evaluate(() => window.count)];`;
+  const runs = await Promise.all([1, 2, 3].map(() => playwright.execute(id, { code })));
+  const counts = runs.map(({ result }) => JSON.stringify(result)).toSorted();
+  expect(counts).toEqual(['[1,1]', '[2,2]', '[3,3]']);
+  const flood = await playwright.execute(id, {
+    code: "for (let i = 0; i < 50; i++) console.log('x'.repeat(100_000));",
+  });
+  expect(flood.success).toBe(true);
+  expect(flood.stdout!.length).toBeLessThan(1024 * 1024 + 100);
+  expect(flood.stdout).toContain('the rest was dropped');
+});
+
+test('code runs as the user of its session, without variables of the service @long', async ({
+  client,
+  service,
+  shell: { id },
+}, testInfo) => {
+  test.skip(process.getuid?.() !== 0, 'only root can give sessions users of their own');
+  process.env['PLAYWRIGHT_POOL_TEST_SECRET'] = 'hidden';
+  const code = `
+    const { readFileSync } = await import('node:fs');
+    const denied = [];
+    for (const file of ${JSON.stringify([testInfo.outputPath('data/api-key'), `/proc/${process.pid}/environ`])})
+      try { readFileSync(file); } catch (error) { denied.push(error.code); }
+    return { uid: process.getuid(), denied, environment: JSON.stringify(process.env), cwd: process.cwd() };`;
+  const { result } = await client.browsers.playwright.execute(id, { code });
+  delete process.env['PLAYWRIGHT_POOL_TEST_SECRET'];
+  const { uid, denied, environment, cwd } = result as {
+    uid: number;
+    denied: string[];
+    environment: string;
+    cwd: string;
+  };
+  expect(uid).toBeGreaterThanOrEqual(20_000);
+  expect(denied).toEqual(['EACCES', 'EACCES']);
+  expect(existsSync(testInfo.outputPath('data/api-key'))).toBe(true);
+  expect(environment).not.toMatch(new RegExp(`hidden|${service.apiKey}`));
+  expect(cwd).toMatch(/\/root\/home\/user$/);
+});
+
+test("the hosted service's client runs code @long", async ({ service, shell: { id } }) => {
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
+  const code = "await page.setContent('<h1>public</h1>'); return page.locator('h1').textContent();";
+  expect(await kernel.browsers.playwright.execute(id, { code, timeout_sec: 30 })).toMatchObject({
+    success: true,
+    result: 'public',
+  });
+  await expect(kernel.browsers.playwright.execute(id, { code: '' })).rejects.toMatchObject({ status: 400 });
+});
+
+test('without jiti, TypeScript fails with the command that installs it, and JavaScript works', async () => {
+  await expect(compiledCode('const a: number = 1', undefined)).rejects.toThrow(/npm install jiti/);
+  const nothing = undefined as never;
+  expect(await (await compiledCode('return 7', undefined))(nothing, nothing, nothing)).toBe(7);
+});
