@@ -130,7 +130,7 @@ export class Machines implements Launcher<MachineSession> {
         machine.launches.delete(launch);
       }
     }
-    throw refused ?? this.refusal() ?? noRoom();
+    throw refused ?? this.refusal();
   }
 
   async loadProfile(
@@ -160,8 +160,13 @@ export class Machines implements Launcher<MachineSession> {
     if (session.startUrl) await session.openPage(session.startUrl).catch(() => {});
   }
 
-  refusal(): OperationError | undefined {
-    return this.all().some(({ freeSlots }) => freeSlots > 0) ? undefined : noRoom();
+  get hasRoom(): boolean {
+    for (const { freeSlots } of this.#machines.values()) if (freeSlots > 0) return true;
+    return false;
+  }
+
+  refusal(): OperationError {
+    return new OperationError('capacity_exhausted', 'no machine has a free slot: add machines, or end browsers');
   }
 
   async probe(): Promise<void> {
@@ -233,10 +238,6 @@ export class Machines implements Launcher<MachineSession> {
         if (session.settings.poolId !== undefined && !session.pool) void session.end();
     for (const callback of this.#onRoom) callback();
   }
-}
-
-function noRoom(): OperationError {
-  return new OperationError('capacity_exhausted', 'no machine has a free slot: add machines, or end browsers');
 }
 
 function isDrain(error: unknown): boolean {

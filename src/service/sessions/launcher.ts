@@ -19,8 +19,10 @@ export type Launcher<S extends Session> = {
   probe(signal: AbortSignal): Promise<void>;
   /** How many browsers can run at once. Default: no limit. */
   readonly capacity?: number;
-  /** Why no browser can start now. */
-  refusal?(): OperationError | undefined;
+  /** Whether a browser can start now. Default: true. */
+  readonly hasRoom?: boolean;
+  /** The error for a session while `hasRoom` is false. */
+  refusal?(): OperationError;
   /** Calls back each time when a browser may start again, or a session may be used again. */
   onRoom?(callback: () => void): void;
 };

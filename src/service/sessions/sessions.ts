@@ -26,6 +26,7 @@ export class Sessions<S extends Session = Session> {
   readonly #log: Log;
   /** Live sessions and the last ended ones, in the order of their creation. */
   readonly #sessions = new Map<string, S>();
+  readonly #running = new Set<S>();
   /** Ids of ended sessions, in the order of their ends. */
   readonly #ended: string[] = [];
   readonly #starting = new Set<Promise<unknown>>();
@@ -72,7 +73,7 @@ export class Sessions<S extends Session = Session> {
   countIn(projectId?: string): number {
     const isCounted = ({ projectId: own }: { projectId: string }) => projectId === undefined || own === projectId;
     let count = 0;
-    for (const { alive, settings } of this.#sessions.values()) if (alive && isCounted(settings)) count += 1;
+    for (const { alive, settings } of this.#running) if (alive && isCounted(settings)) count += 1;
     for (const starting of this.#startingIn) if (isCounted(starting)) count += 1;
     return count;
   }
@@ -84,14 +85,17 @@ export class Sessions<S extends Session = Session> {
 
   /** Whether the limits allow one more browser in the project. */
   mayStart(projectId: string): boolean {
-    return this.#refusal(projectId) === undefined;
+    const { limits } = this;
+    if (this.#draining || !(this.#launcher.hasRoom ?? true)) return false;
+    return this.countIn(projectId) < limits.capsOf(projectId).sessions && this.countIn() < limits.maxConcurrentSessions;
   }
 
   /** Returns the error if a live session of the project, other than `own`, has the name. */
   nameConflict(projectId: string, name: string | undefined, own?: Session): OperationError | undefined {
     if (!name) return undefined;
     const isOther = (session: Session) => session !== own && session.settings.projectId === projectId;
-    if (!this.list().some((session) => session.name === name && session.alive && isOther(session))) return undefined;
+    if (![...this.#running].some((session) => session.name === name && session.alive && isOther(session)))
+      return undefined;
     return new OperationError(
       'conflict',
       `a browser session named ${name} exists already: choose another name or end that session`,
@@ -106,6 +110,7 @@ export class Sessions<S extends Session = Session> {
   /** Takes a session that an earlier service started. */
   adopt(session: S): void {
     this.#sessions.set(session.id, session);
+    this.#running.add(session);
     void session.ended.then(() => this.#retire(session));
   }
 
@@ -201,7 +206,7 @@ export class Sessions<S extends Session = Session> {
     if (own >= cap)
       return limitReached(`the project has reached its limit, ${cap} browsers at once: end one first`, cap, own);
     const all = this.countIn();
-    if (all < maxConcurrentSessions) return this.#launcher.refusal?.();
+    if (all < maxConcurrentSessions) return (this.#launcher.hasRoom ?? true) ? undefined : this.#launcher.refusal?.();
     const message = `the organization has reached its limit, ${maxConcurrentSessions} browsers at once: end one first`;
     return limitReached(message, maxConcurrentSessions, all);
   }
@@ -224,7 +229,9 @@ export class Sessions<S extends Session = Session> {
     return session?.alive ? session : undefined;
   }
 
-  #retire({ id, endReason, createdAt, endedAt = createdAt, pool }: S): void {
+  #retire(session: S): void {
+    const { id, endReason, createdAt, endedAt = createdAt, pool } = session;
+    this.#running.delete(session);
     const seconds = Math.round((endedAt - createdAt) / 1000);
     this.#log('session_ended', { session: id, pool: pool?.name ?? pool?.id, seconds, cause: endReason });
     this.#ended.push(id);
