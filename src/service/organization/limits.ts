@@ -15,6 +15,8 @@ export class LimitStore {
   readonly maxConcurrentSessions: number;
   readonly #projects: Table<typeof projectsTable>;
   readonly #organization: Table<typeof organizationTable>;
+  /** Pools ask for the caps of their project at each change. */
+  readonly #caps = new Map<string, Caps>();
 
   constructor(database: Database, maxConcurrentSessions: number) {
     this.#projects = new Table(database, projectsTable);
@@ -30,6 +32,7 @@ export class LimitStore {
   /** 0 removes a cap. A missing or null cap stays. */
   update(id: string, patch: ProjectLimitsUpdate): ProjectLimits {
     this.#projects.change({ id }, changed(patch));
+    this.#caps.clear();
     return this.ofProject(id);
   }
 
@@ -41,16 +44,21 @@ export class LimitStore {
   /** Like `update`. */
   changeDefault(cap: number | null | undefined): void {
     this.#organization.change({}, changed({ default_project_max_concurrent_sessions: cap }));
+    this.#caps.clear();
   }
 
   /** The effective caps of a project. */
   capsOf(projectId: string): Caps {
+    const known = this.#caps.get(projectId);
+    if (known) return known;
     const own = this.ofProject(projectId);
-    return {
+    const caps = {
       sessions: own.max_concurrent_sessions ?? this.defaultMaxConcurrentSessions ?? Infinity,
       pooledSessions: own.max_pooled_sessions ?? Infinity,
       invocations: own.max_concurrent_invocations ?? Infinity,
     };
+    this.#caps.set(projectId, caps);
+    return caps;
   }
 }
 

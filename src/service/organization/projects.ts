@@ -15,6 +15,8 @@ const active = { status: 'active', deleted_at: null } as const;
 export class ProjectStore {
   readonly #rows: Table<typeof projectsTable>;
   readonly #clock: Clock;
+  /** The ids of the active projects, oldest first. Each request asks for one twice. */
+  #active: Set<string> | undefined;
 
   constructor(database: Database, clock: Clock) {
     this.#rows = new Table(database, projectsTable);
@@ -23,12 +25,13 @@ export class ProjectStore {
 
   /** The id of the default project: the oldest active one. */
   defaultId(): string {
-    return this.#rows.find(active, { order: 'rowid' })!.id;
+    const [oldest] = this.#activeIds();
+    return oldest!;
   }
 
   /** Whether the project exists and is neither archived nor deleted. */
   isActive(id: string): boolean {
-    return this.#rows.find({ id, ...active }) !== undefined;
+    return this.#activeIds().has(id);
   }
 
   /** The id if the project doesn't exist. */
@@ -46,6 +49,7 @@ export class ProjectStore {
   create(body: BodyOutput<typeof projects.create>): Project {
     this.#refuseTakenName(body.name);
     const now = this.#clock.now();
+    this.#active = undefined;
     return toProject(this.#rows.insert({ ...body, id: newId(), status: 'active', created_at: now, updated_at: now }));
   }
 
@@ -79,6 +83,7 @@ export class ProjectStore {
     if (body.name !== undefined && body.name !== project.name) this.#refuseTakenName(body.name);
     if (body.status === 'archived') this.#refuseLast(project, 'archived');
     this.#rows.change({ id }, { ...body, updated_at: this.#clock.now() });
+    this.#active = undefined;
     return this.get(id);
   }
 
@@ -86,6 +91,11 @@ export class ProjectStore {
   delete(id: string): void {
     this.#refuseLast(this.#byId(id), 'deleted');
     this.#rows.change({ id }, { deleted_at: this.#clock.now() });
+    this.#active = undefined;
+  }
+
+  #activeIds(): Set<string> {
+    return (this.#active ??= new Set(this.#rows.list(active).map(({ id }) => id)));
   }
 
   #byId(id: string): Project {
