@@ -35,11 +35,14 @@ test('SIGTERM ends idle browsers, refuses new sessions and waits for leased ones
   await expect.poll(isIdle).toBe(true);
   await call('POST', '/browser_pools', { size: 1, name: 'empty' });
   await call('POST', '/browser_pools/empty/acquire', {});
+  const login = { profile_name: 'ann', domain: 'shop.example', login_url: 'https://shop.example/login' };
+  const { body: connection } = await call('POST', '/auth/connections', login);
   const queued = call('POST', '/browser_pools/empty/acquire', { acquire_timeout_seconds: 50 });
 
   cli.child.kill('SIGTERM');
   expect(await queued).toMatchObject(draining);
-  for (const path of ['/browsers', '/browser_pools/ci/acquire', '/browser_pools']) {
+  const loginPath = `/auth/connections/${connection.id}/login`;
+  for (const path of ['/browsers', '/browser_pools/ci/acquire', '/browser_pools', loginPath]) {
     const refused = await call('POST', path, path === '/browser_pools' ? { size: 1 } : {});
     expect(refused).toMatchObject(draining);
     expect(refused.headers.get('retry-after')).toBe('5');

@@ -111,7 +111,7 @@ export class AuthConnections {
     this.logins.forget(id);
   }
 
-  /** Starts a login. Throws `not_found`, and `conflict` while another login runs. */
+  /** Starts a login. Throws `not_found`, `conflict` while another login runs, and `draining`. */
   login(
     projectId: string,
     id: string,
@@ -159,7 +159,8 @@ export class AuthConnections {
     const record = this.#options.records.get(id);
     if (!record || found === record.status) return;
     const { settings } = record;
-    if (found === 'NEEDS_AUTH' && settings.autoReauth && this.logins.canReauth(record).can) {
+    const mayLogIn = settings.autoReauth && !this.#options.sessions.draining;
+    if (found === 'NEEDS_AUTH' && mayLogIn && this.logins.canReauth(record).can) {
       this.logins.begin(record, { isAttended: false, isRecorded: settings.recordSession, proxyId: settings.proxyId });
     } else {
       this.#options.records.change(id, { status: found });

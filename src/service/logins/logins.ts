@@ -61,13 +61,14 @@ export class Logins {
     return this.#flows.get(id);
   }
 
-  /** Starts a login. Throws `conflict` while another login of the connection runs. */
+  /** Starts a login. Throws `conflict` while another login of the connection runs, and `draining`. */
   begin(record: ConnectionRecord, { isAttended, isRecorded, proxyId }: LoginOptions): LoginFlow {
-    const { records, clock } = this.#options;
+    const { records, clock, sessions } = this.#options;
     const { id, projectId, domain, settings } = record;
     if (this.#flows.get(id)?.isRunning)
       throw new OperationError('conflict', 'a login is running already: answer its questions, or wait for its end');
     if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
+    if (sessions.draining) throw sessions.draining;
     const type = this.canReauth(record).can ? 'REAUTH' : 'LOGIN';
     // Only their promises: a reference to each earlier login would keep all of them in memory.
     const before = Promise.all(this.#flowsOf(record).map(({ done }) => done));

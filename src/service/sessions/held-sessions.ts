@@ -20,6 +20,11 @@ export class HeldSessions {
     this.#clock = clock;
   }
 
+  /** The error for new sessions while the service drains. */
+  get draining(): OperationError | undefined {
+    return this.#sessions.draining;
+  }
+
   /** The sessions of a project. Its callers see no others. */
   in(projectId: string): ProjectSessions {
     return new ProjectSessions({ projectId, sessions: this.#sessions, clock: this.#clock });
