@@ -135,7 +135,7 @@ export class MachineSession extends Session {
   }
 
   async saved(): Promise<void> {
-    if (this.alive) return;
+    if (this.alive || !this.sent || !this.#isSaved) return;
     await this.ended;
     if (this.#failure) throw this.#failure;
   }
