@@ -149,6 +149,7 @@ export const browserPools = {
         .prefault({}),
       responses: { 200: json(browser), 204: empty },
       errors: [409, 501],
+      waits: true,
     },
   ),
   release: operation('POST /browser_pools/{id_or_name}/release', 'Give a leased browser back', {

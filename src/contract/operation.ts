@@ -30,6 +30,8 @@ export type Operation = {
   readonly resumable?: boolean;
   /** False if a second call would do more than one call. The client never retries such calls. */
   readonly repeatable?: boolean;
+  /** Whether the service may let the caller wait long for an answer, of JSON or nothing. */
+  readonly waits?: boolean;
 };
 
 /** A deprecated path with the same parameters as the one that replaces it. */

@@ -12,6 +12,8 @@ import type { ApiKeyIdentity } from '../http/handler.ts';
 /** Takes the records of requests. */
 export type AuditTrail = { add(record: ExportedAuditLog & { service: string }): void };
 
+type Met = { route: string; apiKey: ApiKeyIdentity | undefined };
+
 type AuditedContext = Context<{ Bindings: HttpBindings; Variables: { apiKey: ApiKeyIdentity } }>;
 
 /** The longest texts, in characters. Anybody can send requests without a key, so their records are short. */
@@ -30,7 +32,8 @@ export class Auditor {
   readonly #addresses: Addresses;
   /** The names of the operations' query parameters, by method and route. */
   readonly #queryNames: Map<string, Set<string>>;
-  readonly #contexts = new WeakMap<object, AuditedContext>();
+  /** The caller and the route of each request, by its answer. */
+  readonly #met = new WeakMap<object, () => Met>();
 
   constructor(options: { contract: OperationTree; trail: AuditTrail; clock: Clock; addresses: Addresses }) {
     this.#trail = options.trail;
@@ -46,7 +49,13 @@ export class Auditor {
 
   /** Notes the caller and the route of a request. A request that is refused before routing has neither. */
   meet(context: AuditedContext): void {
-    this.#contexts.set(context.env.outgoing, context);
+    this.#met.set(context.env.outgoing, () => ({ route: routeOf(context), apiKey: context.get('apiKey') }));
+  }
+
+  /** Keeps what `meet` noted, without the context. Call it once the request has its route and its caller. */
+  forget(context: AuditedContext): void {
+    const met = { route: routeOf(context), apiKey: context.get('apiKey') };
+    this.#met.set(context.env.outgoing, () => met);
   }
 
   /** Waits for the end of a request, and records it. */
@@ -56,11 +65,9 @@ export class Auditor {
     // A closed socket has no address.
     const clientIp = this.#addresses.callerOf(incoming);
     outgoing.once('close', () => {
-      const context = this.#contexts.get(outgoing);
-      const route = context ? routeOf(context) : '';
+      const { route, apiKey } = this.#met.get(outgoing)?.() ?? { route: '', apiKey: undefined };
       const isScrape = route === metricsPath && outgoing.statusCode === 200;
       if (unrecorded.has(route) || isScrape || isRead(method, route, outgoing.statusCode)) return;
-      const apiKey = context?.get('apiKey');
       const withoutTokens = tokenRedaction(headers.authorization);
       const most = apiKey ? longest : longestWithoutKey;
       this.#trail.add({

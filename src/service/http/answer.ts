@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import parseRange from 'range-parser';
 import { OperationError } from '../../contract/errors.ts';
-import type { Operation, Page, ResponseKind, TokenPage } from '../../contract/operation.ts';
+import type { Octets, Operation, Page, ResponseKind, TokenPage } from '../../contract/operation.ts';
 import { pageHeaders } from '../../contract/headers.ts';
 import { sendEvents, type AnsweredContext } from './event-answer.ts';
 import { WithStatus, type Bytes, type StoredBytes, type StreamedBytes } from './handler.ts';
@@ -18,11 +18,9 @@ export async function toAnswer(
   value: unknown,
   page: { limit: number; offset: number } | undefined,
 ): Promise<Response> {
-  if (value instanceof WithStatus) return Response.json(value.value, { status: value.status });
+  const plain = plainAnswer(operation, value);
+  if (plain) return plain;
   const [status, response] = responseFor(operation, value);
-  if (response.kind === 'empty')
-    return new Response(null, { status, headers: emptyHeaders[status] ?? { 'content-length': '0' } });
-  if (response.kind === 'json') return Response.json(value, { status });
   if (response.kind === 'list') {
     const { items, hasMore, nextOffset } = value as Page<unknown>;
     const headers = new Headers({
@@ -44,7 +42,17 @@ export async function toAnswer(
   }
   if (response.kind === 'events') return sendEvents(context, status, value as AsyncIterable<unknown>);
   const bytes = value as Bytes;
-  return 'read' in bytes ? sendStored(context, bytes) : sendStreamed(context, status, response.mediaType, bytes);
+  if ('read' in bytes) return sendStored(context, bytes);
+  return sendStreamed(context, status, (response as Octets).mediaType, bytes);
+}
+
+/** A handler's result as an answer with JSON or without a body; `undefined` if it is another kind of answer. */
+export function plainAnswer(operation: Operation, value: unknown): Response | undefined {
+  if (value instanceof WithStatus) return Response.json(value.value, { status: value.status });
+  const [status, response] = responseFor(operation, value);
+  if (response.kind === 'empty')
+    return new Response(null, { status, headers: emptyHeaders[status] ?? { 'content-length': '0' } });
+  return response.kind === 'json' ? Response.json(value, { status }) : undefined;
 }
 
 /** A caller of a replay that isn't ready (202) asks again in a second. */

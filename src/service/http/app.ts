@@ -21,6 +21,7 @@ import {
   type HandlerTree,
 } from './handler.ts';
 import { HangUps } from './hang-ups.ts';
+import { answerLate } from './late-answer.ts';
 import { readBody, readJson, readQuery } from './request.ts';
 import {
   holderOf,
@@ -64,7 +65,7 @@ export type AppOptions<T extends OperationTree> = {
   /** Default: loopback addresses. */
   addresses?: Addresses;
   /** Receives the caller and the operation of a request. */
-  auditor?: { meet(context: AppContext): void };
+  auditor?: { meet(context: AppContext): void; forget(context: AppContext): void };
   /** Answers requests that other services must answer, before their query and body are read. */
   forward?: ((operation: Operation, request: ForwardedRequest) => Promise<void> | undefined) | undefined;
   /** Answers requests below `base_url`. Default: there are none. */
@@ -101,16 +102,16 @@ export const healthPaths = { alive: '/healthz', ready: '/readyz' } as const;
 /** Serves the handlers over HTTP: checks, parses and answers. */
 export function createApp<T extends OperationTree>(options: AppOptions<T>): App {
   const app: App = new Hono();
-  app.onError((error, context) => answerError(error, context, options.log));
+  app.onError((error, context) => answerError(error, requestOf(context), options.log));
   app.notFound((context) =>
-    answerError(new OperationError('not_found', `there is nothing at ${context.req.path}`), context),
+    answerError(new OperationError('not_found', `there is nothing at ${context.req.path}`), requestOf(context)),
   );
 
   const { auditor } = options;
   if (auditor) {
-    app.use(async (context, next) => {
+    app.use((context, next) => {
       auditor.meet(context);
-      await next();
+      return next();
     });
   }
   if (options.pages) app.route('/', options.pages);
@@ -127,7 +128,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
     await options.checkReadiness?.();
     return context.json({ status: 'ready' });
   });
-  app.use(async (context, next) => {
+  app.use((context, next) => {
     const [, token] = /^Bearer +(.+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
     const apiKey = token === undefined ? options.signedIn?.(context.env.incoming) : options.callers.identify(token);
     if (!apiKey) {
@@ -139,16 +140,17 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
       );
     }
     context.set('apiKey', apiKey);
-    await next();
+    return next();
   });
 
   for (const [name, operation] of operationsOf(options.contract)) {
     const handler = handlerAt(options.handlers, name);
     app.on(operation.method, honoPath(operation.path), (context) => {
       if ('deprecated' in operation) announceRemoval(context, operation, options.clock);
-      const answer = () => run(context, operation, handler, { ...options, hangUps, addresses });
       const parent = context.req.header('traceparent');
-      return options.span && parent ? options.span(name, parent, answer) : answer();
+      const isTraced = options.span !== undefined && parent !== undefined;
+      const answer = () => run(context, operation, handler, { ...options, hangUps, addresses, isTraced });
+      return isTraced ? options.span!(name, parent, answer) : answer();
     });
   }
   for (const [name, request] of Object.entries(options.leftOut ?? {})) {
@@ -195,30 +197,27 @@ async function run(
     callers,
     bodyLimit,
     forward,
+    auditor,
+    log,
     hangUps,
     addresses,
-  }: Pick<AppOptions<OperationTree>, 'callers' | 'bodyLimit' | 'forward'> & {
+    isTraced = false,
+  }: Pick<AppOptions<OperationTree>, 'callers' | 'bodyLimit' | 'forward' | 'auditor' | 'log'> & {
     hangUps: HangUps;
     addresses: Addresses;
+    /** Whether a span lasts as long as the request. */
+    isTraced?: boolean;
   },
 ): Promise<Response> {
   const { incoming, outgoing } = context.env;
   const session = context.get('session');
   const params = { ...context.req.param(), ...(session && { id: session.id }) };
-  const noting = async (work: () => unknown) => {
-    try {
-      return await work();
-    } catch (error) {
-      if (!outgoing.headersSent && mayHaveWorked(error, operation)) outgoing.setHeader('x-should-retry', 'false');
-      throw error;
-    }
-  };
   // A caller without the right gets its answer before it sends a body.
   const caller = callerOf(context, operation, callers);
   const url = session && { url: withoutToken(context.req.url, session.id) };
   const forwarded = forward?.(operation, { caller, params, ...url, incoming, outgoing });
   if (forwarded) {
-    await noting(() => forwarded);
+    await noting(() => forwarded, operation, outgoing);
     return RESPONSE_ALREADY_SENT;
   }
   const query = readQuery(operation, new URL(context.req.url).searchParams);
@@ -232,8 +231,23 @@ async function run(
     signal: hangUps.signalOf(incoming, outgoing),
     origin: addresses.originOf(incoming),
   };
-  const value = await noting(() => handler(input as HandlerInput<Operation>));
-  return toAnswer(context, operation, value, query as { limit: number; offset: number } | undefined);
+  const work = noting(() => handler(input as HandlerInput<Operation>), operation, outgoing);
+  if (operation.waits && !isTraced) {
+    auditor?.forget(context);
+    void answerLate(operation, work, { outgoing, failed: errorAnswerer(requestOf(context), log) });
+    return RESPONSE_ALREADY_SENT;
+  }
+  return toAnswer(context, operation, await work, query as { limit: number; offset: number } | undefined);
+}
+
+/** Waits for the work of a request. If it fails, tells the caller whether a retry could do the work twice. */
+async function noting(work: () => unknown, operation: Operation, outgoing: ServerResponse): Promise<unknown> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!outgoing.headersSent && mayHaveWorked(error, operation)) outgoing.setHeader('x-should-retry', 'false');
+    throw error;
+  }
 }
 
 /**
@@ -254,19 +268,28 @@ function callerOf(context: AppContext, { scope }: Operation, callers: Callers): 
   return { apiKey, projectId: callers.projectOf(apiKey, chosen || undefined) };
 }
 
-function answerError(error: unknown, context: AppContext, log: Log = noLog): Response {
-  const answer = toOperationError(error);
+/** The facts about a request that its error answer and the log need. */
+type FailedRequest = HttpBindings & { method: string; path: string; hasKey: boolean };
+
+function requestOf(context: AppContext): FailedRequest {
+  const { method, path } = context.req;
   const { incoming, outgoing } = context.env;
+  return { incoming, outgoing, method, path, hasKey: context.get('apiKey') !== undefined };
+}
+
+function errorAnswerer(request: FailedRequest, log: Log = noLog): (error: unknown) => Response {
+  return (error) => answerError(error, request, log);
+}
+
+function answerError(error: unknown, request: FailedRequest, log: Log = noLog): Response {
+  const answer = toOperationError(error);
+  const { incoming, outgoing, method, path } = request;
   // The rest of an unread body is dropped.
   incoming.unpipe();
   if (answer.code === 'internal_error' && !isHangUp(error)) {
-    console.error(
-      `${context.req.method} ${context.req.path} failed, x-request-id ${String(outgoing.getHeader('x-request-id'))}:`,
-      error,
-    );
-  } else if (answer.status >= 500 && answer.code !== 'draining' && context.get('apiKey')) {
+    console.error(`${method} ${path} failed, x-request-id ${String(outgoing.getHeader('x-request-id'))}:`, error);
+  } else if (answer.status >= 500 && answer.code !== 'draining' && request.hasKey) {
     // Others could fill the log.
-    const { method, path } = context.req;
     log('request_failed', {
       method,
       path,

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable, Transform } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
 import type { z } from 'zod';
 import { hasOpenBody } from '../../contract/open-bodies.ts';
 import type { Operation } from '../../contract/operation.ts';
@@ -121,7 +120,7 @@ async function readText(incoming: IncomingMessage, limit: number): Promise<strin
   if (mediaType && mediaType !== 'application/json' && !mediaType.endsWith('+json')) {
     throw new OperationError('unsupported_media_type', `the body must be application/json, not ${mediaType}`);
   }
-  const bytes = await buffer(limited(incoming, limit));
+  const bytes = await collect(incoming, limit);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
@@ -129,9 +128,37 @@ async function readText(incoming: IncomingMessage, limit: number): Promise<strin
   }
 }
 
+/**
+ * Reads a whole body. Thousands of requests wait after it, so it leaves no stream behind. A body that is too large stays
+ * unread.
+ */
+async function collect(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+  refuseLength(incoming, limit);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  await new Promise<void>((resolve, reject) => {
+    const settle = (error?: Error) => {
+      incoming.off('data', take).off('end', settle).off('error', settle).off('close', lose);
+      if (error) reject(error);
+      else resolve();
+    };
+    const take = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) {
+        incoming.pause();
+        settle(tooLarge(limit));
+      } else chunks.push(chunk);
+    };
+    const lose = () => settle(new OperationError('bad_request', 'the body broke off'));
+    incoming.on('data', take).once('end', settle).once('error', settle).once('close', lose);
+    if (incoming.destroyed) lose();
+  });
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
 /** The connection survives a body that is too large, because the answer goes through it. */
 function limited(incoming: IncomingMessage, limit: number): Readable {
-  if (Number(incoming.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  refuseLength(incoming, limit);
   let size = 0;
   const counter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -143,6 +170,10 @@ function limited(incoming: IncomingMessage, limit: number): Readable {
   // The reader gets the error. Without a reader yet, the process must not fail.
   counter.on('error', () => {});
   return incoming.pipe(counter);
+}
+
+function refuseLength({ headers }: IncomingMessage, limit: number): void {
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
 }
 
 function tooLarge(limit: number): OperationError {

@@ -1,5 +1,4 @@
 import { longestPollSeconds, type browserPools } from '../../contract/browser-pools.ts';
-import type { Pool } from './pool.ts';
 import type { Pools } from './pools.ts';
 import { refuseUnsupported } from '../sessions/session-settings.ts';
 import type { Clock } from '../process/clock.ts';
@@ -60,7 +59,13 @@ export function browserPoolHandlers({
         ...(body.tags && { tags: body.tags }),
         ...(body.start_url && { startUrl: body.start_url }),
       });
-      const session = await noted(acquiring, pool, signal);
+      const note = (outcome: AcquireOutcome) =>
+        events.emit('acquired', { pool, outcome, seconds: Math.max(0, clock.now() - askedAt) / 1000 });
+      const session = await acquiring.catch((error: unknown) => {
+        note('failed');
+        throw error;
+      });
+      note(session ? 'leased' : signal.aborted ? 'left' : 'timeout');
       if (!session) return undefined;
       await handOver(session, signal, () => pool.takeBack(session));
       const lease = { session: session.id, pool: pool.name ?? pool.id, key: caller.apiKey.id };
@@ -76,18 +81,4 @@ export function browserPoolHandlers({
     },
     flush: ({ params, caller }) => pools.find(caller.projectId, params.id_or_name).flush(),
   };
-
-  async function noted<T>(acquiring: Promise<T | undefined>, pool: Pool, signal: AbortSignal): Promise<T | undefined> {
-    const started = clock.now();
-    const note = (outcome: AcquireOutcome) =>
-      events.emit('acquired', { pool, outcome, seconds: Math.max(0, clock.now() - started) / 1000 });
-    try {
-      const granted = await acquiring;
-      note(granted ? 'leased' : signal.aborted ? 'left' : 'timeout');
-      return granted;
-    } catch (error) {
-      note('failed');
-      throw error;
-    }
-  }
 }
