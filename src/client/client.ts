@@ -18,7 +18,7 @@ import {
 import { type AuditLogDownload, auditLogDownload } from './audit-download.ts';
 import { perform } from './call.ts';
 import { eventStream, type OpenEvents } from './event-stream.ts';
-import { follow } from './follow.ts';
+import { follow, followNumbered } from './follow.ts';
 import type { UploadFile } from './multipart.ts';
 import { type ItemList, itemList, type TokenItemList, tokenItemList } from './paginate.ts';
 import {
@@ -157,6 +157,18 @@ function clientFunction(operation: Operation, settings: Settings): (...args: unk
   if (kinds.has('events')) {
     const open = (...args: unknown[]) => eventStream(() => call(...args) as Promise<OpenEvents>);
     if (!operation.resumable) return open;
+    if (operation.resumable === 'seq') {
+      return (...args) => {
+        const options = args[index + 1] as CallOptions | undefined;
+        const from = (id: number | undefined) =>
+          id === undefined ? options : { ...options, headers: { ...options?.headers, 'last-event-id': String(id) } };
+        return followNumbered(
+          (id) => open(...args.slice(0, index), args[index], from(id)),
+          settings.closing,
+          options?.signal,
+        );
+      };
+    }
     return (...args) => {
       const options = args[index + 1] as CallOptions | undefined;
       return follow(

@@ -21,9 +21,33 @@ export function follow(
   closing: AbortSignal,
   signal?: AbortSignal,
 ): AsyncIterable<unknown> {
+  return resumed(open, () => new Place(query), { longestSilenceMs, closing, signal });
+}
+
+/**
+ * The events of a stream whose events have a number, `seq`. Opens it again after the last event if it breaks off. Ends
+ * and throws like `follow`, but a long silence is normal.
+ */
+export function followNumbered(
+  open: (id: number | undefined) => AsyncIterable<unknown>,
+  closing: AbortSignal,
+  signal?: AbortSignal,
+): AsyncIterable<unknown> {
+  return resumed(open, () => new NumberedPlace(), { longestSilenceMs: undefined, closing, signal });
+}
+
+/** A place in a stream: the way to open the stream there, and which events are new. */
+type PlaceIn<Q> = { query(): Q; isNew(event: Event): boolean; readonly isBegun: boolean };
+
+function resumed<Q>(
+  open: (query: Q) => AsyncIterable<unknown>,
+  begin: () => PlaceIn<Q>,
+  options: { longestSilenceMs: number | undefined; closing: AbortSignal; signal: AbortSignal | undefined },
+): AsyncIterable<unknown> {
+  const { longestSilenceMs, closing, signal } = options;
   return {
     [Symbol.asyncIterator]() {
-      const place = new Place(query);
+      const place = begin();
       const stop = new AbortController();
       const stopped = AbortSignal.any([stop.signal, closing, ...(signal ? [signal] : [])]);
       let reader: AsyncIterator<unknown> | undefined;
@@ -34,7 +58,9 @@ export function follow(
         for (;;) {
           reader ??= open(place.query())[Symbol.asyncIterator]();
           try {
-            const result = await withinSilence(reader);
+            const result = await (longestSilenceMs === undefined
+              ? reader.next()
+              : withinSilence(reader, longestSilenceMs));
             brokenSince = undefined;
             pauseMs = 500;
             if (result.done || place.isNew(result.value as Event)) return result;
@@ -117,13 +143,32 @@ class Place {
   }
 }
 
-async function withinSilence(reader: AsyncIterator<unknown>): Promise<IteratorResult<unknown>> {
+class NumberedPlace {
+  #last: number | undefined;
+
+  query(): number | undefined {
+    return this.#last;
+  }
+
+  get isBegun(): boolean {
+    return this.#last !== undefined;
+  }
+
+  isNew(event: object): boolean {
+    const { seq } = event as { seq: number };
+    if (this.#last !== undefined && seq <= this.#last) return false;
+    this.#last = seq;
+    return true;
+  }
+}
+
+async function withinSilence(reader: AsyncIterator<unknown>, longestMs: number): Promise<IteratorResult<unknown>> {
   let timer: NodeJS.Timeout | undefined;
   const silence = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       reject(new Silence());
       reader.return?.()?.catch(() => {});
-    }, longestSilenceMs);
+    }, longestMs);
   });
   try {
     return await Promise.race([reader.next(), silence]);

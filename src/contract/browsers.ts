@@ -9,6 +9,7 @@ import { processes } from './processes.ts';
 import { profile } from './profiles.ts';
 import { replays } from './replays.ts';
 import { sessionLogs } from './session-logs.ts';
+import { telemetry } from './telemetry.ts';
 import {
   chromiumArgs,
   extensionSelector,
@@ -184,6 +185,7 @@ export const browsers = {
   curl,
   fs: files,
   logs: sessionLogs,
+  telemetry,
   computer,
   playwright,
   process: processes,

@@ -3,8 +3,6 @@
  * answers them with 501. An operation that the contract gets is removed here.
  */
 export const leftOut: Readonly<Record<string, `${'GET' | 'POST' | 'DELETE'} /${string}`>> = {
-  'browsers.telemetry.stream': 'GET /browsers/{id}/telemetry/stream',
-  'browsers.telemetry.events': 'GET /browsers/{id}/telemetry/events',
   'browsers.loadExtensions': 'POST /browsers/{id}/extensions',
   'extensions.upload': 'POST /extensions',
   'extensions.list': 'GET /extensions',

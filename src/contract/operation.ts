@@ -25,9 +25,10 @@ export type Operation = {
   readonly scope?: 'organization' | 'key';
   /**
    * Whether the client can continue an event stream that broke off: the query has `since`, `log` events have
-   * `timestamp` and `message`, and all other events describe a state.
+   * `timestamp` and `message`, and all other events describe a state. `seq`: all events have that number, and the header
+   * `Last-Event-ID` takes it.
    */
-  readonly resumable?: boolean;
+  readonly resumable?: boolean | 'seq';
   /** False if a second call would do more than one call. The client never retries such calls. */
   readonly repeatable?: boolean;
   /** Whether the service may let the caller wait long for an answer, of JSON or nothing. */
@@ -69,7 +70,12 @@ export type List<S extends z.ZodType = z.ZodType> = { readonly kind: 'list'; rea
 /** A page of a list that is paged by tokens, as a JSON array. */
 export type TokenList<S extends z.ZodType = z.ZodType> = { readonly kind: 'token_list'; readonly item: S };
 /** A `text/event-stream`, each event with JSON data. If there are several kinds of events, a field has the kind. */
-export type Events<S extends z.ZodType = z.ZodType> = { readonly kind: 'events'; readonly event: S };
+export type Events<S extends z.ZodType = z.ZodType> = {
+  readonly kind: 'events';
+  readonly event: S;
+  /** The field with the number that resumes the stream after the event, as `Last-Event-ID`. */
+  readonly id?: string;
+};
 export type ResponseKind = Empty | Octets | Json | List | TokenList | Events;
 
 /** One page of a list. `nextOffset` is the index of the next page's first item, 0 on the last page. */
@@ -148,8 +154,8 @@ export function octets(mediaType = 'application/octet-stream', headers?: Octets[
   return { kind: 'octets', mediaType, ...(headers && { headers }) };
 }
 
-export function events<S extends z.ZodType>(event: S): Events<S> {
-  return { kind: 'events', event };
+export function events<S extends z.ZodType>(event: S, options: { id?: string } = {}): Events<S> {
+  return { kind: 'events', event, ...options };
 }
 
 export function multipart<S extends z.ZodObject>(
@@ -193,7 +199,7 @@ export function* operationsOf(
 
 /** Whether an operation acts in a session's browser, network, files or processes. A control plane passes such calls on to the machine. */
 export function actsInSession({ path }: Operation): boolean {
-  return /^\/browsers\/\{id\}\/(fs|computer|process|playwright|curl|logs)(\/|$)/.test(path);
+  return /^\/browsers\/\{id\}\/(fs|computer|process|playwright|curl|logs|telemetry)(\/|$)/.test(path);
 }
 
 /** The error statuses that an operation may answer. */

@@ -82,19 +82,25 @@ export const tunnel = z
 /** Seconds without activity until a session ends. */
 export const idleTimeout = z.int().min(10).max(259_200);
 
+export const telemetryCategories = [
+  'console',
+  'page',
+  'interaction',
+  'network',
+  'control',
+  'connection',
+  'system',
+  'screenshot',
+  'captcha',
+] as const;
+
 const captured = z.strictObject({ enabled: z.boolean().optional() });
 
 export const telemetryRequest = z
   .strictObject({
     enabled: z.boolean().optional(),
     browser: z
-      .strictObject(
-        Object.fromEntries(
-          ['console', 'page', 'interaction', 'network', 'control', 'connection', 'system', 'screenshot', 'captcha'].map(
-            (key) => [key, captured.optional()],
-          ),
-        ),
-      )
+      .strictObject(Object.fromEntries(telemetryCategories.map((key) => [key, captured.optional()])))
       .optional(),
   })
   .nullable();

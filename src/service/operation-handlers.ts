@@ -18,6 +18,7 @@ import { projectHandlers, type Contents } from './organization/project-operation
 import { proxyHandlers } from './proxies/operations.ts';
 import { replayHandlers } from './replays/operations.ts';
 import type { HandlerTree } from './http/handler.ts';
+import { telemetryHandlers } from './telemetry/operations.ts';
 import { logHandlers } from './files/log-operations.ts';
 import { curlHandler } from './curl/operations.ts';
 import type { Parts } from './parts.ts';
@@ -74,6 +75,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
         clock,
       }),
       logs: logHandlers(held),
+      telemetry: telemetryHandlers({ sessions: held, telemetries: parts.telemetries, clock }),
       curl: curlHandler(held, parts.ownPort),
       fs: fileHandlers({ sessions: held, watches }),
       computer: computerHandlers(held),

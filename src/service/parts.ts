@@ -27,6 +27,7 @@ import type { Session } from './sessions/session.ts';
 import { Sessions } from './sessions/sessions.ts';
 import type { MachinesSettings } from './machines/control-plane.ts';
 import type { Machines } from './machines/machines.ts';
+import { Telemetries } from './telemetry/telemetries.ts';
 import { TunnelSockets } from './tunnel/tunnel-sockets.ts';
 import { Watches } from './files/watches.ts';
 import type { Clock } from './process/clock.ts';
@@ -105,7 +106,9 @@ export async function openParts(options: PartOptions) {
   const secrets = new Secrets(isKept ? join(directory, 'secrets-key') : undefined);
   const machines =
     options.machines && (await controlPlaneOf(options.machines, { ...options, secrets, profiles: profileDirectories }));
+  const telemetries = new Telemetries(clock);
   const localLauncher = new LocalLauncher({
+    capture: (session, categories) => telemetries.capture(session, categories),
     clock,
     isolation,
     playwrightVersions: playwrights.map(({ version }) => version),
@@ -265,6 +268,7 @@ export async function openParts(options: PartOptions) {
     sessions,
     signIns: new Table(database, signInsTable),
     surroundingsOf,
+    telemetries,
     tunnelBytes,
     tunnels,
     vaults,

@@ -38,6 +38,7 @@ import { operationHandlers } from './operation-handlers.ts';
 import type { HostedLogin } from './logins/hosted-login-view.ts';
 import { liveSession } from './live-view/live-view.ts';
 import { LiveViewSockets } from './live-view/live-view-sockets.ts';
+import { noteCall } from './telemetry/note-call.ts';
 import { tokenRequests } from './token-requests.ts';
 import { createPages } from './views.ts';
 import type { ReplayView } from './replays/replay-view.ts';
@@ -295,6 +296,7 @@ async function serve(
     log,
     addresses,
     forward: forwarding && ((...request) => forwarding.forward(...request)),
+    called: (call) => noteCall(parts.sessions, call),
     tokenRequests: tokenRequests(parts, forwarding),
     auditor,
     openapi,

@@ -17,7 +17,7 @@ const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.n
 
 /** Of valid requests that start or wait for browsers, one of this many is sent. */
 const costly =
-  /^(browsers\.(create|update|deleteByID)|browserPools\.(create|update|delete|acquire|flush)|invocations\.create|deployments\.create|browsers\.playwright\.execute)$/;
+  /^(browsers\.(create|update|deleteByID)|browserPools\.(create|update|delete|acquire|flush)|invocations\.create|deployments\.create|browsers\.(playwright\.execute|curl))$/;
 const leftOut = isLong ? 20 : 40;
 
 const operations = [...operationsOf(contract)];

@@ -191,6 +191,7 @@ const serviceRooms = [
   'files',
   'processes',
   'curl',
+  'telemetry',
   'replays',
   'live-view',
   'profiles',

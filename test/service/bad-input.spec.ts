@@ -269,7 +269,6 @@ const leftOut = {
   gpu: { gpu: true },
   extensions: { extensions: [{ id: 'x' }] },
   chrome_policy: { chrome_policy: { HomepageLocation: 'https://a.example' } },
-  telemetry: { telemetry: { enabled: true } },
 };
 for (const [field, body] of Object.entries(leftOut)) {
   mistakes[`${field}, which is not supported`] = {

@@ -18,7 +18,6 @@ test('a new viewport or proxy of a running session answers 501', async ({ servic
   for (const [field, body] of Object.entries({
     viewport: { viewport: { width: 500, height: 300 } },
     proxy_id: { proxy_id: 'another' },
-    telemetry: { telemetry: { enabled: true } },
   })) {
     const { status, body: error } = await call('PATCH', path, body);
     expect([status, error.details[0].message], field).toEqual([501, `${field}: not supported by this service`]);

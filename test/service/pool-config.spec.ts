@@ -70,8 +70,6 @@ const refused = [
   { field: 'extensions', value: [{ name: 'one' }], ...leftOut },
   { field: 'proxy_id', value: 'proxy', ...wrong },
   { field: 'chrome_policy', value: { HomepageLocation: 'https://example.com' }, ...leftOut },
-  { field: 'telemetry', value: { enabled: true }, ...leftOut },
-  { field: 'telemetry', value: { browser: { console: {} } }, ...leftOut },
 ];
 
 for (const { field, value, code, detail } of refused) {
@@ -89,9 +87,9 @@ for (const { field, value, code, detail } of refused) {
 }
 
 test('names all unsupported fields', () => {
-  expect(errorOf(() => refuseUnsupported({ gpu: true, telemetry: { enabled: true } }))).toMatchObject({
-    message: expect.stringContaining('gpu, telemetry'),
-    details: [{ message: expect.stringContaining('gpu: ') }, { message: expect.stringContaining('telemetry: ') }],
+  expect(errorOf(() => refuseUnsupported({ gpu: true, extensions: [{ id: 'x' }] }))).toMatchObject({
+    message: expect.stringContaining('gpu, extensions'),
+    details: [{ message: expect.stringContaining('gpu: ') }, { message: expect.stringContaining('extensions: ') }],
   });
 });
 

@@ -55,7 +55,8 @@ export function violations({ method, path, status, headers, text }: ReceivedAnsw
     // Public clients fail on an event without data, and join several data lines as text.
     const [cut, ...frames] = text.split('\n\n').toReversed();
     check(cut === '', 'a frame is cut off');
-    for (const frame of frames) if (frame !== ':') checkFit(response.event, /^data: (.*)$/.exec(frame)?.[1] ?? 'null');
+    for (const frame of frames)
+      if (frame !== ':') checkFit(response.event, /^(?:id: \d+\n)?data: (.*)$/.exec(frame)?.[1] ?? 'null');
   }
   if (response?.kind === 'token_list') {
     checkFit(response.item.array(), text);

@@ -59,6 +59,11 @@ export class FaultProxy implements AsyncDisposable {
     for (const socket of this.#webSockets) socket.resetAndDestroy();
   }
 
+  /** Resets all open connections. */
+  resetConnections(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
   /** Lets nothing through the open WebSockets, and leaves them open. */
   silenceWebSockets(): void {
     for (const socket of this.#webSockets) socket.pause().unpipe();

@@ -40,7 +40,10 @@ export async function toAnswer(
     if (page) headers.set(pageHeaders.limit, String(page.limit));
     return Response.json(items, { status, headers });
   }
-  if (response.kind === 'events') return sendEvents(context, status, value as AsyncIterable<unknown>);
+  if (response.kind === 'events') {
+    const id = response.id;
+    return sendEvents(context, status, value as AsyncIterable<unknown>, undefined, id);
+  }
   const bytes = value as Bytes;
   if ('read' in bytes) return sendStored(context, bytes);
   return sendStreamed(context, status, (response as Octets).mediaType, bytes);

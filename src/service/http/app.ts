@@ -68,6 +68,8 @@ export type AppOptions<T extends OperationTree> = {
   auditor?: { meet(context: AppContext): void; forget(context: AppContext): void };
   /** Answers requests that other services must answer, before their query and body are read. */
   forward?: ((operation: Operation, request: ForwardedRequest) => Promise<void> | undefined) | undefined;
+  /** Told of each call that acts in a session, once it is answered. */
+  called?: (call: SessionCall) => void;
   /** Answers requests below `base_url`. Default: there are none. */
   tokenRequests?: TokenRequests;
   /** The OpenAPI document. It needs no bearer token. */
@@ -82,6 +84,15 @@ export type AppOptions<T extends OperationTree> = {
   span?: (<T>(name: string, parent: string, act: () => Promise<T>) => Promise<T>) | undefined;
   /** Registers a process as a user of the service. Returns false if the service is about to end. */
   addUser?: (pid: number) => boolean;
+};
+
+/** A call that acted in a session. `operation` is its dotted name. */
+export type SessionCall = {
+  sessionId: string;
+  operation: string;
+  requestId: string;
+  status: number;
+  durationMs: number;
 };
 
 /** A request that nothing has read yet. */
@@ -146,6 +157,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   for (const [name, operation] of operationsOf(options.contract)) {
     const handler = handlerAt(options.handlers, name);
     app.on(operation.method, honoPath(operation.path), (context) => {
+      if (actsInSession(operation)) tell(options.called, name, context);
       if ('deprecated' in operation) announceRemoval(context, operation, options.clock);
       const parent = context.req.header('traceparent');
       const isTraced = options.span !== undefined && parent !== undefined;
@@ -185,8 +197,26 @@ function serveTokens(
   for (const [name, operation] of operationsOf(options.contract)) {
     if (!actsInSession(operation)) continue;
     const handler = handlerAt(options.handlers, name);
-    app.on(operation.method, honoPath(tokenPath(operation)), (context) => run(context, operation, handler, options));
+    app.on(operation.method, honoPath(tokenPath(operation)), (context) => {
+      tell(options.called, name, context);
+      return run(context, operation, handler, options);
+    });
   }
+}
+
+/** Tells of a call of a session's operation when it is over. */
+function tell(called: AppOptions<OperationTree>['called'], operation: string, context: AppContext): void {
+  if (!called) return;
+  const { outgoing } = context.env;
+  const sessionId = context.get('session')?.id ?? context.req.param('id') ?? '';
+  const startedAt = performance.now();
+  // A stream has ten other listeners.
+  outgoing.setMaxListeners(20);
+  outgoing.once('close', () => {
+    const requestId = String(outgoing.getHeader('x-request-id'));
+    const durationMs = Math.round(performance.now() - startedAt);
+    called({ sessionId, operation, requestId, status: outgoing.statusCode, durationMs });
+  });
 }
 
 async function run(
@@ -228,6 +258,7 @@ async function run(
     params,
     query,
     body,
+    lastEventId: context.req.header('last-event-id'),
     signal: hangUps.signalOf(incoming, outgoing),
     origin: addresses.originOf(incoming),
   };

@@ -13,13 +13,15 @@ const keepAliveMs = 15_000;
 
 /**
  * Answers with a stream of events, one line of JSON each, until the events end or the caller hangs up. The next event
- * is taken when the connection accepted the one before, so a slow caller leaves events in their source.
+ * is taken when the connection accepted the one before, so a slow caller leaves events in their source. `id` is the field
+ * with the number of an event.
  */
 export async function sendEvents(
   context: AnsweredContext,
   status: number,
   events: AsyncIterable<unknown>,
   clock: Clock = systemClock,
+  id?: string,
 ): Promise<Response> {
   const { outgoing } = context.env;
   outgoing.writeHead(status, {
@@ -41,13 +43,16 @@ export async function sendEvents(
   // From Node 24 on, the pipeline to a caller that hung up waits for the next event.
   outgoing.once('close', () => cancel());
   try {
-    await pipeline(Readable.from(frames(events), { highWaterMark: 1 }), outgoing);
+    await pipeline(Readable.from(frames(events, id), { highWaterMark: 1 }), outgoing);
   } finally {
     cancel();
   }
   return RESPONSE_ALREADY_SENT;
 }
 
-async function* frames(events: AsyncIterable<unknown>): AsyncGenerator<string> {
-  for await (const event of events) yield `data: ${JSON.stringify(event)}\n\n`;
+async function* frames(events: AsyncIterable<unknown>, id: string | undefined): AsyncGenerator<string> {
+  for await (const event of events) {
+    const number = id === undefined ? '' : `id: ${String((event as Record<string, unknown>)[id])}\n`;
+    yield `${number}data: ${JSON.stringify(event)}\n\n`;
+  }
 }

@@ -74,6 +74,8 @@ export type HandlerInput<O extends Operation> = {
   params: { [K in PathParameterNames<O['path']>[number]]: string };
   query: QueryOutput<O>;
   body: O['body'] extends Octets ? Readable : O['body'] extends Multipart ? MultipartBody<O['body']> : BodyOutput<O>;
+  /** The header `Last-Event-ID` of a caller that resumes an event stream. */
+  lastEventId?: string | undefined;
   /** Aborts if the caller hangs up before it has its answer, also after the handler has returned. */
   signal: AbortSignal;
   /** The public URL, or else the origin that the caller used, such as `http://127.0.0.1:3000`. */

@@ -51,6 +51,9 @@ export class LiveView {
     this.#cdp = chromium.cdp;
     this.#page = page;
     this.#ended = ended;
+    const startedAt = performance.now();
+    const seen = { session_id: session.id };
+    session.note({ category: 'connection', type: 'live_view_connect', data: seen });
     const stopFollowing = page.onChange(() => {
       if (page.targetId === undefined) onFrame(Buffer.alloc(0));
       onPage();
@@ -64,6 +67,8 @@ export class LiveView {
       },
       onEnd: () => {
         this.#over = true;
+        const data = { ...seen, duration_ms: Math.round(performance.now() - startedAt) };
+        session.note({ category: 'connection', type: 'live_view_disconnect', data });
         stopFollowing();
         onEnd();
       },

@@ -1,4 +1,5 @@
 import type { Browser } from '../../contract/browsers.ts';
+import { telemetryOf } from '../../contract/telemetry.ts';
 import type { ProxyAccess } from '../chromium/proxy-connection.ts';
 import { traceHeaders } from '../process/trace-headers.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
@@ -36,6 +37,7 @@ export async function startOn(
         viewport: settings.viewport,
         ...(sent && { profile: { name, save_changes: isSingle } }),
         ...(proxyId !== undefined && { proxy_id: proxyId }),
+        ...(settings.telemetry && { telemetry: telemetryOf(settings.telemetry) }),
         ...(settings.tunnel && { tunnel: true }),
         ...(settings.extraSwitches && { chromium_args: [...settings.extraSwitches] }),
       },

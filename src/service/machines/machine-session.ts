@@ -1,5 +1,6 @@
 import type { Browser, ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
+import { telemetryOf, type TelemetryCategory } from '../../contract/telemetry.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { Clock } from '../process/clock.ts';
 import { traceHeaders } from '../process/trace-headers.ts';
@@ -147,6 +148,18 @@ export class MachineSession extends Session {
 
   async openCdp(): Promise<OpenCdp> {
     return await farCdp(this.links.cdp_ws_url);
+  }
+
+  async capture(categories: readonly TelemetryCategory[]): Promise<void> {
+    // A browser of a pool may still be handed over there, which would reset its telemetry.
+    await this.#handedOver;
+    const { client, url } = this.host;
+    try {
+      await client.browsers.update(this.id, { telemetry: telemetryOf(categories) }, { timeout: confirmMs });
+    } catch (error) {
+      throw toOperationError(error, url);
+    }
+    this.telemetry = categories;
   }
 
   saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {

@@ -1,6 +1,6 @@
 import { longestPollSeconds, type browserPools } from '../../contract/browser-pools.ts';
+import { requestedCategories } from '../../contract/telemetry.ts';
 import type { Pools } from './pools.ts';
-import { refuseUnsupported } from '../sessions/session-settings.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import type { AcquireOutcome, ServiceEvents } from '../process/service-events.ts';
@@ -50,7 +50,6 @@ export function browserPoolHandlers({
 
     async acquire({ params, body, signal, origin, caller }) {
       const pool = pools.find(caller.projectId, params.id_or_name);
-      refuseUnsupported({ telemetry: body.telemetry });
       const askedAt = clock.now();
       const acquiring = pool.acquire({
         timeoutMs: Math.max(0, Math.min(body.acquire_timeout_seconds ?? longestPollSeconds, longestPollSeconds)) * 1000,
@@ -67,6 +66,13 @@ export function browserPoolHandlers({
       });
       note(session ? 'leased' : signal.aborted ? 'left' : 'timeout');
       if (!session) return undefined;
+      const categories = requestedCategories(body.telemetry, session.telemetry);
+      try {
+        if (categories) await session.capture(categories);
+      } catch (error) {
+        pool.takeBack(session);
+        throw error;
+      }
       await handOver(session, signal, () => pool.takeBack(session));
       const lease = { session: session.id, pool: pool.name ?? pool.id, key: caller.apiKey.id };
       log('lease_started', { ...lease, waited_ms: clock.now() - askedAt });

@@ -31,7 +31,7 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
     kiosk_mode: settings.kioskMode,
     gpu: false,
     chrome_policy: {},
-    telemetry: null,
+    telemetry: telemetryAnswer(session),
     timeout_seconds: session.timeoutSeconds,
     ...(endedAt === undefined && { idle_seconds: Math.floor(session.idleMs / 1000) }),
     viewport: settings.viewport,
@@ -49,6 +49,11 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
     usage: { uptime_ms: Math.max(0, (endedAt ?? clock.now()) - session.createdAt) },
     ...(endedAt !== undefined && { deleted_at: new Date(endedAt).toISOString() }),
   };
+}
+
+function telemetryAnswer({ telemetry }: Session): Browser['telemetry'] {
+  if (telemetry.length === 0) return null;
+  return { browser: Object.fromEntries(telemetry.map((category) => [category, { enabled: true }])) };
 }
 
 /** A link to the live view of a session, for the holder of an API key. It works for a day. */

@@ -10,7 +10,7 @@ import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { removeTree } from '../process/remove-tree.ts';
 import type { Launcher } from './launcher.ts';
-import { downloadDirectory, LocalSession, type LaunchedChromium } from './local-session.ts';
+import { downloadDirectory, LocalSession, type CaptureTelemetry, type LaunchedChromium } from './local-session.ts';
 import type { ProfileCopies } from './session-profile.ts';
 import type { SessionSettings } from './session.ts';
 
@@ -36,6 +36,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
   readonly #isolation: Isolation;
   readonly #downloadQuota: number;
   readonly #playwrightVersions: readonly string[];
+  readonly #capture: CaptureTelemetry | undefined;
   readonly #warnings = new Set<string>();
 
   /** Each session gets a directory in `directory`, which nothing else may use. */
@@ -49,6 +50,8 @@ export class LocalLauncher implements Launcher<LocalSession> {
     environment?: Environment;
     /** The versions of Playwright whose protocol clients may speak. Default: none. */
     playwrightVersions?: readonly string[];
+    /** Default: there is no telemetry. */
+    capture?: CaptureTelemetry;
     /** Default: all browsers run as the service's user. */
     isolation?: Isolation;
   }) {
@@ -59,6 +62,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
     this.#environment = options.environment ?? process.env;
     this.#isolation = options.isolation ?? new Isolation(undefined, this.#directory);
     this.#downloadQuota = options.downloadQuota ?? Infinity;
+    this.#capture = options.capture;
     this.#playwrightVersions = options.playwrightVersions ?? [];
     this.hasDisplay = hasDisplay(this.#environment);
   }
@@ -84,6 +88,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
         launched,
         playwrightVersions: this.#playwrightVersions,
         downloadQuota: this.#downloadQuota,
+        capture: this.#capture,
         clock: this.#clock,
       });
       try {

@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
+import type { TelemetryCategory } from '../../contract/telemetry.ts';
 import type { Clock } from '../process/clock.ts';
 import { removeTree } from '../process/remove-tree.ts';
 import { CdpClient, type ClientSocket } from './cdp-client.ts';
@@ -18,6 +19,16 @@ import { SessionProfile, type ProfileCopy } from './session-profile.ts';
 
 /** A Chromium that was started for a session, with its copy of the profile. */
 export type LaunchedChromium = { chromium: Chromium; copy: ProfileCopy | undefined };
+
+/** Something that happened to a session, for its telemetry. */
+export type SessionNotice = {
+  category: 'connection' | 'control' | 'system' | 'monitor';
+  type: string;
+  data?: Record<string, unknown>;
+};
+
+/** Captures a session's telemetry from now on. */
+export type CaptureTelemetry = (session: LocalSession, categories: readonly TelemetryCategory[]) => Promise<void>;
 
 /** The session path of downloads, unless a client chose another directory. */
 export const downloadDirectory = '/home/user/Downloads';
@@ -37,6 +48,8 @@ export class LocalSession extends Session {
   readonly #profile: SessionProfile;
   readonly #downloadQuota: number;
   #closing: Promise<void> | undefined;
+  readonly #capture: CaptureTelemetry | undefined;
+  readonly #listeners = new Set<(notice: SessionNotice) => void>();
   #exposure: Exposure | undefined;
 
   constructor(options: {
@@ -50,6 +63,8 @@ export class LocalSession extends Session {
     playwrightVersions?: readonly string[];
     /** Of the downloads of its pages together, in bytes. */
     downloadQuota: number;
+    /** Default: there is no telemetry. */
+    capture?: CaptureTelemetry | undefined;
     clock: Clock;
   }) {
     super(options);
@@ -57,6 +72,7 @@ export class LocalSession extends Session {
     this.root = options.root;
     this.resident = options.resident;
     this.#downloadQuota = options.downloadQuota;
+    this.#capture = options.capture;
     this.#browser = this.#browserOf(launched.chromium);
     this.#profile = new SessionProfile(settings.profile, launched.copy, settings.saveChanges ?? false);
     this.ended = this.#untilRemoved(options.directory);
@@ -102,6 +118,7 @@ export class LocalSession extends Session {
   /** Prepares Chromium before the first page opens. */
   async prepare(sessionCookies: Cookie[]): Promise<void> {
     await this.#browser.prepare(sessionCookies);
+    if (this.telemetry.length > 0) await this.capture(this.telemetry);
   }
 
   /**
@@ -133,6 +150,7 @@ export class LocalSession extends Session {
       }
       const before = this.#browser.chromium;
       this.#browser = browser;
+      this.note({ category: 'monitor', type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } });
       this.exposure = this.#exposure;
       this.#profile.copy = copy;
       this.#profile.isSaved = saveChanges;
@@ -155,6 +173,27 @@ export class LocalSession extends Session {
   override changeHands(): void {
     this.#browser.downloads.reset();
     super.changeHands();
+    if (this.telemetry.length > 0) this.capture(this.telemetry).catch(() => {});
+  }
+
+  async capture(categories: readonly TelemetryCategory[]): Promise<void> {
+    await this.#capture?.(this, categories);
+    this.telemetry = categories;
+  }
+
+  /** Whether CDP clients are connected. */
+  get hasClients(): boolean {
+    return this.#connections.size > 0;
+  }
+
+  /** Calls back for each notice until the returned function is called. */
+  onNotice(listener: (notice: SessionNotice) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  note(notice: SessionNotice): void {
+    for (const listener of this.#listeners) listener(notice);
   }
 
   async ping(): Promise<void> {
@@ -203,13 +242,19 @@ export class LocalSession extends Session {
   /** Connects a CDP client. Rejects if Chromium doesn't answer. */
   async connect(socket: ClientSocket, client: Pick<Inspected, 'seesHost' | 'marksDownloads'> = {}): Promise<CdpClient> {
     const browser = this.#browser;
+    const connectedAt = performance.now();
+    let messages = 0;
     const left = () => {
       this.#connections.delete(socket);
+      const duration_ms = Math.round(performance.now() - connectedAt);
+      const data = { duration_ms, message_count: messages, reason: 'client_close' };
+      this.note({ category: 'connection', type: 'cdp_disconnect', data });
       // When a client is detached, Chromium forgets the download directory.
       if (this.#connections.size === 0) browser.chooseDownloadDirectory().catch(() => {});
     };
     this.#connections.add(socket);
     try {
+      this.note({ category: 'connection', type: 'cdp_connect' });
       return await CdpClient.attach(browser.chromium.cdp, socket, {
         root: this.root,
         downloadDirectory,
@@ -218,7 +263,10 @@ export class LocalSession extends Session {
         refusesProxies: browser.chromium.blocksLoopback,
         contextProxy: (asked) => browser.chromium.waysOut.contextProxy(asked, { isBeside: client.seesHost }),
         ownTargets: browser.ownTargets,
-        touch: () => this.touch(),
+        touch: () => {
+          messages += 1;
+          this.touch();
+        },
         broughtToFront: (targetId) => browser.page.broughtToFront(targetId),
         left,
       });
@@ -259,7 +307,11 @@ export class LocalSession extends Session {
 
   async #untilRemoved(directory: string): Promise<void> {
     const exitCode = await this.#exited();
-    if (this.alive) this.endReason = 'browser_ended';
+    if (this.alive) {
+      this.endReason = 'browser_ended';
+      const data = { service_name: 'chromium', pid: this.pid, phase: 'running' };
+      this.note({ category: 'system', type: 'service_crashed', data });
+    }
     this.markEnded();
     await this.resident?.end().catch((error: unknown) => console.error(`browser session ${this.id}:`, error));
     await this.#profile.saveIfAsked(this.id, exitCode);

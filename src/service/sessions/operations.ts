@@ -1,7 +1,8 @@
 import type { browsers, BrowserUpdate } from '../../contract/browsers.ts';
 import { invalidField, leftOutFields, OperationError } from '../../contract/errors.ts';
+import { requestedCategories } from '../../contract/telemetry.ts';
 import type { Session } from './session.ts';
-import { refuseUnsupported, requestedProfile, sessionSettings, type Surroundings } from './session-settings.ts';
+import { requestedProfile, sessionSettings, type Surroundings } from './session-settings.ts';
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { browserAnswer } from './browser-answer.ts';
@@ -12,7 +13,7 @@ import { pageOf } from '../http/list-page.ts';
 type Size = { width: number; height: number };
 type BrowserOperations = Omit<
   typeof browsers,
-  'curl' | 'fs' | 'logs' | 'computer' | 'playwright' | 'process' | 'replays'
+  'curl' | 'fs' | 'logs' | 'telemetry' | 'computer' | 'playwright' | 'process' | 'replays'
 >;
 
 export function browserHandlers({
@@ -106,7 +107,6 @@ export function browserHandlers({
 
   async function update(session: Session, body: BrowserUpdate, signal: AbortSignal): Promise<void> {
     const { name, tags, profile, viewport, telemetry, proxy_id } = body;
-    refuseUnsupported({ telemetry });
     if (proxy_id !== undefined && (proxy_id || undefined) !== session.settings.proxy?.id)
       throw leftOutFields(['proxy_id'], 'it cannot change while the browser runs: start another one');
     if (viewport && !isSameSize(viewport, session.settings.viewport))
@@ -126,6 +126,8 @@ export function browserHandlers({
       session.name = nameBefore;
       throw error;
     }
+    const categories = requestedCategories(telemetry, session.telemetry);
+    if (categories) await session.capture(categories);
     if (tags !== undefined) session.retag(tags ?? undefined);
     session.record();
   }

@@ -1,5 +1,6 @@
 import type { BrowserCreate } from '../../contract/browsers.ts';
 import { invalidField, leftOutFields, OperationError } from '../../contract/errors.ts';
+import { requestedCategories } from '../../contract/telemetry.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import { checkExtraSwitches } from '../chromium/extra-switches.ts';
 import type { ProxyAccess } from '../chromium/proxy-connection.ts';
@@ -35,6 +36,7 @@ type Request = Pick<
   | 'proxy_id'
   | 'chromium_args'
   | 'tunnel'
+  | 'telemetry'
 > &
   Unsupported;
 
@@ -43,7 +45,6 @@ type Unsupported = {
   gpu?: boolean;
   extensions?: readonly unknown[];
   chrome_policy?: Record<string, unknown>;
-  telemetry?: BrowserCreate['telemetry'];
 };
 
 /**
@@ -60,6 +61,7 @@ export function sessionSettings(
   const headless = request.headless ?? !hasDisplay;
   if (!headless && !hasDisplay) throw invalidField('headless', `false needs a display, and ${noDisplay}`);
   const profile = request.profile && requestedProfile(request.profile, resolveProfile);
+  const telemetry = requestedCategories(request.telemetry) ?? [];
   const proxy = request.proxy_id ? found('proxy_id', () => resolveProxy(request.proxy_id!)) : undefined;
   return {
     projectId,
@@ -71,6 +73,7 @@ export function sessionSettings(
     ...(profile && { profile }),
     ...(request.profile?.save_changes && { saveChanges: true }),
     ...(proxy && { proxy }),
+    ...(telemetry.length > 0 && { telemetry }),
     ...(request.tunnel && { tunnel: true }),
     ...(request.start_url && { startUrl: request.start_url }),
     ...(request.chromium_args?.length && { extraSwitches: request.chromium_args }),
@@ -83,7 +86,6 @@ export function refuseUnsupported(request: Unsupported): void {
     gpu: request.gpu === true,
     extensions: (request.extensions?.length ?? 0) > 0,
     chrome_policy: Object.keys(request.chrome_policy ?? {}).length > 0,
-    telemetry: asksForTelemetry(request.telemetry),
   };
   const fields = Object.entries(asked).flatMap(([field, isAsked]) => (isAsked ? [field] : []));
   if (fields.length > 0) throw leftOutFields(fields, 'remove it from the request');

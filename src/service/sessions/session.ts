@@ -1,6 +1,7 @@
 import type { Browser, ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
+import type { TelemetryCategory } from '../../contract/telemetry.ts';
 import type { CdpConnection } from '../chromium/cdp-connection.ts';
 import type { ProxyAccess } from '../chromium/proxy-connection.ts';
 import type { Clock } from '../process/clock.ts';
@@ -25,6 +26,8 @@ export type SessionSettings = {
   startUrl?: string;
   /** Switches that the caller added for Chromium. */
   extraSwitches?: readonly string[];
+  /** The telemetry that is captured from the beginning of each lease. */
+  telemetry?: readonly TelemetryCategory[];
   /** The pool that started the browser. Other browsers are single sessions. */
   poolId?: string;
 };
@@ -49,6 +52,8 @@ export abstract class Session {
   abstract readonly ended: Promise<void>;
   name: string | undefined;
   tags: Record<string, string> | undefined;
+  /** The telemetry that is captured now. */
+  telemetry: readonly TelemetryCategory[];
   /** The idle timeout. It counts while the session is leased. */
   timeoutSeconds: number;
   /** The requested page. It may have failed to open. */
@@ -83,6 +88,7 @@ export abstract class Session {
     this.settings = settings;
     this.playwrightVersions = options.playwrightVersions ?? [];
     this.timeoutSeconds = settings.timeoutSeconds;
+    this.telemetry = settings.telemetry ?? [];
     this.startUrl = settings.startUrl;
     this.createdAt = options.earlier?.createdAt ?? clock.now();
     this.#clock = clock;
@@ -177,6 +183,9 @@ export abstract class Session {
   /** A CDP connection for a room of the service. It closes with the session. */
   abstract openCdp(): Promise<OpenCdp>;
 
+  /** Changes the telemetry of this lease. Rejects if the browser or its machine doesn't answer. */
+  abstract capture(categories: readonly TelemetryCategory[]): Promise<void>;
+
   /** Sets whether the session's end saves its profile. Returns false if the session doesn't carry this profile. */
   abstract saveProfileAtEnd(profileId: string, isSaved: boolean): boolean;
 
@@ -184,6 +193,7 @@ export abstract class Session {
   changeHands(): void {
     this.#token = newToken(this.id);
     this.#liveViewToken = newToken(this.id);
+    this.telemetry = this.settings.telemetry ?? [];
     this.#letGo();
   }
 

@@ -1,0 +1,102 @@
+import type { TelemetryCategory } from '../../contract/telemetry.ts';
+import type { CdpReceiver } from '../chromium/cdp-connection.ts';
+import type { CdpEvent, TargetInfo } from '../chromium/cdp-protocol.ts';
+import type { SessionBrowser } from '../sessions/session-browser.ts';
+import { PageCapture } from './page-capture.ts';
+import type { Capture } from './telemetry-log.ts';
+
+const onlyPages = [{ type: 'page' }, { exclude: true }];
+const onlyFrames = [{ type: 'iframe' }, { exclude: true }];
+
+/** Captures the events of a browser's pages, in a CDP session of its own. */
+export class BrowserCapture implements CdpReceiver {
+  readonly browser: SessionBrowser;
+  readonly categories: readonly TelemetryCategory[];
+  readonly #emit: (event: Capture) => void;
+  readonly #isAlone: () => boolean;
+  readonly #pages = new Map<string, PageCapture>();
+  #root: string | undefined;
+  #isStarted = false;
+  #isStopped = false;
+
+  constructor(
+    browser: SessionBrowser,
+    categories: readonly TelemetryCategory[],
+    { emit, isAlone }: { emit: (event: Capture) => void; isAlone: () => boolean },
+  ) {
+    this.#isAlone = isAlone;
+    this.browser = browser;
+    this.categories = categories;
+    this.#emit = (event) => {
+      if (!this.#isStopped) emit(event);
+    };
+  }
+
+  /** Rejects if the browser doesn't answer. */
+  async start(): Promise<void> {
+    this.#root = await this.#cdp.attach(this);
+    await this.#attachTo(onlyPages, this.#root);
+    this.#isStarted = true;
+  }
+
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    for (const [sessionId, page] of this.#pages) {
+      page.end();
+      this.#cdp.unroute(sessionId);
+    }
+    if (this.#root === undefined) return;
+    this.#cdp.unroute(this.#root);
+    this.#cdp.send('Target.detachFromTarget', { sessionId: this.#root }).catch(() => {});
+  }
+
+  receive(frame: Buffer, sessionId: string | undefined, id: number | undefined): void {
+    if (id !== undefined || sessionId === undefined) return;
+    const event = JSON.parse(frame.toString()) as CdpEvent;
+    if (event.method === 'Target.attachedToTarget') this.#attached(sessionId, event.params);
+    else if (event.method === 'Target.detachedFromTarget') this.#detached(event.params.sessionId);
+    else this.#pages.get(sessionId)?.follow(event);
+  }
+
+  closed(): void {
+    this.#isStopped = true;
+    for (const page of this.#pages.values()) page.end();
+  }
+
+  get #cdp() {
+    return this.browser.chromium.cdp;
+  }
+
+  #attached(parent: string, { sessionId, targetInfo }: { sessionId: string; targetInfo: TargetInfo }): void {
+    const { targetId, browserContextId = '' } = targetInfo;
+    if ([targetId, browserContextId].some((id) => this.browser.ownTargets.has(id)))
+      return void this.#cdp.send('Target.detachFromTarget', { sessionId }, { sessionId: parent }).catch(() => {});
+    this.#cdp.route(sessionId, this);
+    const page = new PageCapture({
+      cdp: this.#cdp,
+      sessionId,
+      targetInfo,
+      categories: this.categories,
+      emit: this.#emit,
+      isAlone: this.#isAlone,
+    });
+    this.#pages.set(sessionId, page);
+    // A page may be gone before it has answered.
+    page.start().catch(() => {});
+    this.#attachTo(onlyFrames, sessionId).catch(() => {});
+    if (this.#isStarted && targetInfo.type === 'page') page.opened();
+  }
+
+  #detached(sessionId: string): void {
+    this.#pages.get(sessionId)?.end();
+    this.#pages.delete(sessionId);
+    this.#cdp.unroute(sessionId);
+  }
+
+  /** Pages don't wait for the service: that could change the order in which a client's scripts run. */
+  async #attachTo(filter: { type?: string; exclude?: boolean }[], sessionId: string): Promise<void> {
+    const how = { autoAttach: true, waitForDebuggerOnStart: false, flatten: true, filter };
+    await this.#cdp.send('Target.setAutoAttach', how, { sessionId });
+  }
+}

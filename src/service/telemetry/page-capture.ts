@@ -1,0 +1,223 @@
+import type { TelemetryCategory } from '../../contract/telemetry.ts';
+import type { CdpConnection } from '../chromium/cdp-connection.ts';
+import type { CdpEvent, Command, Params, TargetInfo } from '../chromium/cdp-protocol.ts';
+import { consoleEvent } from './console-events.ts';
+import { bindingName, interactionScript, interactionEvent, worldName } from './interaction.ts';
+import { NetworkCapture } from './network-capture.ts';
+import type { Capture } from './telemetry-log.ts';
+
+/** How long a page may be without a layout shift until it counts as settled, in ms. */
+const settledMs = 1000;
+/** In base64 characters. */
+const largestPicture = 2 * 1024 * 1024;
+
+type PageOptions = {
+  cdp: CdpConnection;
+  sessionId: string;
+  targetInfo: TargetInfo;
+  categories: readonly TelemetryCategory[];
+  emit: (event: Capture) => void;
+  /** Whether no client is connected that could answer a dialog. */
+  isAlone: () => boolean;
+};
+
+/** Turns the CDP events of one page, or of a frame in another process, into telemetry. */
+export class PageCapture {
+  readonly #cdp: CdpConnection;
+  readonly #sessionId: string;
+  readonly #target: TargetInfo;
+  readonly #categories: ReadonlySet<string>;
+  readonly #emit: PageOptions['emit'];
+  readonly #network: NetworkCapture;
+  readonly #isAlone: () => boolean;
+  readonly #startedAt = Date.now();
+  #url: string;
+  #frameId: string;
+  #loaderId: string | undefined;
+  #navigations = 0;
+  #settling: NodeJS.Timeout | undefined;
+
+  constructor({ cdp, sessionId, targetInfo, categories, emit, isAlone }: PageOptions) {
+    this.#isAlone = isAlone;
+    this.#cdp = cdp;
+    this.#sessionId = sessionId;
+    this.#target = targetInfo;
+    this.#categories = new Set(categories);
+    this.#emit = emit;
+    this.#url = targetInfo.url;
+    this.#frameId = targetInfo.targetId;
+    this.#network = new NetworkCapture({
+      emit: (type, cause, data) => this.#tell('network', type, cause, data),
+      body: (requestId) => this.#body(requestId),
+    });
+  }
+
+  async start(): Promise<void> {
+    const steps = [
+      this.#send('Page.enable', {}),
+      ...(this.#has('console') || this.#has('interaction') ? [this.#send('Runtime.enable', {})] : []),
+      ...(this.#has('network')
+        ? [this.#send('Network.enable', { maxTotalBufferSize: 4 * 1024 * 1024, maxResourceBufferSize: 256 * 1024 })]
+        : []),
+      ...(this.#has('page')
+        ? [this.#send('PerformanceTimeline.enable', { eventTypes: ['largest-contentful-paint', 'layout-shift'] })]
+        : []),
+      ...(this.#has('interaction')
+        ? [
+            this.#send('Runtime.addBinding', { name: bindingName, executionContextName: worldName }),
+            this.#send('Page.addScriptToEvaluateOnNewDocument', {
+              source: interactionScript,
+              worldName,
+              runImmediately: true,
+            }),
+          ]
+        : []),
+    ];
+    await Promise.all(steps);
+  }
+
+  opened(): void {
+    const { targetId, url, title, openerId } = this.#target;
+    const data = { target_id: targetId, target_type: 'page', url, title, ...(openerId && { opener_id: openerId }) };
+    if (this.#has('page')) this.#emitRaw('page', 'page_tab_opened', 'Target.attachedToTarget', data);
+  }
+
+  follow(event: CdpEvent): void {
+    switch (event.method) {
+      case 'Runtime.consoleAPICalled':
+      case 'Runtime.exceptionThrown': {
+        // A page repeats its earlier messages to those who begin to listen.
+        if (event.params.timestamp < this.#startedAt) return;
+        const { type, data } = consoleEvent(event);
+        return this.#tell('console', type, event.method, data);
+      }
+      case 'Runtime.bindingCalled': {
+        const told = interactionEvent(event.params);
+        if (told) this.#tell('interaction', told.type, event.method, told.data);
+        return;
+      }
+      case 'Page.frameNavigated':
+        return this.#navigated(event.params.frame);
+      case 'Page.domContentEventFired':
+        return this.#tell('page', 'page_dom_content_loaded', event.method, { cdp_timestamp: event.params.timestamp });
+      case 'Page.loadEventFired':
+        this.#tell('page', 'page_load', event.method, { cdp_timestamp: event.params.timestamp });
+        this.#settle();
+        if (this.#has('screenshot')) void this.#screenshot();
+        return;
+      case 'Page.javascriptDialogOpening':
+        return this.#dismiss(event.params.hasBrowserHandler);
+      case 'PerformanceTimeline.timelineEventAdded':
+        return this.#measured(event.params.event);
+      default:
+        if (this.#has('network')) this.#network.follow(event);
+    }
+  }
+
+  end(): void {
+    clearTimeout(this.#settling);
+    this.#network.end();
+  }
+
+  /** Headless Chromium dismisses dialogs, except if somebody follows the page. */
+  #dismiss(hasBrowserHandler: boolean): void {
+    if (!hasBrowserHandler && this.#isAlone()) void this.#send('Page.handleJavaScriptDialog', { accept: false });
+  }
+
+  #navigated(frame: { id: string; parentId?: string | undefined; loaderId: string; url: string }): void {
+    const isMain = frame.parentId === undefined;
+    if (isMain) {
+      this.#url = frame.url;
+      this.#frameId = frame.id;
+      this.#loaderId = frame.loaderId;
+      this.#navigations += 1;
+      clearTimeout(this.#settling);
+    }
+    const data = {
+      url: frame.url,
+      frame_id: frame.id,
+      ...(frame.parentId !== undefined && { parent_frame_id: frame.parentId }),
+      loader_id: frame.loaderId,
+    };
+    this.#tell('page', 'page_navigation', 'Page.frameNavigated', data);
+  }
+
+  #measured(event: TimelineEvent): void {
+    const { lcpDetails: lcp, layoutShiftDetails: shift } = event;
+    const timed = { source_frame_id: event.frameId, time: event.time, duration: event.duration ?? 0 };
+    const cause = 'PerformanceTimeline.timelineEventAdded';
+    if (lcp) {
+      const details = {
+        render_time: lcp.renderTime,
+        load_time: lcp.loadTime,
+        size: lcp.size,
+        ...(lcp.elementId !== undefined && { element_id: lcp.elementId }),
+        ...(lcp.url !== undefined && { url: lcp.url }),
+        ...(lcp.nodeId !== undefined && { node_id: lcp.nodeId }),
+      };
+      this.#tell('page', 'page_lcp', cause, { ...timed, lcp_details: details });
+    }
+    if (shift) {
+      const details = { value: shift.value, had_recent_input: shift.hadRecentInput };
+      this.#tell('page', 'page_layout_shift', cause, { ...timed, layout_shift_details: details });
+      if (this.#settling) this.#settle();
+    }
+  }
+
+  #settle(): void {
+    clearTimeout(this.#settling);
+    this.#settling = setTimeout(() => {
+      this.#settling = undefined;
+      this.#tell('page', 'page_layout_settled', undefined, {});
+      this.#tell('page', 'page_navigation_settled', undefined, {});
+    }, settledMs).unref();
+  }
+
+  async #screenshot(): Promise<void> {
+    const picture = await this.#send('Page.captureScreenshot', { format: 'png' });
+    if (!picture || picture.data.length > largestPicture) return;
+    const source = { kind: 'cdp' as const, event: 'Page.loadEventFired' };
+    this.#emit({
+      category: 'screenshot',
+      type: 'monitor_screenshot',
+      source,
+      data: { png: picture.data },
+      isWhole: true,
+    });
+  }
+
+  async #body(requestId: string): Promise<string | undefined> {
+    const found = await this.#send('Network.getResponseBody', { requestId });
+    return found?.base64Encoded === false ? found.body : undefined;
+  }
+
+  #has(category: TelemetryCategory): boolean {
+    return this.#categories.has(category);
+  }
+
+  /** Adds the page to an event's data. */
+  #tell(category: TelemetryCategory, type: string, cause: string | undefined, data: Record<string, unknown>): void {
+    if (!this.#has(category)) return;
+    const context = {
+      session_id: this.#sessionId,
+      target_id: this.#target.targetId,
+      target_type: this.#target.type === 'page' ? 'page' : 'other',
+      frame_id: this.#frameId,
+      ...(this.#loaderId !== undefined && { loader_id: this.#loaderId }),
+      url: this.#url,
+      nav_seq: this.#navigations,
+    };
+    this.#emitRaw(category, type, cause, { ...context, ...data });
+  }
+
+  #emitRaw(category: TelemetryCategory, type: string, cause: string | undefined, data: Record<string, unknown>): void {
+    this.#emit({ category, type, source: { kind: 'cdp', ...(cause !== undefined && { event: cause }) }, data });
+  }
+
+  /** Resolves to nothing if the page doesn't answer any more, or has no such domain. */
+  async #send<C extends Command>(method: C, params: Params<C>) {
+    return await this.#cdp.send(method, params, { sessionId: this.#sessionId }).catch(() => undefined);
+  }
+}
+
+type TimelineEvent = Extract<CdpEvent, { method: 'PerformanceTimeline.timelineEventAdded' }>['params']['event'];

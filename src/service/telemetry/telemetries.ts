@@ -1,0 +1,54 @@
+import type { Clock } from '../process/clock.ts';
+import type { TelemetryCategory } from '../../contract/telemetry.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
+import { SessionTelemetry } from './session-telemetry.ts';
+import { TelemetryLog } from './telemetry-log.ts';
+
+/** Limits of the kept events of sessions that ended. The size is in characters of JSON. */
+const mostEnded = { sessions: 100, size: 64 * 1024 * 1024 };
+
+/** The telemetry of all leases. It exists only where somebody captures or listens. */
+export class Telemetries {
+  readonly #clock: Clock;
+  readonly #ofLeases = new WeakMap<AbortSignal, SessionTelemetry>();
+  readonly #ended = new Map<string, TelemetryLog>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Changes what is captured of a session. */
+  async capture(session: LocalSession, categories: readonly TelemetryCategory[]): Promise<void> {
+    if (categories.length === 0 && !this.#ofLeases.has(session.hold)) return;
+    await this.of(session).capture(categories);
+  }
+
+  /** The telemetry of the lease that runs now. */
+  of(session: LocalSession): SessionTelemetry {
+    const { hold } = session;
+    const known = this.#ofLeases.get(hold);
+    if (known) return known;
+    const telemetry = new SessionTelemetry(session, this.#clock);
+    this.#ofLeases.set(hold, telemetry);
+    hold.addEventListener('abort', () => {
+      if (!session.alive) this.#keep(session.id, telemetry.log);
+    });
+    return telemetry;
+  }
+
+  /** The events of a session that ended, unless those of too many others came after them. */
+  ofEnded(id: string): TelemetryLog | undefined {
+    return this.#ended.get(id);
+  }
+
+  #keep(id: string, log: TelemetryLog): void {
+    if (log.size === 0) return;
+    this.#ended.set(id, log);
+    let size = Array.from(this.#ended.values()).reduce((sum, kept) => sum + kept.size, 0);
+    for (const [oldest, kept] of this.#ended) {
+      if (this.#ended.size <= mostEnded.sessions && size <= mostEnded.size) break;
+      this.#ended.delete(oldest);
+      size -= kept.size;
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import type { TelemetryEvent } from '../../contract/telemetry.ts';
+
+export type NewEvent = TelemetryEvent['event'];
+
+/** An event before it has a time. */
+export type Capture = Pick<NewEvent, 'category' | 'type' | 'source'> & {
+  data?: Record<string, unknown>;
+  /** Whether its texts stay whole, as pictures do. */
+  isWhole?: boolean;
+};
+
+/** Limits of the kept events of a lease. The size is in characters of JSON. */
+const most = { events: 10_000, size: 16 * 1024 * 1024 };
+
+/** The last events of a lease, for any number of readers. */
+export class TelemetryLog {
+  #kept: { entry: TelemetryEvent; size: number }[] = [];
+  #size = 0;
+  #lastSeq = 0;
+  #isClosed = false;
+  readonly #waiting = new Set<() => void>();
+
+  /** In characters of JSON. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  add(event: NewEvent): void {
+    if (this.#isClosed) return;
+    this.#lastSeq += 1;
+    const size = JSON.stringify(event).length;
+    this.#kept.push({ entry: { seq: this.#lastSeq, event }, size });
+    this.#size += size;
+    if (this.#kept.length > most.events || this.#size > most.size) this.#drop();
+    this.#wake();
+  }
+
+  /** Ends all followers. The events stay. */
+  close(): void {
+    this.#isClosed = true;
+    this.#wake();
+  }
+
+  /** The kept events, oldest first. */
+  entries(): TelemetryEvent[] {
+    return this.#kept.map(({ entry }) => entry);
+  }
+
+  /** The events after `seq`, kept and new ones, until the log is closed or the signal aborts. */
+  async *follow(seq: number, signal: AbortSignal): AsyncGenerator<TelemetryEvent> {
+    let after = seq;
+    while (!signal.aborted) {
+      const next = this.#after(after);
+      if (next) {
+        after = next.seq;
+        yield next;
+      } else if (this.#isClosed) return;
+      else await this.#change(signal);
+    }
+  }
+
+  #after(seq: number): TelemetryEvent | undefined {
+    const first = this.#kept[0]?.entry.seq ?? 0;
+    return this.#kept[Math.max(0, seq + 1 - first)]?.entry;
+  }
+
+  async #change(signal: AbortSignal): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        this.#waiting.delete(done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      this.#waiting.add(done);
+      signal.addEventListener('abort', done);
+    });
+  }
+
+  #wake(): void {
+    for (const done of this.#waiting) done();
+  }
+
+  /** Drops a tenth more than necessary, because removing from the front of a list costs its length. */
+  #drop(): void {
+    let count = 0;
+    while (this.#kept.length - count > most.events * 0.9 || this.#size > most.size * 0.9) {
+      this.#size -= this.#kept[count]!.size;
+      count += 1;
+    }
+    this.#kept = this.#kept.slice(count);
+  }
+}
