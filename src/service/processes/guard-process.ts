@@ -7,7 +7,7 @@ import type { Guarded, GuardMessage } from './guard.ts';
 /** How long, in ms, after a guard that ended. */
 const restartMs = 1000;
 
-/** The guard of a service, started on first use. It takes 40 MB. */
+/** The guard of a service, started on first use. It takes 46 MB. */
 export class GuardProcess {
   readonly #watched = new Map<string, Guarded>();
   #child: ChildProcess | undefined;
