@@ -50,6 +50,8 @@ test('a token opens its own session only, and only if it is complete and unchang
   const [{ body: a }, { body: b }] = [await call('POST', '/browsers', {}), await call('POST', '/browsers', {})];
   for (const token of forgeries(tokenOf(a.cdp_ws_url), tokenOf(b.cdp_ws_url), apiKey)) {
     expect(await open(cdp(service, `?jwt=${encodeURIComponent(token)}`)), token).toBe(401);
+    const below = await fetch(`${service.url}/browser/kernel/fs/list_files?path=/&jwt=${encodeURIComponent(token)}`);
+    expect(below.status, token).toBe(401);
   }
   for (const query of [
     '',

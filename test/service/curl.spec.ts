@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
 import { chromium, expect } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
 import { createClient } from '../../src/client/index.ts';
@@ -213,6 +215,29 @@ test("the session's end and its next lease end a request", async ({ service: { c
   await expect.poll(() => target.received.length).toBe(2);
   await call('DELETE', `/browsers/${id}`);
   expect((await again).status).toBe(409);
+});
+
+test("a token that was replaced during an upload does nothing for the session's next holder", async ({
+  service: { call, url },
+  id,
+}) => {
+  const { cdp_ws_url } = (await call('GET', `/browsers/${id}`)).body;
+  const jwt = new URL(cdp_ws_url).searchParams.get('jwt')!;
+  const write = (name: string) =>
+    request(`${url}/browser/kernel/computer/clipboard/write?${new URLSearchParams({ jwt, name })}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+    });
+  const whole = write('a').end('{"text":"mine"}');
+  expect((await once(whole, 'response'))[0].statusCode).toBe(200);
+  const slow = write('b');
+  slow.write('{"text":');
+  await once(slow, 'socket');
+  // The service has begun to read it once it has answered another request on a later connection.
+  expect((await call('GET', `/browsers/${id}`)).status).toBe(200);
+  await call('POST', `/browsers/${id}/hand_over`);
+  slow.end('"theirs"}');
+  expect((await once(slow, 'response'))[0].statusCode).toBe(401);
 });
 
 test.describe('with --block-loopback', () => {

@@ -3,7 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono, type Context } from 'hono';
 import { z } from 'zod';
-import { OperationError } from '../../contract/errors.ts';
+import { OperationError, type ErrorCode } from '../../contract/errors.ts';
 import { actsInSession, operationsOf, type Operation, type OperationTree } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import { noLog, type Log } from '../process/log.ts';
@@ -34,7 +34,7 @@ import {
 } from './token-requests.ts';
 
 /** `apiKey` is set once the bearer token is checked, `session` for a request with a session's token instead. */
-type AppEnvironment = { Bindings: HttpBindings; Variables: { apiKey: ApiKeyIdentity; session?: TokenSession } };
+type AppEnvironment = { Bindings: HttpBindings; Variables: { apiKey: ApiKeyIdentity; session?: () => TokenSession } };
 type App = Hono<AppEnvironment>;
 type AppContext = Context<AppEnvironment>;
 
@@ -184,7 +184,11 @@ function serveTokens(
   options: AppOptions<OperationTree> & { hangUps: HangUps; addresses: Addresses },
 ): void {
   app.use(`${browserPath}/*`, async (context, next) => {
-    context.set('session', sessionOf(requests, context.req.url));
+    const { url } = context.req;
+    // Asked again once the body is there: the session may have another holder then.
+    const session = () => sessionOf(requests, url);
+    session();
+    context.set('session', session);
     await next();
   });
   app.all(rawPath, async (context) => {
@@ -208,7 +212,7 @@ function serveTokens(
 function tell(called: AppOptions<OperationTree>['called'], operation: string, context: AppContext): void {
   if (!called) return;
   const { outgoing } = context.env;
-  const sessionId = context.get('session')?.id ?? context.req.param('id') ?? '';
+  const sessionId = context.get('session')?.().id ?? context.req.param('id') ?? '';
   const startedAt = performance.now();
   // A stream has ten other listeners.
   outgoing.setMaxListeners(20);
@@ -240,7 +244,7 @@ async function run(
   },
 ): Promise<Response> {
   const { incoming, outgoing } = context.env;
-  const session = context.get('session');
+  const session = context.get('session')?.();
   const params = { ...context.req.param(), ...(session && { id: session.id }) };
   // A caller without the right gets its answer before it sends a body.
   const caller = callerOf(context, operation, callers);
@@ -286,7 +290,7 @@ async function noting(work: () => unknown, operation: Operation, outgoing: Serve
  * throws.
  */
 function callerOf(context: AppContext, { scope }: Operation, callers: Callers): Caller {
-  const session = context.get('session');
+  const session = context.get('session')?.();
   if (session) return { apiKey: holderOf(session), projectId: session.projectId };
   const apiKey = context.get('apiKey');
   if (scope === 'organization' && apiKey.projectId !== undefined) {
@@ -308,6 +312,9 @@ function requestOf(context: AppContext): FailedRequest {
   return { incoming, outgoing, method, path, hasKey: context.get('apiKey') !== undefined };
 }
 
+/** Ends of requests that the service didn't fail: they are part of a drain, or the target of a request failed. */
+const unlogged: ReadonlySet<ErrorCode> = new Set(['draining', 'request_failed']);
+
 function errorAnswerer(request: FailedRequest, log: Log = noLog): (error: unknown) => Response {
   return (error) => answerError(error, request, log);
 }
@@ -319,7 +326,7 @@ function answerError(error: unknown, request: FailedRequest, log: Log = noLog): 
   incoming.unpipe();
   if (answer.code === 'internal_error' && !isHangUp(error)) {
     console.error(`${method} ${path} failed, x-request-id ${String(outgoing.getHeader('x-request-id'))}:`, error);
-  } else if (answer.status >= 500 && answer.code !== 'draining' && request.hasKey) {
+  } else if (answer.status >= 500 && !unlogged.has(answer.code) && request.hasKey) {
     // Others could fill the log.
     log('request_failed', {
       method,
