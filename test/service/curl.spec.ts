@@ -171,7 +171,11 @@ test('refuses headers that would begin others, bodies that would not be sent, an
   expect((await raw(token)).status).toBe(401);
 });
 
-test("other clients don't see a request's page, and ten requests run at once", async ({ service, id, target }) => {
+test("other clients don't see a request's page, and ten requests run at once @long", async ({
+  service,
+  id,
+  target,
+}) => {
   const { call } = service;
   const { cdp_ws_url } = (await call('GET', `/browsers/${id}`)).body;
   const browser = await chromium.connectOverCDP(cdp_ws_url);
@@ -206,7 +210,7 @@ test("other clients don't see a request's page, and ten requests run at once", a
   await browser.close();
 });
 
-test("the session's end and its next lease end a request", async ({ service: { call }, id, target }) => {
+test("the session's end and its next lease end a request @long", async ({ service: { call }, id, target }) => {
   const asked = call('POST', `/browsers/${id}/curl`, { url: `${target.url}/silent` });
   await expect.poll(() => target.received.length).toBe(1);
   await call('POST', `/browsers/${id}/hand_over`);
@@ -217,7 +221,7 @@ test("the session's end and its next lease end a request", async ({ service: { c
   expect((await again).status).toBe(409);
 });
 
-test("a token that was replaced during an upload does nothing for the session's next holder", async ({
+test("a token that was replaced during an upload does nothing for the session's next holder @long", async ({
   service: { call, url },
   id,
 }) => {

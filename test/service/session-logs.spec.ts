@@ -73,7 +73,7 @@ test("reads the browser's own messages, and tells that a source isn't there", as
   expect((await call('GET', '/browsers/none/logs/stream?source=path&path=/a')).status).toBe(404);
 });
 
-test('a lease has at most 20 log streams', async ({ service, id, write }) => {
+test('a lease has at most 20 log streams @long', async ({ service, id, write }) => {
   await write('old\n');
   const path = `/browsers/${id}/logs/stream?source=path&path=/tmp/app.log`;
   const streams = await Promise.all(Array.from({ length: 20 }, () => openStream<Log>(service, path)));
@@ -84,7 +84,7 @@ test('a lease has at most 20 log streams', async ({ service, id, write }) => {
   await Promise.all(streams.slice(1).map(({ ended }) => ended));
 });
 
-test('a control plane passes log streams on', async () => {
+test('a control plane passes log streams on @long', async () => {
   await using service = await startControlPlane(1);
   const call = callerOf(service);
   const { session_id: id } = (await call('POST', '/browsers', { headless: true })).body;

@@ -237,7 +237,7 @@ test("the next lease sees nothing of this one's telemetry", async ({ service, cl
   for (const { close } of streams) close();
 });
 
-test('a pool captures for each lease, and an acquire may choose otherwise', async ({ client }) => {
+test('a pool captures for each lease, and an acquire may choose otherwise @long', async ({ client }) => {
   await client.browserPools.create({ name: 'ci', size: 1, headless: true, telemetry: { browser: { network: on } } });
   const first = await client.browserPools.acquire('ci', { telemetry: { enabled: true, browser: { console: on } } });
   expect(Object.keys((first!.telemetry as { browser: object }).browser)).toContain('console');
@@ -248,7 +248,7 @@ test('a pool captures for each lease, and an acquire may choose otherwise', asyn
   expect(categories).not.toContain('console');
 });
 
-test('a control plane passes telemetry on, and resumes its streams', async ({ site }) => {
+test('a control plane passes telemetry on, and resumes its streams @long', async ({ site }) => {
   await using service = await startControlPlane(1);
   await using way = await FaultProxy.start(service.url);
   await using client = createClient({ baseURL: way.url, apiKey: service.apiKey });
