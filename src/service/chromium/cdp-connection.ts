@@ -44,6 +44,7 @@ export class CdpConnection {
   #lastId = firstId;
   #closed = false;
   #isGathering = false;
+  #hasMore = false;
 
   constructor(input: Readable, output: Writable) {
     this.#output = output.setMaxListeners(0);
@@ -58,6 +59,11 @@ export class CdpConnection {
 
   get isClosed(): boolean {
     return this.#closed;
+  }
+
+  /** Whether more bytes arrived together with the message that is being received. */
+  get hasMore(): boolean {
+    return this.#hasMore;
   }
 
   /** Calls back once Chromium has read all waiting bytes. */
@@ -135,28 +141,29 @@ export class CdpConnection {
   }
 
   /**
-   * Writes a command. Commands of one turn of the event loop are written together, because a write costs more than all
-   * other work on a frame.
+   * Writes a command at once, so that Chromium works on it while the service goes on. Further commands of one turn of
+   * the event loop are written together, because a write costs more than all other work on a frame.
    */
   write(command: ClientCommand): void {
-    if (!this.#isGathering) {
-      this.#isGathering = true;
-      this.#output.cork();
-      process.nextTick(() => {
-        this.#isGathering = false;
-        this.#output.uncork();
-      });
-    }
     this.#output.write(writeCommand(command));
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    this.#output.cork();
+    process.nextTick(() => {
+      this.#isGathering = false;
+      this.#output.uncork();
+    });
   }
 
   #receive(chunk: Buffer): void {
     let start = 0;
     for (let end = chunk.indexOf(0); end !== -1; end = chunk.indexOf(0, start)) {
       const rest = chunk.subarray(start, end);
-      this.#dispatch(this.#partial.length > 0 ? Buffer.concat([...this.#partial.splice(0), rest]) : rest);
       start = end + 1;
+      this.#hasMore = start < chunk.length;
+      this.#dispatch(this.#partial.length > 0 ? Buffer.concat([...this.#partial.splice(0), rest]) : rest);
     }
+    this.#hasMore = false;
     if (start < chunk.length) this.#partial.push(chunk.subarray(start));
   }
 

@@ -13,7 +13,8 @@ import { CdpInspection, type Inspected } from './cdp-inspection.ts';
 
 /** The socket of one CDP client. */
 export type ClientSocket = {
-  send(frame: Buffer | string): void;
+  /** `hasMore`: another frame may follow at once, so that both can be written together. */
+  send(frame: Buffer | string, hasMore?: boolean): void;
   /** The session ended, its token changed, or Chromium is gone. */
   close(reason: string): void;
 };
@@ -95,7 +96,7 @@ export class CdpClient implements CdpReceiver {
       if (isHidden) return;
     }
     const passed = this.#inspection.event(method, frame);
-    if (passed !== undefined) this.#socket.send(this.#forClient(passed, sessionId));
+    if (passed !== undefined) this.#socket.send(this.#forClient(passed, sessionId), this.#cdp.hasMore);
   }
 
   /** Chromium is gone. */
@@ -120,17 +121,20 @@ export class CdpClient implements CdpReceiver {
     if (session.waiting.size >= mostWaiting)
       throw new FrameError(-32000, `${mostWaiting} commands of this session wait for their answers`, command.id);
     const params = this.#inspection.command(command.method, command.params, session.targetId);
-    if (!(params instanceof Promise)) return this.#send({ ...command, sessionId, params }, session);
+    if (!(params instanceof Promise)) return this.#send(command, { session, sessionId, params });
     params.then(
-      (prepared) => this.#send({ ...command, sessionId, params: prepared }, session),
+      (prepared) => this.#send(command, { session, sessionId, params: prepared }),
       (error: unknown) => this.#refuse(command, -32000, (error as Error).message),
     );
   }
 
-  #send(command: ClientCommand, session: ClientSession): void {
+  #send(
+    { id: waitingId, method }: ClientCommand,
+    { session, sessionId, params }: { session: ClientSession; sessionId: string; params: Buffer },
+  ): void {
     const id = this.#cdp.nextId();
-    session.waiting.set(id, { id: command.id, method: command.method });
-    this.#cdp.write({ ...command, id });
+    session.waiting.set(id, { id: waitingId, method });
+    this.#cdp.write({ id, method, sessionId, params });
   }
 
   #report(error: unknown, command: ClientCommand | undefined): void {
@@ -153,7 +157,7 @@ export class CdpClient implements CdpReceiver {
       if (waiting === undefined) continue;
       session?.waiting.delete(id);
       const passed = this.#inspection.answer(waiting.method, withId(frame, waiting.id));
-      return this.#socket.send(this.#forClient(passed, sessionId));
+      return this.#socket.send(this.#forClient(passed, sessionId), this.#cdp.hasMore);
     }
   }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../process/clock.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
+import type { ClientSocket } from './cdp-client.ts';
 import { pingRegularly, refuse, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../http/websockets.ts';
 
 /** The part of a session that the proxy needs. */
@@ -9,7 +10,7 @@ export type ProxiedSession = {
   /** Restarts the idle countdown. */
   touch(): void;
   /** Rejects if Chromium doesn't answer. */
-  connect(socket: { send(frame: Buffer | string): void; close(reason: string): void }): Promise<ConnectedClient>;
+  connect(socket: ClientSocket): Promise<ConnectedClient>;
 };
 
 type ConnectedClient = {
@@ -125,13 +126,14 @@ class ClientSide {
     });
   }
 
-  send(frame: Buffer | string): void {
+  send(frame: Buffer | string, hasMore = false): void {
     const client = this.#client;
     if (client?.readyState !== WebSocket.OPEN) return;
     if (this.#waitingBytes > mostWaiting)
       return this.#end(client, 1008, `more than ${mostWaiting / 1024 / 1024} MiB wait for this client to read them`);
     this.#waiting.push(frame);
     this.#waitingBytes += frame.length;
+    if (hasMore) this.#gather();
     this.#flush(client);
   }
 
@@ -153,11 +155,11 @@ class ClientSide {
    */
   #flush(client: WebSocket): void {
     if (client.readyState !== WebSocket.OPEN) return;
+    if (this.#waiting.length - this.#next > 1) this.#gather();
     while (this.#next < this.#waiting.length && client.bufferedAmount < mostHandedOver) {
       const frame = this.#waiting[this.#next]!;
       this.#waiting[this.#next++] = '';
       this.#waitingBytes -= frame.length;
-      this.#gather();
       client.send(frame, { binary: false }, () => this.#flush(client));
     }
     if (this.#next === this.#waiting.length) {
