@@ -19,6 +19,8 @@ type Fixtures = {
 };
 
 const { PLAYWRIGHT_POOL_TEST_TRANSPORT } = process.env;
+/** Whether whole runs use Playwright's own protocol. docs/far-browsers.md lists the differences. */
+export const isOverPlaywright = PLAYWRIGHT_POOL_TEST_TRANSPORT === 'playwright';
 /** Runs all whole runs over one transport: `PLAYWRIGHT_POOL_TEST_TRANSPORT=playwright npm test -- --project=fixtures`. */
 const transport = { PLAYWRIGHT_POOL_TRANSPORT: PLAYWRIGHT_POOL_TEST_TRANSPORT ?? 'cdp' };
 
