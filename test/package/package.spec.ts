@@ -164,8 +164,8 @@ test('dist has only our code: each source map leads to sources of ours', async (
     expect(sourcesContent).toBeUndefined();
     for (const source of sources) {
       const path = relative(packed, join(dirname(file), source));
-      // The service's sources are in the repository only: the package would be too large with them.
-      const known = path.startsWith('src/service/') ? root : packed;
+      // No project compiles against these sources. They are in the repository only: the package would be too large.
+      const known = /^src\/(service|cli|reaper)\//.test(path) ? root : packed;
       expect(/^(src|fixtures)\//.test(path) && existsSync(join(known, path)), `${file} names ${source}`).toBe(true);
     }
   }
