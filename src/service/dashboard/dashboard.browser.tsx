@@ -1,7 +1,7 @@
 import { render } from 'preact';
-import { App } from './app.browser.tsx';
-import { call } from './api.browser.ts';
-import { follow } from './store.browser.ts';
+import { App } from './app/app.browser.tsx';
+import { call } from './app/api.browser.ts';
+import { follow } from './app/store.browser.ts';
 import { tellError } from './ui/messages.browser.tsx';
 
 // `playwright-pool dashboard` opens such a link.

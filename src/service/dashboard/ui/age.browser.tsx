@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { serviceNow } from '../store.browser.ts';
+import { serviceNow } from '../app/store.browser.ts';
 import { duration } from './format.browser.ts';
 
 /** The time since a moment, in ms since the epoch. Counts on each second. */

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import UPlot from 'uplot';
-import { historyMs, serviceNow } from '../store.browser.ts';
+import { historyMs, serviceNow } from '../app/store.browser.ts';
 import type { HistorySample } from '../dashboard-state.ts';
 
 const height = 240;

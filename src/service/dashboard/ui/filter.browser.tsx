@@ -1,4 +1,4 @@
-import { setParams } from '../place.browser.ts';
+import { setParams } from '../app/place.browser.ts';
 
 /** The text field that filters a view. The parameter `q` of the URL has its text. A new text starts at the first list page. */
 export function Filter({ label, value }: { label: string; value: string | undefined }) {

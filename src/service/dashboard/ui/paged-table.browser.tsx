@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { listPage, type ListPage } from '../api.browser.ts';
+import { listPage, type ListPage } from '../app/api.browser.ts';
 import type { DashboardState } from '../dashboard-state.ts';
-import { setParams } from '../place.browser.ts';
+import { setParams } from '../app/place.browser.ts';
 import { Filter } from './filter.browser.tsx';
 import { Table, type Column } from './table.browser.tsx';
 

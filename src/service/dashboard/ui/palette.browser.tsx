@@ -1,7 +1,7 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { DashboardState } from '../dashboard-state.ts';
-import { hrefOf } from '../place.browser.ts';
-import type { View } from '../view.browser.ts';
+import { hrefOf } from '../app/place.browser.ts';
+import type { View } from '../app/view.browser.ts';
 import { machineName, matches } from './format.browser.ts';
 
 type Hit = { id: string; kind: string; text: string; detail: string; href: string };

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { setParams } from '../place.browser.ts';
+import { setParams } from '../app/place.browser.ts';
 
 export type Column<T> = {
   id: string;

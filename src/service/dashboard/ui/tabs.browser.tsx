@@ -1,4 +1,4 @@
-import { hrefOf } from '../place.browser.ts';
+import { hrefOf } from '../app/place.browser.ts';
 
 /** Links to the parts of a view. The parameter `tab` of the URL names the part; the first part has none. */
 export function Tabs({

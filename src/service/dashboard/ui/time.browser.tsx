@@ -1,4 +1,4 @@
-import { serviceNow } from '../store.browser.ts';
+import { serviceNow } from '../app/store.browser.ts';
 import { duration } from './format.browser.ts';
 
 /** A moment relative to now, such as `3 min ago`. Its title has the date. */

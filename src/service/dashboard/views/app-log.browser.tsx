@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { DeploymentEvent } from '../../../contract/deployments.ts';
 import type { InvocationEvent } from '../../../contract/invocations.ts';
-import { events } from '../api.browser.ts';
-import { hrefOf } from '../place.browser.ts';
+import { events } from '../app/api.browser.ts';
+import { hrefOf } from '../app/place.browser.ts';
 
 type Event = DeploymentEvent | InvocationEvent;
 type Line = { at: string; text: string };

@@ -1,13 +1,13 @@
 import type { AppVersion } from '../../../contract/apps.ts';
 import type { Deployment } from '../../../contract/deployments.ts';
 import type { Invocation } from '../../../contract/invocations.ts';
-import { hrefOf } from '../place.browser.ts';
+import { hrefOf } from '../app/place.browser.ts';
 import { duration } from '../ui/format.browser.ts';
 import { ListTools, listPath, PagedTable, useList } from '../ui/paged-table.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Tabs } from '../ui/tabs.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
-import type { View, ViewProps } from '../view.browser.ts';
+import type { View, ViewProps } from '../app/view.browser.ts';
 import { AppLog } from './app-log.browser.tsx';
 
 export const apps: View = { id: 'apps', title: 'Apps', isSearchable: true, component: Apps };

@@ -1,10 +1,10 @@
 import { useMemo } from 'preact/hooks';
 import type { AuditLog } from '../../../contract/audit-logs.ts';
-import { go, setParams } from '../place.browser.ts';
-import { serviceNow } from '../store.browser.ts';
+import { go, setParams } from '../app/place.browser.ts';
+import { serviceNow } from '../app/store.browser.ts';
 import { ListTools, listPath, PagedTable, Paging, useList } from '../ui/paged-table.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
-import type { View, ViewProps } from '../view.browser.ts';
+import type { View, ViewProps } from '../app/view.browser.ts';
 
 export const audit: View = {
   id: 'audit',

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { ApiKey, CreatedApiKey } from '../../../contract/api-keys.ts';
-import { call } from '../api.browser.ts';
+import { call } from '../app/api.browser.ts';
 import { Confirmation } from '../ui/dialog.browser.tsx';
 import { attempt } from '../ui/messages.browser.tsx';
 import { ListTools, listPath, PagedTable, useList } from '../ui/paged-table.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
-import type { View, ViewProps } from '../view.browser.ts';
+import type { View, ViewProps } from '../app/view.browser.ts';
 import { NewKey, Rotation, Secret } from './key-dialogs.browser.tsx';
 
 export const keys: View = {

@@ -1,4 +1,4 @@
-import type { View } from '../view.browser.ts';
+import type { View } from '../app/view.browser.ts';
 import { apps } from './apps.browser.tsx';
 import { audit } from './audit.browser.tsx';
 import { keys } from './keys.browser.tsx';

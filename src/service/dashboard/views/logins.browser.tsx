@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { AuthConnection } from '../../../contract/auth-connections.ts';
-import { call } from '../api.browser.ts';
+import { call } from '../app/api.browser.ts';
 import { Dialog } from '../ui/dialog.browser.tsx';
 import { duration } from '../ui/format.browser.ts';
 import { tellError } from '../ui/messages.browser.tsx';
 import { ListTools, listPath, PagedTable, useList } from '../ui/paged-table.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
-import type { View, ViewProps } from '../view.browser.ts';
+import type { View, ViewProps } from '../app/view.browser.ts';
 
 export const logins: View = { id: 'logins', title: 'Logins', isSearchable: true, component: Logins };
 

@@ -1,6 +1,6 @@
 import type { MachineState } from '../dashboard-state.ts';
-import { hrefOf } from '../place.browser.ts';
-import type { View, ViewProps } from '../view.browser.ts';
+import { hrefOf } from '../app/place.browser.ts';
+import type { View, ViewProps } from '../app/view.browser.ts';
 import { Bar } from '../ui/bar.browser.tsx';
 import { machineName } from '../ui/format.browser.ts';
 import { Table, type Column } from '../ui/table.browser.tsx';

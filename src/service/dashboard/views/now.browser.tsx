@@ -1,6 +1,6 @@
-import type { View, ViewProps } from '../view.browser.ts';
+import type { View, ViewProps } from '../app/view.browser.ts';
 import type { Counts, PoolState } from '../dashboard-state.ts';
-import { hrefOf } from '../place.browser.ts';
+import { hrefOf } from '../app/place.browser.ts';
 import { Age } from '../ui/age.browser.tsx';
 import { Chart } from '../ui/chart.browser.tsx';
 import { useColours } from '../ui/theme.browser.tsx';

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { call } from '../api.browser.ts';
+import { call } from '../app/api.browser.ts';
 import type { DashboardState, PoolState } from '../dashboard-state.ts';
-import { hrefOf } from '../place.browser.ts';
-import type { View, ViewProps } from '../view.browser.ts';
+import { hrefOf } from '../app/place.browser.ts';
+import type { View, ViewProps } from '../app/view.browser.ts';
 import { Age } from '../ui/age.browser.tsx';
 import { Bar } from '../ui/bar.browser.tsx';
 import { Confirmation, Dialog } from '../ui/dialog.browser.tsx';

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { Profile } from '../../../contract/profiles.ts';
-import { call, download } from '../api.browser.ts';
+import { call, download } from '../app/api.browser.ts';
 import { Confirmation } from '../ui/dialog.browser.tsx';
 import { attempt } from '../ui/messages.browser.tsx';
 import { ListTools, listPath, PagedTable, useList } from '../ui/paged-table.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { bytes, Moment } from '../ui/time.browser.tsx';
-import type { View, ViewProps } from '../view.browser.ts';
+import type { View, ViewProps } from '../app/view.browser.ts';
 
 export const profiles: View = { id: 'profiles', title: 'Profiles', isSearchable: true, component: Profiles };
 

@@ -3,7 +3,7 @@ import { duration } from '../ui/format.browser.ts';
 import { ListTools, listPath, PagedTable, useList } from '../ui/paged-table.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
-import type { View, ViewProps } from '../view.browser.ts';
+import type { View, ViewProps } from '../app/view.browser.ts';
 
 export const replays: View = { id: 'replays', title: 'Replays', isSearchable: true, component: Replays };
 

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { SessionState } from '../dashboard-state.ts';
-import { hrefOf } from '../place.browser.ts';
-import type { View, ViewProps } from '../view.browser.ts';
+import { hrefOf } from '../app/place.browser.ts';
+import type { View, ViewProps } from '../app/view.browser.ts';
 import { Age } from '../ui/age.browser.tsx';
 import { Filter } from '../ui/filter.browser.tsx';
 import { counted, machineName, matches } from '../ui/format.browser.ts';

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Changes, DashboardEvent, DashboardState, HistorySample } from './dashboard-state.ts';
+import type { Changes, DashboardEvent, DashboardState, HistorySample } from '../dashboard-state.ts';
 
 /** `lost`: the service doesn't answer, and `state` is old. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'signed-out';
