@@ -1,5 +1,5 @@
 import type { Browser, Page } from '@playwright/test';
-import type { DashboardEvent, SessionState } from '../build/src/service/dashboard/dashboard-state.js';
+import type { DashboardEvent, SessionState } from '../build/src/contract/dashboard-events.js';
 import type { Comparison } from './comparison.ts';
 import { apiKey, ServiceProcess } from './service.ts';
 import { launchStock } from './stock.ts';

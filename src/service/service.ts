@@ -284,7 +284,7 @@ async function serve(
   const { held, tunnelBytes } = parts;
   const forwarding = control?.forwarding({ held, byToken, byLiveViewToken: liveView, clock, events, tunnelBytes });
   const callers = new Callers(apiKeys, projects);
-  const dashboard = openDashboard({ ...parts, addresses, version: ownVersion(), pass: forwarding?.read });
+  const dashboard = openDashboard({ ...parts, callers, addresses, version: ownVersion(), pass: forwarding?.read });
   const auditor = new Auditor({ contract, trail: auditLogs, clock, addresses });
   const app = createApp({
     contract,

@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs';
-import { expect, mergeTests, type Page } from '@playwright/test';
+import { expect, mergeTests } from '@playwright/test';
 import { extract } from '../../src/archive/index.ts';
 import { appOf, test as appsTest } from '../support/apps.ts';
 import { expectAccessible } from '../support/axe.ts';
-import { test as dashboardTest } from '../support/dashboard.ts';
+import { hostile, rowsOf as rows, test as dashboardTest } from '../support/dashboard.ts';
 import { LoginSite } from '../support/login-site.ts';
 import { Logins } from '../support/logins.ts';
 import { endSession, startSession } from '../support/profiles.ts';
@@ -11,37 +11,17 @@ import { startRecording } from '../support/replays.ts';
 import { callerOf } from '../support/service.ts';
 
 type Fixtures = {
-  /** Signs in, by default with the organization's key, and opens a view. The view may complain of nothing. */
-  open: (view: string, key?: string) => Promise<Page>;
   /** A project with a key of its own. */
   shop: { id: string; key: string };
 };
 
 const test = mergeTests(dashboardTest, appsTest).extend<Fixtures>({
-  open: async ({ page, signIn }, use) => {
-    const complaints: string[] = [];
-    page.on('dialog', (dialog) => complaints.push(dialog.message()));
-    page.on('console', (message) => {
-      // Chromium reports each refused request.
-      if (!message.text().startsWith('Failed to load resource')) complaints.push(message.text());
-    });
-    await use(async (view, key) => {
-      await signIn({ hash: `#${view}`, ...(key !== undefined && { key }) });
-      return page;
-    });
-    expect(complaints).toEqual([]);
-  },
   shop: async ({ client }, use) => {
     const { id } = await client.projects.create({ name: 'shop' });
     const { key } = await client.apiKeys.create({ name: 'of the shop', project_id: id });
     await use({ id, key });
   },
 });
-
-const rows = (page: Page) => page.getByRole('row').filter({ has: page.getByRole('cell') });
-
-/** Text that breaks a view if it becomes HTML or doesn't wrap. */
-const hostile = `<img src=x onerror="alert('ran')">'"&</script>\u202E${'W'.repeat(150)}`;
 
 test('Replays: finds a recording by its title, and opens the player with its chapters @long', async ({
   open,

@@ -1,8 +1,11 @@
 import { expect } from '@playwright/test';
 import { createClient } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
-import { eventsUntil, numberOf, test } from '../support/dashboard.ts';
+import { appOf, deployed, started } from '../support/apps.ts';
+import { eventsUntil, numberOf, rowsOf, test } from '../support/dashboard.ts';
+import { LoginSite } from '../support/login-site.ts';
 import { startControlPlane } from '../support/machines.ts';
+import { startRecording } from '../support/replays.ts';
 
 const acquire = { acquire_timeout_seconds: 30 };
 
@@ -20,6 +23,77 @@ test('shows that the service does not answer, and goes on after its restart', as
   await using client = createClient({ baseURL: second.url, apiKey: second.apiKey });
   await client.browserPools.create({ name: 'ci', size: 1 });
   await expect(numberOf(page, 'Free')).toHaveText('1');
+});
+
+test('lists stay while the service is away, and load again after its restart', async ({ page }, testInfo) => {
+  const dataDirectory = testInfo.outputPath('data');
+  const first = await startService({ dataDirectory });
+  await using client = createClient({ baseURL: first.url, apiKey: first.apiKey });
+  await client.profiles.create({ name: 'ann' });
+  await page.goto(`${first.url}/#profiles`);
+  await page.getByLabel('API key').fill(first.apiKey);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(rowsOf(page)).toHaveText([/^ann/]);
+  await first.close();
+  await expect(page.getByRole('status').first()).toHaveText(/No answer/);
+  await expect(rowsOf(page)).toHaveText([/^ann/]);
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await expect(page.getByRole('alert')).toContainText('The service does not answer');
+  const port = Number(new URL(first.url).port);
+  await using second = await startService({ dataDirectory, port, apiKey: first.apiKey });
+  expect(second.url).toBe(first.url);
+  await expect(rowsOf(page)).toHaveText([/^ann/]);
+});
+
+test('the lists of a control plane show the sessions of three machines @long', async ({ page }, testInfo) => {
+  test.slow();
+  await using service = await startControlPlane(3, { dataDirectory: testInfo.outputPath('data') });
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  using site = await LoginSite.start();
+  const connection = await client.auth.connections.create({
+    profile_name: 'carol',
+    domain: site.domain,
+    login_url: `http://${site.domain}/login`,
+  });
+  const recordings = await Promise.all(
+    [1, 2, 3].map((number) => startRecording(service, { title: `recorded ${number}` })),
+  );
+  for (const recording of recordings) {
+    await recording.show(await recording.openPage(), 'lime', 200);
+    await recording.stop();
+  }
+  const machines = await Promise.all(recordings.map(({ sessionId }) => client.browsers.retrieve(sessionId)));
+  expect(new Set(machines.map(({ machine }) => machine)).size).toBe(3);
+  await deployed(client, appOf({ greet: `() => 'hello'` })).then(({ id }) => started(client, id));
+  await client.invocations.create({ app_name: 'app', action_name: 'greet' });
+
+  await page.goto(`${service.url}/#replays`);
+  await page.getByLabel('API key').fill(service.apiKey);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(rowsOf(page)).toHaveCount(3);
+  await expect(rowsOf(page).filter({ hasText: 'Complete' })).toHaveCount(3);
+  const opened = page.waitForEvent('popup');
+  await page.getByRole('link', { name: 'recorded 2' }).click();
+  const video = (await opened).getByLabel('Recording');
+  await expect.poll(() => video.evaluate((element: HTMLVideoElement) => element.readyState)).toBeGreaterThan(0);
+  for (const [view, text] of [
+    ['profiles', 'carol'],
+    ['logins', site.domain],
+    ['apps', 'greet'],
+    ['apps?tab=deployments', 'index.mjs'],
+    ['apps?tab=invocations', 'succeeded'],
+    ['audit', '/invocations'],
+    ['keys', 'service'],
+  ] as const) {
+    await page.goto(`${service.url}/#${view}`);
+    await expect(rowsOf(page).filter({ hasText: text }).first()).toBeVisible();
+  }
+  await page.goto(`${service.url}/#leases?session=${recordings[1]!.sessionId}`);
+  const details = page.getByRole('dialog');
+  await expect(details.getByText(new URL(machines[1]!.machine!).host)).toBeVisible();
+  await expect(details.getByRole('link', { name: 'recorded 2' })).toBeVisible();
+  await client.auth.connections.delete(connection.id);
+  await Promise.all(recordings.map(({ browser }) => browser.close()));
 });
 
 test('joins changes, and says nothing while nothing changes', async ({ service, client }) => {

@@ -1,4 +1,5 @@
 import { expect } from '@playwright/test';
+import { createClient } from '../../src/client/index.ts';
 import { expectAccessible } from '../support/axe.ts';
 import { TestClock } from '../support/clock.ts';
 import { cookieOf, eventsUntil, test } from '../support/dashboard.ts';
@@ -68,6 +69,40 @@ test("shows a project's key its project only, and ends with its key", async ({ p
 
   await client.apiKeys.delete(id);
   await expect(page.getByLabel('API key')).toBeVisible();
+});
+
+test('a key that expires, or a sign-in that ends elsewhere, closes an open view', async ({ page }, testInfo) => {
+  const clock = new TestClock();
+  await using service = await startAnyService({ clock, dataDirectory: testInfo.outputPath('data') });
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  const { key } = await client.apiKeys.create({ name: 'for a day', days_to_expire: 1 });
+  const signIn = async (view: string) => {
+    await page.goto(`${service.url}/#${view}`);
+    await page.getByLabel('API key').fill(key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await expect(page.getByRole('status').first()).toHaveText('Live');
+  };
+  await signIn('leases');
+  // A copy of the cookie ends the sign-in, as another tab does.
+  const [cookie] = await page.context().cookies();
+  const headers = { ...own, origin: service.url, cookie: `${cookie!.name}=${cookie!.value}` };
+  expect((await fetch(`${service.url}/dashboard/sign-out`, { method: 'POST', headers })).status).toBe(204);
+  await expect(page.getByLabel('API key')).toBeVisible();
+
+  await signIn('keys');
+  await page.getByRole('button', { name: 'Create a key…' }).click();
+  clock.advance(11 * 3600_000);
+  await expect(page.getByRole('dialog')).toBeVisible();
+  clock.advance(2 * 3600_000);
+  await expect(page.getByLabel('API key')).toBeVisible();
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+
+  await signIn('profiles');
+  clock.advance(11.5 * 3600_000);
+  await expect(page.getByLabel('API key')).toBeVisible();
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByRole('alert')).toContainText('the key has expired');
 });
 
 test('a link signs in once, within a minute', async ({ page, service }, testInfo) => {

@@ -1,6 +1,6 @@
 import { expect, type Page } from '@playwright/test';
 import { testTag, testTagOf } from '../../src/contract/lease-tags.ts';
-import type { DashboardEvent, SessionState } from '../../src/service/dashboard/dashboard-state.ts';
+import type { DashboardEvent, SessionState } from '../../src/contract/dashboard-events.ts';
 import { expectAccessible } from '../support/axe.ts';
 import { numberOf, test } from '../support/dashboard.ts';
 
@@ -48,7 +48,7 @@ test('finds a test by keyboard, and ends its session', async ({ page, client, si
   await details.getByRole('button', { name: 'End session…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'End session' }).click();
   const row = page.getByRole('row', { name: 'uploads an invoice' });
-  await expect(row).toContainText('Ended by a caller');
+  await expect(row).toContainText('Deleted');
   await expect(page.getByRole('row', { name: 'pays by card' })).toContainText('Running');
 
   await page.getByLabel('Filter by').fill('card');

@@ -1,25 +1,30 @@
-import type { Changes } from './dashboard-state.ts';
+import type { Changes } from '../../contract/dashboard-events.ts';
 
-/** Finds the entries of a list that changed since the last look. */
+/** The texts of a list's entries by their ids. Made once for all listeners. */
+export type EntryTexts = ReadonlyMap<string, string>;
+
+export function textsOf(list: readonly { id: string }[]): EntryTexts {
+  return new Map(list.map((entry) => [entry.id, JSON.stringify(entry)] as const));
+}
+
+/** Finds the entries of a list that changed since a listener's last look. */
 export class ChangedEntries<T extends { id: string }> {
-  #known = new Map<string, string>();
+  #known: EntryTexts = new Map();
 
   /** `undefined` if nothing changed. */
-  since(list: readonly T[]): Changes<T> | undefined {
-    const known = new Map(list.map((entry) => [entry.id, JSON.stringify(entry)] as const));
-    const changed = list.filter(({ id }) => this.#known.get(id) !== known.get(id));
-    const removed = [...this.#known.keys()].filter((id) => !known.has(id));
-    this.#known = known;
+  since(list: readonly T[], texts: EntryTexts): Changes<T> | undefined {
+    const changed = list.filter(({ id }) => this.#known.get(id) !== texts.get(id));
+    const removed = [...this.#known.keys()].filter((id) => !texts.has(id));
+    this.#known = texts;
     return changed.length + removed.length > 0 ? { changed, removed } : undefined;
   }
 }
 
-/** Finds whether a value changed since the last look. */
+/** Finds whether a value changed since a listener's last look. */
 export class ChangedValue<T> {
   #known: string | undefined;
 
-  since(value: T): T | undefined {
-    const text = JSON.stringify(value);
+  since(value: T, text: string): T | undefined {
     if (text === this.#known) return undefined;
     this.#known = text;
     return value;

@@ -9,6 +9,7 @@ import { sendEvents } from '../http/event-answer.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
 import { readJson } from '../http/request.ts';
 import type { ApiKeyStore } from '../organization/api-keys.ts';
+import type { Callers } from '../organization/callers.ts';
 import type { Clock } from '../process/clock.ts';
 import { liveViewUrl } from '../sessions/browser-answer.ts';
 import { localOnly } from '../sessions/in-session.ts';
@@ -26,6 +27,7 @@ export type DashboardRoutesOptions = {
   thumbnails: Thumbnails;
   sessions: Sessions;
   apiKeys: ApiKeyStore;
+  callers: Callers;
   /** Passes a request on to the machine of its session. */
   pass:
     | ((session: Session, exchange: { incoming: IncomingMessage; outgoing: ServerResponse }) => Promise<void>)
@@ -39,12 +41,15 @@ const longestBody = 4096;
 
 /** The dashboard at `/`, its files, its sign-in and its events. */
 export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
-  const { dashboard, signIns, thumbnails, sessions, apiKeys, pass, addresses, clock } = options;
+  const { dashboard, signIns, thumbnails, sessions, apiKeys, callers, pass, addresses, clock } = options;
   const pages: Pages = new Hono();
   const assets = new Assets();
-  const callerOf = (context: PageContext) => {
+  const keyOf = (context: PageContext) => {
     const [, token] = /^Bearer +(.+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
-    const apiKey = token === undefined ? signIns.keyOf(context.env.incoming) : apiKeys.find(token);
+    return token === undefined ? signIns.keyOf(context.env.incoming) : apiKeys.find(token);
+  };
+  const callerOf = (context: PageContext) => {
+    const apiKey = keyOf(context);
     if (!apiKey) throw new OperationError('unauthorized', 'Sign in, or send an API key as a bearer token.');
     return apiKey;
   };
@@ -86,7 +91,14 @@ export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
 
   pages.get('/dashboard/events', (context) => {
     const apiKey = callerOf(context);
-    return sendEvents(context, 200, dashboard.follow(apiKey, context.req.raw.signal));
+    const chosen = context.req.header('x-kernel-project-id')?.trim();
+    const following = {
+      apiKey: chosen ? { ...apiKey, projectId: callers.projectOf(apiKey, chosen) } : apiKey,
+      // The key may end, and so may the sign-in.
+      mayGoOn: () => keyOf(context)?.id === apiKey.id,
+      signal: context.req.raw.signal,
+    };
+    return sendEvents(context, 200, dashboard.follow(following));
   });
 
   const sessionOf = (context: PageContext, { projectId }: ApiKeyIdentity) => {

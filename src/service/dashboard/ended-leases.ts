@@ -3,7 +3,7 @@ import { newId } from '../process/id.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import type { EndedState } from './dashboard-state.ts';
+import type { EndedState } from '../../contract/dashboard-events.ts';
 import { leaseLabels } from './lease-labels.ts';
 
 const mostKept = 300;

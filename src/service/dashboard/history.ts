@@ -1,6 +1,6 @@
 import type { Clock } from '../process/clock.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
-import type { Counts, HistorySample } from './dashboard-state.ts';
+import type { Counts, HistorySample } from '../../contract/dashboard-events.ts';
 
 const intervalMs = 5000;
 const lengthMs = 15 * 60_000;

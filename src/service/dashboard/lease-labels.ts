@@ -1,5 +1,5 @@
 import { fileTag, runTag, testTag, testTitleOf, workerTag } from '../../contract/lease-tags.ts';
-import type { LeaseLabels } from './dashboard-state.ts';
+import type { LeaseLabels } from '../../contract/dashboard-events.ts';
 
 const ownTag = /^playwright-pool\./;
 

@@ -6,8 +6,10 @@ import { dashboardRoutes, type DashboardRoutesOptions } from './dashboard-routes
 import { SignIns, type SignInsOptions } from './sign-ins.ts';
 import { Thumbnails } from './thumbnails.ts';
 
+export type OpenOptions = DashboardOptions & SignInsOptions & Pick<DashboardRoutesOptions, 'pass' | 'callers'>;
+
 /** The dashboard's routes, and the API key of a request with the dashboard's cookie. */
-export function openDashboard(options: DashboardOptions & SignInsOptions & Pick<DashboardRoutesOptions, 'pass'>): {
+export function openDashboard(options: OpenOptions): {
   pages: Pages;
   signedIn: (incoming: IncomingMessage) => ApiKeyIdentity | undefined;
 } {

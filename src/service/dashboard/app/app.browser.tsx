@@ -25,6 +25,10 @@ export function App() {
     document.title = connection === 'signed-out' ? 'Sign in · playwright-pool' : `${view.title} · playwright-pool`;
   }, [view, connection]);
   useEffect(() => {
+    // On a phone the navigation scrolls sideways.
+    document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [view, state === undefined]);
+  useEffect(() => {
     const listener = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey)) return;
       event.preventDefault();
@@ -69,7 +73,7 @@ export function App() {
         ))}
         {state && (
           <p class="key">
-            {state.service.key}
+            Key {state.service.key}
             {state.service.project_id !== undefined && `, project ${state.service.projects[0]?.name ?? ''}`}
             <br />
             version {state.service.version}

@@ -1,10 +1,16 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Changes, DashboardEvent, DashboardState, HistorySample } from '../dashboard-state.ts';
+import type { Changes, DashboardEvent, DashboardState, HistorySample } from '../../../contract/dashboard-events.ts';
 
 /** `lost`: the service doesn't answer, and `state` is old. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'signed-out';
 
-export type Live = { connection: Connection; state: DashboardState | undefined; history: HistorySample[] };
+export type Live = {
+  connection: Connection;
+  state: DashboardState | undefined;
+  history: HistorySample[];
+  /** How often the service answered again after it had not. */
+  returns: number;
+};
 
 export const historyMs = 15 * 60_000;
 
@@ -12,7 +18,7 @@ const retryMs = 1000;
 const hiddenMs = 30_000;
 const mostSamples = 4000;
 
-let live: Live = { connection: 'connecting', state: undefined, history: [] };
+let live: Live = { connection: 'connecting', state: undefined, history: [], returns: 0 };
 let source: EventSource | undefined;
 /** The service's clock minus this browser's, in ms. */
 let clockOffset = 0;
@@ -48,7 +54,7 @@ export function follow(): void {
 
 export function signedOut(): void {
   disconnect();
-  update({ connection: 'signed-out', state: undefined, history: [] });
+  update({ connection: 'signed-out', state: undefined, history: [], returns: 0 });
 }
 
 export function connect(): void {
@@ -83,7 +89,8 @@ function receive(event: DashboardEvent): void {
     clockOffset = state.now - Date.now();
     // After a restart, the service has no history. Keep what was seen.
     const known = history.length > 0 ? history : live.history;
-    update({ connection: 'live', state, history: withSample(known, state) });
+    const returns = live.returns + (live.connection === 'lost' ? 1 : 0);
+    update({ connection: 'live', state, history: withSample(known, state), returns });
     return;
   }
   if (!live.state) return;

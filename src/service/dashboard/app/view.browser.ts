@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import type { DashboardState, HistorySample } from '../dashboard-state.ts';
+import type { DashboardState, HistorySample } from '../../../contract/dashboard-events.ts';
 import type { Place } from './place.browser.ts';
 
 export type ViewProps = { state: DashboardState; history: HistorySample[]; params: Place['params'] };

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import UPlot from 'uplot';
 import { historyMs, serviceNow } from '../app/store.browser.ts';
-import type { HistorySample } from '../dashboard-state.ts';
+import type { HistorySample } from '../../../contract/dashboard-events.ts';
 
 const height = 240;
 const stepped = UPlot.paths.stepped!({ align: 1 });

@@ -17,7 +17,11 @@ export function Dialog({ title, onClose, children, actions, onSubmit }: DialogPr
   const id = useId();
   // Before the next key arrives.
   useLayoutEffect(() => {
-    dialog.current?.showModal();
+    const element = dialog.current!;
+    element.showModal();
+    // Enter must not start something that can't be undone.
+    const safe = 'input:not([readonly]), select, .actions button:not(.danger)';
+    element.querySelector<HTMLElement>(safe)?.focus();
   }, []);
   const submit = (event: Event) => {
     event.preventDefault();
@@ -27,7 +31,10 @@ export function Dialog({ title, onClose, children, actions, onSubmit }: DialogPr
     <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
       <form onSubmit={submit}>
         <h2 id={id}>{title}</h2>
-        <div class="content">{children}</div>
+        {/* The keyboard scrolls a long one. */}
+        <div class="content" tabIndex={0}>
+          {children}
+        </div>
         <div class="actions">{actions}</div>
       </form>
     </dialog>

@@ -1,4 +1,4 @@
-/** A duration such as `42 s`, `3 min` or `2 h 5 min`. */
+/** A duration such as `42 s`, `3 min`, `2 h 5 min` or `2 d`. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return `${seconds} s`;
@@ -6,7 +6,7 @@ export function duration(ms: number): string {
   if (minutes < 10) return `${minutes} min ${seconds % 60} s`;
   if (minutes < 60) return `${minutes} min`;
   const hours = Math.floor(minutes / 60);
-  return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  return hours < 24 ? both(hours, 'h', minutes % 60, 'min') : both(Math.floor(hours / 24), 'd', hours % 24, 'h');
 }
 
 /** A number with its noun. */
@@ -27,4 +27,8 @@ export function matches(query: string, ...texts: (string | undefined)[]): boolea
 export function machineName(id: string | undefined): string {
   if (id === undefined || id === 'local') return 'This machine';
   return URL.canParse(id) ? new URL(id).host : id;
+}
+
+function both(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
 }

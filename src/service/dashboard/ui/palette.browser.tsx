@@ -1,5 +1,5 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { DashboardState } from '../dashboard-state.ts';
+import type { DashboardState } from '../../../contract/dashboard-events.ts';
 import { hrefOf } from '../app/place.browser.ts';
 import type { View } from '../app/view.browser.ts';
 import { machineName, matches } from './format.browser.ts';
@@ -36,6 +36,8 @@ export function Palette({
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step !== 0) choose(Math.max(0, Math.min(hits.length - 1, current + step)));
     else if (event.key === 'Enter') open(hits[current]);
+    // Otherwise the first one only empties the field.
+    else if (event.key === 'Escape') onClose();
     else return;
     event.preventDefault();
   };

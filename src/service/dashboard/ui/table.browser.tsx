@@ -12,6 +12,10 @@ export type Column<T> = {
   isNumber?: boolean;
   /** Narrow tables leave the column out. */
   isWide?: boolean;
+  /** Only very wide tables have the column. */
+  isExtra?: boolean;
+  /** The column has buttons, which don't shrink. */
+  hasButtons?: boolean;
   /** Such as `12rem`. Default: an equal part of the rest. */
   width?: string;
 };
@@ -55,8 +59,8 @@ export function Table<T extends { id: string }>({ label, rows, columns, sort, em
     <div class="table" ref={box} role="region" aria-label={label} tabIndex={0}>
       <table aria-rowcount={sorted.length + 1}>
         <colgroup>
-          {shown.map(({ id, width, isWide }) => (
-            <col key={id} class={isWide ? 'wide' : ''} style={width ? { '--width': width } : {}} />
+          {shown.map((column) => (
+            <col key={column.id} class={classOf(column)} style={column.width ? { '--width': column.width } : {}} />
           ))}
         </colgroup>
         <thead>
@@ -125,6 +129,7 @@ function sortedRows<T>(rows: readonly T[], columns: readonly Column<T>[], sort =
     .map(([, row]) => row);
 }
 
-function classOf<T>({ isNumber, isWide }: Column<T>): string {
-  return `${isNumber ? 'number' : ''} ${isWide ? 'wide' : ''}`.trim();
+function classOf<T>({ isNumber, isWide, isExtra, hasButtons }: Column<T>): string {
+  const classes = [isNumber && 'number', isWide && 'wide', isExtra && 'wide extra', hasButtons && 'buttons'];
+  return classes.filter(Boolean).join(' ');
 }

@@ -23,6 +23,7 @@ export function useTheme(): [Theme, (theme: Theme) => void] {
 export function ThemeButton({ theme, onChange }: { theme: Theme; onChange: (theme: Theme) => void }) {
   return (
     <button type="button" onClick={() => onChange(next[theme])} aria-label={`Colours: ${names[theme]}`}>
+      <span class="roomy">Colours: </span>
       {names[theme]}
     </button>
   );

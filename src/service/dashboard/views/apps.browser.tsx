@@ -3,7 +3,7 @@ import type { Deployment } from '../../../contract/deployments.ts';
 import type { Invocation } from '../../../contract/invocations.ts';
 import { hrefOf } from '../app/place.browser.ts';
 import { duration } from '../ui/format.browser.ts';
-import { ListTools, listPath, PagedTable, useList } from '../ui/paged-table.browser.tsx';
+import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Tabs } from '../ui/tabs.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
@@ -38,7 +38,7 @@ const deployHint = (
 );
 
 function Versions({ state, params }: ViewProps) {
-  const { q, offset, project, sort } = params;
+  const { q, offset, project } = params;
   const list = useList<AppVersion>(listPath('/apps', { query: q, offset }), project);
   const columns: Column<AppVersion>[] = [
     {
@@ -68,22 +68,21 @@ function Versions({ state, params }: ViewProps) {
     },
   ];
   return (
-    <>
-      <ListTools label="Search by app" params={params} state={state} list={list} />
-      <PagedTable
-        label="Versions"
-        list={list}
-        columns={columns}
-        sort={sort}
-        offset={offset}
-        empty={q ? 'No app has this text in its name.' : deployHint}
-      />
-    </>
+    <ListView
+      label="Versions"
+      search="Search by app"
+      list={list}
+      columns={columns}
+      params={params}
+      state={state}
+      notFound="No app has this text in its name."
+      none={deployHint}
+    />
   );
 }
 
 function Deployments({ state, params }: ViewProps) {
-  const { q, offset, project, sort } = params;
+  const { q, offset, project } = params;
   const list = useList<Deployment>(listPath('/deployments', { query: q, offset }), project);
   const columns: Column<Deployment>[] = [
     {
@@ -114,22 +113,21 @@ function Deployments({ state, params }: ViewProps) {
     stateColumn,
   ];
   return (
-    <>
-      <ListTools label="Search by app or id" params={params} state={state} list={list} />
-      <PagedTable
-        label="Deployments"
-        list={list}
-        columns={columns}
-        sort={sort}
-        offset={offset}
-        empty={q ? 'No deployment has this text in its app or id.' : deployHint}
-      />
-    </>
+    <ListView
+      label="Deployments"
+      search="Search by app or id"
+      list={list}
+      columns={columns}
+      params={params}
+      state={state}
+      notFound="No deployment has this text in its app or id."
+      none={deployHint}
+    />
   );
 }
 
 function Invocations({ state, params }: ViewProps) {
-  const { q, offset, project, sort } = params;
+  const { q, offset, project } = params;
   const list = useList<Invocation>(listPath('/invocations', { query: q, offset }), project);
   const columns: Column<Invocation>[] = [
     {
@@ -177,25 +175,20 @@ function Invocations({ state, params }: ViewProps) {
     stateColumn,
   ];
   return (
-    <>
-      <ListTools label="Search by app, action or id" params={params} state={state} list={list} />
-      <PagedTable
-        label="Invocations"
-        list={list}
-        columns={columns}
-        sort={sort}
-        offset={offset}
-        empty={
-          q ? (
-            'No invocation has this text in its app, action or id.'
-          ) : (
-            <>
-              No action was invoked. Invoke one with <code>npx playwright-pool invoke APP ACTION</code>.
-            </>
-          )
-        }
-      />
-    </>
+    <ListView
+      label="Invocations"
+      search="Search by app, action or id"
+      list={list}
+      columns={columns}
+      params={params}
+      state={state}
+      notFound="No invocation has this text in its app, action or id."
+      none={
+        <>
+          No action was invoked. Invoke one with <code>npx playwright-pool invoke APP ACTION</code>.
+        </>
+      }
+    />
   );
 }
 

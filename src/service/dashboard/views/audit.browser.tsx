@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import type { AuditLog } from '../../../contract/audit-logs.ts';
 import { go, setParams } from '../app/place.browser.ts';
 import { serviceNow } from '../app/store.browser.ts';
-import { ListTools, listPath, PagedTable, Paging, useList } from '../ui/paged-table.browser.tsx';
+import { listPath, ListView, Paging, useList, withIds } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 
@@ -27,59 +27,61 @@ const usualPeriod = '24';
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 function Audit({ params }: ViewProps) {
-  const { q, method, hours = usualPeriod, before, sort } = params;
+  const { q, method, before } = params;
+  // Somebody may have edited the URL.
+  const hours = periods.some(([value]) => value === params['hours']) ? params['hours'] : usualPeriod;
   // Another end of the period is another search.
   const end = useMemo(() => serviceNow(), [q, method, hours, before]);
   const period = { start: new Date(end - Number(hours) * hour).toISOString(), end: new Date(end + 1000).toISOString() };
   const list = useList<AuditLog>(listPath('/audit-logs', { ...period, search: q, method, page_token: before }));
   const { page } = list;
-  const rows = page && { ...page, items: page.items.map((log, index) => ({ ...log, id: String(index) })) };
+  const nothing = before
+    ? 'There are no older records in this period.'
+    : 'No request fits. Choose a longer period, or search for less.';
   return (
-    <>
-      <ListTools label="Search by path, caller, address or status" params={params} list={list}>
-        <select
-          aria-label="Period"
-          value={hours}
-          onChange={({ currentTarget }) => setParams({ hours: currentTarget.value, before: undefined })}
-        >
-          {periods.map(([value, title]) => (
-            <option key={value} value={value}>
-              {title}
-            </option>
-          ))}
-        </select>
-        <select
-          aria-label="Method"
-          value={method ?? ''}
-          onChange={({ currentTarget }) => setParams({ method: currentTarget.value, before: undefined })}
-        >
-          <option value="">All methods</option>
-          {methods.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-      </ListTools>
-      <PagedTable<Row>
-        label="Audit records"
-        list={{ ...list, page: rows }}
-        columns={columns}
-        sort={sort}
-        empty={
-          before
-            ? 'There are no older records in this period.'
-            : 'No request fits. Choose a longer period, or search for less.'
-        }
-        paging={
-          (before || page?.nextPageToken) && (
-            <Paging
-              text={before ? 'Older records' : 'Newest records'}
-              {...(before && { onNewer: () => history.back() })}
-              {...(page?.nextPageToken && { onOlder: () => go('audit', { ...params, before: page.nextPageToken }) })}
-            />
-          )
-        }
-      />
-    </>
+    <ListView<Row>
+      label="Audit records"
+      search="Search by path, caller, address or status"
+      list={withIds(list, (_log, index) => String(index))}
+      columns={columns}
+      params={params}
+      notFound={nothing}
+      none={nothing}
+      tools={
+        <>
+          <select
+            aria-label="Period"
+            value={hours}
+            onChange={({ currentTarget }) => setParams({ hours: currentTarget.value, before: undefined })}
+          >
+            {periods.map(([value, title]) => (
+              <option key={value} value={value}>
+                {title}
+              </option>
+            ))}
+          </select>
+          <select
+            aria-label="Method"
+            value={method ?? ''}
+            onChange={({ currentTarget }) => setParams({ method: currentTarget.value, before: undefined })}
+          >
+            <option value="">All methods</option>
+            {methods.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </>
+      }
+      paging={
+        (before || page?.nextPageToken) && (
+          <Paging
+            text={before ? 'Older records' : 'Newest records'}
+            {...(before && { onNewer: () => history.back() })}
+            {...(page?.nextPageToken && { onOlder: () => go('audit', { ...params, before: page.nextPageToken }) })}
+          />
+        )
+      }
+    />
   );
 }
 

@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import type { ApiKey, CreatedApiKey } from '../../../contract/api-keys.ts';
 import { call } from '../app/api.browser.ts';
-import type { ServiceState } from '../dashboard-state.ts';
+import type { ServiceState } from '../../../contract/dashboard-events.ts';
 import { Buttons, Dialog } from '../ui/dialog.browser.tsx';
 import { tellError } from '../ui/messages.browser.tsx';
 

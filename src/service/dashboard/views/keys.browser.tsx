@@ -3,7 +3,7 @@ import type { ApiKey, CreatedApiKey } from '../../../contract/api-keys.ts';
 import { call } from '../app/api.browser.ts';
 import { Confirmation } from '../ui/dialog.browser.tsx';
 import { attempt } from '../ui/messages.browser.tsx';
-import { ListTools, listPath, PagedTable, useList } from '../ui/paged-table.browser.tsx';
+import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
@@ -20,7 +20,7 @@ export const keys: View = {
 type Asked = { action: 'create' } | { action: 'rotate' | 'delete'; key: ApiKey };
 
 function Keys({ state, params }: ViewProps) {
-  const { q, offset, sort } = params;
+  const { q, offset } = params;
   const list = useList<ApiKey>(listPath('/org/api_keys', { query: q, offset }));
   const [asked, ask] = useState<Asked>();
   const [created, setCreated] = useState<CreatedApiKey>();
@@ -37,18 +37,19 @@ function Keys({ state, params }: ViewProps) {
     });
   return (
     <>
-      <ListTools label="Search by name, project or creator" params={params} list={list}>
-        <button type="button" class="primary" onClick={() => ask({ action: 'create' })}>
-          Create a key…
-        </button>
-      </ListTools>
-      <PagedTable
+      <ListView
         label="Keys"
+        search="Search by name, project or creator"
         list={list}
         columns={columnsOf(ask)}
-        sort={sort}
-        offset={offset}
-        empty={q ? 'No key has this text in its name, project or creator.' : 'There are no keys. Create one.'}
+        params={params}
+        notFound="No key has this text in its name, project or creator."
+        none="There are no keys. Create one."
+        tools={
+          <button type="button" class="primary" onClick={() => ask({ action: 'create' })}>
+            Create a key…
+          </button>
+        }
       />
       {asked?.action === 'create' && <NewKey projects={state.service.projects} onCreated={show} onClose={close} />}
       {asked?.action === 'rotate' && <Rotation apiKey={asked.key} onCreated={show} onClose={close} />}
@@ -128,7 +129,8 @@ function columnsOf(ask: (asked: Asked) => void): Column<ApiKey>[] {
     {
       id: 'actions',
       title: 'Actions',
-      width: '12.5rem',
+      width: '12.25rem',
+      hasButtons: true,
       cell: (key) => (
         <div class="actions">
           <button type="button" aria-label={`Rotate ${key.name}`} onClick={() => ask({ action: 'rotate', key })}>

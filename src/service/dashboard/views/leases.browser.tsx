@@ -1,18 +1,13 @@
-import { useState } from 'preact/hooks';
-import { call } from '../app/api.browser.ts';
-import type { DashboardState, EndedState, SessionState } from '../dashboard-state.ts';
-import { hrefOf, setParams } from '../app/place.browser.ts';
+import type { DashboardState, EndedState, SessionState } from '../../../contract/dashboard-events.ts';
+import { setParams } from '../app/place.browser.ts';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { Age } from '../ui/age.browser.tsx';
-import { Confirmation, Dialog } from '../ui/dialog.browser.tsx';
 import { Filter } from '../ui/filter.browser.tsx';
 import { counted, duration, machineName, matches } from '../ui/format.browser.ts';
-import { attempt } from '../ui/messages.browser.tsx';
 import { Table, type Column } from '../ui/table.browser.tsx';
+import { LeaseDetails, StateBadge, stateOf, type Lease } from './lease-details.browser.tsx';
 
 export const leases: View = { id: 'leases', title: 'Leases', component: Leases };
-
-type Lease = (SessionState | EndedState) & { title: string; startedAt: number; endedAt?: number };
 
 function Leases({ state, params }: ViewProps) {
   const all = leasesOf(state);
@@ -61,7 +56,7 @@ function Leases({ state, params }: ViewProps) {
         sort={params['sort']}
         empty={all.length === 0 ? 'No browser was leased yet.' : 'No lease fits the filter.'}
       />
-      {opened && <Details lease={opened} state={state} />}
+      {opened && <LeaseDetails lease={opened} state={state} />}
     </>
   );
 }
@@ -112,7 +107,7 @@ function columnsOf({ machines, service }: DashboardState): (Column<Lease> | fals
     projects.size > 1 && {
       id: 'project',
       title: 'Project',
-      isWide: true,
+      isExtra: true,
       width: '9rem',
       sort: ({ project_id }) => projects.get(project_id) ?? '',
       cell: ({ project_id }) => <span class="clip">{projects.get(project_id) ?? project_id}</span>,
@@ -130,14 +125,14 @@ function columnsOf({ machines, service }: DashboardState): (Column<Lease> | fals
       title: 'Worker',
       isWide: true,
       isNumber: true,
-      width: '6rem',
+      width: '5.5rem',
       sort: ({ worker = '' }) => (/^\d+$/.test(worker) ? Number(worker) : worker),
       cell: ({ worker }) => <span class="clip">{worker ?? '–'}</span>,
     },
     {
       id: 'run',
       title: 'Run',
-      isWide: true,
+      isExtra: true,
       width: '9rem',
       sort: ({ run = '' }) => run,
       cell: ({ run }) => <span class="clip">{run ?? '–'}</span>,
@@ -154,7 +149,7 @@ function columnsOf({ machines, service }: DashboardState): (Column<Lease> | fals
       id: 'age',
       title: 'Time',
       isNumber: true,
-      width: '7.5rem',
+      width: '7rem',
       // The longest first is what people look for; ascending means youngest.
       sort: ({ startedAt, endedAt = Infinity }) => (endedAt === Infinity ? -startedAt : endedAt - startedAt),
       cell: ({ startedAt, endedAt }) =>
@@ -163,7 +158,7 @@ function columnsOf({ machines, service }: DashboardState): (Column<Lease> | fals
     {
       id: 'state',
       title: 'State',
-      width: '9.5rem',
+      width: '9.75rem',
       sort: (lease) => stateOf(lease).text,
       cell: (lease) => <StateBadge lease={lease} />,
     },
@@ -175,109 +170,4 @@ function openOf(id: string): (event: Event) => void {
     event.preventDefault();
     setParams({ session: id });
   };
-}
-
-const usual = new Set(['reused', 'recycled', 'deleted', 'shutdown', 'pool_deleted']);
-
-const reasons: Record<string, string> = {
-  reused: 'Returned',
-  recycled: 'Returned',
-  abandoned: 'Caller left',
-  deleted: 'Ended by a caller',
-  idle_timeout: 'Idle timeout',
-  browser_ended: 'Browser ended',
-  machine_lost: 'Machine lost',
-  pool_deleted: 'Pool deleted',
-  shutdown: 'Service ended',
-};
-
-function stateOf(lease: Lease): { text: string; tone: string } {
-  if (!('reason' in lease)) return { text: 'Running', tone: 'good' };
-  return { text: reasons[lease.reason] ?? lease.reason, tone: usual.has(lease.reason) ? '' : 'bad' };
-}
-
-function closeDetails(): void {
-  setParams({ session: undefined });
-}
-
-function StateBadge({ lease }: { lease: Lease }) {
-  const { text, tone } = stateOf(lease);
-  return (
-    <span class="badge" data-tone={tone} title={text}>
-      {text}
-    </span>
-  );
-}
-
-function Details({ lease, state }: { lease: Lease; state: DashboardState }) {
-  const [isEnding, setEnding] = useState(false);
-  const { title, file, run, worker, pool, machine, name, startedAt, endedAt, project_id, tags = {} } = lease;
-  const session = 'session_id' in lease ? lease.session_id : lease.id;
-  const end = () =>
-    void attempt('Session ended', () =>
-      call('DELETE', `/browsers/${encodeURIComponent(session)}`, { project: project_id }),
-    );
-  if (isEnding)
-    return (
-      <Confirmation
-        title="End this session?"
-        text="Its browser closes at once. A test that uses the browser fails."
-        action="End session"
-        onConfirm={end}
-        onClose={() => setEnding(false)}
-      />
-    );
-  const project = state.service.projects.find(({ id }) => id === project_id)?.name ?? project_id;
-  const facts: [string, string | undefined][] = [
-    ['File', file],
-    ['Worker', worker],
-    ['Run', run],
-    ['Pool', pool && (pool.name ?? pool.id)],
-    ['Machine', machine && machineName(machine)],
-    ['Project', project],
-    ['Session', session],
-    ['Name', name],
-    ['Leased', new Date(startedAt).toLocaleString()],
-    ['Ended', endedAt && new Date(endedAt).toLocaleString()],
-    ...Object.entries(tags).map(([key, value]): [string, string] => [key, value]),
-  ] as [string, string | undefined][];
-  const actions = (
-    <>
-      {endedAt === undefined && (
-        <>
-          <button type="button" class="danger" onClick={() => setEnding(true)}>
-            End session…
-          </button>
-          <a class="button" href={`/dashboard/live/${session}`} target="_blank" rel="noreferrer">
-            Live view
-          </a>
-        </>
-      )}
-      <button type="button" onClick={closeDetails}>
-        Close
-      </button>
-    </>
-  );
-  return (
-    <Dialog title={title} onClose={closeDetails} actions={actions}>
-      <p>
-        <StateBadge lease={lease} />
-      </p>
-      <dl class="details">
-        {facts
-          .filter(([, value]) => value !== undefined && value !== '')
-          .map(([key, value]) => (
-            <div key={key}>
-              <dt>{key}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-      </dl>
-      {pool && (
-        <p class="quiet">
-          <a href={hrefOf('leases', { q: pool.name ?? pool.id })}>All leases of this pool</a>
-        </p>
-      )}
-    </Dialog>
-  );
 }

@@ -4,7 +4,7 @@ import { call } from '../app/api.browser.ts';
 import { Dialog } from '../ui/dialog.browser.tsx';
 import { duration } from '../ui/format.browser.ts';
 import { tellError } from '../ui/messages.browser.tsx';
-import { ListTools, listPath, PagedTable, useList } from '../ui/paged-table.browser.tsx';
+import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
@@ -14,7 +14,7 @@ export const logins: View = { id: 'logins', title: 'Logins', isSearchable: true,
 type Started = { connection: AuthConnection; hosted_url: string; flow_expires_at: string };
 
 function Logins({ state, params }: ViewProps) {
-  const { q, offset, project, sort } = params;
+  const { q, offset, project } = params;
   const list = useList<AuthConnection>(listPath('/auth/connections', { query: q, offset }), project);
   const [started, set] = useState<Started>();
   const logIn = async (connection: AuthConnection) => {
@@ -31,22 +31,19 @@ function Logins({ state, params }: ViewProps) {
   };
   return (
     <>
-      <ListTools label="Search by site, profile or id" params={params} state={state} list={list} />
-      <PagedTable
+      <ListView
         label="Logins"
+        search="Search by site, profile or id"
         list={list}
         columns={columnsOf((connection) => void logIn(connection))}
-        sort={sort}
-        offset={offset}
-        empty={
-          q ? (
-            'No login has this text in its site, profile or id.'
-          ) : (
-            <>
-              No profile is logged in to a site. Create a connection with <code>client.auth.connections.create()</code>{' '}
-              or by the fixture's option <code>authConnection</code>.
-            </>
-          )
+        params={params}
+        state={state}
+        notFound="No login has this text in its site, profile or id."
+        none={
+          <>
+            No profile is logged in to a site. Create a connection with <code>client.auth.connections.create()</code> or
+            by the fixture's option <code>authConnection</code>.
+          </>
         }
       />
       {started && <StartedLogin started={started} onClose={close} />}
@@ -97,7 +94,7 @@ function columnsOf(logIn: (connection: AuthConnection) => void): Column<AuthConn
     {
       id: 'state',
       title: 'State',
-      width: '9rem',
+      width: '10.5rem',
       sort: (connection) => stateOf(connection).text,
       cell: (connection) => {
         const { text, tone } = stateOf(connection);
@@ -132,7 +129,8 @@ function columnsOf(logIn: (connection: AuthConnection) => void): Column<AuthConn
     {
       id: 'actions',
       title: 'Actions',
-      width: '7rem',
+      width: '6.5rem',
+      hasButtons: true,
       cell: (connection) => (
         <div class="actions">
           <button

@@ -1,4 +1,4 @@
-import type { MachineState } from '../dashboard-state.ts';
+import type { MachineState } from '../../../contract/dashboard-events.ts';
 import { hrefOf } from '../app/place.browser.ts';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { Bar } from '../ui/bar.browser.tsx';
@@ -27,7 +27,7 @@ const columns: Column<MachineState>[] = [
   {
     id: 'state',
     title: 'State',
-    width: '8rem',
+    width: '7rem',
     sort: ({ state }) => state,
     cell: ({ state }) => (
       <span class="badge" data-tone={states[state][1]}>
@@ -57,7 +57,7 @@ const columns: Column<MachineState>[] = [
     id: 'leased',
     title: 'Leased',
     isNumber: true,
-    width: '5.5rem',
+    width: '5.25rem',
     sort: ({ leased }) => leased,
     cell: ({ leased }) => leased,
   },

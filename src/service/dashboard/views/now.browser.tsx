@@ -1,5 +1,5 @@
 import type { View, ViewProps } from '../app/view.browser.ts';
-import type { Counts, PoolState } from '../dashboard-state.ts';
+import type { Counts, PoolState } from '../../../contract/dashboard-events.ts';
 import { hrefOf } from '../app/place.browser.ts';
 import { Age } from '../ui/age.browser.tsx';
 import { Chart } from '../ui/chart.browser.tsx';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call } from '../app/api.browser.ts';
-import type { DashboardState, PoolState } from '../dashboard-state.ts';
+import type { DashboardState, PoolState } from '../../../contract/dashboard-events.ts';
 import { hrefOf } from '../app/place.browser.ts';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { Age } from '../ui/age.browser.tsx';

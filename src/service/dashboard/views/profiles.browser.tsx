@@ -3,7 +3,7 @@ import type { Profile } from '../../../contract/profiles.ts';
 import { call, download } from '../app/api.browser.ts';
 import { Confirmation } from '../ui/dialog.browser.tsx';
 import { attempt } from '../ui/messages.browser.tsx';
-import { ListTools, listPath, PagedTable, useList } from '../ui/paged-table.browser.tsx';
+import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { bytes, Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
@@ -11,7 +11,7 @@ import type { View, ViewProps } from '../app/view.browser.ts';
 export const profiles: View = { id: 'profiles', title: 'Profiles', isSearchable: true, component: Profiles };
 
 function Profiles({ state, params }: ViewProps) {
-  const { q, offset, project, sort } = params;
+  const { q, offset, project } = params;
   const list = useList<Profile>(listPath('/profiles', { query: q, offset }), project);
   const [asked, ask] = useState<Profile>();
   const remove = ({ id }: Profile) =>
@@ -25,22 +25,19 @@ function Profiles({ state, params }: ViewProps) {
     );
   return (
     <>
-      <ListTools label="Search by name or id" params={params} state={state} list={list} />
-      <PagedTable
+      <ListView
         label="Profiles"
+        search="Search by name or id"
         list={list}
         columns={columnsOf({ save, ask })}
-        sort={sort}
-        offset={offset}
-        empty={
-          q ? (
-            'No profile has this text in its name or id.'
-          ) : (
-            <>
-              There are no profiles. Create one with <code>npx playwright-pool profile create NAME</code>, or upload the
-              one of your own Chrome.
-            </>
-          )
+        params={params}
+        state={state}
+        notFound="No profile has this text in its name or id."
+        none={
+          <>
+            There are no profiles. Create one with <code>npx playwright-pool profile create NAME</code>, or upload the
+            one of your own Chrome.
+          </>
         }
       />
       {asked && (
@@ -101,7 +98,8 @@ function columnsOf({ save, ask }: Actions): Column<Profile>[] {
     {
       id: 'actions',
       title: 'Actions',
-      width: '13rem',
+      width: '12.75rem',
+      hasButtons: true,
       cell: (profile) => (
         <div class="actions">
           <button

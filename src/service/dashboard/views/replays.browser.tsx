@@ -1,6 +1,6 @@
 import type { Replay } from '../../../contract/replays.ts';
 import { duration } from '../ui/format.browser.ts';
-import { ListTools, listPath, PagedTable, useList } from '../ui/paged-table.browser.tsx';
+import { listPath, ListView, useList, withIds } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
@@ -10,33 +10,24 @@ export const replays: View = { id: 'replays', title: 'Replays', isSearchable: tr
 type Row = Replay & { id: string };
 
 function Replays({ state, params }: ViewProps) {
-  const { q, offset, project, sort } = params;
+  const { q, offset, project } = params;
   const list = useList<Replay>(listPath('/replays', { query: q, offset }), project);
-  const rows = list.page && {
-    ...list.page,
-    items: list.page.items.map((replay) => ({ ...replay, id: replay.replay_id })),
-  };
   return (
-    <>
-      <ListTools label="Search by test title or session" params={params} state={state} list={list} />
-      <PagedTable<Row>
-        label="Replays"
-        list={{ ...list, page: rows }}
-        columns={columns}
-        sort={sort}
-        offset={offset}
-        empty={
-          q ? (
-            'No replay has this text in its title or session.'
-          ) : (
-            <>
-              There are no replays. Set <code>replay: 'retain-on-failure'</code> in <code>playwright.config.ts</code> to
-              record tests.
-            </>
-          )
-        }
-      />
-    </>
+    <ListView<Row>
+      label="Replays"
+      search="Search by test title or session"
+      list={withIds(list, ({ replay_id }) => replay_id)}
+      columns={columns}
+      params={params}
+      state={state}
+      notFound="No replay has this text in its title or session."
+      none={
+        <>
+          There are no replays. Set <code>replay: 'retain-on-failure'</code> in <code>playwright.config.ts</code> to
+          record tests.
+        </>
+      }
+    />
   );
 }
 

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { SessionState } from '../dashboard-state.ts';
+import type { SessionState } from '../../../contract/dashboard-events.ts';
 import { hrefOf } from '../app/place.browser.ts';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { Age } from '../ui/age.browser.tsx';

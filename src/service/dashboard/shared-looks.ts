@@ -1,0 +1,69 @@
+import { textsOf, type EntryTexts } from './changes.ts';
+import type { SharedState } from './state-builder.ts';
+
+/** A state, and the texts that tell whether a part of it changed. */
+export type Look = {
+  state: SharedState;
+  texts: Record<'service' | 'counts' | 'machines' | 'pools', string> & Record<'sessions' | 'ended', EntryTexts>;
+};
+
+/** How often a listener gets changes, in ms. */
+const intervalMs = 250;
+
+/** All listeners look at the same moments. So each state is built once, however many listeners see it. */
+export class SharedLooks {
+  readonly #build: (projectId: string | undefined) => SharedState;
+  /** By project; those of the moment only. */
+  readonly #looks = new Map<string | undefined, Look>();
+  readonly #waiting = new Set<() => void>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(build: (projectId: string | undefined) => SharedState) {
+    this.#build = build;
+  }
+
+  /** The state at the present moment. */
+  at(projectId: string | undefined): Look {
+    const known = this.#looks.get(projectId);
+    if (known) return known;
+    const look = lookAt(this.#build(projectId));
+    this.#looks.set(projectId, look);
+    return look;
+  }
+
+  /** Resolves at the next moment, or as soon as `signal` aborts. */
+  async next(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const go = () => {
+        signal.removeEventListener('abort', go);
+        this.#waiting.delete(go);
+        resolve();
+      };
+      signal.addEventListener('abort', go);
+      this.#waiting.add(go);
+      if (!this.#timer) this.#timer = setTimeout(() => this.#tick(), intervalMs).unref();
+    });
+  }
+
+  #tick(): void {
+    this.#timer = undefined;
+    this.#looks.clear();
+    for (const go of this.#waiting) go();
+  }
+}
+
+function lookAt(state: SharedState): Look {
+  const { service, counts, machines, pools, sessions, ended } = state;
+  return {
+    state,
+    texts: {
+      service: JSON.stringify(service),
+      counts: JSON.stringify(counts),
+      machines: JSON.stringify(machines),
+      pools: JSON.stringify(pools),
+      sessions: textsOf(sessions),
+      ended: textsOf(ended),
+    },
+  };
+}

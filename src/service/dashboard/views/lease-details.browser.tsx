@@ -1,0 +1,154 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { Replay } from '../../../contract/replays.ts';
+import { call, listPage } from '../app/api.browser.ts';
+import { hrefOf, setParams } from '../app/place.browser.ts';
+import type { DashboardState, EndedState, SessionState } from '../../../contract/dashboard-events.ts';
+import { Confirmation, Dialog } from '../ui/dialog.browser.tsx';
+import { machineName } from '../ui/format.browser.ts';
+import { listPath } from '../ui/list-view.browser.tsx';
+import { attempt } from '../ui/messages.browser.tsx';
+
+/** A running or ended lease. Times are in ms since the epoch. */
+export type Lease = (SessionState | EndedState) & { title: string; startedAt: number; endedAt?: number };
+
+/** The facts of a lease in a dialog. It ends a session, and leads to the live view and to replays. */
+export function LeaseDetails({ lease, state }: { lease: Lease; state: DashboardState }) {
+  const [isEnding, setEnding] = useState(false);
+  const { title, file, run, worker, pool, machine, name, startedAt, endedAt, project_id, tags = {} } = lease;
+  const session = 'session_id' in lease ? lease.session_id : lease.id;
+  const replays = useReplays({ session, project_id, startedAt, endedAt });
+  const end = () =>
+    void attempt('Session ended', () =>
+      call('DELETE', `/browsers/${encodeURIComponent(session)}`, { project: project_id }),
+    );
+  if (isEnding)
+    return (
+      <Confirmation
+        title="End this session?"
+        text="Its browser closes at once. A test that uses the browser fails."
+        action="End session"
+        onConfirm={end}
+        onClose={() => setEnding(false)}
+      />
+    );
+  const project = state.service.projects.find(({ id }) => id === project_id)?.name ?? project_id;
+  const facts: [string, string | undefined][] = [
+    ['File', file],
+    ['Worker', worker],
+    ['Run', run],
+    ['Pool', pool && (pool.name ?? pool.id)],
+    ['Machine', machine && machineName(machine)],
+    ['Project', project],
+    ['Session', session],
+    ['Name', name],
+    ['Leased', new Date(startedAt).toLocaleString()],
+    ['Ended', endedAt && new Date(endedAt).toLocaleString()],
+    ...Object.entries(tags).map(([key, value]): [string, string] => [key, value]),
+  ] as [string, string | undefined][];
+  const actions = (
+    <>
+      {endedAt === undefined && (
+        <>
+          <button type="button" class="danger" onClick={() => setEnding(true)}>
+            End session…
+          </button>
+          <a class="button" href={`/dashboard/live/${session}`} target="_blank" rel="noreferrer">
+            Live view
+          </a>
+        </>
+      )}
+      <button type="button" onClick={closeDetails}>
+        Close
+      </button>
+    </>
+  );
+  return (
+    <Dialog title={title} onClose={closeDetails} actions={actions}>
+      <p>
+        <StateBadge lease={lease} />
+      </p>
+      <dl class="details">
+        {facts
+          .filter(([, value]) => value !== undefined && value !== '')
+          .map(([key, value], index) => (
+            <div key={index}>
+              <dt>{key}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        {replays.map(({ replay_id, replay_view_url, title = 'Untitled', finished_at }) => (
+          <div key={replay_id}>
+            <dt>Replay</dt>
+            <dd>
+              <a href={replay_view_url} target="_blank" rel="noreferrer">
+                {title}
+              </a>
+              {!finished_at && ' (recording)'}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {pool && (
+        <p class="quiet">
+          <a href={hrefOf('leases', { q: pool.name ?? pool.id })}>All leases of this pool</a>
+        </p>
+      )}
+    </Dialog>
+  );
+}
+
+export function StateBadge({ lease }: { lease: Lease }) {
+  const { text, tone } = stateOf(lease);
+  return (
+    <span class="badge" data-tone={tone} title={text}>
+      {text}
+    </span>
+  );
+}
+
+export function stateOf(lease: Lease): { text: string; tone: string } {
+  if (!('reason' in lease)) return { text: 'Running', tone: 'good' };
+  return { text: reasons[lease.reason] ?? lease.reason, tone: usual.has(lease.reason) ? '' : 'bad' };
+}
+
+/** The recordings of a session that began during a lease. */
+function useReplays({
+  session,
+  project_id: project,
+  startedAt,
+  endedAt = Infinity,
+}: Pick<Lease, 'project_id' | 'startedAt'> & { session: string; endedAt: number | undefined }): Replay[] {
+  const [replays, set] = useState<Replay[]>([]);
+  useEffect(() => {
+    const leave = new AbortController();
+    const isOwn = ({ session_id, started_at }: Replay) => {
+      const at = Date.parse(started_at ?? '');
+      return session_id === session && at >= startedAt && at <= endedAt;
+    };
+    listPage<Replay>(listPath('/replays', { query: session }), { project, signal: leave.signal }).then(
+      ({ items }) => set(items.filter(isOwn)),
+      // The other facts are useful without.
+      () => {},
+    );
+    return () => leave.abort();
+  }, [session, project, startedAt, endedAt]);
+  return replays;
+}
+
+const usual = new Set(['reused', 'recycled', 'deleted', 'shutdown', 'pool_deleted']);
+
+const reasons: Record<string, string> = {
+  reused: 'Returned',
+  recycled: 'Returned',
+  abandoned: 'Caller left',
+  deleted: 'Deleted',
+  idle_timeout: 'Idle timeout',
+  browser_ended: 'Browser ended',
+  machine_lost: 'Machine lost',
+  pool_deleted: 'Pool deleted',
+  shutdown: 'Service ended',
+};
+
+function closeDetails(): void {
+  setParams({ session: undefined });
+}
