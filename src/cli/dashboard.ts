@@ -2,15 +2,13 @@ import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { CommandError } from './command-error.ts';
 import { connected, type ServiceAddress } from './connection.ts';
+import { dashboardRequest } from './dashboard-request.ts';
 import { interruptible } from './interruption.ts';
 import { openInBrowser } from './open-in-browser.ts';
 import { examples, serviceCommand, type ServiceOptions } from './service-command.ts';
 import { printJSON } from './table.ts';
 
 type DashboardOptions = ServiceOptions & { print?: boolean };
-
-/** In milliseconds. */
-const answerTimeout = 10_000;
 
 export function dashboardCommand(env: NodeJS.ProcessEnv): Command {
   return serviceCommand('dashboard', "Open the service's dashboard in your browser")
@@ -40,23 +38,13 @@ If no service runs, the command starts one and keeps it until Ctrl+C.`,
 }
 
 /** A link that signs in once. */
-async function newLink({ baseURL, apiKey }: ServiceAddress, signal: AbortSignal): Promise<string> {
-  const response = await fetch(`${baseURL.replace(/\/+$/, '')}/dashboard/links`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${apiKey}` },
-    signal: AbortSignal.any([signal, AbortSignal.timeout(answerTimeout)]),
-    redirect: 'error',
-  }).catch((error: unknown) => {
-    const { message, cause } = error as Error & { cause?: { code?: string } };
-    throw new CommandError(`the service at ${baseURL} doesn't answer: ${cause?.code ?? message}`);
-  });
+async function newLink(service: ServiceAddress, signal: AbortSignal): Promise<string> {
+  const response = await dashboardRequest(service, ['POST', '/dashboard/links'], { signal });
   const { status } = response;
   const answer: unknown = await response.json().catch(() => undefined);
-  if (status === 401 || status === 403)
-    throw new CommandError(`the service at ${baseURL} refuses the API key (${status}): check PLAYWRIGHT_POOL_API_KEY`);
   const { url } = (answer ?? {}) as { url?: unknown };
   if (status === 201 && typeof url === 'string') return url;
   throw new CommandError(
-    `the service at ${baseURL} has no dashboard (it answered ${status}): use a service of this package, or "playwright-pool top"`,
+    `the service at ${service.baseURL} has no dashboard (it answered ${status}): use a service of this package, or "playwright-pool top"`,
   );
 }

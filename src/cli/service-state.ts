@@ -7,7 +7,7 @@ import { all } from './service-command.ts';
 export type ServiceState = {
   counts: Counts & { draining: number };
   pools: PoolState[];
-  /** Machines of a control plane with leases. */
+  /** Machines of a control plane. A service without a dashboard tells those with leases only. */
   machines: MachineState[];
   /** Sessions in use, the longest first. */
   leases: LeaseState[];
@@ -17,9 +17,9 @@ type Counts = { leased: number; starting: number; waiting: number; free: number 
 
 type PoolState = Counts & { id: string; name?: string; size: number; wait_reason?: string };
 
-type MachineState = { url: string; leased: number };
+type MachineState = { url: string; leased: number; free?: number; slots?: number; state?: string };
 
-type LeaseState = {
+export type LeaseState = {
   session_id: string;
   name?: string;
   pool?: string;
@@ -31,8 +31,11 @@ type LeaseState = {
   age_seconds: number;
 };
 
-/** Asks the service. A key of a project sees its project only. */
-export async function serviceState(client: Client, signal: AbortSignal): Promise<ServiceState> {
+/**
+ * Asks the operations of a service without a dashboard. The count of starting browsers isn't exact: it is the number that
+ * pools lack.
+ */
+export async function listedState(client: Client, signal: AbortSignal): Promise<ServiceState> {
   const call = { signal, timeout: 10_000 };
   // The list leaves out idle browsers of pools.
   const [pools, leased, isDraining] = await Promise.all([

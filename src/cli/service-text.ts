@@ -44,7 +44,13 @@ const poolColumns: Columns<ServiceState['pools'][number]> = {
   WAITING: 'waiting',
 };
 
-const machineColumns: Columns<ServiceState['machines'][number]> = { MACHINE: 'url', LEASED: 'leased' };
+const machineColumns: Columns<ServiceState['machines'][number]> = {
+  MACHINE: 'url',
+  STATE: 'state',
+  SLOTS: 'slots',
+  LEASED: 'leased',
+  FREE: 'free',
+};
 
 type Lease = ServiceState['leases'][number];
 

@@ -1,12 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { Client } from '../client/index.ts';
+import { connected, type ServiceAddress } from './connection.ts';
+import { dashboardSnapshot } from './dashboard-snapshot.ts';
+import { interruptible } from './interruption.ts';
 import { serviceLines } from './service-text.ts';
-import { serviceState } from './service-state.ts';
+import { listedState, type ServiceState } from './service-state.ts';
 import { onWholeScreen, type Screen } from './screen.ts';
-import { examples, serviceCommand, type ServiceOptions, withClient } from './service-command.ts';
+import { examples, serviceCommand, type ServiceOptions } from './service-command.ts';
 import { printJSON } from './table.ts';
 import { printable, styled } from './terminal.ts';
+
+/** Asks for the state of the service. */
+type Read = (signal: AbortSignal) => Promise<ServiceState>;
 
 type TopOptions = ServiceOptions & { once?: boolean };
 
@@ -21,23 +26,28 @@ export function topCommand(env: NodeJS.ProcessEnv): Command {
       `${examples('top', 'top --once', 'top --json | jq .counts')}
 
 q or Ctrl+C ends the view. In front of the tests is the time since the lease of their browser.
-Draining counts the leases that a service waits for before it ends.`,
+Draining counts the browsers of services and machines that are about to end.`,
     )
     .action((options: TopOptions) =>
-      withClient(options, env, async (client, signal) => {
-        const isLive = process.stdout.isTTY && !options.once && !options.json;
-        if (isLive) return await onWholeScreen((screen) => follow(client, screen, signal));
-        const state = await serviceState(client, signal);
-        if (options.json) printJSON(state);
-        else console.log(serviceLines(state, noLimit).join('\n'));
-      }),
+      interruptible((interrupted) =>
+        connected(options, env, interrupted, async (client, _startedHere, service: ServiceAddress) => {
+          const project = env['PLAYWRIGHT_POOL_PROJECT']?.trim();
+          const read: Read = async (signal) =>
+            (await dashboardSnapshot(service, { signal, project })) ?? (await listedState(client, signal));
+          const isLive = process.stdout.isTTY && !options.once && !options.json;
+          if (isLive) return await onWholeScreen((screen) => follow(read, screen, interrupted));
+          const state = await read(interrupted);
+          if (options.json) printJSON(state);
+          else console.log(serviceLines(state, noLimit).join('\n'));
+        }),
+      ),
     );
 }
 
 /** Draws the state each second until somebody ends it. */
-async function follow(client: Client, screen: Screen, interrupted: AbortSignal): Promise<void> {
+async function follow(read: Read, screen: Screen, interrupted: AbortSignal): Promise<void> {
   const signal = AbortSignal.any([interrupted, screen.closed]);
-  let state = await serviceState(client, signal).catch((error: unknown) => {
+  let state = await read(signal).catch((error: unknown) => {
     if (signal.aborted) return undefined;
     throw error;
   });
@@ -54,7 +64,7 @@ async function follow(client: Client, screen: Screen, interrupted: AbortSignal):
     draw();
     await sleep(intervalMs, undefined, { signal }).catch(() => undefined);
     try {
-      if (!signal.aborted) state = await serviceState(client, signal);
+      if (!signal.aborted) state = await read(signal);
       problem = '';
     } catch (error) {
       // The last state stays on the screen.

@@ -1,5 +1,7 @@
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readServiceRecord } from '../../src/service/process/data-directory.ts';
+import { PlaywrightRun } from '../support/playwright-run.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { systemChromium } from '../support/chromium.ts';
 import { expect, test as base } from './commands.ts';
@@ -40,6 +42,38 @@ test('dashboard explains a wrong key, a service without a dashboard and one that
   expect((await cli(['dashboard'], { env: other })).stderr).toContain('has no dashboard (it answered 404)');
   const gone = { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' };
   expect((await cli(['dashboard'], { env: gone })).stderr).toContain("doesn't answer: ");
+});
+
+test('dashboard opens the embedded service of a running test run @long', async ({ temporary, page }, testInfo) => {
+  const env = {
+    CI: '',
+    TMPDIR: temporary,
+    PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data'),
+    PLAYWRIGHT_POOL_BASE_URL: '',
+    PLAYWRIGHT_POOL_API_KEY: '',
+  };
+  const suite = `
+    import { existsSync } from 'node:fs';
+    import { expect, test } from 'playwright-pool';
+    test('pays by card', async ({ page }) => {
+      await page.goto('data:text/html,<title>shop</title>');
+      await expect.poll(() => existsSync('seen'), { timeout: 50_000 }).toBe(true);
+    });`;
+  await using run = new PlaywrightRun(testInfo.outputPath('project'), {
+    files: { 'shop.spec.ts': suite },
+    config: 'timeout: 60_000',
+    env,
+  });
+  await expect.poll(() => readServiceRecord(env.PLAYWRIGHT_POOL_DATA_DIR)?.url, { timeout: 30_000 }).toBeTruthy();
+  await using command = new CliProcess(['dashboard', '--print'], { env, cwd: run.directory });
+  await page.goto(await command.firstLine());
+  expect((await command.exited).code).toBe(0);
+  await page.getByRole('link', { name: 'Leases' }).first().click();
+  const row = page.getByRole('row', { name: 'pays by card' });
+  await expect(row).toContainText('shop.spec.ts');
+  await expect(row).toContainText('Running');
+  await writeFile(join(run.directory, 'seen'), '');
+  expect(await run.finished()).toMatchObject({ exitCode: 0, stats: { passed: 1 } });
 });
 
 test('dashboard starts a service if none runs, and ends it on Ctrl+C @long', async ({ temporary, page }, testInfo) => {

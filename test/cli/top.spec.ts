@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { testTagOf } from '../../src/contract/lease-tags.ts';
+import { startService } from '../../src/service/service.ts';
 import { startControlPlane } from '../support/machines.ts';
 import { callerOf } from '../support/service.ts';
 import { expect, test } from './commands.ts';
@@ -54,6 +55,32 @@ test('top prints the counts, the pools and the running tests once if there is no
   await waiter;
 });
 
+test('top uses the lists of a service without a dashboard', async ({ cli, service, answering }) => {
+  await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const { body } = await service.call('POST', '/browser_pools/ci/acquire', { tags });
+  const env = await answering(async ({ url, headers }, response) => {
+    if (url!.startsWith('/dashboard')) return response.writeHead(404).end();
+    const answer = await fetch(service.url + url, { headers: { authorization: `Bearer ${service.apiKey}` } });
+    expect(headers.authorization).toBe('Bearer key');
+    const { 'x-has-more': more } = Object.fromEntries(answer.headers);
+    response.writeHead(answer.status, { 'content-type': 'application/json', ...(more && { 'x-has-more': more }) });
+    return response.end(await answer.text());
+  });
+  const { counts, leases } = JSON.parse((await cli(['top', '--json'], { env })).stdout);
+  expect(counts).toEqual({ leased: 1, starting: 0, waiting: 0, free: 0, draining: 0 });
+  expect(leases).toMatchObject([{ session_id: body.session_id, pool: 'ci', worker: '3' }]);
+});
+
+test('top shows one project if the environment names it', async ({ cli, service }) => {
+  const { body: project } = await service.call('POST', '/org/projects', { name: 'shop' });
+  await service.call('POST', '/browser_pools', { name: 'of-the-default-project', size: 1 });
+  const poolsOf = async (env: Record<string, string>) =>
+    JSON.parse((await cli(['top', '--json'], { env })).stdout).pools.map(({ name }: { name: string }) => name);
+  expect(await poolsOf({})).toEqual(['of-the-default-project']);
+  expect(await poolsOf({ PLAYWRIGHT_POOL_PROJECT: project.id })).toEqual([]);
+  expect((await cli(['top'], { env: { PLAYWRIGHT_POOL_PROJECT: 'none' } })).stderr).toContain('none');
+});
+
 test('top tells free browsers from single sessions, and shows the machines of a control plane', async ({ cli }) => {
   await using service = await startControlPlane(1);
   const call = callerOf(service);
@@ -63,29 +90,81 @@ test('top tells free browsers from single sessions, and shows the machines of a 
   const env = { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
   const { counts, machines, leases } = JSON.parse((await cli(['top', '--json'], { env })).stdout);
   expect(counts).toMatchObject({ leased: 1, free: 1 });
-  expect(machines).toEqual([{ url: single.machine, leased: 1 }]);
+  expect(machines).toEqual([{ url: single.machine, state: 'up', leased: 1, free: 1, slots: expect.any(Number) }]);
   expect(leases).toMatchObject([{ session_id: single.session_id, machine: single.machine }]);
 });
 
 test('top shows changes on a small terminal, and restores it at the end', async ({ service, env }) => {
   test.skip(process.platform !== 'linux', 'needs script of util-linux');
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
-  const command = `stty cols 40 rows 12; exec '${process.execPath}' '${main}' top`;
-  const terminal = spawn('script', ['-qefc', command, '/dev/null'], { env: { ...process.env, ...env, TERM: 'xterm' } });
-  let output = '';
-  terminal.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-  const exited = once(terminal, 'exit');
-  await expect.poll(() => output).toContain('No browser is leased.');
+  using terminal = new Terminal('stty cols 40 rows 12', env);
+  await expect.poll(() => terminal.output).toContain('No browser is leased.');
   await service.call('POST', '/browser_pools/ci/acquire', { tags });
-  await expect.poll(() => output).toContain('shop.spec.ts › <b>');
-  const screen = output.slice(output.lastIndexOf('\u001B[H'));
-  const widths = stripVTControlCharacters(screen)
-    .split(/\r*\n/)
-    .map((line) => line.length);
-  expect(Math.max(...widths)).toBeLessThanOrEqual(40);
-  expect(widths.length).toBeLessThanOrEqual(12);
-  terminal.stdin.write('q');
-  expect((await exited)[0]).toBe(0);
-  expect(output.indexOf('\u001B[?1049h')).toBeGreaterThanOrEqual(0);
-  expect(output).toMatch(/\u001B\[\?25h\u001B\[\?1049l\s*$/); // oxlint-disable-line no-control-regex
+  await expect.poll(() => terminal.output).toContain('shop.spec.ts › <b>');
+  const { width, height } = terminal.drawn();
+  expect(width).toBeLessThanOrEqual(40);
+  expect(height).toBeLessThanOrEqual(12);
+  terminal.type('q');
+  expect(await terminal.exitCode).toBe(0);
+  expect(terminal.output.indexOf('\u001B[?1049h')).toBeGreaterThanOrEqual(0);
+  expect(terminal.output).toMatch(/\u001B\[\?25h\u001B\[\?1049l\s*$/); // oxlint-disable-line no-control-regex
 });
+
+test('top follows the size of its terminal, and a service that restarts', async ({ temporary }, testInfo) => {
+  test.skip(process.platform !== 'linux', 'needs script of util-linux');
+  const dataDirectory = testInfo.outputPath('data');
+  const first = await startService({ dataDirectory });
+  const { url, apiKey } = first;
+  const env = { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: apiKey, TMPDIR: temporary };
+  using terminal = new Terminal('stty cols 40 rows 12; tty', env);
+  await expect.poll(() => terminal.output).toContain('There are no pools.');
+  const [device] = /\/dev\/pts\/\d+/.exec(terminal.output)!;
+  await callerOf(first)('POST', '/browser_pools', { name: 'a-pool-with-a-long-name-'.repeat(4), size: 1 });
+  await expect.poll(() => terminal.drawn().width).toBe(40);
+  execFileSync('stty', ['-F', device, 'cols', '90', 'rows', '30']);
+  await expect.poll(() => terminal.drawn().width).toBe(90);
+
+  await first.close();
+  await expect.poll(() => terminal.last()).toMatch(/not up to date: the service at[^]*a-pool-with/);
+  await using second = await startService({ dataDirectory, port: Number(new URL(url).port), apiKey });
+  await callerOf(second)('POST', '/browser_pools', { name: 'new', size: 1 });
+  await expect.poll(() => terminal.last()).toMatch(/^playwright-pool top[^]*new /);
+  terminal.type('\u0003');
+  expect(await terminal.exitCode).toBe(0);
+});
+
+/** `top` in a terminal of its own. */
+class Terminal implements Disposable {
+  output = '';
+  readonly exitCode: Promise<number | null>;
+  readonly #process: ChildProcessWithoutNullStreams;
+
+  /** `before` is a command that runs first. */
+  constructor(before: string, env: Record<string, string>) {
+    const command = `${before}; exec '${process.execPath}' '${main}' top`;
+    this.#process = spawn('script', ['-qefc', command, '/dev/null'], {
+      env: { ...process.env, ...env, TERM: 'xterm' },
+    });
+    this.#process.stdout.setEncoding('utf8').on('data', (text: string) => (this.output += text));
+    this.exitCode = once(this.#process, 'exit').then(([code]) => code as number | null);
+  }
+
+  /** The text of the last picture. */
+  last(): string {
+    const text = this.output.slice(this.output.lastIndexOf('\u001B[H'));
+    return stripVTControlCharacters(text);
+  }
+
+  drawn(): { width: number; height: number } {
+    const lines = this.last().split(/\r*\n/);
+    return { width: Math.max(...lines.map(({ length }) => length)), height: lines.length };
+  }
+
+  type(keys: string): void {
+    this.#process.stdin.write(keys);
+  }
+
+  [Symbol.dispose](): void {
+    this.#process.kill();
+  }
+}

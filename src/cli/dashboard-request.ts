@@ -1,0 +1,26 @@
+import { CommandError } from './command-error.ts';
+import type { ServiceAddress } from './connection.ts';
+
+/** In milliseconds. */
+const answerTimeout = 10_000;
+
+/** Asks the dashboard of a service. Throws `CommandError` if nobody answers, or if the key is refused. */
+export async function dashboardRequest(
+  { baseURL, apiKey }: ServiceAddress,
+  [method, path]: readonly ['GET' | 'POST', string],
+  { signal, project }: { signal: AbortSignal; project?: string | undefined },
+): Promise<Response> {
+  const response = await fetch(`${baseURL.replace(/\/+$/, '')}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${apiKey}`, ...(project && { 'x-kernel-project-id': project }) },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(answerTimeout)]),
+    redirect: 'error',
+  }).catch((error: unknown) => {
+    const { message, cause } = error as Error & { cause?: { code?: string } };
+    throw new CommandError(`the service at ${baseURL} doesn't answer: ${cause?.code ?? message}`);
+  });
+  const { status } = response;
+  if (status === 401 || status === 403)
+    throw new CommandError(`the service at ${baseURL} refuses the API key (${status}): check PLAYWRIGHT_POOL_API_KEY`);
+  return response;
+}
