@@ -7,6 +7,7 @@ export type { BrowserPool } from '../contract/browser-pools.ts';
 export type { CredentialProvider, CredentialProviderItem } from '../contract/credential-providers.ts';
 export type { Credential } from '../contract/credentials.ts';
 export type { Deployment, DeploymentEvent } from '../contract/deployments.ts';
+export type { Extension } from '../contract/extensions.ts';
 export type { FileEvent, FileInfo } from '../contract/files.ts';
 export type { Invocation, InvocationEvent } from '../contract/invocations.ts';
 export type { ErrorObject } from '../contract/error-object.ts';

@@ -137,7 +137,10 @@ const loginAnswer = z.looseObject({
   flow_type: flowType,
   hosted_url: z.string().describe('Bearer link to the login view, in which a person logs in'),
   flow_expires_at: timestamp,
-  handoff_code: z.string().optional(),
+  handoff_code: z
+    .string()
+    .optional()
+    .describe('For `exchange`, until flow_expires_at: lets a page without an API key follow the login'),
   live_view_url: z.string().optional(),
 });
 
@@ -203,6 +206,17 @@ export const authConnections = {
     'POST /auth/connections/{id}/login',
     'Start a login: automatic with a stored credential, else a person answers at hosted_url or by submissions',
     { body: login.prefault({}), responses: { 200: json(loginAnswer) }, errors: [409, 501], repeatable: false },
+  ),
+  exchange: operation(
+    'POST /auth/connections/{id}/exchange',
+    'Exchange the handoff_code of a login, once, for a bearer token that gets the connection and submits answers for 30 minutes; needs no API key',
+    {
+      body: z.strictObject({ code: z.string().min(1).max(1000) }),
+      responses: { 200: json(z.looseObject({ invocation_id: z.string(), jwt: z.string() })) },
+      errors: [410],
+      scope: 'none',
+      repeatable: false,
+    },
   ),
   submit: operation(
     'POST /auth/connections/{id}/submit',

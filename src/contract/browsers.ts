@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { computer } from './computer.ts';
 import { curl } from './curl.ts';
+import { loadExtensions } from './extensions.ts';
 import { files } from './files.ts';
 import { empty, json, list, operation } from './operation.ts';
 import { pageQuery, queryBoolean } from './pagination.ts';
@@ -134,7 +135,11 @@ const browserUpdate = z.strictObject({
   proxy_id: z.string().nullable().optional(),
   disable_default_proxy: z.boolean().optional(),
   profile: profileSelector.optional(),
-  viewport: viewport.extend({ force: z.boolean().default(false) }).optional(),
+  viewport: viewport
+    .extend({
+      force: z.boolean().default(false).describe('Resize the windows although a recording or a live view runs'),
+    })
+    .optional(),
   telemetry: telemetryRequest
     .refine(
       (to) => to?.enabled !== false || Object.keys(to.browser ?? {}).length === 0,
@@ -168,7 +173,7 @@ export const browsers = {
   }),
   update: operation(
     'PATCH /browsers/{id_or_name}',
-    "Change a session's name, tags or profile; a new profile restarts the browser, and fails while a client is connected. " +
+    "Change a session's name, tags, viewport or profile; a new viewport resizes the windows of its pages; a new profile restarts the browser, and fails while a client is connected. " +
       "For the profile that the session has, only save_changes changes (this service's own behaviour)",
     { body: browserUpdate, responses: { 200: json(browser) }, errors: [409, 501] },
   ),
@@ -183,6 +188,7 @@ export const browsers = {
     { responses: { 200: json(browser) }, repeatable: true },
   ),
   curl,
+  loadExtensions,
   fs: files,
   logs: sessionLogs,
   telemetry,

@@ -7,6 +7,7 @@ import { browsers } from './browsers.ts';
 import { credentialProviders } from './credential-providers.ts';
 import { credentials } from './credentials.ts';
 import { deployments } from './deployments.ts';
+import { extensions } from './extensions.ts';
 import { invocations } from './invocations.ts';
 import { organization } from './organization.ts';
 import { profiles } from './profiles.ts';
@@ -29,6 +30,7 @@ export type Contract = {
   credentials: typeof credentials;
   credentialProviders: typeof credentialProviders;
   proxies: typeof proxies;
+  extensions: typeof extensions;
 };
 
 /** All operations of the service. The keys are the client's names. */
@@ -47,4 +49,5 @@ export const contract: Contract = {
   credentials,
   credentialProviders,
   proxies,
+  extensions,
 };

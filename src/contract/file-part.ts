@@ -8,3 +8,6 @@ declare const isFilePart: unique symbol;
 export const filePart = z
   .custom<FilePart>((value) => value !== undefined, 'must be a file')
   .meta({ type: 'string', format: 'binary' });
+
+/** A field of the hosted service's forms that the service answers with 501. */
+export const leftOutField = z.never().optional();

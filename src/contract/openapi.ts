@@ -41,6 +41,8 @@ export type OpenAPIOperation = {
   summary: string;
   tags: string[];
   deprecated?: true;
+  /** Empty if the operation needs no key. */
+  security?: [];
   parameters: OpenAPIParameter[];
   requestBody?: { required: boolean; content: Content };
   responses: { [status: string]: OpenAPIResponse };
@@ -83,6 +85,7 @@ function describeOperation(name: string, operation: Operation | DeprecatedOperat
     operationId: name,
     summary,
     tags: [name.slice(0, Math.max(0, name.lastIndexOf('.')))],
+    ...(scope === 'none' && { security: [] }),
     ...('deprecated' in operation && { deprecated: true }),
     parameters: [
       ...pathParameterNames(path).map(pathParameter),

@@ -20,9 +20,10 @@ export type Operation = {
   readonly former?: FormerPath;
   /**
    * Default: the operation acts in the caller's project. `organization`: it needs an organization key. `key`: it acts
-   * in the part of the organization that the key may see. Both ignore `X-Kernel-Project-Id`.
+   * in the part of the organization that the key may see. `none`: it needs no key, because its body has a secret. All
+   * three ignore `X-Kernel-Project-Id`.
    */
-  readonly scope?: 'organization' | 'key';
+  readonly scope?: 'organization' | 'key' | 'none';
   /**
    * Whether the client can continue an event stream that broke off: the query has `since`, `log` events have
    * `timestamp` and `message`, and all other events describe a state. `seq`: all events have that number, and the header
@@ -56,7 +57,7 @@ export type Octets = {
 /**
  * A `multipart/form-data` body with the fields of `schema`. Lists and objects have brackets: `files[0][dest_path]`. A
  * `filePart` is streamed. If the list `plain` has a single item, its fields may also be written without prefix:
- * `dest_path`.
+ * `dest_path`. Repeated names without a number count the items of a list: `files.file`, `files[][file]`.
  */
 export type Multipart<S extends z.ZodObject = z.ZodObject> = {
   readonly kind: 'multipart';
@@ -199,7 +200,7 @@ export function* operationsOf(
 
 /** Whether an operation acts in a session's browser, network, files or processes. A control plane passes such calls on to the machine. */
 export function actsInSession({ path }: Operation): boolean {
-  return /^\/browsers\/\{id\}\/(fs|computer|process|playwright|curl|logs|telemetry)(\/|$)/.test(path);
+  return /^\/browsers\/\{id\}\/(fs|computer|process|playwright|curl|logs|telemetry|extensions)(\/|$)/.test(path);
 }
 
 /** The error statuses that an operation may answer. */

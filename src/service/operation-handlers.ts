@@ -9,6 +9,8 @@ import { computerHandlers } from './input/operations.ts';
 import { credentialProviderHandlers } from './credentials/provider-operations.ts';
 import { credentialHandlers } from './credentials/credential-operations.ts';
 import { deploymentHandlers } from './apps/deployment-operations.ts';
+import { extensionLoader } from './extensions/load.ts';
+import { extensionHandlers } from './extensions/operations.ts';
 import { fileHandlers } from './files/operations.ts';
 import { invocationHandlers } from './apps/invocation-operations.ts';
 import { organizationHandlers } from './organization/limit-operations.ts';
@@ -29,15 +31,18 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
     apiKeys,
     apps,
     auditLogs,
+    chromeStore,
     clock,
     connectionRecords,
     connections,
     credentials,
     deployments,
     events,
+    extensions,
     held,
     invocations,
     limits,
+    localLauncher,
     log,
   } = parts;
   const {
@@ -61,6 +66,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
     'browser pools': (projectId) => pools.list(projectId).length,
     profiles: (projectId) => profiles.countOf(projectId),
     proxies: (projectId) => proxies.countOf(projectId),
+    extensions: (projectId) => extensions.countOf(projectId),
     credentials: (projectId) => credentials.countOf(projectId),
     'auth connections': (projectId) => connectionRecords.countOf(projectId),
     deployments: (projectId) => deployments.countOf(projectId),
@@ -77,6 +83,11 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
       logs: logHandlers(held),
       telemetry: telemetryHandlers({ sessions: held, telemetries: parts.telemetries, clock }),
       curl: curlHandler(held, parts.ownPort),
+      loadExtensions: extensionLoader({
+        store: extensions,
+        sessions: held,
+        load: (session, files, signal) => localLauncher.loadExtensions(session, files, signal),
+      }),
       fs: fileHandlers({ sessions: held, watches }),
       computer: computerHandlers(held),
       playwright: codeHandlers({ sessions: held, code: playwrightCode }),
@@ -106,5 +117,10 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
     credentialProviders: credentialProviderHandlers(providers, vaults),
     auth: { connections: authConnectionHandlers({ connections, records: connectionRecords, clock }) },
     proxies: proxyHandlers(proxies, clock),
+    extensions: extensionHandlers({
+      store: extensions,
+      chromeStore,
+      refuseInactive: (projectId) => projects.refuseInactive(projectId),
+    }),
   };
 }

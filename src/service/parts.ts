@@ -6,6 +6,8 @@ import { AuthConnections } from './logins/connections.ts';
 import { Vaults } from './credentials/vault.ts';
 import type { ChromiumSettings } from './chromium/chromium.ts';
 import { Isolation } from './chromium/isolation.ts';
+import { chromeStore } from './extensions/chrome-store.ts';
+import { ExtensionStore } from './extensions/extensions.ts';
 import { Encoder } from './replays/encoder.ts';
 import type { VideoFormat } from './replays/video.ts';
 import { Metrics } from './metrics/metrics.ts';
@@ -76,6 +78,8 @@ export type PartOptions = {
   apiKeys: ApiKeyStore;
   clock: Clock;
   log: Log;
+  /** The update server of the Chrome Web Store. Default: Google's. */
+  chromeStore?: string | undefined;
   /** The machines that run the sessions of a control plane. Default: sessions run here. */
   machines?: MachinesSettings | undefined;
   /** The service's URL, once it listens. */
@@ -100,12 +104,14 @@ export async function openParts(options: PartOptions) {
     records: profiles,
     onSaved: (profileId) => void pools.profileSaved(profileId),
   });
+  const extensions = await ExtensionStore.open(join(directory, 'extensions'), database, clock);
   const isolation = new Isolation(options.users, sessionsDirectory);
   // Requests of a host go around the proxy that keeps Chromium from the machine's addresses.
   const playwrights = options.chromium.blockLoopback ? [] : installedPlaywrights(options.playwrightCores);
   const secrets = new Secrets(isKept ? join(directory, 'secrets-key') : undefined);
   const machines =
-    options.machines && (await controlPlaneOf(options.machines, { ...options, secrets, profiles: profileDirectories }));
+    options.machines &&
+    (await controlPlaneOf(options.machines, { ...options, secrets, extensions, profiles: profileDirectories }));
   const telemetries = new Telemetries(clock);
   const localLauncher = new LocalLauncher({
     capture: (session, categories) => telemetries.capture(session, categories),
@@ -114,6 +120,7 @@ export async function openParts(options: PartOptions) {
     playwrightVersions: playwrights.map(({ version }) => version),
     directory: sessionsDirectory,
     profiles: profileDirectories,
+    extensions,
     chromium: options.chromium,
     downloadQuota: options.downloadQuota,
   });
@@ -127,6 +134,7 @@ export async function openParts(options: PartOptions) {
     ...(machines && { noDisplay: machines.noDisplay }),
     resolveProfile: (selector) => profiles.resolve(projectId, selector),
     resolveProxy: (id) => proxies.access(projectId, id),
+    resolveExtension: (selector) => extensions.resolve(projectId, selector),
   });
   const events = new ServiceEvents();
   const pools: Pools = new Pools({
@@ -247,6 +255,9 @@ export async function openParts(options: PartOptions) {
     credentials,
     deployments,
     events,
+    extensions,
+    chromeStore: options.chromeStore ?? chromeStore,
+    localLauncher,
     held,
     invocations,
     limits,
@@ -313,7 +324,7 @@ export async function openParts(options: PartOptions) {
 /** Loads the room of machines on first use, so that other services start faster. */
 async function controlPlaneOf(
   settings: MachinesSettings,
-  means: PartOptions & { secrets: Secrets; profiles: ProfileDirectories },
+  means: PartOptions & { secrets: Secrets; profiles: ProfileDirectories; extensions: ExtensionStore },
 ): Promise<Machines> {
   const { openMachines } = await import('./machines/control-plane.ts');
   return await openMachines(settings, means);

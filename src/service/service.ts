@@ -126,6 +126,8 @@ export type ServiceOptions = {
     /** Hands out the machines' own URLs of sessions. Clients must reach the machines. Default: false. */
     directSessions?: boolean;
   };
+  /** @internal The update server of the Chrome Web Store. Default: Google's. */
+  chromeStore?: string;
   /** The largest request body in bytes. Default: 10 MiB for JSON, no limit for files. */
   bodyLimit?: number;
 };
@@ -214,6 +216,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       downloadQuota: options.downloadQuota ?? 4 * 1024 ** 3,
       auditRetentionDays: options.auditRetentionDays ?? 90,
       auditMaxMiB: options.auditMaxMiB ?? 1024,
+      chromeStore: options.chromeStore,
       playwrightCores: options.playwrightCores ?? [],
       machines: options.machines && { apiKey, ...options.machines },
       url: () => url,
@@ -233,7 +236,6 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
     url = (options.tls && options.publicUrl) ?? server.url;
     ownPort = Number(new URL(server.url).port);
     parts.apps.resume();
-
     const end = () =>
       everyStep(
         () => server.stop(),
@@ -272,7 +274,7 @@ async function serve(
   shared: SharedOptions | undefined,
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
   const { apiKeys, auditLogs, clock, connections, events, log, metrics } = parts;
-  const { playwrightEndpoint, projects, replays, sessions, tunnels } = parts;
+  const { held, playwrightEndpoint, projects, replays, sessions, tunnelBytes, tunnels } = parts;
   /** Links work until they expire, and as long as the API key that got them. */
   const usable = (token: string) => {
     const link = readLink(token);
@@ -281,9 +283,8 @@ async function serve(
   const liveView = (token: string) => usable(token) && sessions.byLiveViewToken(token);
   const byToken = (token: string) => sessions.byToken(token);
   const control = parts.machines && (await import('./machines/control-plane.ts'));
-  const { held, tunnelBytes } = parts;
   const forwarding = control?.forwarding({ held, byToken, byLiveViewToken: liveView, clock, events, tunnelBytes });
-  const callers = new Callers(apiKeys, projects);
+  const callers = new Callers(apiKeys, projects, connections.handoffs);
   const dashboard = openDashboard({ ...parts, callers, addresses, version: ownVersion(), pass: forwarding?.read });
   const auditor = new Auditor({ contract, trail: auditLogs, clock, addresses });
   const app = createApp({
@@ -310,7 +311,7 @@ async function serve(
       },
       addresses,
     })
-      .route('/', metricsRoute({ metrics, token: metricsToken, identify: (token) => callers.identify(token) }))
+      .route('/', metricsRoute({ metrics, token: metricsToken, identify: (token) => apiKeys.find(token) }))
       .route('/', dashboard.pages),
     span: (spans ?? parts.machines) && traced(spans),
     ...(bodyLimit !== undefined && { bodyLimit }),

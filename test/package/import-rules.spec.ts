@@ -196,6 +196,7 @@ const serviceRooms = [
   'live-view',
   'profiles',
   'proxies',
+  'extensions',
   'pools',
   'credentials',
   'logins',

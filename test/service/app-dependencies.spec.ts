@@ -121,6 +121,15 @@ const refused: Record<string, { files: Record<string, string>; reason: RegExp }>
     files: { 'package.json': '{"dependencies":{"a":"1.0.0"}}', 'pnpm-lock.yaml': '' },
     reason: /pnpm-lock\.yaml needs pnpm, which isn't installed on the service's machine: install it there, or deploy/,
   },
+  ...Object.fromEntries(
+    Object.entries({ 'yarn.lock': 'yarn', 'bun.lock': 'bun', 'bun.lockb': 'bun' }).map(([lockfile, tool]) => [
+      `has a ${lockfile}, whose tool is not installed`,
+      {
+        files: { 'package.json': '{"dependencies":{"a":"1.0.0"}}', [lockfile]: '' },
+        reason: new RegExp(`${lockfile} needs ${tool}, which isn't installed on the service's machine`),
+      },
+    ]),
+  ),
   'has a package.json that is no JSON': { files: { 'package.json': '{' }, reason: /package\.json is no JSON/ },
   'has a lockfile that does not fit': {
     files: {
@@ -132,7 +141,9 @@ const refused: Record<string, { files: Record<string, string>; reason: RegExp }>
 };
 
 for (const [name, { files, reason }] of Object.entries(refused)) {
-  test(`a deployment that ${name} fails and says why${name.includes('tool') ? '' : ' @long'}`, async ({ deploy }) => {
+  test(`a deployment that ${name} fails and says why${name.includes('tool that') ? '' : ' @long'}`, async ({
+    deploy,
+  }) => {
     const path = process.env['PATH'];
     if (name.includes('tool')) process.env['PATH'] = '';
     const parts = Object.entries(files).map(([file, content]) => ({ name: file, content }));

@@ -264,10 +264,23 @@ const mistakes: Record<string, Mistake> = {
   },
 };
 
+const noExtension = 'extensions: no extension has the name missing: upload it first';
+mistakes['an unknown extension'] = {
+  call: (call) => call('POST', '/browsers', { extensions: [{ name: 'missing' }] }),
+  status: 400,
+  code: 'bad_request',
+  field: noExtension,
+};
+mistakes['a pool with an unknown extension'] = {
+  call: (call) => call('POST', '/browser_pools', { size: 1, extensions: [{ name: 'missing' }] }),
+  status: 400,
+  code: 'bad_request',
+  field: noExtension,
+};
+
 /** Features of the interface that this service lacks. It says so instead of pretending. */
 const leftOut = {
   gpu: { gpu: true },
-  extensions: { extensions: [{ id: 'x' }] },
   chrome_policy: { chrome_policy: { HomepageLocation: 'https://a.example' } },
 };
 for (const [field, body] of Object.entries(leftOut)) {

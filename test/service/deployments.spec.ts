@@ -190,7 +190,7 @@ const refused: Record<string, { parts: () => Promise<Part[]> | Part[]; status: n
     message: /entrypoint_rel_path/,
   },
   'no archive': { parts: () => [['entrypoint_rel_path', 'a']], status: 400, message: /file: / },
-  'a repository': { parts: () => [['source', '{"type":"github"}']], status: 400, message: /file: / },
+  'a repository': { parts: () => [['source', '{"type":"github"}']], status: 501, message: /does not support source/ },
   'a variable with an impossible name': {
     parts: async () => [
       ['entrypoint_rel_path', 'a'],

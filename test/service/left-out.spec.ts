@@ -1,4 +1,5 @@
 import { expect } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
 import { leftOut } from '../../src/contract/left-out.ts';
 import { test } from '../support/service.ts';
 
@@ -12,11 +13,17 @@ test('operations that are left out answer 501 with their name, and ask for no re
   }
 });
 
-test('a new viewport or proxy of a running session answers 501', async ({ service: { call } }) => {
+test('a deployment from a repository answers 501', async ({ service }) => {
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
+  const source = { type: 'github', url: 'https://github.com/a/b', ref: 'main', entrypoint: 'index.ts' } as const;
+  const deployed = kernel.deployments.create({ source });
+  await expect(deployed).rejects.toMatchObject({ status: 501, message: /does not support source/ });
+});
+
+test('a new proxy or telemetry of a running session answers 501', async ({ service: { call } }) => {
   const { body: session } = await call('POST', '/browsers', { viewport: { width: 400, height: 300 } });
   const path = `/browsers/${session.session_id}`;
   for (const [field, body] of Object.entries({
-    viewport: { viewport: { width: 500, height: 300 } },
     proxy_id: { proxy_id: 'another' },
   })) {
     const { status, body: error } = await call('PATCH', path, body);

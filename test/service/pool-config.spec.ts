@@ -24,6 +24,10 @@ const surroundings = {
   resolveProxy(id: string): never {
     throw new OperationError('not_found', `no proxy ${id}`);
   },
+  resolveExtension({ id, name }: { id?: string | undefined; name?: string | undefined }) {
+    if (id === 'id-of-one' || name === 'one') return { id: 'id-of-one', name: 'one' };
+    throw new OperationError('not_found', `no extension ${id ?? name}`);
+  },
 };
 
 const config = (body: object) => newPoolConfig(browserPools.create.body.parse({ size: 2, ...body }), surroundings);
@@ -67,7 +71,8 @@ const leftOut = { code: 'not_implemented', detail: 'not_implemented' };
 const wrong = { code: 'bad_request', detail: 'invalid_input' };
 const refused = [
   { field: 'headless', value: false, ...wrong },
-  { field: 'extensions', value: [{ name: 'one' }], ...leftOut },
+  { field: 'extensions', value: [{ name: 'two' }], ...wrong },
+  { field: 'extensions', value: [{}], ...wrong },
   { field: 'proxy_id', value: 'proxy', ...wrong },
   { field: 'chrome_policy', value: { HomepageLocation: 'https://example.com' }, ...leftOut },
 ];
@@ -87,9 +92,9 @@ for (const { field, value, code, detail } of refused) {
 }
 
 test('names all unsupported fields', () => {
-  expect(errorOf(() => refuseUnsupported({ gpu: true, extensions: [{ id: 'x' }] }))).toMatchObject({
-    message: expect.stringContaining('gpu, extensions'),
-    details: [{ message: expect.stringContaining('gpu: ') }, { message: expect.stringContaining('extensions: ') }],
+  expect(errorOf(() => refuseUnsupported({ gpu: true, chrome_policy: { a: 1 } }))).toMatchObject({
+    message: expect.stringContaining('gpu, chrome_policy'),
+    details: [{ message: expect.stringContaining('gpu: ') }, { message: expect.stringContaining('chrome_policy: ') }],
   });
 });
 

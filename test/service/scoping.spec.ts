@@ -6,6 +6,7 @@ import { createClient } from '../../src/client/index.ts';
 import { contract } from '../../src/contract/contract.ts';
 import { operationsOf } from '../../src/contract/operation.ts';
 import { startService } from '../../src/service/service.ts';
+import { extensionZip } from '../support/extensions.ts';
 import { collect, test } from '../support/organization.ts';
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';
 
@@ -44,6 +45,14 @@ const requests: { [operation: string]: { query?: string; body?: unknown } } = {
   'browsers.computer.setCursorVisibility': { body: { hidden: true } },
   'browsers.computer.writeClipboard': { body: { text: 'x' } },
   'browsers.computer.batch': { body: { actions: [{ type: 'type_text', type_text: { text: 'x' } }] } },
+  'browsers.curl': { body: { url: 'http://127.0.0.1/' } },
+  'browsers.logs.stream': { query: '?source=supervisor' },
+  'browsers.playwright.execute': { body: { code: 'return 1' } },
+  'browsers.process.exec': { body: { command: 'true' } },
+  'browsers.process.spawn': { body: { command: 'true' } },
+  'browsers.process.stdin': { body: { data_b64: 'eA==' } },
+  'browsers.process.kill': { body: { signal: 'TERM' } },
+  'browsers.process.resize': { body: { rows: 1, cols: 1 } },
   'browsers.replays.mark': { body: { title: 'x' } },
   'browserPools.update': { body: { size: 2 } },
   'profiles.update': { body: { name: 'taken-over' } },
@@ -67,6 +76,8 @@ scoped('whatever belongs to a project answers 404 in every other one', async ({ 
     profile_name: 'ann',
     domain: 'shop.example',
   });
+  const archive = { file: new Blob([new Uint8Array(await extensionZip('marks'))]), name: 'marks' };
+  const { body: extension } = await shop.call('POST', '/extensions', multipart(archive));
   const { body: watch } = await shop.call('POST', `/browsers/${session.session_id}/fs/watch`, { path: '/' });
   await shop.call('PUT', `/browsers/${session.session_id}/fs/write_file?path=/a`, 'text');
 
@@ -75,14 +86,23 @@ scoped('whatever belongs to a project answers 404 in every other one', async ({ 
     browserPools: [pool.id, 'ci'],
     profiles: [profile.id, 'ann'],
     auth: [connection.id],
+    extensions: [extension.id, 'marks'],
   };
   const file = multipart({ 'files[0][dest_path]': '/c', 'files[0][file]': new Blob(['x']) });
   const zip = multipart({ zip_file: new Blob(['x']), dest_path: '/d' });
-  const bodies = { ...requests, 'browsers.fs.upload': { body: file }, 'browsers.fs.uploadZip': { body: zip } };
+  const load = multipart({ 'extensions[0][name]': 'a', 'extensions[0][zip_file]': new Blob(['x']) });
+  const bodies = {
+    ...requests,
+    'browsers.fs.upload': { body: file },
+    'browsers.fs.uploadZip': { body: zip },
+    'browsers.loadExtensions': { body: load },
+  };
   const release = { 'browserPools.release': { body: { session_id: leased.session_id } } };
   let tried = 0;
-  for (const [name, { method, path }] of operationsOf(contract)) {
+  for (const [name, { method, path, scope }] of operationsOf(contract)) {
     const area = name.split('.', 1)[0]!;
+    // A code of a login says for itself which login it is for.
+    if (scope === 'none') continue;
     if (!path.includes('{') || !ids[area]) continue;
     const { query = '', body }: { query?: string; body?: unknown } = { ...bodies, ...release }[name] ?? {};
     for (const id of ids[area]) {

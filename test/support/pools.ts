@@ -47,6 +47,7 @@ export const test = base.extend<{ chromiumExecutable: string | undefined; testPo
       hasDisplay: sessions.hasDisplay,
       resolveProfile: noProfile,
       resolveProxy: noProxy,
+      resolveExtension: noProxy,
     });
     const start = () => {
       const started = new Pools({ clock, sessions, records: new Table(database, poolsTable), surroundingsOf });

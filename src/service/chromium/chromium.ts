@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { setPriority } from 'node:os';
+import path from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationError } from '../../contract/errors.ts';
@@ -22,6 +23,8 @@ export type ChromiumSettings = { executable?: string; sandbox?: boolean; blockLo
 
 /** A running Chromium. */
 export type Chromium = {
+  /** Whether it takes extensions. */
+  takesExtensions: boolean;
   /** Whether it reaches nothing of this machine. */
   blocksLoopback?: boolean | undefined;
   /** Its hops to the network. */
@@ -55,6 +58,8 @@ export type LaunchOptions = {
   blockLoopback?: boolean | undefined;
   /** Lets the default context use a tunnel. All of its requests pass through the service then. */
   tunnel?: boolean | undefined;
+  /** Lets the service load extensions. Default: false. */
+  extensions?: boolean | undefined;
   environment: Environment;
   /** Switches that a caller added; see `checkExtraSwitches`. */
   extraSwitches?: readonly string[] | undefined;
@@ -77,6 +82,7 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
       headless,
       sandbox: options.sandbox ?? process.getuid?.() !== 0,
       extra: options.extraSwitches,
+      extensions: options.extensions,
     }),
     `--window-size=${viewport.width},${viewport.height}`,
     `--user-data-dir=${options.userDataDirectory}`,
@@ -87,7 +93,7 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
   ];
   const child = spawn(executable, switches, {
     detached: process.platform !== 'win32',
-    env: withUtf8(environment),
+    env: withUtf8(resident ? withShortTmp(environment, resident.home) : environment),
     ...(resident && { ...resident.user, cwd: resident.home }),
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });
@@ -114,11 +120,33 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
       await exited;
       clearTimeout(timer);
     };
-    return { blocksLoopback: blockLoopback, waysOut, pid: child.pid, output, cdp, exited, close, kill };
+    const takesExtensions = options.extensions ?? false;
+    return {
+      takesExtensions,
+      blocksLoopback: blockLoopback,
+      waysOut,
+      pid: child.pid,
+      output,
+      cdp,
+      exited,
+      close,
+      kill,
+    };
   } catch (error) {
     await kill();
     throw error;
   }
+}
+
+/**
+ * Chromium makes a socket in its directory for temporary files, and the path of a socket has 107 bytes at most. A long
+ * path becomes relative to Chromium's working directory.
+ */
+function withShortTmp(environment: Environment, workingDirectory: string): Environment {
+  const { TMPDIR } = environment;
+  const socket = '/org.chromium.Chromium.XXXXXX/SingletonSocket';
+  if (TMPDIR === undefined || Buffer.byteLength(TMPDIR + socket) <= 107) return environment;
+  return { ...environment, TMPDIR: path.relative(workingDirectory, TMPDIR) };
 }
 
 /** Waits for the first answer. Chromium writes on its standard error why it doesn't start. */

@@ -6,7 +6,7 @@ const refused: [RegExp, string][] = [
   [/-dir$|^(data-path|profile-.*|temp-profile)$/, 'each session has a user-data directory of its own'],
   [/sandbox|zygote|^single-process$|^in-process-/, "the service's own options decide about the sandbox"],
   [/proxy/, 'name a proxy by proxy_id'],
-  [/(^|-)extension(?!s$)|extensions-|^load-|^app(-id)?$/, 'this service does not support extensions'],
+  [/(^|-)extension(?!s$)|extensions-|^load-|^app(-id)?$/, 'extensions belong into the field extensions'],
   [/^(headless|window-size)$/, 'set headless and viewport instead'],
   [/-cmd-prefix$|launcher|subprocess-path|library|plugin|^type$/, 'Chromium must not start other programs'],
   [/-file$|-output-path$|^(log-net-log|webrtc-event-logging)$/, 'Chromium must not write files of your choice'],

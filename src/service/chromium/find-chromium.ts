@@ -10,12 +10,12 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Returns the path of a Chromium: `executable` if given, else the build that the installed Playwright names, else
- * another build in Playwright's cache, else the system's. Prefers chrome-headless-shell for headless browsers: it opens
- * a page in a third of the time. `warn` gets a text if the build is another one than Playwright names. Throws
+ * another build in Playwright's cache, else the system's. Prefers chrome-headless-shell if `mayBeShell`: it opens a page
+ * in a third of the time, but has neither windows nor extensions. `warn` gets a text if the build is another one than Playwright names. Throws
  * `no_chromium` if there is none.
  */
 export async function findChromium(
-  headless: boolean,
+  mayBeShell: boolean,
   executable: string | undefined,
   environment: Environment,
   warn: (text: string) => void = () => {},
@@ -28,13 +28,13 @@ export async function findChromium(
       `the Chromium executable ${executable} does not exist or cannot be run; correct its path`,
     );
   }
-  const kinds = headless ? [headlessShell, chromium] : [chromium];
+  const kinds = mayBeShell ? [headlessShell, chromium] : [chromium];
   for (const kind of kinds) {
     const found =
       (await installedByPlaywright(kind, environment, warn)) ?? (await firstExecutable(inSystem(kind, environment)));
     if (found !== undefined) return found;
   }
-  const name = headless ? 'chromium-headless-shell' : 'chromium';
+  const name = mayBeShell ? 'chromium-headless-shell' : 'chromium';
   throw new OperationError(
     'no_chromium',
     `no Chromium was found on this machine; install one with \`npx playwright install --with-deps ${name}\`, or set PLAYWRIGHT_POOL_CHROMIUM to its path`,

@@ -5,6 +5,8 @@
 export function chromiumSwitches(options: {
   headless: boolean;
   sandbox: boolean;
+  /** Whether the service may load extensions. */
+  extensions?: boolean | undefined;
   /**
    * Switches from the caller. The service merges their `--enable-features` and `--disable-features` with its own,
    * because Chromium reads only the last switch of each name.
@@ -29,7 +31,8 @@ export function chromiumSwitches(options: {
     '--disable-default-apps',
     '--disable-dev-shm-usage',
     '--disable-edgeupdater',
-    '--disable-extensions',
+    // Clients can't send the commands that this allows; see `CdpInspection`.
+    options.extensions ? '--enable-unsafe-extension-debugging' : '--disable-extensions',
     withFeatures(disableFeatures, disabledFeatures),
     withFeatures(enableFeatures, enabledFeatures),
     '--allow-pre-commit-input',

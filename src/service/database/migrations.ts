@@ -270,4 +270,16 @@ export const migrations: readonly string[] = [
     expires_at INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  CREATE TABLE extensions (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects,
+    name TEXT,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER,
+    size_bytes INTEGER NOT NULL,
+    checksum TEXT NOT NULL,
+    UNIQUE (project_id, name)
+  ) STRICT;
+  `,
 ];

@@ -21,6 +21,8 @@ type Contents = { files: Placed[]; directories: string[]; links: Placed[] };
 type ExtractOptions = {
   /** The real path of the root, if the archive may have links. No process may change the root meanwhile. */
   links?: string;
+  /** The limit for the extracted size. Default: depends on the size of the archive. */
+  mostBytes?: number;
 };
 
 /**
@@ -32,11 +34,14 @@ export async function extractZip(
   upload: Upload,
   archive: string,
   destination: string,
-  { links: root }: ExtractOptions = {},
+  { links: root, mostBytes }: ExtractOptions = {},
 ): Promise<void> {
   const zip = await openPromise(archive, { autoClose: false, strictFileNames: true }).catch(invalid);
   try {
-    const { files, directories, links } = await checkedContents(zip, destination, root !== undefined);
+    const { files, directories, links } = await checkedContents(zip, destination, {
+      mayLink: root !== undefined,
+      mostBytes: mostBytes ?? Math.max(allowedBytes, allowedGrowth * zip.fileSize),
+    });
     const placements: Placement[] = [];
     for (const { entry, sessionPath } of files) {
       const mode = unixMode(entry) & 0o777;
@@ -52,7 +57,11 @@ export async function extractZip(
   }
 }
 
-async function checkedContents(zip: ZipFile, destination: string, mayLink: boolean): Promise<Contents> {
+async function checkedContents(
+  zip: ZipFile,
+  destination: string,
+  { mayLink, mostBytes }: { mayLink: boolean; mostBytes: number },
+): Promise<Contents> {
   if (zip.entryCount > mostEntries)
     throw new OperationError('payload_too_large', `the zip file has more than ${mostEntries} entries`);
   const files: Contents['files'] = [];
@@ -80,7 +89,7 @@ async function checkedContents(zip: ZipFile, destination: string, mayLink: boole
   } catch (error) {
     invalid(error);
   }
-  if (size > Math.max(allowedBytes, allowedGrowth * zip.fileSize)) {
+  if (size > mostBytes) {
     throw new OperationError(
       'payload_too_large',
       `the zip file has ${zip.fileSize} bytes and would extract to ${size}, which is too much`,

@@ -4,7 +4,13 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono, type Context } from 'hono';
 import { z } from 'zod';
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
-import { actsInSession, operationsOf, type Operation, type OperationTree } from '../../contract/operation.ts';
+import {
+  actsInSession,
+  operationsOf,
+  type DeprecatedOperation,
+  type Operation,
+  type OperationTree,
+} from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import { noLog, type Log } from '../process/log.ts';
 import { errorCode } from '../process/system-error.ts';
@@ -139,6 +145,19 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
     await options.checkReadiness?.();
     return context.json({ status: 'ready' });
   });
+  const register = (name: string, operation: Operation) => {
+    const handler = handlerAt(options.handlers, name);
+    app.on(operation.method, honoPath(operation.path), (context) => {
+      if (actsInSession(operation)) tell(options.called, name, context);
+      if ('deprecated' in operation) announceRemoval(context, operation as DeprecatedOperation, options.clock);
+      const parent = context.req.header('traceparent');
+      const isTraced = options.span !== undefined && parent !== undefined;
+      const answer = () => run(context, operation, handler, { ...options, hangUps, addresses, isTraced });
+      return isTraced ? options.span!(name, parent, answer) : answer();
+    });
+  };
+  const operations = [...operationsOf(options.contract)];
+  for (const [name, operation] of operations) if (operation.scope === 'none') register(name, operation);
   app.use((context, next) => {
     const [, token] = /^Bearer +(.+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
     const apiKey = token === undefined ? options.signedIn?.(context.env.incoming) : options.callers.identify(token);
@@ -151,20 +170,12 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
       );
     }
     context.set('apiKey', apiKey);
+    const request = `${context.req.method} ${context.req.path}`;
+    if (apiKey.only && !apiKey.only.includes(request))
+      throw new OperationError('forbidden', `this token may send nothing but ${apiKey.only.join(' and ')}`);
     return next();
   });
-
-  for (const [name, operation] of operationsOf(options.contract)) {
-    const handler = handlerAt(options.handlers, name);
-    app.on(operation.method, honoPath(operation.path), (context) => {
-      if (actsInSession(operation)) tell(options.called, name, context);
-      if ('deprecated' in operation) announceRemoval(context, operation, options.clock);
-      const parent = context.req.header('traceparent');
-      const isTraced = options.span !== undefined && parent !== undefined;
-      const answer = () => run(context, operation, handler, { ...options, hangUps, addresses, isTraced });
-      return isTraced ? options.span!(name, parent, answer) : answer();
-    });
-  }
+  for (const [name, operation] of operations) if (operation.scope !== 'none') register(name, operation);
   for (const [name, request] of Object.entries(options.leftOut ?? {})) {
     const [method, path] = request.split(' ') as [string, string];
     app.on(method, honoPath(path), () => {
@@ -285,6 +296,9 @@ async function noting(work: () => unknown, operation: Operation, outgoing: Serve
   }
 }
 
+/** The caller of an operation that needs no key. */
+const nobody: ApiKeyIdentity = { id: '', name: '', email: '', projectId: undefined, isOfApp: false };
+
 /**
  * Throws `forbidden` if a project's key asks for an operation of the organization, and everything that `projectOf`
  * throws.
@@ -292,7 +306,7 @@ async function noting(work: () => unknown, operation: Operation, outgoing: Serve
 function callerOf(context: AppContext, { scope }: Operation, callers: Callers): Caller {
   const session = context.get('session')?.();
   if (session) return { apiKey: holderOf(session), projectId: session.projectId };
-  const apiKey = context.get('apiKey');
+  const apiKey = scope === 'none' ? nobody : context.get('apiKey');
   if (scope === 'organization' && apiKey.projectId !== undefined) {
     throw new OperationError(
       'forbidden',

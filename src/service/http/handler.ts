@@ -53,6 +53,8 @@ export type ApiKeyIdentity = {
   email: string;
   /** The only project of a project's key; `undefined` for an organization key. */
   projectId: string | undefined;
+  /** The only requests that it may send, such as `GET /auth/connections/ID`. Default: all. */
+  only?: readonly string[];
   /** Whether a process of an app runs with this key. Such a key manages no keys. */
   isOfApp: boolean;
 };

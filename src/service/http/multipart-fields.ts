@@ -5,8 +5,15 @@ import { unwrapped, type Schema } from './unwrapped.ts';
 /** The keys of a field's path: `['files', '0', 'file']` for `files[0][file]`, `files[0].file` and `files.0.file`. */
 export type FieldPath = readonly string[];
 
-/** The path of a part's name in the body. */
-export function fieldPath(name: string, { schema, plain }: Multipart): FieldPath {
+/**
+ * The path of a part's name in the body. `nth` is the number of earlier parts with this name: in `files.file` and
+ * `files[][file]` it is the index in the list.
+ */
+export function fieldPath(name: string, body: Multipart, nth = 0): FieldPath {
+  return numbered(keysOf(name, body), body.schema, nth);
+}
+
+function keysOf(name: string, { schema, plain }: Multipart): FieldPath {
   const [first = '', rest = ''] = /^([^.[\]]*)(.*)$/s.exec(name)?.slice(1) ?? [];
   const keys = [
     first,
@@ -16,6 +23,15 @@ export function fieldPath(name: string, { schema, plain }: Multipart): FieldPath
     ),
   ];
   return plain !== undefined && keys.length === 1 && !Object.hasOwn(schema.shape, first) ? [plain, '0', first] : keys;
+}
+
+/** Adds the index of a list that has none. */
+function numbered(keys: FieldPath, body: Schema, nth: number): FieldPath {
+  const [list = '', next, ...rest] = keys;
+  const schema = below(body, list);
+  if (next === undefined || schema === undefined || unwrapped(schema).def.type !== 'array') return keys;
+  if (below(schema, next)) return keys;
+  return [list, String(nth), ...(next === '' ? rest : [next, ...rest])];
 }
 
 /** The schema of a field; `undefined` if the body has no such field. */

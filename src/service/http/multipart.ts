@@ -2,7 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type Readable, Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
-import { OperationError } from '../../contract/errors.ts';
+import { leftOutFields, OperationError } from '../../contract/errors.ts';
+import { leftOutField } from '../../contract/file-part.ts';
 import type { Multipart } from '../../contract/operation.ts';
 import { invalidInput } from './error-answer.ts';
 import type { MultipartBody } from './handler.ts';
@@ -39,6 +40,8 @@ class Reception {
   readonly #parser: BusboyInstance;
   readonly #store: (file: Readable) => Promise<unknown>;
   readonly #fields = new Map<string, [FieldPath, unknown]>();
+  /** The number of parts by their names. */
+  readonly #received = new Map<string, number>();
   /** Files are stored one after another, because they go to one disk. */
   readonly #stores = new Set<Promise<void>>();
   readonly #open = new Set<Readable>();
@@ -121,8 +124,8 @@ class Reception {
         isPartAFile,
         limits: { parts: mostParts, fieldSize: mostText, headerPairs: 20 },
       })
-        .on('file', (name, file) => this.#receiveFile(fieldPath(name, this.#body), file))
-        .on('field', (name, text) => this.#receiveText(fieldPath(name, this.#body), text))
+        .on('file', (name, file) => this.#receiveFile(this.#nextPath(name), file))
+        .on('field', (name, text) => this.#receiveText(this.#nextPath(name), text))
         .on('partsLimit', () =>
           this.#fail(new OperationError('payload_too_large', `the body has more than ${mostParts} parts`)),
         )
@@ -132,6 +135,13 @@ class Reception {
         cause: error,
       });
     }
+  }
+
+  /** The path of the next part with this name. */
+  #nextPath(name: string): FieldPath {
+    const nth = this.#received.get(name) ?? 0;
+    this.#received.set(name, nth + 1);
+    return fieldPath(name, this.#body, nth);
   }
 
   /** Runs before a part is read, so that an unwanted file isn't awaited. */
@@ -187,6 +197,9 @@ class Reception {
   }
 
   #value(): unknown {
+    const { shape } = this.#body.schema;
+    for (const [[name = '']] of this.#fields.values())
+      if (shape[name] === leftOutField) throw leftOutFields([name], 'send the other fields instead');
     const result = this.#body.schema.safeParse(assembled(this.#fields.values(), this.#body));
     if (!result.success) throw invalidInput(result.error.issues, 'body');
     return result.data;

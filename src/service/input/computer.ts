@@ -30,15 +30,16 @@ export function computerOf({ browser }: { browser: SessionBrowser }): Computer {
 export class Computer {
   readonly #page: PageInView;
   readonly #pages: ActedPages;
-  readonly #viewport: Size;
+  readonly #browser: Pick<SessionBrowser, 'screen'>;
   readonly #ended: AbortSignal;
   readonly #mouse: Mouse;
   readonly #inTurn = pLimit(1);
 
-  constructor({ chromium, page, screen, ended }: SessionBrowser) {
+  constructor(browser: SessionBrowser) {
+    const { chromium, page, ended } = browser;
+    this.#browser = browser;
     this.#page = page;
     this.#pages = new ActedPages(chromium.cdp, page);
-    this.#viewport = screen;
     this.#ended = ended;
     this.#mouse = new Mouse(chromium.cdp);
   }
@@ -224,10 +225,11 @@ export class Computer {
   }
 
   async #requireOnScreen(points: Point[], signal: AbortSignal): Promise<void> {
-    if (points.every((point) => isWithin(point, this.#viewport))) return;
-    const size = this.#page.targetId === undefined ? this.#viewport : await (await this.#pages.inView(signal)).size();
-    const width = Math.max(this.#viewport.width, size.width);
-    const height = Math.max(this.#viewport.height, size.height);
+    const { screen } = this.#browser;
+    if (points.every((point) => isWithin(point, screen))) return;
+    const size = this.#page.targetId === undefined ? screen : await (await this.#pages.inView(signal)).size();
+    const width = Math.max(screen.width, size.width);
+    const height = Math.max(screen.height, size.height);
     const outside = points.find((point) => !isWithin(point, { width, height }));
     if (outside === undefined) return;
     const { x, y } = outside;

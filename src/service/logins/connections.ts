@@ -6,6 +6,7 @@ import { newId } from '../process/id.ts';
 import type { ConnectionRecord, ConnectionSettings } from './connections-table.ts';
 import type { LoginFlow } from './flow.ts';
 import { checkHealth } from './health-check.ts';
+import { Handoffs } from './handoffs.ts';
 import { HealthChecks } from './health-checks.ts';
 import { Logins, type LoginsOptions } from './logins.ts';
 
@@ -22,6 +23,7 @@ const keptMs = 90 * 24 * 3600 * 1000;
 /** Profiles that stay logged in: their logins and health checks. */
 export class AuthConnections {
   readonly logins: Logins;
+  readonly handoffs: Handoffs;
   readonly #options: AuthConnectionsOptions;
   readonly #checks: HealthChecks;
   /** Ids of the connections that are being deleted. */
@@ -29,6 +31,7 @@ export class AuthConnections {
 
   constructor(options: AuthConnectionsOptions) {
     this.#options = options;
+    this.handoffs = new Handoffs(options.clock);
     this.logins = new Logins({ ...options, onLoggedIn: (id) => this.#planCheck(id) });
     this.#checks = new HealthChecks(options.clock, (id, signal) => this.#check(id, signal));
   }
@@ -80,6 +83,11 @@ export class AuthConnections {
     if (record?.projectId !== projectId || this.#deleting.has(id)) return undefined;
     // The login's time may be over although no timer has fired yet.
     return flow?.isRunning === false ? { record: this.#options.records.get(id)!, flow } : { record, flow };
+  }
+
+  /** Whether a project has the connection. */
+  exists(id: string): boolean {
+    return this.#options.records.get(id) !== undefined && !this.#deleting.has(id);
   }
 
   /** Changes the given fields. Throws `not_found`, and `bad_request` for a credential that doesn't exist. */

@@ -4,7 +4,7 @@ import type {
   authConnections as operations,
   TimelineItem,
 } from '../../contract/auth-connections.ts';
-import { leftOutFields } from '../../contract/errors.ts';
+import { leftOutFields, OperationError } from '../../contract/errors.ts';
 import type { TimelineEntry } from './connections-table.ts';
 import type { AuthConnections, Connection } from './connections.ts';
 import { flowEvents, hostedUrl, type Links, tellFlow } from './flow-events.ts';
@@ -48,13 +48,22 @@ export function authConnectionHandlers({ connections, records, clock }: Means): 
       refuseTelemetry(body);
       const { id } = connections.get(caller.projectId, params.id).record;
       const { token, state, session } = connections.login(caller.projectId, id, body);
+      const handoff = { connectionId: id, projectId: caller.projectId, apiKeyId: caller.apiKey.id, flowId: state.id };
       return {
         id,
         flow_type: state.type,
         hosted_url: hostedUrl(token, links(origin, caller)),
         flow_expires_at: new Date(state.expiresAt).toISOString(),
+        handoff_code: connections.handoffs.issue(handoff, state.expiresAt),
         live_view_url: session && liveViewUrl(session.browser, links(origin, caller)),
       };
+    },
+
+    exchange({ params, body }) {
+      if (!connections.exists(params.id))
+        throw new OperationError('not_found', `there is no auth connection ${params.id}`);
+      const { handoff, token } = connections.handoffs.exchange(params.id, body.code);
+      return { invocation_id: handoff.flowId, jwt: token };
     },
 
     submit({ params, body, caller }) {

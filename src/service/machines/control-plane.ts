@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { loadExtensions } from '../../contract/extensions.ts';
 import { actsInSession, type Operation } from '../../contract/operation.ts';
 import type { Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';
@@ -16,6 +17,7 @@ import type { ForwardedOperation } from './answer-limit.ts';
 import { forwardRequest } from './forward-request.ts';
 import { ForwardedSockets } from './forward-sockets.ts';
 import { MachineSession } from './machine-session.ts';
+import type { StoredArchives } from './launch.ts';
 import { Machines } from './machines.ts';
 import { MachineSessionRecords } from './sessions-table.ts';
 
@@ -30,6 +32,7 @@ export type MachinesSettings = {
 };
 
 type Means = {
+  extensions: StoredArchives;
   directory: string;
   database: Database;
   secrets: Secrets;
@@ -44,12 +47,13 @@ const rawCurl: ForwardedOperation = { path: rawPath, body: undefined, responses:
 const dashboardRead: ForwardedOperation = { path: '/dashboard', body: undefined, responses: {} };
 
 export async function openMachines(settings: MachinesSettings, means: Means): Promise<Machines> {
-  const { directory, database, secrets, profiles, clock, log } = means;
+  const { directory, database, secrets, profiles, extensions, clock, log } = means;
   const machines = new Machines({
     owner: await ownerIn(directory),
     apiKey: settings.apiKey,
     isDirect: settings.directSessions ?? false,
     profiles,
+    extensions,
     records: new MachineSessionRecords(database, secrets),
     clock,
     log,
@@ -67,6 +71,10 @@ export function forwarding({
 }: { held: HeldSessions } & ConstructorParameters<typeof ForwardedSockets>[0]) {
   const pass = async (session: Session, exchange: Exchange, operation: ForwardedOperation) => {
     if (!(session instanceof MachineSession)) throw new Error(`the browser session ${session.id} has no machine`);
+    if (operation.path === loadExtensions.path) {
+      session.isChanged = true;
+      session.record();
+    }
     await forwardRequest(session, exchange, { operation, clock: sockets.clock });
   };
   return {

@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import type { Browser } from '../../contract/browsers.ts';
 import { telemetryOf } from '../../contract/telemetry.ts';
 import type { ProxyAccess } from '../chromium/proxy-connection.ts';
@@ -8,17 +9,24 @@ import type { Machine } from './machine.ts';
 import { ownerTags, profileName } from './owner-tags.ts';
 import { SentProfile } from './sent-profile.ts';
 
-type Launch = { launch: string; profiles: ProfileDirectories; signal: AbortSignal };
+/** The uploaded archives of extensions. */
+export type StoredArchives = {
+  archiveOf(id: string): string;
+  /** Notes that a browser starts with the extension. */
+  used(id: string): void;
+};
+
+type Launch = { launch: string; profiles: ProfileDirectories; extensions: StoredArchives; signal: AbortSignal };
 
 /** Added to the idle timeout on the machine, so that the control plane ends unused sessions first. */
 const spareSeconds = 3600;
 const longestIdleSeconds = 72 * 3600;
 
-/** Sends the profile and the proxy of the settings to a machine, then starts a browser there. */
+/** Sends the profile and the proxy of the settings to a machine, then starts a browser with its extensions there. */
 export async function startOn(
   machine: Machine,
   settings: SessionSettings,
-  { launch, profiles, signal }: Launch,
+  { launch, profiles, extensions, signal }: Launch,
 ): Promise<{ browser: Browser; sent: SentProfile | undefined }> {
   const { client, owner } = machine;
   const name = profileName(owner, launch);
@@ -43,6 +51,8 @@ export async function startOn(
       },
       { signal, maxRetries: 0, headers: traceHeaders() },
     );
+    if (settings.extensions)
+      await sendExtensions(client, browser.session_id, settings.extensions, { extensions, signal });
     // A pool's browser works on a copy and never saves it, so the sent profile isn't needed any more.
     if (!isSingle) await sent?.remove();
     return { browser, sent: isSingle ? sent : undefined };
@@ -51,6 +61,23 @@ export async function startOn(
     throw error;
   } finally {
     if (proxyId !== undefined) await client.proxies.delete(proxyId).catch(() => {});
+  }
+}
+
+/** Loads extensions into a new session, which ends if that fails. */
+async function sendExtensions(
+  client: Machine['client'],
+  sessionId: string,
+  stored: NonNullable<SessionSettings['extensions']>,
+  { extensions, signal }: Pick<Launch, 'extensions' | 'signal'>,
+): Promise<void> {
+  try {
+    const files = stored.map(({ id, name = id }) => ({ name, zip_file: createReadStream(extensions.archiveOf(id)) }));
+    await client.browsers.loadExtensions(sessionId, { extensions: files }, { signal, headers: traceHeaders() });
+    for (const { id } of stored) extensions.used(id);
+  } catch (error) {
+    await client.browsers.deleteByID(sessionId).catch(() => {});
+    throw error;
   }
 }
 

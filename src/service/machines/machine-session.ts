@@ -68,7 +68,7 @@ export class MachineSession extends Session {
   }
 
   override get isWorthKeeping(): boolean {
-    return this.alive && !this.host.isLeaving;
+    return super.isWorthKeeping && !this.host.isLeaving;
   }
 
   get profile(): Profile | undefined {
@@ -160,6 +160,17 @@ export class MachineSession extends Session {
       throw toOperationError(error, url);
     }
     this.telemetry = categories;
+  }
+
+  async resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void> {
+    const { client, url } = this.host;
+    const changed = { viewport: { ...viewport, force } };
+    await client.browsers.update(this.id, changed, { headers: traceHeaders() }).catch((error: unknown) => {
+      throw toOperationError(error, url);
+    });
+    const { width, height } = this.settings.viewport;
+    this.isChanged ||= viewport.width !== width || viewport.height !== height;
+    this.settings.viewport = viewport;
   }
 
   saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {

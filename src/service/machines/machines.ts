@@ -10,7 +10,7 @@ import type { Recorded, Recording } from '../replays/replays.ts';
 import { profileName } from './owner-tags.ts';
 import { MachineReplay } from './machine-replay.ts';
 import { Discovery } from './discovery.ts';
-import { startOn } from './launch.ts';
+import { startOn, type StoredArchives } from './launch.ts';
 import { Machine } from './machine.ts';
 import { isRefusal, toOperationError } from './machine-errors.ts';
 import { MachineSession } from './machine-session.ts';
@@ -24,6 +24,7 @@ export type MachinesOptions = {
   apiKey: string;
   isDirect: boolean;
   profiles: ProfileDirectories;
+  extensions: StoredArchives;
   records: MachineSessionRecords;
   clock: Clock;
   log: Log;
@@ -89,8 +90,8 @@ export class Machines implements Launcher<MachineSession> {
         clock,
         onChange: (changed) => this.#keep(changed),
       });
-      const { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt } = state;
-      Object.assign(session, { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt });
+      const { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt, isChanged = false } = state;
+      Object.assign(session, { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt, isChanged });
       this.#hold(session, host);
       return session;
     });
@@ -105,6 +106,7 @@ export class Machines implements Launcher<MachineSession> {
         const { browser, sent } = await startOn(machine, settings, {
           launch,
           profiles: this.#options.profiles,
+          extensions: this.#options.extensions,
           signal,
         });
         const session = new MachineSession({

@@ -31,6 +31,7 @@ export type MachineSessionState = {
   invocationId?: string;
   pool?: { id: string; name?: string };
   leasedAt?: number;
+  isChanged?: boolean;
 };
 
 /** The sessions of a control plane, one row each. */
@@ -60,7 +61,7 @@ export class MachineSessionRecords {
 
 function stateOf(session: MachineSession): MachineSessionState {
   const { settings, createdAt, token, liveViewToken, links, playwrightVersions, sent, timeoutSeconds } = session;
-  const { name, tags, startUrl, invocationId, pool, leasedAt, profile, isSaved } = session;
+  const { name, tags, startUrl, invocationId, pool, leasedAt, isChanged, profile, isSaved } = session;
   return {
     settings: { ...settings, saveChanges: isSaved },
     ...(profile !== settings.profile && { loadedProfile: profile }),
@@ -75,5 +76,6 @@ function stateOf(session: MachineSession): MachineSessionState {
     ...(invocationId !== undefined && { invocationId }),
     ...(pool && { pool }),
     ...(leasedAt !== undefined && { leasedAt }),
+    ...(isChanged && { isChanged }),
   };
 }

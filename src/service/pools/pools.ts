@@ -152,7 +152,7 @@ export class Pools {
       created_at: new Date(pool.createdAt).toISOString(),
       browser_pool_config: pool.config,
       ...(profileId && { profile_id: profileId }),
-      extension_ids: [],
+      extension_ids: this.#extensionIdsOf(pool),
       ...(waitReason !== undefined && { waiting_count: waitingCount, wait_reason: waitReason }),
     };
   }
@@ -193,6 +193,18 @@ export class Pools {
 
   #profileIdOf({ config, projectId }: Pool): string | undefined {
     return currentProfileId(config, this.#options.surroundingsOf(projectId));
+  }
+
+  /** Without those that were deleted. */
+  #extensionIdsOf({ config, projectId }: Pool): string[] {
+    const { resolveExtension } = this.#options.surroundingsOf(projectId);
+    return config.extensions.flatMap((selector) => {
+      try {
+        return resolveExtension(selector).id;
+      } catch {
+        return [];
+      }
+    });
   }
 
   #refuseSize(projectId: string, more: number): void {

@@ -50,7 +50,10 @@ export class CdpInspection {
    * refused command.
    */
   command(method: string, params: Buffer, pageId: string | undefined): Buffer | Promise<Buffer> {
-    if (!inspectedCommands.has(method)) return params;
+    if (!inspectedCommands.has(method)) {
+      if (method.startsWith('Extensions.') && !extensionCommands.has(method)) throw refusedExtension(method);
+      return params;
+    }
     const decoded = parse(params);
     if (typeof decoded !== 'object' || decoded === null) return params;
     if (method === 'Target.createBrowserContext') return this.#createContext(decoded) ?? params;
@@ -188,6 +191,15 @@ const inspectedCommands: ReadonlySet<string> = new Set([
   'Target.sendMessageToTarget',
 ]);
 
+/** The commands of this domain that neither take nor tell paths of the host. */
+const extensionCommands: ReadonlySet<string> = new Set([
+  'Extensions.clearStorageItems',
+  'Extensions.getStorageItems',
+  'Extensions.removeStorageItems',
+  'Extensions.setStorageItems',
+  'Extensions.triggerAction',
+]);
+
 const inspectedAnswers: ReadonlySet<string> = new Set([
   'DOM.getFileInfo',
   'Target.getBrowserContexts',
@@ -218,6 +230,13 @@ type Parameters = {
   targetInfo?: TargetInfo;
 };
 type Result = { browserContextIds?: string[]; path?: string; targetInfos?: TargetInfo[] };
+
+function refusedExtension(method: string): OperationError {
+  return new OperationError(
+    'bad_request',
+    `${method} is not offered, because it names paths of the service: load extensions by POST /browsers/{id}/extensions`,
+  );
+}
 
 function isWithin(root: string, hostPath: string): boolean {
   const relative = path.relative(root, hostPath);

@@ -70,6 +70,16 @@ export class ProjectSessions {
     }
   }
 
+  /** Gives a session's windows another size. Throws like its `resize`. */
+  async resize(session: Session, viewport: SessionSettings['viewport'], force: boolean): Promise<void> {
+    const stop = this.keepActive(session);
+    try {
+      await session.resize(viewport, force);
+    } finally {
+      stop();
+    }
+  }
+
   /** A live session by its id. Throws `not_found`. */
   get(id: string): Session {
     const session = this.#sessions.get(id);

@@ -9,10 +9,13 @@ import type { Resident } from '../chromium/resident.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { removeTree } from '../process/remove-tree.ts';
+import type { Chromium } from '../chromium/chromium.ts';
 import type { Launcher } from './launcher.ts';
-import { downloadDirectory, LocalSession, type CaptureTelemetry, type LaunchedChromium } from './local-session.ts';
+import type { LaunchedChromium } from './launched-chromium.ts';
+import { downloadDirectory, LocalSession, type CaptureTelemetry } from './local-session.ts';
 import type { ProfileCopies } from './session-profile.ts';
 import type { SessionSettings } from './session.ts';
+import { SessionExtensions, type ExtensionFiles, type StoredExtensions } from './session-extensions.ts';
 
 const probeSettings: SessionSettings = {
   projectId: '',
@@ -31,6 +34,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
   readonly #clock: Clock;
   readonly #directory: string;
   readonly #profiles: ProfileCopies;
+  readonly #extensions: StoredExtensions | undefined;
   readonly #chromium: ChromiumSettings;
   readonly #environment: Environment;
   readonly #isolation: Isolation;
@@ -44,6 +48,8 @@ export class LocalLauncher implements Launcher<LocalSession> {
     clock: Clock;
     directory: string;
     profiles: ProfileCopies;
+    /** Default: none. */
+    extensions?: StoredExtensions;
     chromium: ChromiumSettings;
     /** Of the downloads of each session's pages, in bytes. */
     downloadQuota?: number;
@@ -58,6 +64,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
     this.#clock = options.clock;
     this.#directory = path.resolve(options.directory);
     this.#profiles = options.profiles;
+    this.#extensions = options.extensions;
     this.#chromium = options.chromium;
     this.#environment = options.environment ?? process.env;
     this.#isolation = options.isolation ?? new Isolation(undefined, this.#directory);
@@ -78,7 +85,9 @@ export class LocalLauncher implements Launcher<LocalSession> {
         [path.join(root, 'tmp'), path.join(root, downloadDirectory)].map((made) => mkdir(made, { recursive: true })),
       );
       await resident?.own(root);
-      const launched = await this.#launch(settings, path.join(directory, 'user-data'), resident, signal);
+      const extensions = await this.#extensionsOf(settings, directory, resident, signal);
+      const place = { directory: path.join(directory, 'user-data'), resident, extensions };
+      const launched = await this.#launch(settings, place, signal);
       const session = new LocalSession({
         id,
         directory,
@@ -86,6 +95,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
         resident,
         settings,
         launched,
+        extensions,
         playwrightVersions: this.#playwrightVersions,
         downloadQuota: this.#downloadQuota,
         capture: this.#capture,
@@ -120,11 +130,16 @@ export class LocalLauncher implements Launcher<LocalSession> {
     const directory = path.join(this.#directory, session.id);
     const userDataDirectory = path.join(directory, `user-data-${newId()}`);
     const settings = { ...session.settings, profile };
+    const { resident, extensions } = session;
     // The new browser can use the tunnel in its default context, too.
     if (session.exposure) settings.tunnel = true;
     try {
       await session.loadProfile(profile, saveChanges, (ended) =>
-        this.#launch(settings, userDataDirectory, session.resident, AbortSignal.any([ended, signal])),
+        this.#launch(
+          settings,
+          { resident, extensions, directory: userDataDirectory },
+          AbortSignal.any([ended, signal]),
+        ),
       );
     } catch (error) {
       // If the session ended meanwhile, the copy may have been written after its directory was removed.
@@ -134,33 +149,79 @@ export class LocalLauncher implements Launcher<LocalSession> {
     }
   }
 
-  /** Starts a Chromium on a new user-data directory. */
+  /**
+   * Loads extensions into a session, all or none. Restarts its browser, unless that was started with extensions. Throws
+   * `bad_request` for a taken name and for an extension that Chromium refuses, `not_implemented` if Chromium takes
+   * none, `conflict` while another call restarts the browser, and the errors of `start`.
+   */
+  async loadExtensions(session: LocalSession, extensions: ExtensionFiles[], signal: AbortSignal): Promise<void> {
+    await session.loadExtensions(extensions, signal, (directory, ended) =>
+      this.#startChromium(session.settings, { directory, resident: session.resident, takesExtensions: true }, ended),
+    );
+  }
+
+  /** Starts a Chromium on a new user-data directory, with the session's extensions. */
   async #launch(
-    { headless, viewport, profile, proxy, tunnel, extraSwitches }: SessionSettings,
-    directory: string,
-    resident: Resident | undefined,
+    settings: SessionSettings,
+    place: { directory: string; resident: Resident | undefined; extensions: SessionExtensions },
     signal: AbortSignal,
   ): Promise<LaunchedChromium> {
-    const executable = await findChromium(headless, this.#chromium.executable, this.#environment, (text) =>
-      this.#warn(text),
-    );
+    const { directory, resident, extensions } = place;
+    const { profile } = settings;
     const copy = profile && (await this.#profiles.copy(profile.id, directory, signal));
     if (!copy) await mkdir(directory, { recursive: true, mode: 0o700 });
-    const chromium = await this.#isolation.launch({
-      executable,
+    const takesExtensions = !extensions.isEmpty;
+    const chromium = await this.#startChromium(settings, { directory, resident, takesExtensions }, signal);
+    try {
+      await extensions.loadInto(chromium.cdp);
+    } catch (error) {
+      await chromium.kill();
+      throw error;
+    }
+    return { chromium, copy, directory };
+  }
+
+  async #startChromium(
+    { headless, viewport, proxy, tunnel, extraSwitches }: SessionSettings,
+    place: { directory: string; resident: Resident | undefined; takesExtensions: boolean },
+    signal: AbortSignal,
+  ): Promise<Chromium> {
+    const { directory, resident, takesExtensions } = place;
+    const { executable: chosen, sandbox, blockLoopback } = this.#chromium;
+    const mayBeShell = headless && !takesExtensions;
+    // A profile can name programs there that extensions start.
+    if (takesExtensions) await removeTree(path.join(directory, 'NativeMessagingHosts'));
+    const warn = (text: string) => this.#warn(text);
+    return await this.#isolation.launch({
+      executable: await findChromium(mayBeShell, chosen, this.#environment, warn),
       resident,
       userDataDirectory: directory,
       headless,
+      extensions: takesExtensions,
       viewport,
       environment: this.#environment,
       signal,
       proxy,
       tunnel,
       extraSwitches,
-      sandbox: this.#chromium.sandbox,
-      blockLoopback: this.#chromium.blockLoopback,
+      sandbox,
+      blockLoopback,
     });
-    return { chromium, copy };
+  }
+
+  async #extensionsOf(
+    { extensions: wanted = [] }: SessionSettings,
+    directory: string,
+    resident: Resident | undefined,
+    signal: AbortSignal,
+  ): Promise<SessionExtensions> {
+    const extensions = new SessionExtensions(path.join(directory, 'extensions'), resident);
+    const stored = this.#extensions;
+    if (wanted.length === 0 || !stored) return extensions;
+    const files = wanted.map(({ id, name = id }) => ({ name, directory: stored.filesOf(id) }));
+    await extensions.add(files, signal);
+    for (const { id } of wanted) stored.used(id);
+    return extensions;
   }
 
   /** Logs each warning once, not for each browser. */

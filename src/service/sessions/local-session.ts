@@ -12,20 +12,17 @@ import type { Cookie } from '../chromium/cdp-protocol.ts';
 import type { Chromium } from '../chromium/chromium.ts';
 import type { Exposure } from '../chromium/exposure.ts';
 import type { Resident } from '../chromium/resident.ts';
+import type { LaunchedChromium, StartWithExtensions } from './launched-chromium.ts';
+import { Replacement } from './replacement.ts';
 import { Screencast, type ScreencastOptions } from './screencast.ts';
 import { Session, type OpenCdp, type SessionSettings } from './session.ts';
 import { SessionBrowser } from './session-browser.ts';
-import { SessionProfile, type ProfileCopy } from './session-profile.ts';
+import type { ExtensionFiles, SessionExtensions } from './session-extensions.ts';
+import type { SessionNotice } from './session-notice.ts';
+import { SessionProfile } from './session-profile.ts';
 
-/** A Chromium that was started for a session, with its copy of the profile. */
-export type LaunchedChromium = { chromium: Chromium; copy: ProfileCopy | undefined };
-
-/** Something that happened to a session, for its telemetry. */
-export type SessionNotice = {
-  category: 'connection' | 'control' | 'system' | 'monitor';
-  type: string;
-  data?: Record<string, unknown>;
-};
+/** Chromium may take so long to write its data before a restart. */
+const restartMs = 5000;
 
 /** Captures a session's telemetry from now on. */
 export type CaptureTelemetry = (session: LocalSession, categories: readonly TelemetryCategory[]) => Promise<void>;
@@ -39,6 +36,8 @@ export class LocalSession extends Session {
   readonly root: string;
   /** The user of its processes and files, if not that of the service. */
   readonly resident: Resident | undefined;
+  /** Those that its browsers load. */
+  readonly extensions: SessionExtensions;
   readonly ended: Promise<void>;
 
   readonly #connections = new Set<ClientSocket>();
@@ -47,6 +46,8 @@ export class LocalSession extends Session {
   #browser: SessionBrowser;
   readonly #profile: SessionProfile;
   readonly #downloadQuota: number;
+  #userDataDirectory: string;
+  readonly #replacement = new Replacement();
   #closing: Promise<void> | undefined;
   readonly #capture: CaptureTelemetry | undefined;
   readonly #listeners = new Set<(notice: SessionNotice) => void>();
@@ -59,6 +60,7 @@ export class LocalSession extends Session {
     resident?: Resident | undefined;
     settings: SessionSettings;
     launched: LaunchedChromium;
+    extensions: SessionExtensions;
     /** Default: none. */
     playwrightVersions?: readonly string[];
     /** Of the downloads of its pages together, in bytes. */
@@ -73,6 +75,8 @@ export class LocalSession extends Session {
     this.resident = options.resident;
     this.#downloadQuota = options.downloadQuota;
     this.#capture = options.capture;
+    this.extensions = options.extensions;
+    this.#userDataDirectory = launched.directory;
     this.#browser = this.#browserOf(launched.chromium);
     this.#profile = new SessionProfile(settings.profile, launched.copy, settings.saveChanges ?? false);
     this.ended = this.#untilRemoved(options.directory);
@@ -131,6 +135,34 @@ export class LocalSession extends Session {
     saveChanges: boolean,
     launch: (ended: AbortSignal) => Promise<LaunchedChromium>,
   ): Promise<void> {
+    await this.#replacement.run(() => this.#loadProfile(profile, saveChanges, launch));
+    if (this.startUrl) await this.openPage(this.startUrl).catch(() => {});
+  }
+
+  /**
+   * Loads extensions, all or none. If the browser takes none, `start` restarts it on the same user-data directory: its
+   * pages, clients and recordings end. If that fails, the session ends. Throws `conflict` while another call replaces
+   * the browser.
+   */
+  async loadExtensions(files: ExtensionFiles[], signal: AbortSignal, start: StartWithExtensions): Promise<void> {
+    await this.#replacement.run(async () => {
+      const added = await this.extensions.add(files, signal);
+      try {
+        this.isChanged = true;
+        if (!this.#browser.chromium.takesExtensions) await this.#restart(start);
+        await this.extensions.loadInto(this.cdp, added);
+      } catch (error) {
+        await this.extensions.remove(added);
+        throw error;
+      }
+    });
+  }
+
+  async #loadProfile(
+    profile: Profile,
+    saveChanges: boolean,
+    launch: (ended: AbortSignal) => Promise<LaunchedChromium>,
+  ): Promise<void> {
     if (this.#profile.loaded)
       throw new OperationError(
         'conflict',
@@ -139,7 +171,7 @@ export class LocalSession extends Session {
     this.#refuseRestart();
     this.#profile.loaded = profile;
     try {
-      const { chromium, copy } = await launch(this.#end.signal);
+      const { chromium, copy, directory } = await launch(this.#end.signal);
       const browser = this.#browserOf(chromium);
       try {
         await browser.prepare(copy?.sessionCookies ?? []);
@@ -152,6 +184,7 @@ export class LocalSession extends Session {
       this.#browser = browser;
       this.note({ category: 'monitor', type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } });
       this.exposure = this.#exposure;
+      this.#userDataDirectory = directory;
       this.#profile.copy = copy;
       this.#profile.isSaved = saveChanges;
       await before.kill();
@@ -159,6 +192,26 @@ export class LocalSession extends Session {
       this.#profile.loaded = undefined;
       throw error;
     }
+  }
+
+  /** Restarts the browser on its user-data directory. */
+  async #restart(start: StartWithExtensions): Promise<void> {
+    const before = this.#browser;
+    for (const screencast of this.#screencasts) screencast.stop();
+    const sessionCookies = await before.sessionCookies();
+    await before.chromium.close(restartMs);
+    this.#end.signal.throwIfAborted();
+    const browser = this.#browserOf(await start(this.#userDataDirectory, this.#end.signal));
+    try {
+      await browser.prepare(sessionCookies);
+      this.#end.signal.throwIfAborted();
+    } catch (error) {
+      await browser.chromium.kill();
+      throw error;
+    }
+    this.#browser = browser;
+    this.note({ category: 'monitor', type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } });
+    this.exposure = this.#exposure;
     if (this.startUrl) await this.openPage(this.startUrl).catch(() => {});
   }
 
@@ -168,6 +221,20 @@ export class LocalSession extends Session {
     if (this.#profile.loaded?.id !== profileId || !this.#profile.copy) return false;
     this.#profile.decide(isSaved);
     return true;
+  }
+
+  async resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void> {
+    const { width, height } = this.#browser.screen;
+    if (viewport.width !== width || viewport.height !== height) {
+      if (this.#screencasts.size > 0 && !force)
+        throw new OperationError(
+          'conflict',
+          `a recording or a live view of the browser session ${this.id} runs: end it first, or send force: true`,
+        );
+      this.isChanged = true;
+      await this.#browser.resize(viewport);
+    }
+    this.settings.viewport = viewport;
   }
 
   override changeHands(): void {
@@ -324,6 +391,7 @@ export class LocalSession extends Session {
     for (;;) {
       const { chromium } = this.#browser;
       const exitCode = await chromium.exited;
+      await this.#replacement.settled();
       if (chromium === this.#browser.chromium) return exitCode;
     }
   }

@@ -2,7 +2,7 @@ import type { browsers, BrowserUpdate } from '../../contract/browsers.ts';
 import { invalidField, leftOutFields, OperationError } from '../../contract/errors.ts';
 import { requestedCategories } from '../../contract/telemetry.ts';
 import type { Session } from './session.ts';
-import { requestedProfile, sessionSettings, type Surroundings } from './session-settings.ts';
+import { requestedProfile, sessionSettings, withRefreshRate, type Surroundings } from './session-settings.ts';
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { browserAnswer } from './browser-answer.ts';
@@ -10,11 +10,7 @@ import { handOver } from './hand-over.ts';
 import type { HeldSessions } from './held-sessions.ts';
 import { pageOf } from '../http/list-page.ts';
 
-type Size = { width: number; height: number };
-type BrowserOperations = Omit<
-  typeof browsers,
-  'curl' | 'fs' | 'logs' | 'telemetry' | 'computer' | 'playwright' | 'process' | 'replays'
->;
+type BrowserOperations = Pick<typeof browsers, 'create' | 'list' | 'retrieve' | 'update' | 'handOver' | 'deleteByID'>;
 
 export function browserHandlers({
   sessions,
@@ -109,8 +105,6 @@ export function browserHandlers({
     const { name, tags, profile, viewport, telemetry, proxy_id } = body;
     if (proxy_id !== undefined && (proxy_id || undefined) !== session.settings.proxy?.id)
       throw leftOutFields(['proxy_id'], 'it cannot change while the browser runs: start another one');
-    if (viewport && !isSameSize(viewport, session.settings.viewport))
-      throw leftOutFields(['viewport'], 'it cannot change while the browser runs: start another one');
     const { projectId } = session.settings;
     const held = sessions.in(projectId);
     const loaded = profile && requestedProfile(profile, surroundingsOf(projectId).resolveProfile);
@@ -122,6 +116,7 @@ export function browserHandlers({
       const save = profile?.save_changes;
       const isDecided = loaded && save !== undefined && session.saveProfileAtEnd(loaded.id, save);
       if (loaded && !isDecided) await held.loadProfile(session, loaded, save ?? false, signal);
+      if (viewport) await held.resize(session, withRefreshRate(viewport), viewport.force);
     } catch (error) {
       session.name = nameBefore;
       throw error;
@@ -131,10 +126,6 @@ export function browserHandlers({
     if (tags !== undefined) session.retag(tags ?? undefined);
     session.record();
   }
-}
-
-function isSameSize(one: Size, other: Size): boolean {
-  return one.width === other.width && one.height === other.height;
 }
 
 function mentions({ id, name, pool, profile, settings }: Session, text: string): boolean {

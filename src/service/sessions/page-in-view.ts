@@ -35,6 +35,11 @@ export class PageInView {
     return [...this.#pages.keys()].at(-1);
   }
 
+  /** The targets of all pages. */
+  get targetIds(): string[] {
+    return [...this.#pages.keys()];
+  }
+
   /** The URL of the page in view. */
   get url(): string | undefined {
     return [...this.#pages.values()].at(-1);

@@ -4,14 +4,18 @@ import { requestedCategories } from '../../contract/telemetry.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import { checkExtraSwitches } from '../chromium/extra-switches.ts';
 import type { ProxyAccess } from '../chromium/proxy-connection.ts';
-import type { SessionSettings } from './session.ts';
+import type { SessionSettings, StoredExtension } from './session.ts';
+
+type ExtensionSelector = BrowserCreate['extensions'][number];
 
 export type ProfileSelector = NonNullable<BrowserCreate['profile']>;
 
 /** Finds a profile by id or name; throws `not_found`. */
 export type ResolveProfile = (selector: ProfileSelector) => Profile;
 
-/** The display, profiles and proxies that settings of a session refer to. `resolveProxy` throws `not_found`. */
+/**
+ * The display, profiles, proxies and extensions that settings of a session refer to. The functions throw `not_found`.
+ */
 export type Surroundings = {
   projectId: string;
   hasDisplay: boolean;
@@ -19,6 +23,7 @@ export type Surroundings = {
   noDisplay?: string;
   resolveProfile: ResolveProfile;
   resolveProxy: (id: string) => ProxyAccess;
+  resolveExtension: (selector: ExtensionSelector) => StoredExtension;
 };
 
 const noOwnDisplay = 'the service has none: set DISPLAY for it, or request a headless browser';
@@ -37,24 +42,22 @@ type Request = Pick<
   | 'chromium_args'
   | 'tunnel'
   | 'telemetry'
-> &
-  Unsupported;
+> & { extensions?: readonly ExtensionSelector[] } & Unsupported;
 
 /** Fields that the service knows but doesn't support. */
 type Unsupported = {
   gpu?: boolean;
-  extensions?: readonly unknown[];
   chrome_policy?: Record<string, unknown>;
 };
 
 /**
  * Returns the settings of a session from the body of `POST /browsers` or the configuration of a pool.
  * Throws `not_implemented` for settings that the service doesn't support, and `bad_request`, naming the field in
- * `details`, for refused switches, and for a profile or proxy that doesn't exist.
+ * `details`, for refused switches, and for a profile, proxy or extension that doesn't exist.
  */
 export function sessionSettings(
   request: Request,
-  { projectId, hasDisplay, noDisplay = noOwnDisplay, resolveProfile, resolveProxy }: Surroundings,
+  { projectId, hasDisplay, noDisplay = noOwnDisplay, resolveProfile, resolveProxy, resolveExtension }: Surroundings,
 ): SessionSettings {
   refuseUnsupported(request);
   checkExtraSwitches(request.chromium_args ?? []);
@@ -63,17 +66,19 @@ export function sessionSettings(
   const profile = request.profile && requestedProfile(request.profile, resolveProfile);
   const telemetry = requestedCategories(request.telemetry) ?? [];
   const proxy = request.proxy_id ? found('proxy_id', () => resolveProxy(request.proxy_id!)) : undefined;
+  const extensions = requestedExtensions(request.extensions ?? [], resolveExtension);
   return {
     projectId,
     headless,
     stealth: request.stealth,
     kioskMode: request.kiosk_mode,
     timeoutSeconds: request.timeout_seconds,
-    viewport: request.viewport ? { refresh_rate: refreshRate(request.viewport), ...request.viewport } : defaultViewport,
+    viewport: request.viewport ? withRefreshRate(request.viewport) : defaultViewport,
     ...(profile && { profile }),
     ...(request.profile?.save_changes && { saveChanges: true }),
     ...(proxy && { proxy }),
     ...(telemetry.length > 0 && { telemetry }),
+    ...(extensions.length > 0 && { extensions }),
     ...(request.tunnel && { tunnel: true }),
     ...(request.start_url && { startUrl: request.start_url }),
     ...(request.chromium_args?.length && { extraSwitches: request.chromium_args }),
@@ -84,7 +89,6 @@ export function sessionSettings(
 export function refuseUnsupported(request: Unsupported): void {
   const asked = {
     gpu: request.gpu === true,
-    extensions: (request.extensions?.length ?? 0) > 0,
     chrome_policy: Object.keys(request.chrome_policy ?? {}).length > 0,
   };
   const fields = Object.entries(asked).flatMap(([field, isAsked]) => (isAsked ? [field] : []));
@@ -101,7 +105,33 @@ export function requestedProfile(selector: ProfileSelector, resolveProfile: Reso
   return found('profile', () => resolveProfile(selector));
 }
 
+/**
+ * Returns the extensions of a request, each once. Throws `bad_request` unless each selector has either an id or a name,
+ * and the extension exists.
+ */
+export function requestedExtensions(
+  selectors: readonly ExtensionSelector[],
+  resolveExtension: Surroundings['resolveExtension'],
+): StoredExtension[] {
+  const extensions = selectors.map((selector) => {
+    if (!selector.id === !selector.name)
+      throw invalidField('extensions', `each must have an id or a name${selector.id ? ', not both' : ''}`);
+    const { id, name } = found('extensions', () => resolveExtension(selector));
+    return { id, name };
+  });
+  return [...new Map(extensions.map((extension) => [extension.id, extension])).values()];
+}
+
 const defaultViewport = { width: 1920, height: 1080, refresh_rate: 25 };
+
+/** Adds a missing refresh rate. */
+export function withRefreshRate({
+  width,
+  height,
+  refresh_rate,
+}: SessionSettings['viewport']): SessionSettings['viewport'] {
+  return { width, height, refresh_rate: refresh_rate ?? refreshRate({ width, height }) };
+}
 
 /** In Hz. Lower for bigger viewports. */
 function refreshRate({ width, height }: { width: number; height: number }): number {

@@ -21,6 +21,8 @@ export type SessionSettings = {
   /** Whether the profile is saved when the session ends. */
   saveChanges?: boolean;
   proxy?: ProxyAccess;
+  /** The stored extensions that the browser starts with. */
+  extensions?: readonly StoredExtension[];
   /** Whether the default context can use a tunnel, which costs all of its requests a hop. */
   tunnel?: boolean;
   startUrl?: string;
@@ -31,6 +33,9 @@ export type SessionSettings = {
   /** The pool that started the browser. Other browsers are single sessions. */
   poolId?: string;
 };
+
+/** A stored extension. */
+export type StoredExtension = { id: string; name?: string | undefined };
 
 export type Links = Pick<
   Browser,
@@ -62,6 +67,8 @@ export abstract class Session {
   invocationId: string | undefined;
   /** Set while leased from a pool. */
   pool: { id: string; name?: string } | undefined;
+  /** Whether its holder changed the browser so that no other lease may get it. */
+  isChanged = false;
   /** Why it ended, if no caller ended it. */
   endReason: Browser['end_reason'];
   /** When it was leased from the pool, in ms since the epoch. */
@@ -142,7 +149,7 @@ export abstract class Session {
 
   /** Whether it can be leased again after this lease. */
   get isWorthKeeping(): boolean {
-    return this.alive;
+    return this.alive && !this.isChanged;
   }
 
   /** The profile of the session, from its start or loaded later. */
@@ -188,6 +195,12 @@ export abstract class Session {
 
   /** Sets whether the session's end saves its profile. Returns false if the session doesn't carry this profile. */
   abstract saveProfileAtEnd(profileId: string, isSaved: boolean): boolean;
+
+  /**
+   * Gives the browser's windows another size. Throws `conflict` while a recording or a live view runs, unless `force` is
+   * true: their pictures then scale the new size to the old one.
+   */
+  abstract resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void>;
 
   /** Ends the access of the lease's holder: invalidates links to the session, closes sockets and ends screencasts. */
   changeHands(): void {

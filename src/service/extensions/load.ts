@@ -1,0 +1,38 @@
+import type { loadExtensions } from '../../contract/extensions.ts';
+import { invalidField } from '../../contract/errors.ts';
+import { Upload } from '../files/upload.ts';
+import type { Handler } from '../http/handler.ts';
+import type { HeldSessions } from '../sessions/held-sessions.ts';
+import { inSession } from '../sessions/in-session.ts';
+import type { LocalSession } from '../sessions/local-session.ts';
+import type { ExtensionFiles } from '../sessions/session-extensions.ts';
+import type { ExtensionStore } from './extensions.ts';
+import { receiveArchive, unpackExtension } from './unpack.ts';
+
+type Means = {
+  store: ExtensionStore;
+  sessions: HeldSessions;
+  load: (session: LocalSession, extensions: ExtensionFiles[], signal: AbortSignal) => Promise<void>;
+};
+
+/** Receives extensions, and loads them into a session. */
+export function extensionLoader({ store, sessions, load }: Means): Handler<typeof loadExtensions> {
+  return async ({ body, signal, ...request }) => {
+    await inSession(sessions, request, (session) =>
+      store.withDirectory(async (root) => {
+        await using upload = await Upload.start(root, signal);
+        const { extensions } = await body.receive((part) => receiveArchive(upload, part));
+        if (new Set(extensions.map(({ name }) => name)).size < extensions.length)
+          throw invalidField('extensions', 'each must have a name of its own');
+        const files: ExtensionFiles[] = [];
+        for (const [index, { name, zip_file: archive }] of extensions.entries()) {
+          const destination = String(index);
+          await unpackExtension(upload, archive, { root, destination });
+          files.push({ name, directory: `${root}/${destination}` });
+        }
+        await load(session, files, signal);
+      }),
+    );
+    return undefined;
+  };
+}

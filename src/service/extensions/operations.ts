@@ -1,0 +1,62 @@
+import { createReadStream } from 'node:fs';
+import { extension, type extensions as operations } from '../../contract/extensions.ts';
+import { answerOf } from '../database/answer-of.ts';
+import type { HandlerTree } from '../http/handler.ts';
+import { pageOf } from '../http/list-page.ts';
+import { fetchFromStore, storeId } from './chrome-store.ts';
+import type { ExtensionStore } from './extensions.ts';
+import { extensionsTable } from './extensions-table.ts';
+import { receiveArchive } from './unpack.ts';
+
+const answer = answerOf(extension, extensionsTable);
+
+type Means = {
+  store: ExtensionStore;
+  /** The address of the Chrome Web Store's update server. */
+  chromeStore: string;
+  /** Throws if the project was deleted while an upload arrived. */
+  refuseInactive: (projectId: string) => void;
+};
+
+export function extensionHandlers({ store, chromeStore, refuseInactive }: Means): HandlerTree<typeof operations> {
+  return {
+    async upload({ body, caller, signal }) {
+      const row = await store.add(
+        caller.projectId,
+        async (upload) => {
+          const { file, name } = await body.receive((part) => receiveArchive(upload, part));
+          refuseInactive(caller.projectId);
+          return { archive: file, name };
+        },
+        signal,
+      );
+      return answer(row);
+    },
+
+    list({ query, caller }) {
+      const text = query.query?.toLowerCase();
+      const found = store
+        .list(caller.projectId)
+        .filter(({ name = '' }) => query.name === undefined || sameName.compare(name, query.name) === 0)
+        .filter(({ id, name = '' }) => text === undefined || id === query.query || name.toLowerCase().includes(text));
+      const { items, ...page } = pageOf(found, query);
+      return { items: items.map(answer), ...page };
+    },
+
+    async downloadFromChromeStore({ query: { url, os }, signal }) {
+      const id = storeId(url);
+      return { stream: await fetchFromStore(id, { store: chromeStore, os, signal }), fileName: `${id}.zip` };
+    },
+
+    download({ params, caller }) {
+      const { id, name, size_bytes: size } = store.get(caller.projectId, params.id_or_name);
+      return { stream: createReadStream(store.archiveOf(id)), size, fileName: `${name ?? id}.zip` };
+    },
+
+    retrieve: ({ params, caller }) => answer(store.get(caller.projectId, params.id_or_name)),
+    delete: ({ params, caller }) => store.delete(store.get(caller.projectId, params.id_or_name).id),
+  };
+}
+
+/** Ignores case and accents, as the interface demands. */
+const sameName = new Intl.Collator('und', { sensitivity: 'base', usage: 'search' });
