@@ -32,16 +32,14 @@ async function compile(root, script, output) {
   const bundle = await rolldown({
     input: join(root, script),
     platform: 'browser',
-    // encoder.ts evaluates the library's own bundle before our script.
     // The dashboard loads its libraries from node_modules.
-    external: ['mediabunny', 'preact', /^preact\//, 'uplot'],
+    external: ['preact', /^preact\//, 'uplot'],
     transform: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     experimental: { attachDebugInfo: 'none' },
   });
   const file = join(root, 'dist', script.replace(/\.tsx?$/, '.js'));
   await bundle.write({
     ...output,
-    globals: { mediabunny: 'Mediabunny' },
     file,
     // Scripts don't name their maps, because their text becomes part of a document. The package has the sources.
     sourcemap: 'hidden',

@@ -166,8 +166,8 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
     mayNot: ['../contract/contract.ts', '../player/player.ts', '../service/service.ts', 'hono'],
   },
   'src/service/replays/a.browser.ts': {
-    may: ['../../views/b.browser.ts', 'type:../../contract/b.ts', 'type:./b.ts', './b.browser.ts', 'mediabunny'],
-    mayNot: ['../../contract/b.ts', './b.ts', '../http/b.ts', 'node:fs', 'zod'],
+    may: ['../../views/b.browser.ts', 'type:../../contract/b.ts', 'type:./b.ts', './b.browser.ts'],
+    mayNot: ['../../contract/b.ts', './b.ts', '../http/b.ts', 'node:fs', 'zod', 'mediabunny'],
   },
   'src/service/dashboard/views/a.browser.tsx': {
     may: ['preact/hooks', 'uplot', 'type:../b.ts', '../b.browser.ts', './b.browser.tsx'],

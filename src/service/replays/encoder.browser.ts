@@ -1,16 +1,15 @@
-// Runs in the encoder's page, after mediabunny. encoder.ts calls the exports.
-import {
-  EncodedPacket,
-  EncodedVideoPacketSource,
-  Mp4OutputFormat,
-  Output,
-  StreamTarget,
-  WebMOutputFormat,
-  type VideoCodec,
-} from 'mediabunny';
+// Runs in the encoder's page. encoder.ts calls the exports.
+import { Mp4Muxer } from './mp4.browser.ts';
+import type { Frame, Muxer, Track, Write } from './muxer.browser.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
+import { WebmMuxer } from './webm.browser.ts';
 
-type Format = { codec: string; track: VideoCodec; contentType: string; avc?: AvcEncoderConfig };
+type Format = {
+  codec: string;
+  contentType: string;
+  avc?: AvcEncoderConfig;
+  mux: (track: Track, write: Write) => Muxer;
+};
 
 /** A part of the file. */
 type Part = [position: number, base64: string];
@@ -22,9 +21,18 @@ const lastFrame = 0.001;
 
 /** The best first. The levels are those of the largest videos. */
 const formats: Record<VideoFormat, Format> = {
-  h264: { codec: 'avc1.640033', track: 'avc', contentType: 'video/mp4', avc: { format: 'avc' } },
-  vp9: { codec: 'vp09.00.51.08', track: 'vp9', contentType: 'video/webm' },
-  vp8: { codec: 'vp8', track: 'vp8', contentType: 'video/webm' },
+  h264: {
+    codec: 'avc1.640033',
+    contentType: 'video/mp4',
+    avc: { format: 'avc' },
+    mux: (track, write) => new Mp4Muxer(track, write),
+  },
+  vp9: {
+    codec: 'vp09.00.51.08',
+    contentType: 'video/webm',
+    mux: (track, write) => new WebmMuxer('V_VP9', track, write),
+  },
+  vp8: { codec: 'vp8', contentType: 'video/webm', mux: (track, write) => new WebmMuxer('V_VP8', track, write) },
 };
 
 const recordings = new Map<string, Recording>();
@@ -68,40 +76,33 @@ export async function finish(id: string, at: number): Promise<Part[]> {
   return recording.take();
 }
 
-export async function cancel(id: string): Promise<void> {
+export function cancel(id: string): void {
   const recording = recordings.get(id);
   recordings.delete(id);
-  await recording?.cancel();
+  recording?.cancel();
 }
 
 class Recording {
   readonly #canvas: OffscreenCanvas;
   readonly #context: OffscreenCanvasRenderingContext2D;
   readonly #encoder: VideoEncoder;
-  readonly #output: Output;
   readonly #parts: Part[] = [];
-  #muxing = Promise.resolve();
+  #muxer: Muxer | undefined;
   #failure: Error | undefined;
   #lastAt = -1;
   #lastKeyAt = -Infinity;
 
-  constructor({ track, contentType }: Format, config: VideoEncoderConfig) {
-    this.#canvas = new OffscreenCanvas(config.width, config.height);
+  constructor({ mux }: Format, config: VideoEncoderConfig) {
+    const { width, height } = config;
+    this.#canvas = new OffscreenCanvas(width, height);
     this.#context = this.#canvas.getContext('2d', { alpha: false })!;
     this.#context.fillStyle = 'white';
-    this.#context.fillRect(0, 0, config.width, config.height);
-    const write = ({ data, position }: { data: Uint8Array; position: number }) =>
-      void this.#parts.push([position, toBase64(data)]);
-    const format =
-      contentType === 'video/mp4'
-        ? new Mp4OutputFormat({ fastStart: 'fragmented', minimumFragmentDuration: 0 })
-        : new WebMOutputFormat({ minimumClusterDuration: 0 });
-    this.#output = new Output({ format, target: new StreamTarget(new WritableStream({ write })) });
-    const source = new EncodedVideoPacketSource(track);
-    this.#output.addVideoTrack(source);
+    this.#context.fillRect(0, 0, width, height);
+    const write: Write = (position, data) => void this.#parts.push([position, toBase64(data)]);
     this.#encoder = new VideoEncoder({
       output: (chunk, metadata) => {
-        this.#muxing = this.#muxing.then(() => source.add(EncodedPacket.fromEncodedChunk(chunk), metadata));
+        this.#muxer ??= mux({ width, height, ...decodingOf(metadata) }, write);
+        this.#muxer.add(frameOf(chunk));
       },
       error: (error) => (this.#failure = error),
     });
@@ -109,7 +110,6 @@ class Recording {
   }
 
   async start(): Promise<void> {
-    await this.#output.start();
     await this.#encode(0);
   }
 
@@ -128,18 +128,17 @@ class Recording {
   async write(at: number): Promise<void> {
     await this.#encode(at);
     await this.#encode(at, true);
-    await this.#flush();
+    await this.#encoder.flush();
   }
 
   async finish(at: number): Promise<void> {
     await this.#encode(Math.max(0, at - lastFrame));
-    await this.#flush();
-    await this.#output.finalize();
+    await this.#encoder.flush();
+    this.#muxer!.finish();
   }
 
-  async cancel(): Promise<void> {
+  cancel(): void {
     if (this.#encoder.state !== 'closed') this.#encoder.close();
-    await this.#output.cancel();
   }
 
   /** The parts that were written since the last call. */
@@ -157,11 +156,24 @@ class Recording {
     frame.close();
     while (this.#encoder.encodeQueueSize > 1) await new Promise((resolve) => (this.#encoder.ondequeue = resolve));
   }
+}
 
-  async #flush(): Promise<void> {
-    await this.#encoder.flush();
-    await this.#muxing;
-  }
+function decodingOf(metadata: EncodedVideoChunkMetadata | undefined): Pick<Track, 'description' | 'color'> {
+  const { description, colorSpace } = metadata?.decoderConfig ?? {};
+  return { description: description && bytesOf(description), color: colorSpace };
+}
+
+function frameOf(chunk: EncodedVideoChunk): Frame {
+  const data = new Uint8Array(chunk.byteLength);
+  chunk.copyTo(data);
+  const at = Math.round(chunk.timestamp / 1000);
+  return { at, duration: lastFrame * 1000, isKey: chunk.type === 'key', data };
+}
+
+function bytesOf(source: AllowSharedBufferSource): Uint8Array {
+  return ArrayBuffer.isView(source)
+    ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
+    : new Uint8Array(source);
 }
 
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {

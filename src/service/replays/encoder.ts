@@ -1,5 +1,4 @@
 import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import { builtFile } from '../process/built-file.ts';
@@ -249,11 +248,6 @@ function fileParts(value: unknown): FilePart[] {
   }));
 }
 
-/** The bundle of mediabunny, then our script. The bundle requires `node:fs/promises`, which our script never uses. */
 async function encoderScript(): Promise<string> {
-  const library = createRequire(import.meta.url).resolve('mediabunny');
-  const scripts = await Promise.all(
-    [library, builtFile('replays/encoder.browser.js')].map((file) => readFile(file, 'utf8')),
-  );
-  return ['globalThis.require = () => ({});', ...scripts, 'encoder;'].join('\n');
+  return `${await readFile(builtFile('replays/encoder.browser.js'), 'utf8')}\nencoder;`;
 }

@@ -1,0 +1,52 @@
+/** Puts the frames of one video into a file. */
+export type Muxer = {
+  /** Adds the next frame. A key frame completes the part of the file with the frames before it. */
+  add(frame: Frame): void;
+  /** Completes the file. */
+  finish(): void;
+};
+
+/** Times in milliseconds. Later frames have later times. */
+export type Frame = { at: number; duration: number; isKey: boolean; data: Uint8Array };
+
+export type Track = {
+  width: number;
+  height: number;
+  /** The decoder's settings. H.264 needs them. */
+  description?: Uint8Array | undefined;
+  color?: VideoColorSpaceInit | undefined;
+};
+
+/** Writes bytes at a position of the file. Later bytes can replace earlier ones. */
+export type Write = (position: number, data: Uint8Array) => void;
+
+/** The numbers of a colour space in ITU-T H.273. */
+export function colorNumbers({ primaries, transfer, matrix, fullRange }: VideoColorSpaceInit) {
+  return {
+    primaries: numberOf(primaries),
+    transfer: numberOf(transfer),
+    matrix: numberOf(matrix),
+    isFullRange: fullRange === true,
+  };
+}
+
+function numberOf(name: string | null | undefined): number {
+  return numbersByName[name ?? ''] ?? unspecified;
+}
+
+const unspecified = 2;
+
+/** A name has the same number as primaries, as a transfer and as a matrix. */
+const numbersByName: Record<string, number> = {
+  rgb: 0,
+  bt709: 1,
+  bt470bg: 5,
+  smpte170m: 6,
+  linear: 8,
+  bt2020: 9,
+  'bt2020-ncl': 9,
+  smpte432: 12,
+  'iec61966-2-1': 13,
+  pq: 16,
+  hlg: 18,
+};
