@@ -43,6 +43,7 @@ test('hostile titles and URLs of pages and hostile tags run nothing and break no
   site,
   service,
   playwright,
+  context,
 }) => {
   const text = testTagOf(hostile);
   const name = `${'W'.repeat(250)}.-_`;
@@ -86,6 +87,18 @@ test('hostile titles and URLs of pages and hostile tags run nothing and break no
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.keyboard.press('Escape');
   }
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('onerror');
+  await expect(page.getByRole('listbox', { name: 'Found' }).getByRole('option').first()).toContainText('<img');
+  await expectSound(page);
+
+  const live = await context.newPage();
+  const dialogs: string[] = [];
+  live.on('dialog', (shown) => void dialogs.push(shown.message()));
+  await live.goto(`${service.url}/dashboard/live/${session.session_id}`);
+  await expect(live.getByRole('status')).toHaveText('Live');
+  await expectNoOverflow(live);
+  expect(dialogs).toEqual([]);
   await client.browsers.deleteByID(single);
   await client.browserPools.release(name, { session_id: session.session_id });
   await waiting;
