@@ -63,7 +63,7 @@ test('a session starts with stored extensions, which act in all contexts @long',
   }
 });
 
-test('loads extensions into a running session, whose browser restarts once', async ({ service, client, marks }) => {
+test('restarts the browser of a running session once to load extensions', async ({ service, client, marks }) => {
   const session = await client.browsers.create({ headless: true });
   const id = session.session_id;
   const browser = await chromium.connectOverCDP(session.cdp_ws_url);

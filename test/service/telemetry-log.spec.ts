@@ -16,7 +16,7 @@ const event = (text: string) => ({
   data: { text },
 });
 
-test('keeps the last events within its limits, and tells of lost ones by a gap', async () => {
+test('keeps the last events within its limits, and marks lost events as a gap', async () => {
   const log = new TelemetryLog();
   const slow = log.follow(0, new AbortController().signal);
   log.add(event('first'));

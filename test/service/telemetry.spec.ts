@@ -134,7 +134,7 @@ test('telemetry is off unless asked for, and changes while the session runs', as
       found.push(String((event as { data?: { text?: string } }).data?.text));
     return found;
   };
-  // Chromium repeats a page's earlier messages to whoever begins to listen.
+  // Chromium sends a page's earlier messages to each new listener.
   await expect.poll(logged).toContain('again');
   expect(await chosen({ enabled: false })).toBeNull();
   await page.evaluate(() => console.log('never'));

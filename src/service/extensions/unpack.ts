@@ -13,7 +13,7 @@ export async function receiveArchive(upload: Upload, file: Readable): Promise<st
 }
 
 /**
- * Extracts an archive into `destination`, a new directory in `root`. Throws `bad_request` for an archive that is no extension,
+ * Extracts an archive into `destination`, a new directory in `root`. Throws `bad_request` if the archive isn't an extension,
  * and `payload_too_large`. Chromium checks the content of the manifest.
  */
 export async function unpackExtension(

@@ -12,7 +12,7 @@ export type LogLine = { text: string; /** In ms since the epoch. */ at: number }
 export const notAvailable = 'logs source not available';
 const notReadable = 'failed to open log path';
 
-/** How often a followed file is looked at, in ms. Other machines' disks tell of no change. */
+/** The time between two looks at a followed file, in ms. Disks of other machines report no changes. */
 const pollMs = 100;
 const partSize = 64 * 1024;
 /** In characters. A longer line comes in parts. */

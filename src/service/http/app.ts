@@ -74,7 +74,7 @@ export type AppOptions<T extends OperationTree> = {
   auditor?: { meet(context: AppContext): void; forget(context: AppContext): void };
   /** Answers requests that other services must answer, before their query and body are read. */
   forward?: ((operation: Operation, request: ForwardedRequest) => Promise<void> | undefined) | undefined;
-  /** Told of each call that acts in a session, once it is answered. */
+  /** Called after the answer to each call that acts in a session. */
   called?: (call: SessionCall) => void;
   /** Answers requests below `base_url`. Default: there are none. */
   tokenRequests?: TokenRequests;
@@ -219,7 +219,7 @@ function serveTokens(
   }
 }
 
-/** Tells of a call of a session's operation when it is over. */
+/** Reports a call that acts in a session, after its answer. */
 function tell(called: AppOptions<OperationTree>['called'], operation: string, context: AppContext): void {
   if (!called) return;
   const { outgoing } = context.env;

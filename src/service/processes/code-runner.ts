@@ -31,7 +31,7 @@ async function run({ code, cdpUrl, playwright, hop, loader }: CodeTask): Promise
   return { result: await compiled(page, context, browser) };
 }
 
-/** What JSON can't express, such as a cycle, is a failure of the code. */
+/** A result that JSON can't express, such as a cycle, counts as a failure of the code. */
 function serialized(report: CodeReport): string {
   try {
     return JSON.stringify('result' in report ? { result: jsonOf(report.result) } : report);
