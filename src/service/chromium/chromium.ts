@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { setPriority } from 'node:os';
-import path from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationError } from '../../contract/errors.ts';
@@ -12,6 +11,7 @@ import type { Environment } from './find-chromium.ts';
 import { OutputLines } from './output-lines.ts';
 import type { ProxyAccess } from './proxy-connection.ts';
 import type { Resident } from './resident.ts';
+import { shortTemporary } from './short-temporary.ts';
 import { chromiumSwitches } from './switches.ts';
 import { WaysOut } from './ways-out.ts';
 
@@ -91,16 +91,21 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     // killed.
     '--remote-debugging-pipe',
   ];
+  // chrome-headless-shell makes no socket.
+  const temporary = resident && (options.extensions || !headless) ? await shortTemporary(resident.temporary) : undefined;
   const child = spawn(executable, switches, {
     detached: process.platform !== 'win32',
-    env: withUtf8(resident ? withShortTmp(environment, resident.home) : environment),
+    env: withUtf8({ ...environment, ...(temporary && { TMPDIR: temporary.path }) }),
     ...(resident && { ...resident.user, cwd: resident.home }),
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });
   const output = new OutputLines();
   child.stderr?.setEncoding('utf8').on('data', (text: string) => output.write(text));
   waysOut.admit(child.pid);
-  const exited = ended(child).finally(() => waysOut.close());
+  const exited = ended(child).finally(async () => {
+    waysOut.close();
+    await temporary?.remove();
+  });
   const kill = async () => {
     if (child.exitCode === null && child.signalCode === null) killGroup(child);
     await exited;
@@ -136,17 +141,6 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     await kill();
     throw error;
   }
-}
-
-/**
- * Chromium makes a socket in its directory for temporary files, and the path of a socket has 107 bytes at most. A long
- * path becomes relative to Chromium's working directory.
- */
-function withShortTmp(environment: Environment, workingDirectory: string): Environment {
-  const { TMPDIR } = environment;
-  const socket = '/org.chromium.Chromium.XXXXXX/SingletonSocket';
-  if (TMPDIR === undefined || Buffer.byteLength(TMPDIR + socket) <= 107) return environment;
-  return { ...environment, TMPDIR: path.relative(workingDirectory, TMPDIR) };
 }
 
 /** Waits for the first answer. Chromium writes on its standard error why it doesn't start. */
