@@ -30,7 +30,8 @@ function numbered(keys: FieldPath, body: Schema, nth: number): FieldPath {
   const [list = '', next, ...rest] = keys;
   const schema = below(body, list);
   if (next === undefined || schema === undefined || unwrapped(schema).def.type !== 'array') return keys;
-  if (below(schema, next)) return keys;
+  const isOfItem = next === '' || below(below(schema, '0')!, next) !== undefined;
+  if (below(schema, next) || !isOfItem) return keys;
   return [list, String(nth), ...(next === '' ? rest : [next, ...rest])];
 }
 
