@@ -46,7 +46,9 @@ const large: typeof hostile = {
   'has more than 50 MiB': { zip: () => Buffer.alloc(50 * MiB + 1), status: 413, message: /may have 50 MiB/ },
 };
 
-test('refuses archives without an extension, and keeps none of their files', async ({ service: { call } }, testInfo) => {
+test('refuses archives without an extension, and keeps none of their files', async ({
+  service: { call },
+}, testInfo) => {
   const { body: session } = await call('POST', '/browsers', {});
   await expectRefusals(call, session.session_id, hostile);
   const empty = await call('POST', `/browsers/${session.session_id}/extensions`, encoded([]), headers);

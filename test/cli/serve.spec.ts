@@ -128,6 +128,7 @@ for (const [signal, ...args] of [['SIGTERM', '--drain-timeout', '0'], ['SIGINT']
     expect((await readdir(directory)).toSorted()).toEqual([
       'api-key',
       'deployments',
+      'extensions',
       'profiles',
       'replays',
       'service.db',

@@ -1,5 +1,5 @@
 import { expect } from '@playwright/test';
-import Kernel, { BadRequestError, NotFoundError, toFile } from '@onkernel/sdk';
+import Kernel, { NotFoundError, toFile } from '@onkernel/sdk';
 import { appOf, collect, test as base } from '../support/apps.ts';
 import { zipOf } from '../support/uploads.ts';
 
@@ -77,5 +77,7 @@ test("the hosted service's client deploys, follows, invokes, lists, cancels and 
   const again = kernel.invocations.create({ app_name: 'app', action_name: 'greet', version: '1.0.0' });
   await expect(again).rejects.toThrow(NotFoundError);
   const github = { type: 'github' as const, url: 'https://example.com/a', ref: 'main', entrypoint: 'index.js' };
-  await expect(kernel.deployments.create({ source: github })).rejects.toThrow(BadRequestError);
+  await expect(kernel.deployments.create({ source: github })).rejects.toThrow(
+    '501 this service does not support source',
+  );
 });
