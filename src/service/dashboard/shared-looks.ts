@@ -28,6 +28,8 @@ export class SharedLooks {
     if (known) return known;
     const look = lookAt(this.#build(projectId));
     this.#looks.set(projectId, look);
+    // The listener may leave before it waits.
+    this.#awaitTick();
     return look;
   }
 
@@ -42,8 +44,12 @@ export class SharedLooks {
       };
       signal.addEventListener('abort', go);
       this.#waiting.add(go);
-      if (!this.#timer) this.#timer = setTimeout(() => this.#tick(), intervalMs).unref();
+      this.#awaitTick();
     });
+  }
+
+  #awaitTick(): void {
+    this.#timer ??= setTimeout(() => this.#tick(), intervalMs).unref();
   }
 
   #tick(): void {
