@@ -92,7 +92,8 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     '--remote-debugging-pipe',
   ];
   // chrome-headless-shell makes no socket.
-  const temporary = resident && (options.extensions || !headless) ? await shortTemporary(resident.temporary) : undefined;
+  const temporary =
+    resident && (options.extensions || !headless) ? await shortTemporary(resident.temporary) : undefined;
   const child = spawn(executable, switches, {
     detached: process.platform !== 'win32',
     env: withUtf8({ ...environment, ...(temporary && { TMPDIR: temporary.path }) }),
@@ -102,7 +103,7 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
   const output = new OutputLines();
   child.stderr?.setEncoding('utf8').on('data', (text: string) => output.write(text));
   waysOut.admit(child.pid);
-  const exited = ended(child).finally(async () => {
+  const exited = ended(child, async () => {
     waysOut.close();
     await temporary?.remove();
   });
@@ -185,11 +186,15 @@ function advice(output: string): string {
   return `; ${hint}${lines.length > 0 ? `. Its last words:\n${lines.slice(-5).join('\n')}` : ''}`;
 }
 
-async function ended(child: ChildProcess): Promise<number | undefined> {
+async function ended(child: ChildProcess, release: () => Promise<void>): Promise<number | undefined> {
   child.on('error', () => {});
-  if (child.pid === undefined) return undefined;
-  await new Promise((resolve) => child.once('exit', resolve));
-  // The rest of its process group.
-  killGroup(child);
-  return child.exitCode ?? undefined;
+  try {
+    if (child.pid === undefined) return undefined;
+    await new Promise((resolve) => child.once('exit', resolve));
+    // The rest of its process group.
+    killGroup(child);
+    return child.exitCode ?? undefined;
+  } finally {
+    await release();
+  }
 }

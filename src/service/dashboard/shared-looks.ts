@@ -49,7 +49,7 @@ export class SharedLooks {
   }
 
   #awaitTick(): void {
-    this.#timer ??= setTimeout(() => this.#tick(), intervalMs).unref();
+    if (!this.#timer) this.#timer = setTimeout(() => this.#tick(), intervalMs).unref();
   }
 
   #tick(): void {
