@@ -42,7 +42,7 @@ export class Dashboard {
     const { name, projectId } = apiKey;
     const listener = new Listener();
     const named = (service: SharedState['service']) => ({ ...service, key: name });
-    const look = this.#looks.at(projectId);
+    const look = this.#looks.now(projectId);
     listener.changesOf(look);
     const { state } = look;
     yield {

@@ -22,10 +22,13 @@ export class SharedLooks {
     this.#build = build;
   }
 
-  /** The state at the present moment. */
+  /** The state of this moment: up to 250 ms old. */
   at(projectId: string | undefined): Look {
-    const known = this.#looks.get(projectId);
-    if (known) return known;
+    return this.#looks.get(projectId) ?? this.now(projectId);
+  }
+
+  /** The present state. It is also the state of this moment from now on. */
+  now(projectId: string | undefined): Look {
     const look = lookAt(this.#build(projectId));
     this.#looks.set(projectId, look);
     // The listener may leave before it waits.
