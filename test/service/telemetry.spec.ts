@@ -217,6 +217,13 @@ test('lists kept events in pages, by time, category and order, also after the en
   expect(texts(await all())).toEqual(expected);
 });
 
+test('HEAD requests take no place of a stream', async ({ service, client }) => {
+  const { session_id } = await client.browsers.create({ headless: true });
+  const path = `/browsers/${session_id}/telemetry/stream`;
+  for (let sent = 0; sent < 21; sent++) expect((await service.call('HEAD', path)).status).toBe(200);
+  (await openStream(service, path)).close();
+});
+
 test("the next lease sees nothing of this one's telemetry", async ({ service, client }) => {
   const { session_id: id } = await client.browsers.create({ headless: true, telemetry: { browser: { console: on } } });
   const path = `/browsers/${id}/telemetry`;

@@ -14,7 +14,8 @@ export class HangUps {
 
   /**
    * A signal that aborts if the connection closes before it accepted the whole answer, or if it is reset right after.
-   * The reset comes from the system of a caller that hung up while the answer was on its way.
+   * The reset comes from the system of a caller that hung up while the answer was on its way. The signal of a HEAD
+   * request aborts after its answer.
    */
   signalOf(incoming: IncomingMessage, outgoing: ServerResponse): AbortSignal {
     const controller = new AbortController();
@@ -24,6 +25,8 @@ export class HangUps {
     if (socket.destroyed) hungUp();
     socket.once('close', hungUp);
     outgoing.once('finish', () => {
+      // Nobody reads the body, so nothing else would end its source.
+      if (incoming.method === 'HEAD') hungUp();
       socket.off('close', hungUp);
       const answeredAt = performance.now();
       const listeners: Listeners = {

@@ -7,6 +7,7 @@ import type { HandlerTree } from '../http/handler.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
 import { inSession, local } from '../sessions/in-session.ts';
 import type { SessionTelemetry } from './session-telemetry.ts';
+import type { TelemetryLog } from './telemetry-log.ts';
 import type { Telemetries } from './telemetries.ts';
 
 const mostStreams = 20;
@@ -23,10 +24,11 @@ export function telemetryHandlers({
   return {
     stream: ({ query, lastEventId, signal, ...request }) =>
       inSession(sessions, request, (session) => {
-        const of = telemetries.of(session);
-        if (!of.enter(mostStreams))
-          throw limitReached(`${mostStreams} streams of this session are open already`, mostStreams, of.streams);
-        return leaving(of, of.log.follow(beginning(of, query.replay, lastEventId), signal), signal);
+        const telemetry = telemetries.of(session);
+        const { log } = telemetry;
+        if (!telemetry.enter(mostStreams))
+          throw limitReached(`${mostStreams} streams of this session are open already`, mostStreams, telemetry.streams);
+        return untilHangUp(telemetry, log.follow(beginning(log, query.replay, lastEventId), signal), signal);
       }),
 
     events: ({ query, params, caller }) => {
@@ -58,12 +60,13 @@ export function telemetryHandlers({
 }
 
 /** The event after which a stream begins. An id that isn't a number counts as missing. */
-function beginning({ log }: SessionTelemetry, replay: string | undefined, lastEventId: string | undefined): number {
+function beginning(log: TelemetryLog, replay: string | undefined, lastEventId: string | undefined): number {
   if (lastEventId !== undefined && /^\d{1,15}$/.test(lastEventId)) return Math.min(Number(lastEventId), log.lastSeq);
   return replay === 'all' ? 0 : log.lastSeq;
 }
 
-async function* leaving(
+/** Frees the stream's place when the events end or the caller hangs up, also if nobody reads an event. */
+function untilHangUp(
   telemetry: SessionTelemetry,
   events: AsyncGenerator<TelemetryEvent>,
   signal: AbortSignal,
@@ -74,10 +77,15 @@ async function* leaving(
     isInside = false;
   };
   signal.addEventListener('abort', leave, { once: true });
+  if (signal.aborted) leave();
+  return withEnd(events, leave);
+}
+
+async function* withEnd(events: AsyncGenerator<TelemetryEvent>, end: () => void): AsyncGenerator<TelemetryEvent> {
   try {
     yield* events;
   } finally {
-    leave();
+    end();
   }
 }
 
