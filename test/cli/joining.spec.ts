@@ -198,7 +198,10 @@ test("joining reports why the service can't start", async ({ directory, startUse
   await expect(joining).rejects.toThrow(/did not start; see .*service\.log:\n[^]*not a database/);
 });
 
-test("joining names a service that doesn't answer, without its key @long", async ({ directory, startUser }) => {
+test("the error shows the address of a service that doesn't answer, but not its key @long", async ({
+  directory,
+  startUser,
+}) => {
   await using cli = new CliProcess(['serve', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'my-key' } });
   await cli.firstLine();
   const pid = cli.child.pid!;

@@ -173,7 +173,7 @@ test('refused requests without a key are counted in one record a minute', ({ sto
   expect(countIn(database, 'audit_logs')).toBe(10);
 });
 
-test('refusals of very many addresses share a few records', ({ store, database, clock }) => {
+test('counts refused requests from very many addresses in a few records', ({ store, database, clock }) => {
   const refused = { user_id: '', email: '', auth_strategy: '', status: 401 };
   for (let index = 0; index < 20_000; index += 1)
     store.add(recordAt(clock.now(), { ...refused, client_ip: `fe80::${index.toString(16)}` }));

@@ -193,7 +193,7 @@ for (const [end, script] of [
   });
 }
 
-test('a login page with many frames makes Node suspect no leak @long', async ({ open, site }) => {
+test('Node prints no leak warning for a login page with many frames @long', async ({ open, site }) => {
   const warnings: string[] = [];
   const note = ({ message }: Error) => warnings.push(message);
   process.on('warning', note);

@@ -231,7 +231,7 @@ for (const transport of ['cdp', 'playwright'] as const)
     server.close();
   });
 
-test('the default context uses the tunnel too after a profile was loaded, or if the session asked for it @long', async ({
+test('the default context uses the tunnel after a profile was loaded, and in a session with `tunnel: true` @long', async ({
   app,
   tunnel,
   session,

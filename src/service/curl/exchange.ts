@@ -15,7 +15,7 @@ export type CurlAnswer = {
   body: AsyncGenerator<Buffer>;
 };
 
-/** In bytes. Chromium waits until so many have come. */
+/** In bytes. Chromium waits for this many. */
 const partSize = 64 * 1024;
 /** How long a body may be silent, in ms. */
 const silenceMs = 300_000;

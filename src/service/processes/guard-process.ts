@@ -4,7 +4,7 @@ import { builtFile } from '../process/built-file.ts';
 import { passedOn } from '../process/passed-on.ts';
 import type { Guarded, GuardMessage } from './guard.ts';
 
-/** How long, in ms, after a guard that ended. */
+/** The time between the end of a guard and the start of the next, in ms. */
 const restartMs = 1000;
 
 /** The guard of a service, started on first use. It takes 46 MB. */

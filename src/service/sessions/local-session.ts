@@ -21,7 +21,7 @@ import type { ExtensionFiles, SessionExtensions } from './session-extensions.ts'
 import type { SessionNotice } from './session-notice.ts';
 import { SessionProfile } from './session-profile.ts';
 
-/** Chromium may take so long to write its data before a restart. */
+/** The longest time that Chromium may take to write its data before a restart, in ms. */
 const restartMs = 5000;
 
 /** Captures a session's telemetry from now on. */
@@ -36,7 +36,7 @@ export class LocalSession extends Session {
   readonly root: string;
   /** The user of its processes and files, if not that of the service. */
   readonly resident: Resident | undefined;
-  /** Those that its browsers load. */
+  /** The extensions that its browsers load. */
   readonly extensions: SessionExtensions;
   readonly ended: Promise<void>;
 

@@ -41,6 +41,7 @@ export function telemetryHandlers({
         .find(({ id }) => id === params.id);
       if (!found) throw new OperationError('not_found', `there is no browser session ${params.id}`);
       const log = found.alive ? telemetries.of(local(found)).log : telemetries.ofEnded(found.id);
+      // Later pages begin at `offset`.
       const from = offset === 0 && order === 'asc' ? (sinceMicroseconds(since ?? '5m', now) ?? 0) : 0;
       const to = until === undefined ? Infinity : (sinceMicroseconds(until, now) ?? Infinity);
       const matching = (log?.entries() ?? []).filter(
