@@ -19,6 +19,8 @@ const started = { result: {} };
 class ScriptedChromium {
   readonly cdp: CdpConnection;
   readonly methods: string[] = [];
+  /** The width of the page. It doesn't answer without one. */
+  width?: number;
   readonly #output = new PassThrough();
   readonly #starts: Start[];
 
@@ -41,6 +43,11 @@ class ScriptedChromium {
     const targetInfo = { targetId: 'page', type: 'page' };
     if (method === 'Target.attachToTarget')
       this.send({ method: 'Target.attachedToTarget', params: { sessionId: 'session', targetInfo } });
+    if (method === 'Page.getLayoutMetrics') {
+      const cssLayoutViewport = { clientWidth: this.width, clientHeight: 720 };
+      if (this.width !== undefined) this.send({ id, sessionId, result: { cssLayoutViewport } });
+      return;
+    }
     const start = method === 'Page.startScreencast' ? this.#starts.shift() : undefined;
     if (start?.before) this.send(start.before);
     this.send({ id, sessionId, ...(start?.answer ?? { result: { sessionId: 'session' } }) });
@@ -58,6 +65,28 @@ test('starts again after a refusal, even if a frame of the earlier start arrives
     { before: frame('old', 1), answer: refused },
     { answer: started, after: frame('new', 2) },
   ]);
+  const { screencast, frames } = showPage(chromium);
+  await expect.poll(() => frames).toEqual(['old', 'new']);
+  await expect.poll(() => chromium.methods.filter((method) => method === 'Page.screencastFrameAck').length).toBe(2);
+  screencast.stop();
+  expect(chromium.methods.filter((method) => method === 'Page.startScreencast')).toHaveLength(3);
+});
+
+test('starts again for a page that was resized and sends no frame', async () => {
+  const chromium = new ScriptedChromium([
+    { answer: started, after: frame('scaled, because the page was resized during the start', 1) },
+    { answer: started, after: frame('unscaled', 2) },
+    { answer: started, after: frame('resized', 3) },
+  ]);
+  chromium.width = 1280;
+  const { screencast, frames } = showPage(chromium);
+  await expect.poll(() => frames.at(-1)).toBe('unscaled');
+  chromium.width = 400;
+  await expect.poll(() => frames.at(-1)).toBe('resized');
+  screencast.stop();
+});
+
+function showPage(chromium: ScriptedChromium): { screencast: Screencast; frames: string[] } {
   const frames: string[] = [];
   const page = new PageInView(chromium.cdp, new Set());
   const settings = { maxWidth: 1280, maxHeight: 720, framerate: 1000 };
@@ -67,8 +96,5 @@ test('starts again after a refusal, even if a frame of the earlier start arrives
     onEnd: () => {},
   });
   chromium.send({ method: 'Target.targetCreated', params: { targetInfo: { targetId: 'page', type: 'page' } } });
-  await expect.poll(() => frames).toEqual(['old', 'new']);
-  await expect.poll(() => chromium.methods.filter((method) => method === 'Page.screencastFrameAck').length).toBe(2);
-  screencast.stop();
-  expect(chromium.methods.filter((method) => method === 'Page.startScreencast')).toHaveLength(3);
-});
+  return { screencast, frames };
+}

@@ -19,6 +19,8 @@ const quality = 80;
 /** Each start waits this long, in ms, for the first frame of a page; and the number of starts. */
 const firstFrameMs = 250;
 const mostStarts = 20;
+/** Chromium sends no frame when a page without other changes is resized, so its size is checked this often, in ms. */
+const sizeCheckMs = 500;
 
 /** The page that frames come from, and the CDP session with it. */
 type Shown = { targetId: string; sessionId?: string; hasFrames: boolean };
@@ -67,9 +69,32 @@ export class Screencast {
       const { sessionId } = await this.#cdp.send('Target.attachToTarget', { targetId, flatten: true });
       if (this.#shown !== shown) return this.#detach(sessionId);
       shown.sessionId = sessionId;
-      await this.#start(shown, sessionId);
+      await this.#startAtEachSize(shown, sessionId);
     } catch {
       // The page was closed meanwhile. Another one comes into view.
+    }
+  }
+
+  async #startAtEachSize(shown: Shown, sessionId: string): Promise<void> {
+    await this.#start(shown, sessionId);
+    // The first check always starts again: a page that is resized during the start stays scaled to its size before.
+    let size: string | undefined;
+    while (this.#shown === shown) {
+      await sleep(sizeCheckMs, undefined, { ref: false });
+      const newSize = await this.#pageSize(sessionId);
+      if (newSize === undefined || newSize === size) continue;
+      size = newSize;
+      await this.#start(shown, sessionId);
+    }
+  }
+
+  /** A busy or navigating page may not tell its size. */
+  async #pageSize(sessionId: string): Promise<string | undefined> {
+    try {
+      const { cssLayoutViewport } = await this.#cdp.send('Page.getLayoutMetrics', {}, { sessionId });
+      return `${cssLayoutViewport.clientWidth}x${cssLayoutViewport.clientHeight}`;
+    } catch {
+      return undefined;
     }
   }
 
