@@ -195,7 +195,7 @@ test("joining reports why the service can't start", async ({ directory, startUse
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, 'service.db'), 'this is not a database, and it is long enough to be read as one');
   const joining = joinService({ dataDirectory: directory, userPid: startUser().pid });
-  await expect(joining).rejects.toThrow(/did not start; see .*service\.log:\n[^]*not a database/);
+  await expect(joining).rejects.toThrow(/did not start: see .*service\.log:\n[^]*not a database/);
 });
 
 test("the error shows the address of a service that doesn't answer, but not its key @long", async ({
@@ -208,7 +208,7 @@ test("the error shows the address of a service that doesn't answer, but not its 
   await writeServiceRecord(directory, { pid, url: 'http://127.0.0.1:9', apiKey: 'my-key' });
   const joining = joinService({ dataDirectory: directory, userPid: startUser().pid });
   await expect(joining).rejects.toThrow(`in use by the service at http://127.0.0.1:9 (process ${pid})`);
-  await expect(joining).rejects.toThrow('It does not answer');
+  await expect(joining).rejects.toThrow('That service does not answer');
   expect(await readFile(join(directory, 'service.log'), 'utf8')).not.toContain('my-key');
 });
 
@@ -222,7 +222,7 @@ test("joining names a data directory that it can't create, and how to choose ano
     [join(directory, 'below'), 'ENOTDIR'],
     ...(process.platform === 'linux' ? [['/proc/playwright-pool/data', 'ENOENT'] as const] : []),
   ] as const) {
-    const message = `the data directory ${dataDirectory} cannot be written (${code}): set PLAYWRIGHT_POOL_DATA_DIR to one that can`;
+    const message = `the data directory ${dataDirectory} cannot be written (${code}): set PLAYWRIGHT_POOL_DATA_DIR to a directory that can`;
     await expect(joinService({ dataDirectory, userPid: startUser().pid })).rejects.toThrow(message);
     await expect(startService({ dataDirectory })).rejects.toThrow(message);
   }

@@ -61,7 +61,7 @@ test('serve refuses a data directory in use, and names its service', async ({ se
   const second = new CliProcess(['serve', '--data-dir', directory]);
   expect(await second.exited).toEqual({ code: 1, signal: null });
   expect(second.output.trim()).toBe(
-    `playwright-pool: the data directory ${directory} is in use by the service at ${url} (process ${cli.child.pid}): use that one, stop it, or choose another directory`,
+    `playwright-pool: the data directory ${directory} is in use by the service at ${url} (process ${cli.child.pid}): use that service, stop it, or choose another directory`,
   );
 });
 

@@ -110,7 +110,7 @@ test('a second service on the same data directory is refused', async ({}, testIn
   const first = await startService(options);
   await expect(startService(options)).rejects.toThrow(DataDirectoryInUseError);
   await expect(startService(options)).rejects.toThrow(
-    /is in use by another service: use that one, stop it, or choose another directory/,
+    /is in use by another service: use that service, stop it, or choose another directory/,
   );
   expect((await callerOf(first)('GET', '/profiles')).status).toBe(200);
   await first.close();

@@ -147,7 +147,7 @@ test('opens a broken tunnel again, and ends it with the lease @long', async ({ a
   const tunnel = await open(
     session.tunnel_ws_url.replace(url.replace('http', 'ws'), between.url.replace('http', 'ws')),
   );
-  await expect(open(session.tunnel_ws_url)).rejects.toThrow('has a tunnel of another client');
+  await expect(open(session.tunnel_ws_url)).rejects.toThrow('has an open tunnel of another client');
   await expect(open(`${session.tunnel_ws_url}x`)).rejects.toThrow('the token is not known');
   const browser = await chromium.connectOverCDP(session.cdp_ws_url);
   const page = await browser.newPage();

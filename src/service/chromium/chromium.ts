@@ -102,7 +102,7 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
   });
   const output = new OutputLines();
   child.stderr?.setEncoding('utf8').on('data', (text: string) => output.write(text));
-  waysOut.admit(child.pid);
+  waysOut.allowProcessGroup(child.pid);
   const exited = ended(child, async () => {
     waysOut.close();
     await temporary?.remove();

@@ -54,12 +54,12 @@ export class WaysOut {
   }
 
   /** Lets the processes of a group reach exposed hosts. This matters only if the browser has no user id of its own. */
-  admit(group: number | undefined): void {
+  allowProcessGroup(group: number | undefined): void {
     if (group !== undefined) this.#groups.add(group);
   }
 
   /** The address of the hop for contexts without their own proxy. Programs other than the browser use it too. */
-  async ownProxy(): Promise<string> {
+  async localProxyUrl(): Promise<string> {
     return (await this.#hop({ proxy: this.#options.proxy })).address;
   }
 

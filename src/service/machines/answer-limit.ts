@@ -2,15 +2,15 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Operation } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 
-/** The parts of an operation that decide its limit. */
+/** The parts of an operation that decide how long a machine may take to answer it. */
 export type ForwardedOperation = Pick<Operation, 'path' | 'body' | 'responses'>;
 
 /** In ms. */
 const usual = 60_000;
-/** For operations that wait for others, and for uploads, which the machine still has to extract. */
+/** In ms. For input, which waits for earlier input, and for uploads, which the machine extracts before it answers. */
 const long = 300_000;
 
-/** Operations that take as long as their caller asks for. Other input of the session waits for input. */
+/** Operations that take as long as their caller asks for, so that they have no limit. */
 const timedByCaller =
   /\/(computer\/(batch|type|press_key|move_mouse|drag_mouse)|process\/exec|playwright\/execute|curl(\/raw)?)$/;
 const waitsForInput = /\/computer\/(?!get_mouse_position$)/;
@@ -24,8 +24,8 @@ export function answerLimit({ path, body, responses }: ForwardedOperation): numb
 }
 
 /**
- * Calls `expire` when a machine has had `limitMs` for its answer. Each part of the caller's body restarts the limit, and
- * waiting for the caller doesn't count. Returns a function that stops it.
+ * Calls `expire` if a machine doesn't answer within `limitMs`. The time starts again with each part of the body that the
+ * caller sends, and doesn't count while the machine waits for the caller. Returns a function that cancels the limit.
  */
 export function limitAnswer(
   { incoming, request }: { incoming: IncomingMessage; request: ClientRequest },

@@ -21,17 +21,17 @@ import type { StoredArchives } from './launch.ts';
 import { Machines } from './machines.ts';
 import { MachineSessionRecords } from './sessions-table.ts';
 
-/** The machines of a control plane. */
+/** How a control plane finds its machines and logs in to them. */
 export type MachinesSettings = {
   /** `dns://NAME:PORT`, or the machines' URLs. */
   from: string | readonly string[];
   /** The machines' API key. */
   apiKey: string;
-  /** Whether callers get the machines' own URLs. */
+  /** Whether callers get the machines' own URLs, so that their connections bypass the control plane. */
   directSessions?: boolean;
 };
 
-type Means = {
+type Dependencies = {
   extensions: StoredArchives;
   directory: string;
   database: Database;
@@ -46,8 +46,9 @@ type Exchange = Pick<ForwardedRequest, 'incoming' | 'outgoing' | 'url'>;
 const rawCurl: ForwardedOperation = { path: rawPath, body: undefined, responses: {} };
 const dashboardRead: ForwardedOperation = { path: '/dashboard', body: undefined, responses: {} };
 
-export async function openMachines(settings: MachinesSettings, means: Means): Promise<Machines> {
-  const { directory, database, secrets, profiles, extensions, clock, log } = means;
+/** Connects a control plane to its machines, and takes over the sessions that already run on them. */
+export async function openMachines(settings: MachinesSettings, dependencies: Dependencies): Promise<Machines> {
+  const { directory, database, secrets, profiles, extensions, clock, log } = dependencies;
   const machines = new Machines({
     owner: await ownerIn(directory),
     apiKey: settings.apiKey,
@@ -64,7 +65,7 @@ export async function openMachines(settings: MachinesSettings, means: Means): Pr
   return machines;
 }
 
-/** Passes requests and sockets of sessions on to their machines. */
+/** Functions that pass requests and WebSockets of sessions on to the machines of these sessions. */
 export function forwarding({
   held,
   ...sockets
@@ -79,7 +80,7 @@ export function forwarding({
   };
   return {
     sockets: new ForwardedSockets(sockets),
-    /** Returns nothing for a request that the control plane answers itself. */
+    /** Passes a request on. Returns `undefined` for a request that the control plane answers itself. */
     forward(operation: Operation, { caller, params, ...exchange }: ForwardedRequest): Promise<void> | undefined {
       if (!actsInSession(operation)) return undefined;
       return held.in(caller.projectId).use(params['id'] ?? '', (session) => pass(session, exchange, operation));
@@ -89,7 +90,7 @@ export function forwarding({
       if (!(session instanceof MachineSession)) throw new Error(`the browser session ${session.id} has no machine`);
       await forwardRequest(session, exchange, { operation: rawCurl, clock: sockets.clock, isRaw: true });
     },
-    /** Passes a read of the dashboard about a session on. */
+    /** Passes on a request of the dashboard that reads a session. */
     read: (session: Session, exchange: Exchange) => pass(session, exchange, dashboardRead),
   };
 }

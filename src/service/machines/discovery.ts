@@ -4,7 +4,7 @@ import type { Clock } from '../process/clock.ts';
 
 const lookUpEveryMs = 3000;
 
-/** Finds the machines, and looks for new ones until it is closed. */
+/** Finds the machines of a control plane by URL or DNS, and looks for new ones until it is closed. */
 export class Discovery {
   readonly #sources: readonly string[];
   readonly #onFound: (urls: string[]) => void;

@@ -3,6 +3,7 @@ import { PassThrough, Writable } from 'node:stream';
 import { CdpConnection } from '../chromium/cdp-connection.ts';
 import { WebSocket } from '../http/websockets.ts';
 
+/** The time limit for opening the connection, in ms. */
 const openMs = 10_000;
 const largestMessage = 256 * 1024 * 1024;
 const end = Buffer.from('\0');

@@ -31,8 +31,9 @@ const agents = {
 
 /**
  * Passes a request about a session on to its machine, and passes the answer back. Parses neither body. `isRaw`: the
- * request has the session's token instead of an API key, and its headers are for somebody else. Throws
- * `unavailable` if the connection to the machine fails, and `machine_timeout` if the machine doesn't answer in time.
+ * request has the session's token instead of an API key, and its headers are for the site that the session's browser
+ * requests. Throws `unavailable` if the connection to the machine fails, and `machine_timeout` if the machine doesn't
+ * answer in time.
  */
 export async function forwardRequest(
   session: MachineSession,
@@ -40,7 +41,7 @@ export async function forwardRequest(
   { operation, clock, isRaw = false }: { operation: ForwardedOperation; clock: Clock; isRaw?: boolean },
 ): Promise<void> {
   const { url, base } = targetOf(session, path ?? incoming.url ?? '/');
-  // The headers are for the target of the request, except those of this connection.
+  // The machine expects the token in the URL, because the headers are for the site.
   if (isRaw) url.searchParams.set('jwt', new URL(session.links.cdp_ws_url).searchParams.get('jwt') ?? '');
   const request = (base === 'https:' ? https : http).request(url, {
     method: incoming.method,
@@ -79,7 +80,7 @@ export async function forwardRequest(
       if (hold.aborted)
         throw new OperationError('not_found', `the browser session ${session.id} ended or was released meanwhile`);
       if (!outgoing.destroyed) session.host.suspect();
-      const message = `the machine ${session.host.url} of the browser session ${session.id} does not answer`;
+      const message = `the machine ${session.host.url} of the browser session ${session.id} does not answer: check that it runs`;
       throw new OperationError('unavailable', message, { cause: error });
     });
     if (stopLimit) stopLimit();
@@ -110,7 +111,7 @@ function targetOf({ host }: MachineSession, path: string): { url: URL; base: 'ht
   return { url: new URL(origin + pathname.replace(/\/+$/, '') + path), base: protocol as 'http:' | 'https:' };
 }
 
-/** A body of unknown length stays chunked. */
+/** Sends a body of unknown length in chunks, as the caller does. */
 function bodyHeader({ headers }: IncomingMessage): OutgoingHttpHeaders {
   return headers['transfer-encoding'] === undefined ? {} : { 'transfer-encoding': 'chunked' };
 }

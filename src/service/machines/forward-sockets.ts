@@ -12,7 +12,7 @@ import { MachineSession } from './machine-session.ts';
 type Found = { session: Session | undefined; isAllowed: () => boolean };
 type Upgrade = { request: IncomingMessage; socket: Duplex; head: Buffer };
 
-/** The field with the machine's URL for each WebSocket path. */
+/** For each WebSocket path, the field of the machine's answer that has the machine's own URL. */
 const linkNames = {
   '/browser/cdp': 'cdp_ws_url',
   '/browser/playwright': 'playwright_ws_url',
@@ -25,9 +25,11 @@ const transports = new Map([
   ['/browser/playwright', 'playwright'],
 ] as const) as ReadonlyMap<string, 'cdp' | 'playwright'>;
 
-/** In ms. Longer than a machine needs to close its sockets with a reason. */
+/** A connection stays open for this time after its session ended, in ms, so that the machine can close it with a reason. */
 const letGoMs = 3000;
+/** How often the token of an open connection is checked, in ms. */
 const checkEveryMs = 4000;
+/** The time limit for the machine's answer to an upgrade, in ms. */
 const openMs = 15_000;
 
 /** Forwards the WebSockets of sessions to their machines. Passes bytes on and doesn't parse them. */
@@ -39,7 +41,7 @@ export class ForwardedSockets {
   readonly #tunnelBytes: SocketBytes;
   readonly #sockets = new Set<Duplex>();
 
-  /** Both functions return nothing for a token that doesn't work any more. */
+  /** `byToken` and `byLiveViewToken` return `undefined` for an unknown or expired token. */
   constructor(options: {
     byToken: (token: string) => Session | undefined;
     byLiveViewToken: (token: string) => Session | undefined;
@@ -87,7 +89,7 @@ export class ForwardedSockets {
         socket,
         501,
         'not_implemented',
-        `the machine ${session.host.url} does not offer ${linkNames[path]}`,
+        `the machine ${session.host.url} does not offer ${linkNames[path]}: update or configure the service there`,
       );
     const url = targetOf(link, path, requestedUrl(request));
     const startedAt = performance.now();
@@ -102,7 +104,7 @@ export class ForwardedSockets {
       // The client hung up.
       if (socket.destroyed) return;
       session.host.suspect();
-      refuse(socket, 503, 'unavailable', `the machine ${session.host.url} does not answer`);
+      refuse(socket, 503, 'unavailable', `the machine ${session.host.url} does not answer: check that it runs`);
     });
     sent.once('response', (answer) => {
       socket.write(headOf(answer, { connection: 'close' }));
@@ -150,7 +152,7 @@ export class ForwardedSockets {
     const held = { letGo, destroy };
     session.sockets.add(held);
     session.touch();
-    // A client that only listens counts too, because it answers the machine's pings.
+    // Any byte of the client counts as use of the session, also its answers to the machine's pings.
     socket.on('data', () => session.touch());
     machine.on('error', destroy);
     socket.once('close', () => {
@@ -176,7 +178,7 @@ function targetOf(link: string, path: string, asked: URL): URL {
   return url;
 }
 
-/** The request's headers without `Host`, `Origin` and the bearer token, which are the control plane's. */
+/** The request's headers without `Host`, `Origin` and the bearer token, which are meant for the control plane. */
 function headersFor({ headers }: IncomingMessage): http.OutgoingHttpHeaders {
   const { host: _host, origin: _origin, authorization: _token, ...others } = headers;
   return others;
@@ -187,7 +189,7 @@ function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage, chan
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!;
     if (name.toLowerCase() in changed) lines.push(`${name}: ${changed.connection}`);
-    // Node has decoded the chunks. Without them, the body ends with the connection.
+    // Node has decoded the chunks, so the header would be wrong. The body ends with the connection instead.
     else if (name.toLowerCase() !== 'transfer-encoding') lines.push(`${name}: ${rawHeaders[index + 1]}`);
   }
   return `${lines.join('\r\n')}\r\n\r\n`;

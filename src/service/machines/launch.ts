@@ -12,7 +12,7 @@ import { SentProfile } from './sent-profile.ts';
 /** The uploaded archives of extensions. */
 export type StoredArchives = {
   archiveOf(id: string): string;
-  /** Notes that a browser starts with the extension. */
+  /** Records that a browser starts with the extension now. */
   used(id: string): void;
 };
 
@@ -64,7 +64,7 @@ export async function startOn(
   }
 }
 
-/** Loads extensions into a new session, which ends if that fails. */
+/** Loads extensions into a new session. Ends the session if that fails. */
 async function sendExtensions(
   client: Machine['client'],
   sessionId: string,

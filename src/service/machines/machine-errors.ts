@@ -9,7 +9,7 @@ export function isRefusal(error: unknown): boolean {
   return isSilence(error) || (error instanceof ServiceError && refusals.has(error.status));
 }
 
-/** Whether the machine didn't answer. */
+/** Whether the error means that the machine didn't answer. */
 export function isSilence(error: unknown): boolean {
   return error instanceof ConnectionError || error instanceof CallTimeoutError;
 }
@@ -22,11 +22,13 @@ export function isMissing(error: unknown): boolean {
 export function toOperationError(error: unknown, machine: string): unknown {
   if (error instanceof ServiceError) {
     const code = error.code !== undefined && error.code in errorStatus ? (error.code as ErrorCode) : 'unavailable';
-    // These errors are about the control plane's key for the machine. The caller's key is fine.
+    // Don't pass on errors about the control plane's own key: the caller would think that its key is wrong.
     const isOwn = !['unauthorized', 'forbidden', 'project_not_found'].includes(code);
     const message = isOwn ? error.reason : `the machine ${machine} refuses its API key: check --machines-key`;
     return new OperationError(isOwn ? code : 'unavailable', message, { details: error.details, cause: error });
   }
   if (!isSilence(error)) return error;
-  return new OperationError('unavailable', `the machine ${machine} does not answer`, { cause: error });
+  return new OperationError('unavailable', `the machine ${machine} does not answer: check that it runs`, {
+    cause: error,
+  });
 }

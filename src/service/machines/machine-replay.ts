@@ -5,10 +5,10 @@ import type { Recorded, Recording } from '../replays/replays.ts';
 import type { MachineSession } from './machine-session.ts';
 import { toOperationError } from './machine-errors.ts';
 
-/** The limit for completing a video on the machine, and for a pause in its download, in ms. */
+/** How long the machine may take to complete a video, and the longest pause in its download, in ms. */
 const stopMs = 60_000;
 
-/** A recording on a session's machine. The control plane fetches the video when the recording stops. */
+/** A video recording of a session on its machine. The control plane fetches the video when the recording stops. */
 export class MachineReplay implements Recording {
   readonly #session: MachineSession;
   readonly #id: string;

@@ -26,7 +26,9 @@ type Options = {
   clock: Clock;
 };
 
+/** The time limit for short calls to the machine, in ms. */
 const confirmMs = 3000;
+/** The time limit for ending the browser on the machine, in ms. */
 const endMs = 30_000;
 
 /** A session whose browser runs on another machine. */
@@ -109,7 +111,7 @@ export class MachineSession extends Session {
     }
   }
 
-  /** The machine's live view shows the test. */
+  /** Sends the tags to the machine too, because its live view shows the test. */
   override retag(tags: Record<string, string> | undefined): void {
     super.retag(tags);
     this.#retagging ??= this.#sendChangedTags().finally(() => (this.#retagging = undefined));
@@ -151,7 +153,7 @@ export class MachineSession extends Session {
   }
 
   async capture(categories: readonly TelemetryCategory[]): Promise<void> {
-    // A browser of a pool may still be handed over there, which would reset its telemetry.
+    // Wait until the machine has handed a pool's browser over to its next lease: that resets its telemetry.
     await this.#handedOver;
     const { client, url } = this.host;
     try {
@@ -197,7 +199,7 @@ export class MachineSession extends Session {
     if (idle !== undefined && idle * 1000 < silentMs) this.touch();
   }
 
-  /** Ends the session after its browser ended, for instance because it crashed. */
+  /** Call when the browser ended on the machine, for instance because it crashed. */
   async endedOnMachine({ profile_save: save, end_reason: reason = 'browser_ended' }: Browser): Promise<void> {
     if (this.alive) this.endReason = reason;
     this.markEnded();
@@ -223,12 +225,12 @@ export class MachineSession extends Session {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** Leaves the closing to the machine for a moment, because its close frame tells the reason. */
+  /** Gives the machine a moment to close the connections, because its close frame tells clients the reason. */
   protected closeConnections(): void {
     for (const socket of this.sockets) socket.letGo();
   }
 
-  /** Only the view shows these tags, so an error doesn't matter. */
+  /** Ignores errors, because only the live view uses these tags. */
   async #sendChangedTags(): Promise<void> {
     for (let sent: typeof this.tags | null = null; this.alive && sent !== this.tags;) {
       sent = this.tags;

@@ -14,19 +14,21 @@ export type MachineOptions = {
   owner: string;
   isDirect: boolean;
   log: Log;
-  /** Called when the machine answers again or no longer, has more free slots, or drains. */
+  /** Called when the machine stops answering, answers again, has more free slots, or drains. */
   onChange: (machine: Machine) => void;
   /** Default: the system clock. If a test moves its own clock forward, machines count as lost. */
   clock?: Clock;
 };
 
-/** All in ms. Checks vary by a fifth, so that many machines don't answer at the same moment. */
+/** The time between two checks, in ms. It varies by a fifth, so that many machines don't answer at the same moment. */
 const checkEveryMs = 2000;
+/** The time limit for an answer to a check, in ms. */
 const answerMs = 3000;
+/** The machine's sessions count as lost after this time without an answer, in ms, and this many failed checks. */
 const lostMs = 15_000;
 const leastFailures = 3;
 
-/** A service that holds sessions for this control plane. */
+/** A service that runs sessions for this control plane. Checks regularly that it answers and that both know the same sessions. */
 export class Machine implements Host {
   readonly url: string;
   readonly apiKey: string;
@@ -40,7 +42,7 @@ export class Machine implements Host {
   isListed = true;
   readonly #options: MachineOptions;
   readonly #clock: Clock;
-  /** Whether it has answered since this control plane started. */
+  /** Whether the machine has answered since this control plane started. */
   #isKnown = false;
   #isUp = false;
   #isDraining = false;
@@ -168,7 +170,10 @@ export class Machine implements Host {
     return listed;
   }
 
-  /** Ends sessions that only one side knows. `known` are those of the control plane before it asked for `listed`. */
+  /**
+   * Ends sessions that only one side knows. `known` are the control plane's sessions before it asked the machine for
+   * `listed`.
+   */
   async #reconcile(known: MachineSession[], listed: Map<string, Browser>): Promise<void> {
     for (const session of known) {
       const browser = listed.get(session.id);
@@ -181,7 +186,10 @@ export class Machine implements Host {
     for (const { session_id: id } of unknown) void this.client.browsers.deleteByID(id).catch(() => {});
   }
 
-  /** Looks up a session that is not in the list. A list of several pages may miss one; a restarted machine has none. */
+  /**
+   * Looks up a session that is missing in the machine's list. It may still run: a session can slip through between two
+   * pages of the list.
+   */
   async #look(session: MachineSession): Promise<void> {
     try {
       const browser = await this.client.browsers.retrieve(

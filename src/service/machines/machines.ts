@@ -168,7 +168,10 @@ export class Machines implements Launcher<MachineSession> {
   }
 
   refusal(): OperationError {
-    return new OperationError('capacity_exhausted', 'no machine has a free slot: add machines, or end browsers');
+    return new OperationError(
+      'capacity_exhausted',
+      'no machine has a free slot for a browser: add machines, or end browsers',
+    );
   }
 
   async probe(): Promise<void> {

@@ -5,6 +5,7 @@ const ownerTag = 'playwright-pool.control-plane';
 /** The tag with the id of the launch that started the session. */
 const launchTag = 'playwright-pool.launch';
 
+/** The tags by which a control plane finds its sessions on a machine, or the session of one launch. */
 export function ownerTags(owner: string, launch?: string): Record<string, string> {
   return { [ownerTag]: owner, ...(launch !== undefined && { [launchTag]: launch }) };
 }

@@ -2,7 +2,7 @@ import type { Client } from '../../client/index.ts';
 import type { ProfileSave } from '../../contract/browsers.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 
-/** The data that a restarted control plane needs to find a session's copy of a profile again. */
+/** The data that a restarted control plane needs to find a session's copy of a profile on its machine. */
 export type SentProfileRecord = { name: string; profileId: string; copyOf: string | undefined };
 
 /** The longest pause in a transfer, in ms. */
@@ -49,7 +49,7 @@ export class SentProfile {
   async fetch(sessionId: string): Promise<ProfileSave> {
     const { name, profileId, copyOf } = this.record;
     const archive = await this.#client.profiles.download(name, {}, { timeout: pauseMs });
-    if (!archive) return { status: 'failed', message: 'the machine has no saved profile' };
+    if (!archive) return { status: 'failed', message: 'the machine has no saved profile for this session' };
     const signal = AbortSignal.timeout(10 * pauseMs);
     return await this.#directories.receive(profileId, archive.stream, signal, { sessionId, copyOf });
   }

@@ -1,6 +1,6 @@
 import type { Links } from '../sessions/session.ts';
 
-/** Returns the URLs of an answer, without its other fields. */
+/** Returns the URLs of a session from a machine's answer, without the other fields. */
 export function linksOf({
   cdp_ws_url,
   playwright_ws_url,

@@ -12,11 +12,11 @@ const machineSessions = table('machine_sessions', {
   id: text(),
   /** The machine's URL. */
   machine: text(),
-  /** A `MachineSessionState` as JSON. Sealed, because it contains tokens. */
+  /** A `MachineSessionState` as JSON. Encrypted, because it contains tokens. */
   state: sealed(({ id }) => `machine_sessions/${id}`),
 });
 
-/** The data that a control plane needs to take over a session. */
+/** The data that a restarted control plane needs to take over a session that still runs on a machine. */
 export type MachineSessionState = {
   settings: SessionSettings;
   earlier: { createdAt: number; token: string; liveViewToken: string };
@@ -34,7 +34,7 @@ export type MachineSessionState = {
   isChanged?: boolean;
 };
 
-/** The sessions of a control plane, one row each. */
+/** Stores the sessions of a control plane in its database, so that it can take them over after a restart. */
 export class MachineSessionRecords {
   readonly #rows: Table<typeof machineSessions>;
 

@@ -23,7 +23,7 @@ const prefix = 'playwright_pool_';
 const ofPool = ['project', 'pool'] as const;
 const waits = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 20, 30];
 
-/** The metrics of a service in prom-client. */
+/** Defines the metrics of a service with prom-client, and counts the service's events in them. */
 export class Meters {
   readonly #sources: MetricSources;
   readonly #registry = new Registry();
@@ -44,7 +44,7 @@ export class Meters {
     this.#machineGauge('up', '1 if the machine answered the last check.', machines, ({ isUp }) => (isUp ? 1 : 0));
     this.#machineGauge(
       'heartbeat_age_seconds',
-      'Time since its last answer.',
+      "Time since the machine's last answer.",
       machines,
       ({ silentMs }) => silentMs / 1000,
     );
@@ -88,6 +88,7 @@ export class Meters {
     return this.#registry.contentType;
   }
 
+  /** All metrics in Prometheus' text format. Forgets deleted pools. */
   async text(): Promise<string> {
     const { pools, clock } = this.#sources;
     for (const labels of this.#labels.forgetDeleted(pools.all(), clock.now())) await this.#remove(labels);
@@ -112,7 +113,7 @@ export class Meters {
     this.#resetSeconds.observe(this.#labels.of(pool), seconds);
   }
 
-  /** Removes the counts of a pool. Its gauges are gone already. */
+  /** Removes the counters and histograms of a deleted pool. Its gauges are gone already. */
   async #remove({ project, pool }: PoolLabels): Promise<void> {
     for (const histogram of [this.#acquireSeconds, this.#resetSeconds]) histogram.remove({ project, pool });
     for (const { labels } of (await this.#acquires.get()).values)

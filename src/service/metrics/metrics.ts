@@ -3,7 +3,7 @@ import { errorCode } from '../process/system-error.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import type { Meters, MetricSources } from './meters.ts';
 
-/** Counts an event that came before the library was loaded. */
+/** Counts one event as soon as prom-client is loaded. */
 type Noted = (meters: Meters) => void;
 
 const mostUncounted = 1000;
@@ -33,7 +33,7 @@ export class Metrics {
     if (this.#meters) return noted(this.#meters);
     this.#uncounted.push(noted);
     if (this.#uncounted.length < mostUncounted) return;
-    // Without prom-client, nobody can read the events. Drop them.
+    // prom-client isn't installed, so nobody can read the events. Drop them.
     this.#load().catch(() => void (this.#uncounted = []));
   }
 

@@ -3,7 +3,7 @@ import type { EventPool } from '../process/service-events.ts';
 export type PoolLabels = { project: string; pool: string };
 
 const mostPools = 100;
-/** In ms. Long enough that a scraper reads the last counts of a deleted pool. */
+/** The labels of a deleted pool are kept for this time, in ms, so that a scraper still reads the pool's last counts. */
 const keptMs = 10 * 60_000;
 const other: PoolLabels = { project: 'other', pool: 'other' };
 
@@ -11,7 +11,7 @@ const other: PoolLabels = { project: 'other', pool: 'other' };
 export class PoolLabelling {
   readonly #projectName: (id: string) => string;
   readonly #labels = new Map<string, PoolLabels>();
-  /** When a read first missed the pools that have labels, in ms since the epoch. */
+  /** The time of the first read after a pool was deleted, in ms since the epoch. */
   readonly #missedAt = new Map<string, number>();
 
   constructor(projectName: (id: string) => string) {

@@ -4,6 +4,7 @@ import type { Caller, HandlerTree } from '../http/handler.ts';
 import type { ApiKeyStore } from './api-keys.ts';
 import type { ProjectStore } from './projects.ts';
 
+/** The handlers of the API key operations. Keys of a project see and change only keys of this project. */
 export function apiKeyHandlers({
   apiKeys,
   projects,
@@ -28,7 +29,10 @@ export function apiKeyHandlers({
       const callerId = manager(caller);
       const { projectId } = caller.apiKey;
       if (query.keep_children && projectId !== undefined)
-        throw new OperationError('forbidden', 'keep_children needs an organization key');
+        throw new OperationError(
+          'forbidden',
+          "keep_children needs an organization key: this request's key belongs to a project",
+        );
       apiKeys.delete(params.id, projectId, { callerId, keepsChildren: query.keep_children });
     },
     rotate: ({ params, body, caller }) => apiKeys.rotate(params.id, caller.apiKey.projectId, body, manager(caller)),
@@ -38,7 +42,10 @@ export function apiKeyHandlers({
   function projectOf(asked: string | null | undefined, { apiKey }: Caller): string | null {
     if (asked === undefined) return apiKey.projectId ?? null;
     if (asked === null && apiKey.projectId !== undefined)
-      throw new OperationError('forbidden', "a project's key creates keys of its project only");
+      throw new OperationError(
+        'forbidden',
+        "a project's key can only create keys of this project: use an organization key, or leave project_id out",
+      );
     if (asked === null) return null;
     const isVisible = apiKey.projectId === undefined || apiKey.projectId === asked;
     if (isVisible && projects.isActive(asked)) return asked;
@@ -46,7 +53,7 @@ export function apiKeyHandlers({
   }
 }
 
-/** The id of the caller's key. Throws `forbidden` for the key of an app's process. */
+/** The id of the caller's key, which must be allowed to manage keys. Throws `forbidden` for the key of an app's process. */
 function manager({ apiKey }: Caller): string {
   if (!apiKey.isOfApp) return apiKey.id;
   throw new OperationError('forbidden', "an app's key can't manage API keys: use a key of the project");

@@ -42,7 +42,7 @@ const graceDays = 7;
 
 const isValid = 'deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)';
 
-/** A key that nobody created counts as its own creator. */
+/** All keys with their projects and creators. The service's own key has no creator, so it counts as its own. */
 const selectKeys = `
   SELECT k.*, p.name AS project_name, creator.id AS creator_id, creator.name AS creator_name
   FROM api_keys k LEFT JOIN projects p ON p.id = k.project_id JOIN api_keys creator ON creator.id = ifnull(k.created_by, k.id)`;
@@ -50,9 +50,9 @@ const selectKeys = `
 const answer = answerOf(apiKey, apiKeysTable);
 
 /**
- * The API keys of a service. Only salted hashes are stored. A key begins with its id, so that one row is compared: the
- * rest has 192 random bits, which a fast hash protects as well as a slow one. The operator chooses the key that the
- * service is started with; its row is marked.
+ * Stores and checks the API keys of a service. It stores only salted hashes. A key begins with its id, so that each check
+ * compares one row. The rest of a key has 192 random bits, so a fast hash is as safe as a slow one. The operator chooses
+ * the key with which the service starts: the service's own key (`is_own`).
  *
  * No key outlives its parent: it expires no later, and is deleted with it. A parent's successor takes over its
  * children.
@@ -63,8 +63,8 @@ export class ApiKeyStore {
   readonly #lineage: KeyLineage;
   readonly #clock: Clock;
   /**
-   * Prepared once, because every request needs them. Each finds one row at most, which is several times faster than a
-   * list of one.
+   * Prepared once, because every request needs them. `get` returns at most one row, and is several times faster than a
+   * list with one row.
    */
   readonly #byId: Statement;
   readonly #own: Statement;
@@ -91,7 +91,7 @@ export class ApiKeyStore {
   setOwn(key: string): void {
     if (this.isRevoked(key)) {
       throw new Error(
-        'the API key of the service was deleted, or was rotated and has expired: start the service with another key',
+        'the API key that the service starts with was deleted, or was rotated and has expired: start the service with another key',
       );
     }
     const own = this.#rows.list({ is_own: true }).filter((row) => this.#isValid(row));
@@ -141,7 +141,8 @@ export class ApiKeyStore {
   }
 
   /**
-   * A key for a process of an app. It lives for a day, or as long as its creator. Throws `conflict` if that has ended.
+   * Creates a key for a process of an app. It is valid for a day, but no longer than its creator. Throws `conflict` if the
+   * creator has expired or was deleted.
    */
   createForApp({ name, projectId, createdBy }: { name: string; projectId: string; createdBy: string }): CreatedApiKey {
     const creator = this.#rows.find({ id: createdBy });
@@ -152,7 +153,7 @@ export class ApiKeyStore {
     return this.#insert({ name, expires_at, is_of_app: true, ...owner });
   }
 
-  /** Deletes the keys that an earlier service created for the process of this name. */
+  /** Deletes the keys that an earlier run of the service created for the app process with this name. */
   deleteOfApp(name: string): void {
     this.#rows.change({ name, is_of_app: true, deleted_at: null }, { deleted_at: this.#clock.now() });
   }
@@ -248,7 +249,7 @@ export class ApiKeyStore {
     }
     return inTransaction(this.#database, () => {
       this.#rows.change({ id }, { expires_at: oldEnd });
-      // A key that rotates itself, or the key that it ends with, must not become its own parent.
+      // If a key rotates itself or one of its ancestors, it must not become its own parent.
       const isOwn = callerId === id || this.#lineage.isBelow(callerId, id);
       const successor = this.#insert({
         name: old.name,
@@ -273,7 +274,7 @@ export class ApiKeyStore {
     project_id: string | null | undefined;
     expires_at: number | undefined;
     created_by: string;
-    /** `undefined` if it ends with no other key. */
+    /** The key with which this one ends. `undefined`: none. */
     parent_id: string | undefined;
     is_of_app?: boolean;
   }): CreatedApiKey {
@@ -298,7 +299,7 @@ export class ApiKeyStore {
     const end = lifeMs === undefined ? undefined : this.#clock.now() + lifeMs;
     if (latest === undefined || (end !== undefined && end <= latest)) return end;
     if (!asked) return latest;
-    const problem = `the new key must not outlive yours, which expires at ${new Date(latest).toISOString()}: ask for less, or leave it out`;
+    const problem = `the new key must not outlive yours, which expires at ${new Date(latest).toISOString()}: pass fewer days, or leave days_to_expire out`;
     throw invalidField('days_to_expire', problem);
   }
 
@@ -327,7 +328,7 @@ export class ApiKeyStore {
   }
 }
 
-/** Keys that never expire come last, in descending order first. */
+/** Keys that never expire come last in ascending order, and first in descending order. */
 const sortings = {
   created_at: ['k.created_at'],
   name: ['k.name COLLATE NOCASE'],
@@ -361,7 +362,7 @@ function hashOf(salt: string, key: string): string {
   return createHash('sha256').update(salt).update('\0').update(key).digest('hex');
 }
 
-/** Enough to tell keys apart, never enough to use one. */
+/** The masked key: people can tell keys apart by it, but can't use it. */
 function mask(key: string, shown: number): string {
   return key.length < 16 ? '...' : `${key.slice(0, shown)}...${key.slice(-4)}`;
 }

@@ -16,11 +16,12 @@ export class Callers {
     this.#handoffs = handoffs;
   }
 
+  /** The API key for a bearer token. `undefined` if the token is not valid. */
   identify(token: string): ApiKeyIdentity | undefined {
     return this.#apiKeys.find(token) ?? this.#ofLogin(token);
   }
 
-  /** The token of a login works as long as the API key that started the login. */
+  /** The token of a login flow works for two operations, as long as the API key that started the flow is valid. */
   #ofLogin(token: string): ApiKeyIdentity | undefined {
     const handoff = this.#handoffs.find(token);
     const apiKey = handoff && this.#apiKeys.findById(handoff.apiKeyId);
@@ -29,12 +30,12 @@ export class Callers {
     return { ...apiKey, projectId: handoff.projectId, only: [`GET ${path}`, `POST ${path}/submit`] };
   }
 
-  /** The key's project, else the one that the caller chose, else the default one. */
+  /** The key's project, else the project that the caller chose by a header, else the default project. */
   projectOf({ projectId }: ApiKeyIdentity, chosen: string | undefined): string {
     if (projectId !== undefined && chosen !== undefined && chosen !== projectId) {
       throw new OperationError(
         'forbidden',
-        `the API key belongs to the project ${projectId}, and X-Kernel-Project-Id names another one`,
+        `the API key belongs to the project ${projectId}, but X-Kernel-Project-Id names ${chosen}: leave the header out`,
       );
     }
     const id = projectId ?? chosen;

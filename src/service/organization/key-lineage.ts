@@ -5,7 +5,10 @@ const descendants = `WITH RECURSIVE descendants (id) AS (
   SELECT id FROM api_keys WHERE ifnull(parent_id, created_by) = :id AND id <> :id
   UNION SELECT k.id FROM api_keys k JOIN descendants d ON ifnull(k.parent_id, k.created_by) = d.id)`;
 
-/** The family of keys. A key ends with its parent, which is its creator or the creator's successor. */
+/**
+ * Finds and changes the descendants of API keys. A key ends with its parent: the key that created it, or the key that
+ * replaced the creator by rotation.
+ */
 export class KeyLineage {
   readonly #database: Database;
 
@@ -13,20 +16,20 @@ export class KeyLineage {
     this.#database = database;
   }
 
-  /** Whether a key ends with another one. */
+  /** Whether a key is a descendant of `ancestor`. */
   isBelow(id: string, ancestor: string): boolean {
     const found = this.#database.prepare(`${descendants} SELECT 1 FROM descendants WHERE id = :below`);
     return found.get({ id: ancestor, below: id }) !== undefined;
   }
 
-  /** Marks all keys below a key as deleted. */
+  /** Marks all descendants of a key as deleted. */
   deleteBelow(id: string, now: number): void {
     this.#database
       .prepare(`${descendants} UPDATE api_keys SET deleted_at = :now WHERE deleted_at IS NULL AND id IN descendants`)
       .run({ id, now });
   }
 
-  /** Lets all keys below a key expire at `end`, in ms since the epoch, at the latest. */
+  /** Lets all descendants of a key expire at `end` or earlier. In ms since the epoch. */
   shortenBelow(id: string, end: number): void {
     this.#database
       .prepare(

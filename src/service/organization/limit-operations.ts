@@ -3,6 +3,7 @@ import { invalidField } from '../../contract/errors.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { LimitStore } from './limits.ts';
 
+/** The handlers of the operations that read and change the organization's limits. */
 export function organizationHandlers(
   limits: LimitStore,
   { limitsChanged, isDraining }: { limitsChanged: () => void; isDraining: () => boolean },

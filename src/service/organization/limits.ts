@@ -9,13 +9,13 @@ const toLimits = answerOf(projectLimits, projectsTable);
 /** The caps of a project. Infinity means no cap. */
 export type Caps = { sessions: number; pooledSessions: number; invocations: number };
 
-/** The limits of the organization and of its projects. */
+/** Stores the limits of the organization and of its projects. */
 export class LimitStore {
   /** How many browsers may run at once in all projects together. */
   readonly maxConcurrentSessions: number;
   readonly #projects: Table<typeof projectsTable>;
   readonly #organization: Table<typeof organizationTable>;
-  /** Pools ask for the caps of their project at each change. */
+  /** Cached, because pools ask for their project's caps at each change. */
   readonly #caps = new Map<string, Caps>();
 
   constructor(database: Database, maxConcurrentSessions: number) {
@@ -29,19 +29,19 @@ export class LimitStore {
     return toLimits(this.#projects.find({ id })!);
   }
 
-  /** 0 removes a cap. A missing or null cap stays. */
+  /** 0 removes a cap. A missing or null field keeps the cap. */
   update(id: string, patch: ProjectLimitsUpdate): ProjectLimits {
     this.#projects.change({ id }, changed(patch));
     this.#caps.clear();
     return this.ofProject(id);
   }
 
-  /** The cap on the browsers of each project that has none of its own. */
+  /** The cap on browsers for each project without its own cap. */
   get defaultMaxConcurrentSessions(): number | null {
     return this.#organization.find({})!.default_project_max_concurrent_sessions ?? null;
   }
 
-  /** Like `update`. */
+  /** Changes the cap for projects without their own. 0 removes it, null keeps it. */
   changeDefault(cap: number | null | undefined): void {
     this.#organization.change({}, changed({ default_project_max_concurrent_sessions: cap }));
     this.#caps.clear();

@@ -36,8 +36,8 @@ export const apiKeysTable = table('api_keys', {
   /** The key that created this one. */
   created_by: optional(text()),
   /**
-   * The key with which this one ends: its creator, or the creator's successor. Itself if there is none. Default: its
-   * creator.
+   * The key with which this one ends: its creator, or the key that replaced the creator. The key's own id if it ends with
+   * no other key. Default: its creator.
    */
   parent_id: optional(text()),
   /** Whether an app's process runs with this key. */

@@ -7,7 +7,7 @@ import type { ProjectStore } from './projects.ts';
 /** Functions that count a project's resources, by the resource's name in messages. */
 export type Contents = { [kind: string]: (projectId: string) => number };
 
-/** Refuses to delete a project that has any `contents`. */
+/** The handlers of the project operations. They refuse to delete a project that has any `contents`. */
 export function projectHandlers({
   projects,
   limits,
@@ -53,10 +53,10 @@ export function projectHandlers({
     throw new OperationError('project_not_found', `no project has the id or name ${idOrName}`);
   }
 
-  /** Finds a project by its id only: names are only for reading. */
+  /** Finds a project by its id. Operations that change a project don't accept its name. */
   function byId(id: string): Project {
     const project = projects.get(id);
     if (project.id === id) return project;
-    throw new OperationError('project_not_found', `no project has the id ${id}`);
+    throw new OperationError('project_not_found', `no project has the id ${id}: pass the project's id, not its name`);
   }
 }

@@ -11,11 +11,11 @@ import { projectsTable } from './organization-tables.ts';
 const toProject = answerOf(project, projectsTable);
 const active = { status: 'active', deleted_at: null } as const;
 
-/** The projects of the organization. At least one is active. Deleted ones stay stored and are never shown. */
+/** Stores the projects of the organization. At least one is active. Deleted projects stay stored and are never shown. */
 export class ProjectStore {
   readonly #rows: Table<typeof projectsTable>;
   readonly #clock: Clock;
-  /** The ids of the active projects, oldest first. Each request asks for one twice. */
+  /** The ids of the active projects, oldest first. Cached, because each request needs them twice. */
   #active: Set<string> | undefined;
 
   constructor(database: Database, clock: Clock) {
@@ -34,12 +34,12 @@ export class ProjectStore {
     return this.#activeIds().has(id);
   }
 
-  /** The id if the project doesn't exist. */
+  /** The project's name, or its id if it doesn't exist. */
   nameOf(id: string): string {
     return this.#rows.find({ id })?.name ?? id;
   }
 
-  /** Throws `project_not_found` unless it is active. */
+  /** Throws `project_not_found` unless the project is active. */
   refuseInactive(id: string): void {
     if (!this.isActive(id))
       throw new OperationError('project_not_found', `there is no active project with the id ${id}`);
@@ -53,7 +53,7 @@ export class ProjectStore {
     return toProject(this.#rows.insert({ ...body, id: newId(), status: 'active', created_at: now, updated_at: now }));
   }
 
-  /** An id wins over a name. Throws `project_not_found`. */
+  /** Finds a project by id, else by name. Throws `project_not_found`. */
   get(idOrName: string): Project {
     const row =
       this.#rows.find({ id: idOrName, deleted_at: null }) ?? this.#rows.find({ name: idOrName, deleted_at: null });

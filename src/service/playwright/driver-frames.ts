@@ -4,14 +4,14 @@ const creationStart = Buffer.from('{"guid":"","method":"__create__"');
 const largestKept = 1024 * 1024;
 
 /**
- * Splits the output of Playwright's driver into its messages, each after its length in 4 bytes. Keeps answers, and the objects that the
- * driver creates first; skips the events of browsers.
+ * Splits the output of Playwright's driver into its messages. 4 bytes before each message have its length. Keeps answers
+ * and messages about new objects. Skips all other events, which the service doesn't need.
  */
 export class DriverFrames {
   readonly #onMessage: (message: unknown) => void;
-  /** The bytes of the message so far, with its length. */
+  /** The received bytes of an incomplete message, with its length. */
   #head = Buffer.alloc(0);
-  /** Bytes of a message that is skipped. */
+  /** How many of the next bytes belong to a skipped message. */
   #skipped = 0;
 
   constructor(onMessage: (message: unknown) => void) {
@@ -27,7 +27,8 @@ export class DriverFrames {
       const length = rest.readUInt32LE(0);
       const body = rest.subarray(4, 4 + length);
       const isKept = begins(body, answerStart) || begins(body, creationStart);
-      if (isKept && length > largestKept) throw new Error(`an answer of ${length} bytes is too long`);
+      if (isKept && length > largestKept)
+        throw new Error(`the driver sent a message of ${length} bytes: the limit is ${largestKept}`);
       if (isKept && body.length < length) break;
       if (isKept) this.#onMessage(JSON.parse(body.toString()));
       else this.#skipped = length - body.length;
@@ -37,7 +38,7 @@ export class DriverFrames {
   }
 }
 
-/** Also true as long as too little is known. */
+/** Whether the message begins like this. Also true while too few bytes have arrived to know it. */
 function begins(body: Buffer, start: Buffer): boolean {
   const known = Math.min(body.length, start.length);
   return body.compare(start, 0, known, 0, known) === 0;

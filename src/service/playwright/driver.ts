@@ -17,7 +17,7 @@ type Commands = {
 
 const answerTimeoutMs = 30_000;
 
-/** Playwright's driver in another process. */
+/** Sends commands to Playwright's driver, which runs in another process. */
 export class Driver {
   readonly #input: Writable;
   readonly #waiting = new Map<number, (answer: Answer | Error) => void>();
@@ -61,7 +61,7 @@ export class Driver {
     return endpoint;
   }
 
-  /** All commands fail with `reason`. */
+  /** Lets all open and later commands fail with `reason`. */
   close(reason: Error): void {
     this.#broken ??= reason;
     for (const answered of this.#waiting.values()) answered(reason);
@@ -87,7 +87,7 @@ export class Driver {
     this.#waiting.delete(id);
     if (answer instanceof Error) throw answer;
     const problem = answer.error?.error?.message;
-    // Playwright adds a log with the URL, which contains a secret.
+    // Use the first line only: in the others Playwright logs the URL, which contains a secret.
     if (answer.error)
       throw new OperationError('unavailable', `the Playwright host failed: ${problem?.split('\n', 1)[0]}`);
     return answer.result;

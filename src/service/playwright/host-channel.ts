@@ -6,8 +6,8 @@ import { CdpProxy, type ProxiedSession } from '../sessions/cdp-proxy.ts';
 import type { LocalSession } from '../sessions/local-session.ts';
 
 /**
- * The CDP connections of Playwright hosts, on a loopback port of their own: the service may listen elsewhere, and with TLS. Each connection
- * has a secret of its own, and is one more client of the session's browser.
+ * Offers CDP connections to Playwright hosts, on a separate loopback port: the service's port may use another address or
+ * TLS. Each connection has its own secret token, and counts as one more client of the session's browser.
  */
 export class HostChannel {
   readonly #sessions = new Map<string, ProxiedSession>();
@@ -19,7 +19,10 @@ export class HostChannel {
     this.#proxy = new CdpProxy({ byToken: (token) => this.#sessions.get(token), clock });
   }
 
-  /** Returns a URL for one host, and a function that cuts its connection: Chromium then closes the contexts that were made through it. */
+  /**
+   * Returns a URL for one host, and a function that cuts its connection: Chromium then closes the contexts that it made.
+   * `marksDownloads`: download events carry the file's name in the artifacts directory.
+   */
   async open(
     session: LocalSession,
     { marksDownloads }: { marksDownloads: boolean },
@@ -28,7 +31,7 @@ export class HostChannel {
     const token = newToken(session.id);
     const connected: { close(reason: string): void }[] = [];
     this.#sessions.set(token, {
-      // Only a client's own messages keep a session from its idle timeout.
+      // The host's messages don't count as use: only those of its client restart the session's idle timeout.
       touch() {},
       connect(socket) {
         connected.push(socket);

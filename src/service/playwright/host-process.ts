@@ -7,13 +7,16 @@ import { killGroup } from '../process/process-group.ts';
 import { Driver } from './driver.ts';
 import { taskDescriptor, type HostTask } from './host-task.ts';
 
-/** The files of a host: the built `host.ts`, and the command of `playwright-core`. */
+/** The files of a host: `host` is the built `host.ts`, `command` is the command line program of `playwright-core`. */
 export type HostProgram = { host: string; command: string };
 
 const taskTimeoutMs = 30_000;
 const longestLog = 4096;
 
-/** The process of a Playwright host. It ends with the service: its input closes then. */
+/**
+ * Starts and controls the process of a Playwright host. The process ends with the service, because its input closes
+ * then.
+ */
 export class HostProcess {
   /** Resolves when the process has ended; never rejects. */
   readonly ended: Promise<void>;
@@ -45,7 +48,7 @@ export class HostProcess {
       };
       this.#child.once('error', ({ message }) => leave(`the Playwright host could not be started: ${message}`));
       this.#child.once('exit', (code, signal) => {
-        // Its own child processes, an encoder of videos for instance.
+        // End its child processes too, for instance a video encoder.
         killGroup(this.#child);
         const end = signal ?? `exit code ${code}`;
         leave(`the Playwright host ended with ${end}${this.#log === '' ? '' : `: ${this.#log.trim()}`}`);
@@ -63,21 +66,21 @@ export class HostProcess {
     return this.#child.pid;
   }
 
-  /** Makes it the process of a session. */
-  async become(task: Extract<HostTask, { become: unknown }>['become']): Promise<void> {
+  /** Gives the process to a session: it takes the session's user id, directory and environment. */
+  async joinSession(task: Extract<HostTask, { joinSession: unknown }>['joinSession']): Promise<void> {
     await this.#initialized;
-    await this.#carryOut({ become: task });
+    await this.#carryOut({ joinSession: task });
   }
 
   /**
-   * Connects to a browser over CDP and returns its Playwright address. The directory is made. `hop` is the browser's way
-   * out, which the host's own requests take too.
+   * Connects to a browser over CDP. Returns the address for clients of Playwright's protocol. Creates the artifacts
+   * directory. `proxyUrl` is the session's local proxy. The host's own requests use it too.
    */
   async publish(
     cdpUrl: string,
-    { artifactsDirectory, hop }: { artifactsDirectory: string; hop: string },
+    { artifactsDirectory, proxyUrl }: { artifactsDirectory: string; proxyUrl: string },
   ): Promise<string> {
-    await this.#carryOut({ prepare: { directory: artifactsDirectory, hop } });
+    await this.#carryOut({ prepare: { directory: artifactsDirectory, proxyUrl } });
     return await this.#driver.publish(cdpUrl, artifactsDirectory);
   }
 
@@ -90,7 +93,7 @@ export class HostProcess {
     killGroup(this.#child);
   }
 
-  /** One at a time: answers carry no id. */
+  /** Sends one task at a time, because answers carry no id. */
   async #carryOut(task: HostTask): Promise<void> {
     const carriedOut = this.#turn.then(() => this.#answerTo(task));
     this.#turn = carriedOut.catch(() => {});

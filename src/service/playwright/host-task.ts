@@ -1,16 +1,20 @@
-/** The descriptor of a host's process that carries tasks of the service. Here, so that the process loads nothing else. */
+/** The file descriptor by which a Playwright host receives tasks from the service. */
 export const taskDescriptor = 3;
 
-/** One line of JSON each. The process answers each with an empty line, or with a line that says why it failed. */
+/**
+ * A task of the service for a Playwright host, sent as one line of JSON. The host answers with an empty line, or with a
+ * line that says why the task failed.
+ */
 export type HostTask =
   | {
-      /** Becomes the process of a session. */
-      become: {
+      /** Take the user id, the directory and the environment of a session. */
+      joinSession: {
         user: { uid: number; gid: number } | undefined;
         directory: string;
         environment: Record<string, string>;
       };
     }
-  /** Makes a directory, and sends requests through a proxy from now on. */
-  | { prepare: { directory: string; hop: string } }
+  /** Create a directory, and send requests through a proxy from now on. */
+  | { prepare: { directory: string; proxyUrl: string } }
+  /** Delete a directory. */
   | { remove: string };

@@ -6,14 +6,15 @@ import { sendRequestsThrough } from './host-requests.ts';
 import { taskDescriptor, type HostTask } from './host-task.ts';
 
 /**
- * The entry point of a Playwright host: `host.js <command of playwright-core>`. It is Playwright's own driver, which other languages than
- * JavaScript use too: it reads and writes Playwright's protocol on stdin and stdout, and ends with stdin. It has no client of its own,
- * which would answer for the real client, for example to `page.addLocatorHandler`.
+ * The program of a Playwright host: `host.js <command of playwright-core>`. Runs Playwright's driver, the one that
+ * Playwright for Python and Java uses: it reads and writes Playwright's protocol on stdin and stdout, and ends when stdin
+ * closes.
  *
- * It loads Playwright first, so that a host can wait for its session. Before anybody is connected, it takes the session's user id.
+ * Loads Playwright at once, so that a spare host is ready when a session needs one. Takes the session's user id before a
+ * client connects.
  */
 const command = process.argv[2];
-if (command === undefined) throw new Error('usage: host.js <command of playwright-core>');
+if (command === undefined) throw new Error('usage: host.js FILE, where FILE is the cli.js of playwright-core');
 
 const tasks = new Socket({ fd: taskDescriptor });
 tasks.on('error', () => {});
@@ -34,10 +35,10 @@ createRequire(command)(command);
 function carryOut(task: HostTask): void {
   if ('prepare' in task) {
     mkdirSync(task.prepare.directory, { recursive: true });
-    sendRequestsThrough(task.prepare.hop);
+    sendRequestsThrough(task.prepare.proxyUrl);
   } else if ('remove' in task) rmSync(task.remove, { recursive: true, force: true });
   else {
-    const { user, directory, environment } = task.become;
+    const { user, directory, environment } = task.joinSession;
     if (user) {
       process.setgroups?.([user.gid]);
       process.setgid?.(user.gid);

@@ -10,11 +10,12 @@ import type { LocalSession } from '../sessions/local-session.ts';
 import { HostProcess } from './host-process.ts';
 import type { InstalledPlaywright } from './installed-playwright.ts';
 
-/** How long, in ms, a host without clients is kept for its session, and one without a session for the next. */
+/** A host ends after this time without clients, in ms. */
 const idleMs = 60_000;
+/** A spare host ends if no session takes it within this time, in ms. */
 const spareMs = 300_000;
 
-/** A host of a session, with its clients. */
+/** A session's host. Counts its clients, and ends when it has had none for a while. */
 class SessionHost {
   readonly process: HostProcess;
   readonly #clock: Clock;
@@ -27,30 +28,32 @@ class SessionHost {
     void process.ended.then(() => this.#cancelEnd());
   }
 
-  enter(): void {
+  clientJoined(): void {
     this.#clients += 1;
     this.#cancelEnd();
   }
 
-  leave(): void {
+  clientLeft(): void {
     this.#clients -= 1;
     if (this.#clients === 0) this.#cancelEnd = this.#clock.after(idleMs, () => this.process.end());
   }
 }
 
-/** The browser's CDP address, and a directory that is made for its downloads and videos. */
-type Place = { cdpUrl: string; artifactsDirectory: string };
+/** The browser's CDP URL, and the directory for its downloads and videos. The host creates the directory. */
+type PublishOptions = { cdpUrl: string; artifactsDirectory: string };
+/** The address for one client of Playwright's protocol. Call `leave` when the client is gone. */
 type Published = { endpoint: string; leave: () => void };
 
 /**
- * The Playwright hosts of a service. Each session has its own: a client can make its host read and write files and send requests, so the
- * host runs as the session's user. A spare one of each used version is kept, because loading Playwright takes most of a host's start.
+ * Starts and ends the Playwright hosts of a service, which translate Playwright's protocol into CDP. Each session has its
+ * own host, which runs as the session's user, because a client can make its host read and write files and send requests.
+ * Keeps a spare host of each used version of Playwright, because loading Playwright takes most of a host's start.
  */
 export class PlaywrightHosts {
   readonly #isolation: Isolation;
   readonly #environment: Environment;
   readonly #clock: Clock;
-  /** By session id and version. */
+  /** By session id and version of Playwright. */
   readonly #hosts = new Map<string, Promise<SessionHost>>();
   readonly #spares = new Map<string, HostProcess>();
   readonly #running = new Set<HostProcess>();
@@ -63,17 +66,17 @@ export class PlaywrightHosts {
   }
 
   /**
-   * Publishes a browser for one client. `leave` must be called when the client is gone; it removes the directory. Throws `unavailable` if
-   * the host doesn't start or doesn't reach the browser.
+   * Offers a session's browser to one client of Playwright's protocol. `leave` also deletes the artifacts directory. Throws
+   * `unavailable` if the host doesn't start or can't connect to the browser.
    */
-  async publish(session: LocalSession, playwright: InstalledPlaywright, place: Place): Promise<Published> {
+  async publish(session: LocalSession, playwright: InstalledPlaywright, options: PublishOptions): Promise<Published> {
     const host = await this.#hostOf(session, playwright);
     try {
-      return await publishOn(host, session, place);
+      return await publishOn(host, session, options);
     } catch (error) {
       // A host that an earlier client used may have died unnoticed.
       if (!host.process.hasEnded) throw error;
-      return await publishOn(await this.#hostOf(session, playwright), session, place);
+      return await publishOn(await this.#hostOf(session, playwright), session, options);
     }
   }
 
@@ -101,19 +104,20 @@ export class PlaywrightHosts {
     }
   }
 
-  /** Takes a spare host or a new one, and starts the next spare. */
+  /** Gives the session the spare host or a new one, and starts the next spare. */
   async #start(session: LocalSession, playwright: InstalledPlaywright): Promise<SessionHost> {
     const spare = this.#spares.get(playwright.version);
     this.#spares.delete(playwright.version);
-    // Not before the browser that somebody waits for.
+    // Start the spare later, so that it doesn't slow down the browser that a client waits for now.
     setTimeout(() => void this.#keepSpare(playwright).catch(() => {}), 1000).unref();
     // A spare may have died unnoticed.
-    const settled = spare && (await this.#settle(session, spare).catch(() => undefined));
-    return settled ?? (await this.#settle(session, await this.#spawn(playwright)));
+    const host = spare && (await this.#join(session, spare).catch(() => undefined));
+    return host ?? (await this.#join(session, await this.#spawn(playwright)));
   }
 
-  async #settle(session: LocalSession, process: HostProcess): Promise<SessionHost> {
-    // The next lease gets another one.
+  /** Makes a waiting process the host of a session. Ends the process if that fails. */
+  async #join(session: LocalSession, process: HostProcess): Promise<SessionHost> {
+    // The host ends with this lease. The next lease gets another host.
     const { hold, resident } = session;
     const end = () => process.end();
     hold.addEventListener('abort', end);
@@ -125,7 +129,7 @@ export class PlaywrightHosts {
       await resident?.own(directory);
       const names = ['HOME', 'TMPDIR', 'TEMP', 'TMP', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'LOCALAPPDATA'];
       const environment = Object.fromEntries(names.map((name) => [name, directory]));
-      await process.become({ user: resident?.user, directory, environment });
+      await process.joinSession({ user: resident?.user, directory, environment });
       return new SessionHost(process, this.#clock);
     } catch (error) {
       process.end();
@@ -145,11 +149,11 @@ export class PlaywrightHosts {
   }
 
   async #spawn({ command, directory }: InstalledPlaywright): Promise<HostProcess> {
-    // Playwright loads some of its files later, as the session's user.
-    const reachable = await this.#isolation.program(command, directory);
+    // Playwright loads some of its files later, when the host runs as the session's user, who must be able to read them.
+    const readable = await this.#isolation.program(command, directory);
     if (this.#isClosed) throw new OperationError('unavailable', 'the service is shutting down');
     const host = new HostProcess(
-      { host: builtFile('playwright/host.js'), command: reachable },
+      { host: builtFile('playwright/host.js'), command: readable },
       { ...passedOn(this.#environment), PLAYWRIGHT_BROWSERS_PATH: playwrightDirectory(this.#environment) },
     );
     this.#running.add(host);
@@ -158,22 +162,23 @@ export class PlaywrightHosts {
   }
 }
 
+/** Connects the host to the session's browser. */
 async function publishOn(
   host: SessionHost,
   { browser }: LocalSession,
-  { cdpUrl, artifactsDirectory }: Place,
+  { cdpUrl, artifactsDirectory }: PublishOptions,
 ): Promise<Published> {
-  host.enter();
+  host.clientJoined();
   const leave = () => {
-    host.leave();
+    host.clientLeft();
     host.process.remove(artifactsDirectory).catch(() => {});
   };
   try {
-    // A loaded profile may have replaced the browser that an earlier client used.
+    // Do this for each client: loading a profile replaces the browser of the session, and its proxy too.
     const { waysOut } = browser.chromium;
-    waysOut.admit(host.process.pid);
-    const hop = await waysOut.ownProxy();
-    return { endpoint: await host.process.publish(cdpUrl, { artifactsDirectory, hop }), leave };
+    waysOut.allowProcessGroup(host.process.pid);
+    const proxyUrl = await waysOut.localProxyUrl();
+    return { endpoint: await host.process.publish(cdpUrl, { artifactsDirectory, proxyUrl }), leave };
   } catch (error) {
     leave();
     throw error;

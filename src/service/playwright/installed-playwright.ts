@@ -9,13 +9,13 @@ export type InstalledPlaywright = {
   minor: string;
   /** The directory of the package. */
   directory: string;
-  /** The file of its command. */
+  /** The file of its command line program. */
   command: string;
 };
 
 /**
- * Returns the `playwright-core` of the installed `@playwright/test`, if there is one, and those in `directories`. Of two with the same minor
- * version the later one counts. Throws for a directory without this package.
+ * Finds the `playwright-core` of the installed `@playwright/test`, if there is one, and those in `directories`. If two have
+ * the same minor version, the later one in this list counts. Throws for a directory without this package.
  */
 export function installedPlaywrights(directories: readonly string[] = []): InstalledPlaywright[] {
   const own = ownPlaywright();
@@ -34,7 +34,7 @@ function describe(directory: string): InstalledPlaywright {
   return { version, minor, directory, command: path.join(directory, command) };
 }
 
-/** `1.65` for `1.65.1`. */
+/** The minor version: `1.65` for `1.65.1`. `undefined` for other texts. */
 export function minorOf(version: string): string | undefined {
   return /^\d+\.\d+(?=\.\d)/.exec(version)?.[0];
 }

@@ -22,13 +22,16 @@ const socketOptions = {
   closeTimeout: 30_000,
 };
 
-/** `artifactsDirectory` is a host path. */
+/**
+ * `artifactsDirectory` is a path on the service's machine. `marksDownloads`: each download's name in events is its path in
+ * that directory, `<guid>/<name>`.
+ */
 type Artifacts = { artifactsDirectory: string; marksDownloads: boolean };
 
-/** Published for one client. */
+/** The host's address for one client. Call `leave` when the client is gone. */
 type Published = { endpoint: string; leave: () => void };
 
-/** The WebSockets of `playwright_ws_url`: clients that speak Playwright's protocol. */
+/** Accepts the WebSockets of `playwright_ws_url`, whose clients speak Playwright's protocol, and connects them to hosts. */
 export class PlaywrightEndpoint {
   readonly #byToken: (token: string) => LocalSession | undefined;
   readonly #installed: readonly InstalledPlaywright[];
@@ -137,7 +140,7 @@ export class PlaywrightEndpoint {
     }
   }
 
-  /** The Playwright of the client's minor version, or why there is none. */
+  /** The installed Playwright with the client's minor version, or a message if there is none. */
   #chosenBy(userAgent = ''): InstalledPlaywright | string {
     const version = /^Playwright\/(\S+)/.exec(userAgent)?.[1];
     const minor = version === undefined ? undefined : minorOf(version);
@@ -160,8 +163,8 @@ function bearerToken({ headers }: IncomingMessage): string | undefined {
 }
 
 /**
- * The directory where the host keeps downloads and uploads. A client that fetches downloads over HTTP names it by a path
- * in the session. It gets `<guid>/<name>` as the name of each download.
+ * The directory where the host keeps downloads and uploads. A client that fetches downloads over HTTP sends a path in the
+ * session for it, in a header.
  */
 function artifactsOf(session: LocalSession, { headers }: IncomingMessage): Artifacts {
   const asked = headers['x-playwright-artifacts'];

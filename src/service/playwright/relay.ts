@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { WebSocket } from '../http/websockets.ts';
 
 const largestMessage = 256 * 1024 * 1024;
-/** From so many bytes that wait for the host on, nothing more is read from the client. */
+/** While this many bytes or more wait for the host, the service reads nothing from the client. */
 const highWaterMark = 8 * 1024 * 1024;
-/** With more bytes than this waiting for it, a client is disconnected. */
+/** The service disconnects a client if more bytes than this wait for it. */
 const mostWaiting = 64 * 1024 * 1024;
 const openTimeoutMs = 10_000;
 
-/** Connects to a host as a client of this machine: the host accepts no other `Host` and `Origin`. */
+/** Connects to a Playwright host. The host accepts only clients of this machine. */
 export async function openHost(endpoint: string): Promise<WebSocket> {
   const host = new WebSocket(endpoint, {
     perMessageDeflate: false,
@@ -16,14 +16,14 @@ export async function openHost(endpoint: string): Promise<WebSocket> {
     skipUTF8Validation: true,
     handshakeTimeout: openTimeoutMs,
   });
-  // The client is there later.
+  // Keep the host's first messages until the client is connected.
   host.pause();
   await once(host, 'open');
   host.on('error', () => host.terminate());
   return host;
 }
 
-/** Passes messages between a client and its host until one of both is gone, and then closes the other one. */
+/** Passes messages between a client and its host. When one of them closes, closes the other one. */
 export function relay(client: WebSocket, host: WebSocket): void {
   client.on('message', (data: Buffer, isBinary) => {
     host.send(data, { binary: isBinary }, () => {
@@ -41,7 +41,7 @@ export function relay(client: WebSocket, host: WebSocket): void {
   client.on('error', () => client.terminate());
   client.once('close', () => host.terminate());
   host.once('close', (code) => {
-    // A host that lives says goodbye.
+    // 1006: the connection broke without a close frame. A running host sends one.
     if (code === 1006) close(client, 1011, 'the Playwright host has ended');
     else close(client, 1001, 'the browser has closed');
   });
@@ -50,7 +50,7 @@ export function relay(client: WebSocket, host: WebSocket): void {
 
 /** Closes the connection to a client. The first reason counts. */
 export function close(client: WebSocket, code: number, reason: string): void {
-  // A paused socket would not see the client's answer.
+  // A paused socket would not read the client's close frame.
   if (client.isPaused) client.resume();
   client.close(code, reason);
 }

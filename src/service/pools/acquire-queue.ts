@@ -6,7 +6,7 @@ import type { Session } from '../sessions/session.ts';
 /** The properties that a lease gives a session, and that its release clears. */
 export type Lease = { name?: string; tags?: Record<string, string>; startUrl?: string };
 
-/** An acquire that waits. Only the first call of `settle` counts: it takes the acquire out of the queue. */
+/** An acquire call that waits. Only the first call of `settle` counts: it takes the call out of the queue. */
 export type Waiter = {
   /** In ms since the epoch. */
   readonly since: number;
@@ -42,7 +42,7 @@ export class AcquireQueue {
     return firsts.length > 0 ? Math.min(...firsts) : undefined;
   }
 
-  /** The acquire that gets a browser after `index` others. */
+  /** The waiting acquire at this place in the queue; 0 is the first. */
   at(index: number): Waiter | undefined {
     let rest = index;
     for (const waiter of this.#inTurn()) if (rest-- === 0) return waiter;

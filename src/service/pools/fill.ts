@@ -1,12 +1,16 @@
 import type { Sessions } from '../sessions/sessions.ts';
 
+/** A pool, as `Fill` sees it. */
 export type FilledPool = {
   readonly projectId: string;
   /** Leased, idle and starting browsers. */
   readonly occupied: number;
   /** Whether a browser is missing and may be launched now. */
   readonly lacksBrowser: boolean;
-  /** When the first acquire began that has no starting browser, in ms since the epoch; Infinity if there is none. */
+  /**
+   * When the oldest acquire began for which no browser starts yet, in ms since the epoch. Infinity if there is no such
+   * acquire.
+   */
   readonly waitingSince: number;
   /** Launches one browser; never rejects. */
   launch(): Promise<void>;
@@ -34,6 +38,7 @@ export class Fill {
     this.#pools.delete(pool);
   }
 
+  /** Starts as many missing browsers as may start now. Call after a pool or a limit changed. */
   next(): void {
     while (this.#launches.size < this.#sessions.launchesAtOnce) {
       const lacking = [...this.#pools].filter((pool) => pool.lacksBrowser && this.mayLaunch(pool));
@@ -53,6 +58,7 @@ export class Fill {
     return this.#sessions.mayStart(projectId) && this.pooledIn(projectId) < pooledSessions;
   }
 
+  /** The number of leased, idle and starting browsers in the project's pools. */
   pooledIn(projectId: string): number {
     return [...this.#pools].reduce((sum, pool) => (pool.projectId === projectId ? sum + pool.occupied : sum), 0);
   }

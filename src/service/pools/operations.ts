@@ -9,6 +9,7 @@ import { browserAnswer } from '../sessions/browser-answer.ts';
 import { handOver } from '../sessions/hand-over.ts';
 import { pageOf } from '../http/list-page.ts';
 
+/** The handlers of the pool operations: create and change pools, acquire and release their browsers. */
 export function browserPoolHandlers({
   pools,
   clock,

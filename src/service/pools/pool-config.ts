@@ -35,7 +35,7 @@ export function updatedPoolConfig(config: PoolConfig, patch: PoolUpdate, surroun
   return checked(withoutEmpty(updated), surroundings);
 }
 
-/** Returns `undefined` if the pool has no profile, or if the profile was deleted. */
+/** The id of the pool's profile. `undefined` if the pool has no profile, or if the profile was deleted. */
 export function currentProfileId(config: PoolConfig, surroundings: Surroundings): string | undefined {
   try {
     return config.profile && profileId(config.profile, surroundings);
@@ -51,7 +51,7 @@ function checked(config: PoolConfig, surroundings: Surroundings): PoolConfig {
   return config;
 }
 
-/** Removes fields that an empty string clears. Also removes `save_changes`: a pool never saves its profile. */
+/** Removes fields that are an empty string. Also removes `save_changes`: a pool never saves its profile. */
 function withoutEmpty(config: PoolConfig): PoolConfig {
   const { start_url, proxy_id, profile, ...rest } = config;
   const { save_changes: _, ...selector } = profile ?? {};
@@ -63,7 +63,7 @@ function withoutEmpty(config: PoolConfig): PoolConfig {
   };
 }
 
-/** `{ id: '' }` and `{ name: '' }` clear the profile; `{}` is an error. */
+/** Whether an update removes the pool's profile: by `{ id: '' }` or `{ name: '' }`. `{}` is an error elsewhere. */
 function clears({ id, name }: ProfileSelector): boolean {
   return !id && !name && (id === '' || name === '');
 }

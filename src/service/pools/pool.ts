@@ -19,14 +19,16 @@ export type PoolSurroundings = {
   machines?: (() => MachineCounts) | undefined;
 };
 
-const firstPauseMs = 500;
-const longestPauseMs = 10_000;
+/** The pause after a failed launch, in ms. It doubles with each failure in a row. */
+const [firstPauseMs, longestPauseMs] = [500, 10_000];
+/** After more failed launches in a row, waiting acquires fail. */
 const toleratedFailures = 2;
+/** How long a lease waits for its start page at most, in ms. */
 const startPageMs = 1000;
 
 /**
- * Keeps browsers ready. A browser has one lease at most. Leased, idle and starting browsers never exceed the pool's
- * size, except leased ones after the size shrank. An ending browser doesn't count: its Chromium is killed at once.
+ * Keeps browsers ready and leases them. A browser has one lease at most. Leased, idle and starting browsers never exceed
+ * the pool's size, except that leased browsers stay when the size shrinks. An ending browser doesn't count.
  */
 export class Pool {
   readonly id: string;
@@ -131,7 +133,7 @@ export class Pool {
         if (timeoutMs <= 0) waiter.settle(this.#launchFailure());
       },
     );
-    if (session && !(await isThere(session))) {
+    if (session && !(await responds(session))) {
       this.takeBack(session);
       const waited = this.#surroundings.clock.now() - startedAt;
       return await this.acquire({ ...request, timeoutMs: Math.max(0, timeoutMs - waited) });
@@ -142,25 +144,26 @@ export class Pool {
     return undefined;
   }
 
-  /**
-   * Ends the lease of a client that hung up. Replaces the browser, because the client may have used it already.
-   */
+  /** Ends the lease of a client that hung up before it got the answer. Replaces the browser, because it may be in use. */
   takeBack(session: Session): void {
     if (this.#leased.get(session.id) === session) this.#endLease(session, 'abandoned');
   }
 
   /**
-   * Ends a lease. With `reuse` the browser stays as it is, gets a new token and is leased next. The pool replaces the
-   * browser without `reuse`, if the pool shrank, if the lease loaded a profile, or if the browser's machine drains.
-   * Throws `not_found` if the pool has no lease of this browser.
+   * Ends a lease. With `reuse` the browser keeps its state, gets a new token and serves the next lease. The pool replaces
+   * the browser if `reuse` is false, if the pool shrank, if the lease loaded a profile, or if the browser's machine
+   * drains. Throws `not_found` if this browser isn't leased from the pool.
    */
   release(sessionId: string, reuse: boolean): Session {
     const session = this.#leased.get(sessionId);
     if (!session)
-      throw new OperationError('not_found', `no browser ${sessionId} is leased from the pool ${this.#title}`);
-    const isAsMade = session.profile === session.settings.profile;
+      throw new OperationError(
+        'not_found',
+        `the browser ${sessionId} is not leased from the pool ${this.#title}: its lease may have ended already`,
+      );
+    const hasPoolsProfile = session.profile === session.settings.profile;
     const hasRoom = !this.#closed && this.occupied <= this.#config.size;
-    this.#endLease(session, reuse && isAsMade && session.isWorthKeeping && hasRoom ? 'reused' : 'recycled');
+    this.#endLease(session, reuse && hasPoolsProfile && session.isWorthKeeping && hasRoom ? 'reused' : 'recycled');
     return session;
   }
 
@@ -227,7 +230,7 @@ export class Pool {
     return this.#shut(new OperationError('not_found', `the pool ${this.#title} was deleted`));
   }
 
-  /** Refuses acquires, and ends idle browsers. Leased ones end with their lease. */
+  /** Refuses acquires with the error `refusal`, and ends idle browsers. Leased browsers end with their lease. */
   drain(refusal: OperationError): void {
     this.#refuse(refusal);
     void endAll(this.#idle.splice(0));
@@ -355,7 +358,7 @@ export class Pool {
     });
   }
 
-  /** Waits up to 1 s. Ignores errors. */
+  /** Opens a page, and waits for it up to 1 s. Ignores errors. */
   async #openStartPage(session: Session, url: string): Promise<void> {
     await new Promise<void>((resolve) => {
       const proceed = () => {
@@ -384,7 +387,8 @@ export class Pool {
   }
 }
 
-async function isThere(session: Session): Promise<boolean> {
+/** Whether the browser still runs and answers. */
+async function responds(session: Session): Promise<boolean> {
   return await session.confirm().then(
     () => true,
     () => false,

@@ -2,6 +2,7 @@ import type { PoolCreate } from '../../contract/browser-pools.ts';
 import { json, optional, text, time } from '../database/columns.ts';
 import { type RowOf, type Table, table } from '../database/table.ts';
 
+/** The stored pools of all projects. */
 export const poolsTable = table('pools', {
   id: text(),
   projectId: text(),

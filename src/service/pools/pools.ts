@@ -24,6 +24,7 @@ type PoolsOptions = {
   machines?: () => MachineCounts;
 };
 
+/** Creates, finds, changes and deletes the pools of all projects, and stores their configurations. */
 export class Pools {
   readonly #options: PoolsOptions;
   readonly #pools = new Map<string, Pool>();
@@ -103,7 +104,7 @@ export class Pools {
     return pool;
   }
 
-  /** Updates the pools that name the profile. */
+  /** Call after a profile was renamed: changes the name in the configurations of its pools. */
   async profileRenamed(projectId: string, before: string, name: string): Promise<void> {
     const named = this.#ofProject(projectId).filter(({ config }) => config.profile?.name === before);
     await Promise.all(named.map((pool) => this.#configure(pool, { ...pool.config, profile: { name } }, false)));
@@ -122,7 +123,7 @@ export class Pools {
     await ended;
   }
 
-  /** Replaces the idle browsers of pools with `refresh_on_profile_update`. */
+  /** Call after a profile was saved: replaces the idle browsers of its pools that have `refresh_on_profile_update`. */
   async profileSaved(profileId: string): Promise<void> {
     const following = [...this.#pools.values()].filter(
       (pool) => pool.config.refresh_on_profile_update && this.#profileIdOf(pool) === profileId,
@@ -141,6 +142,7 @@ export class Pools {
     this.#fill.next();
   }
 
+  /** The API's answer about a pool. */
   describe(pool: Pool): BrowserPool {
     const profileId = this.#profileIdOf(pool);
     const { waitingCount, waitReason } = pool;
@@ -195,7 +197,7 @@ export class Pools {
     return currentProfileId(config, this.#options.surroundingsOf(projectId));
   }
 
-  /** Without those that were deleted. */
+  /** The ids of the pool's extensions, without deleted ones. */
   #extensionIdsOf({ config, projectId }: Pool): string[] {
     const { resolveExtension } = this.#options.surroundingsOf(projectId);
     return config.extensions.flatMap((selector) => {

@@ -1,13 +1,13 @@
 import { isRunning } from '../process/is-running.ts';
 import type { Pool } from './pool.ts';
 
-/** How many browsers each process needs from a pool that several test runs share. */
+/** Adds up the browsers that several test runs need from one pool, so that no run waits for another. */
 export class SharedSizes {
   readonly #needs = new WeakMap<Pool, Map<number, number>>();
 
   /**
-   * Records that a process needs `count` browsers. Returns the size that is enough for all running processes. Counts
-   * leased browsers too: a killed process may still hold some.
+   * Records that a process needs `count` browsers. Returns a pool size that is enough for all running processes. It also
+   * covers browsers that a killed process still holds.
    */
   sizeFor(pool: Pool, pid: number, count: number): number {
     const needs = this.#needs.get(pool) ?? new Map<number, number>();

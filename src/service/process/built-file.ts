@@ -2,7 +2,8 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * A file of the built service. Own processes and scripts of pages run from there, also if a test imports the sources.
+ * The path of a compiled file of the service. Child processes and scripts of HTML views always use the compiled files,
+ * even if a test imports the TypeScript sources.
  */
 export function builtFile(name: string): string {
   return path.join(

@@ -1,4 +1,4 @@
-/** The clock of a service. Idle timeouts, expiry and grace periods read it, so that a test can move time. */
+/** The clock of a service. All timeouts and expiry times use it, so that a test can pass its own clock and move time. */
 export type Clock = {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -9,6 +9,7 @@ export type Clock = {
 /** The longest that a timer of Node can wait, in ms: about 25 days. */
 const longestTimer = 2 ** 31 - 1;
 
+/** The machine's own clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, callback) {

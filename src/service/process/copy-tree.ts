@@ -5,8 +5,8 @@ import path from 'node:path';
 const filesAtOnce = 8;
 
 /**
- * Copies the files, directories and symbolic links of a directory. Shares the blocks of files if the file system can.
- * `fs.cp` copies one file at a time and takes two to four times as long. Throws the signal's reason.
+ * Copies the files, directories and symbolic links of a directory. Clones files instead of copying them if the file
+ * system can. Node's `fs.cp` copies one file at a time and takes two to four times as long. Throws the signal's reason.
  */
 export async function copyTree(from: string, to: string, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();

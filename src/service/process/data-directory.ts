@@ -5,10 +5,10 @@ import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { errorCode } from './system-error.ts';
 
-/** How to reach a running service. Its data directory has it, readable by its user alone. */
+/** Process id, URL and API key of a running service. Stored in its data directory, where only its user can read it. */
 export type ServiceRecord = { pid: number; url: string; apiKey: string };
 
-/** Another service uses the data directory. `record` says which one, if its record can be read. */
+/** Thrown if another service uses the data directory. `record` is that service's record, if it can be read. */
 export class DataDirectoryInUseError extends Error {
   override name = 'DataDirectoryInUseError';
   /** Private, so that the key isn't printed with the error. */
@@ -17,7 +17,7 @@ export class DataDirectoryInUseError extends Error {
   constructor(dataDirectory: string, record: ServiceRecord | undefined) {
     const holder = record ? `the service at ${record.url} (process ${record.pid})` : 'another service';
     super(
-      `the data directory ${dataDirectory} is in use by ${holder}: use that one, stop it, or choose another directory`,
+      `the data directory ${dataDirectory} is in use by ${holder}: use that service, stop it, or choose another directory`,
     );
     this.#record = record;
   }
@@ -28,8 +28,8 @@ export class DataDirectoryInUseError extends Error {
 }
 
 /**
- * The data directory of a project: `PLAYWRIGHT_POOL_DATA_DIR`, or one in the user's cache directory for the nearest
- * directory above with a package.json.
+ * The data directory of a project: `PLAYWRIGHT_POOL_DATA_DIR`, or a directory in the user's cache directory. Its name
+ * comes from the nearest directory with a package.json.
  */
 export function dataDirectoryFor(projectDirectory: string, env: NodeJS.ProcessEnv): string {
   const chosen = env['PLAYWRIGHT_POOL_DATA_DIR']?.trim();
@@ -42,7 +42,7 @@ export function dataDirectoryFor(projectDirectory: string, env: NodeJS.ProcessEn
   return join(userCacheDirectory(env), 'playwright-pool', `${name}-${hash}`);
 }
 
-/** Makes a data directory if it is missing. Throws if it can't be written, and says how to choose another one. */
+/** Creates a data directory if it is missing. Throws if it can't be written. The message says how to choose another one. */
 export function makeDataDirectory(dataDirectory: string): void {
   try {
     makeDirectories(dataDirectory);
@@ -52,27 +52,30 @@ export function makeDataDirectory(dataDirectory: string): void {
   }
 }
 
-/** Node's own recursion never ends in /proc, where the system says `ENOENT` although the directory above exists. */
+/**
+ * Creates a directory and the missing ones above it. Node's `recursive` option never returns for a path in /proc, because
+ * the system reports `ENOENT` there although the directory above exists.
+ */
 function makeDirectories(directory: string): void {
   const above = dirname(directory);
   if (above !== directory && !existsSync(above)) makeDirectories(above);
   try {
     mkdirSync(directory, { mode: 0o700 });
   } catch (error) {
-    // It exists, or another process was faster.
+    // The directory exists, or another process has created it meanwhile.
     if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
 
 /** The error for a data directory, or a file in it, that can't be written. */
 export function cannotBeWritten(dataDirectory: string, cause: unknown): Error {
-  const advice = 'set PLAYWRIGHT_POOL_DATA_DIR to one that can';
+  const advice = 'set PLAYWRIGHT_POOL_DATA_DIR to a directory that can';
   return new Error(`the data directory ${dataDirectory} cannot be written (${errorCode(cause)}): ${advice}`, { cause });
 }
 
 /**
- * Returns a check whether the file is still the same one. Somebody may delete the directory, and another service may
- * make it again.
+ * Returns a function that checks whether the path still leads to the same file. Somebody may delete the data directory,
+ * and another service may create it again.
  */
 export function stillInPlace(file: string): () => boolean {
   const { dev, ino } = statSync(file);
@@ -82,6 +85,7 @@ export function stillInPlace(file: string): () => boolean {
   };
 }
 
+/** Reads the record of the service that uses a data directory. `undefined` if it is missing or unreadable. */
 export function readServiceRecord(dataDirectory: string): ServiceRecord | undefined {
   try {
     const { pid, url, apiKey } = JSON.parse(readFileSync(recordFile(dataDirectory), 'utf8')) as Partial<ServiceRecord>;
@@ -91,17 +95,17 @@ export function readServiceRecord(dataDirectory: string): ServiceRecord | undefi
   }
 }
 
-/** Only the service that holds the directory may call this. */
+/** Writes the service's own record. Call it only in the service that uses the directory. */
 export async function writeServiceRecord(dataDirectory: string, record: ServiceRecord): Promise<void> {
   await writePrivateFile(recordFile(dataDirectory), JSON.stringify(record));
 }
 
-/** Removes the record of this process. That of a service that made the directory again stays. */
+/** Removes the record of this process. Keeps the record of another service, which may have created the directory again. */
 export async function removeServiceRecord(dataDirectory: string): Promise<void> {
   if (readServiceRecord(dataDirectory)?.pid === process.pid) await rm(recordFile(dataDirectory), { force: true });
 }
 
-/** Writes a file that only its owner may read. After an error the file is as before. */
+/** Writes a file that only its owner may read. An error leaves the old file unchanged. */
 export async function writePrivateFile(file: string, text: string): Promise<void> {
   const temporary = `${file}.${process.pid}.tmp`;
   await rm(temporary, { force: true });
@@ -110,7 +114,7 @@ export async function writePrivateFile(file: string, text: string): Promise<void
 }
 
 /**
- * Removes the unfinished private files of a killed service. Only the service that holds the directory may call this.
+ * Removes the temporary files that a killed service left. Call it only in the service that uses the directory.
  */
 export async function removeUnfinished(dataDirectory: string): Promise<void> {
   const left = (await readdir(dataDirectory)).filter((name) => /^(api-key|service\.json)\.\d+\.tmp$/.test(name));
@@ -133,7 +137,7 @@ function packageName(root: string): string {
     const { name } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { name?: unknown };
     if (typeof name === 'string' && name !== '') return name;
   } catch {
-    // A directory without a readable package.json has its own name.
+    // Without a readable package.json, use the name of the directory.
   }
   return basename(root);
 }

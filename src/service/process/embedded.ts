@@ -9,22 +9,23 @@ import { parsedUids } from './system-users.ts';
 import { Users } from './users.ts';
 
 /**
- * The entry point of the embedded service's process: `embedded.js <data directory> <pid of its first user>`. The
- * standard input is empty or has the pool that this user will ask for, as JSON. On the command line other users of the
- * machine could see it.
+ * The program of the embedded service: `embedded.js <data directory> <pid of the process that uses it first>`. Standard
+ * input is empty or has the pool that this process will ask for, as JSON. It isn't on the command line, because other
+ * users of the machine could see it there.
  */
 
 const [dataDirectory, userPid] = process.argv.slice(2);
-if (!dataDirectory || !Number(userPid)) throw new Error('usage: embedded.js <data directory> <pid of its first user>');
+if (!dataDirectory || !Number(userPid))
+  throw new Error('usage: embedded.js <data directory> <pid of the process that uses it first>');
 const firstPool = readFileSync(0, 'utf8');
 void runOrJoin(dataDirectory, Number(userPid));
 
 /**
- * Another service may hold the directory, and may be about to end. Tries in turn to start a service and to join the
- * other one.
+ * Starts a service, or joins the one that uses the directory. Tries both in turn, because the other service may be about
+ * to end.
  */
 async function runOrJoin(dataDirectory: string, userPid: number): Promise<void> {
-  // The processes that wait for the service give up after 30 s, and should get the reason.
+  // Processes that wait for the service give up after 30 s. Fail earlier, so that they get the reason.
   const deadline = Date.now() + 20_000;
   for (;;) {
     try {
@@ -36,7 +37,7 @@ async function runOrJoin(dataDirectory: string, userPid: number): Promise<void> 
         return;
       }
       if (Date.now() > deadline) {
-        console.error(`${error.message}. It does not answer`);
+        console.error(`${error.message}. That service does not answer`);
         process.exit(1);
       }
     }

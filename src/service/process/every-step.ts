@@ -1,4 +1,4 @@
-/** Runs the steps one after the other, also after a failure. Rejects at the end with the first failure. */
+/** Runs all steps one after the other, even if one fails. Rejects at the end with the first failure. */
 export async function everyStep(...steps: (() => unknown)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) {

@@ -1,7 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import path from 'node:path';
 
-/** The files that a command may be, in the order of `PATH`. Relative directories don't count. */
+/** The files that a command name may mean: one for each directory of `PATH`, in this order. Skips relative directories. */
 export function inPath(command: string, environment: Readonly<Record<string, string | undefined>>): string[] {
   return (environment['PATH'] ?? '')
     .split(path.delimiter)
@@ -9,14 +9,14 @@ export function inPath(command: string, environment: Readonly<Record<string, str
     .map((directory) => path.join(directory, command));
 }
 
-/** The first of the files that this process may execute. */
+/** The first of the files that exists and that this process may execute. */
 export async function firstExecutable(files: string[]): Promise<string | undefined> {
   for (const file of files) {
     try {
       await access(file, constants.X_OK);
       if ((await stat(file)).isFile()) return file;
     } catch {
-      // Not this one.
+      // The file is missing or not executable. Try the next one.
     }
   }
   return undefined;

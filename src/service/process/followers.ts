@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import type { Clock } from './clock.ts';
 
-/** Wakes the requests that wait for a change of a connection or a deployment. */
+/** Wakes requests that wait until a resource changes, for example an auth connection or a deployment. */
 export class Followers {
   readonly #clock: Clock;
   readonly #changes = new EventEmitter().setMaxListeners(0);
@@ -10,11 +10,12 @@ export class Followers {
     this.#clock = clock;
   }
 
+  /** Call when the resource with this id has changed. */
   tell(id: string): void {
     this.#changes.emit(id);
   }
 
-  /** Waits for a change. False if there was none in that time, or if `signal` aborts. */
+  /** Waits until the resource changes. Returns false after `timeoutMs`, or if `signal` aborts. */
   async change(id: string, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     const late = new AbortController();
     const cancel = this.#clock.after(timeoutMs, () => late.abort());

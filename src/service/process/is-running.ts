@@ -11,14 +11,17 @@ export function isRunning(pid: number): boolean {
   return !isZombie(pid);
 }
 
-/** An ended process keeps its id until its parent collects it. In a container without an init that may never happen. */
+/**
+ * Whether the process has ended, but keeps its id until its parent collects its exit status. In a container without an
+ * init process that may never happen.
+ */
 function isZombie(pid: number): boolean {
   try {
     const status = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The state follows the name, which may contain parentheses.
     return status.charAt(status.lastIndexOf(')') + 2) === 'Z';
   } catch {
-    // Other systems than Linux have an init.
+    // There is no /proc: other systems than Linux always have an init process.
     return false;
   }
 }

@@ -11,19 +11,20 @@ import { cannotBeWritten, makeDataDirectory, readServiceRecord, type ServiceReco
 import { isRunning } from './is-running.ts';
 import { errorCode } from './system-error.ts';
 
-/** How long a service of this directory may take to answer, or a new one to start. In ms. */
+/** How long joining a running service or starting a new one may take, in ms. */
 const joinTimeoutMs = 30_000;
 /** The timeout of one call to a running service, in ms. */
 const callTimeoutMs = 5000;
-/** How long another process may take to start the service, and how often to look. In ms. */
+/** How long another process may take to start the service, in ms. */
 const othersStartMs = 10_000;
+/** How often to check whether that service runs, in ms. */
 const pollMs = 20;
 const largestLog = 1024 * 1024;
 
 /**
- * Joins the service of a data directory, and starts one if none runs. It stays as long as the process `userPid` lives.
- * Processes that call this at once join the same service. Rejects if none answers within 30 s. `firstPool` defines a
- * pool that the caller is about to ask for: a new service begins with its browsers.
+ * Joins the service of a data directory, or starts one if none runs. The service runs at least as long as the process
+ * `userPid`. Processes that call this at the same time join the same service. Rejects if no service answers within 30 s.
+ * `firstPool` defines the pool that the caller will ask for next: a new service starts its browsers at once.
  */
 export async function joinService(options: {
   dataDirectory: string;
@@ -39,14 +40,16 @@ export async function joinService(options: {
     if (record && (await addUser(record, userPid))) return record;
     if (options.signal?.aborted) throw options.signal.reason;
     if (deadline.aborted)
-      throw new Error(`no service of the data directory ${dataDirectory} answered within ${joinTimeoutMs / 1000} s`);
+      throw new Error(
+        `no service of the data directory ${dataDirectory} answered within ${joinTimeoutMs / 1000} s: see service.log there`,
+      );
     using start = claimStart(dataDirectory);
     if (!start) {
       await sleep(pollMs, undefined, { signal }).catch(() => {});
       continue;
     }
     await startEmbeddedService({ dataDirectory, userPid, firstPool, signal });
-    // The new service knows its first user.
+    // Don't call addUser: the new service got `userPid` on its command line.
     const started = readServiceRecord(dataDirectory);
     if (started) return started;
   }
@@ -54,7 +57,7 @@ export async function joinService(options: {
 
 /** Registers a process as a user of a running service. False if the service is gone or about to end. */
 export async function addUser({ pid, url, apiKey }: ServiceRecord, userPid: number): Promise<boolean> {
-  // The record of a killed service stays, and another program may have its port. Don't send the key there.
+  // A killed service leaves its record, and another program may use its port now. Don't send the key there.
   if (!isRunning(pid)) return false;
   return new Promise((answer) => {
     const call = (url.startsWith('https:') ? secureRequest : request)(
@@ -76,8 +79,8 @@ export async function addUser({ pid, url, apiKey }: ServiceRecord, userPid: numb
 }
 
 /**
- * The right to start the service of a directory, until it is disposed; `undefined` while a living process has it.
- * Without it, two processes would start a service each, and one of them would find the directory in use.
+ * A lock for starting the service of a directory, held until it is disposed. `undefined` while another running process
+ * holds it. Without the lock, two processes would start a service each, and one of them would find the directory in use.
  */
 function claimStart(dataDirectory: string): Disposable | undefined {
   makeDataDirectory(dataDirectory);
@@ -87,7 +90,7 @@ function claimStart(dataDirectory: string): Disposable | undefined {
     return { [Symbol.dispose]: () => rmSync(file, { force: true }) };
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') {
-      // On a full disk the file exists and is empty.
+      // A full disk leaves an empty file.
       rmSync(file, { force: true });
       throw cannotBeWritten(dataDirectory, error);
     }
@@ -96,7 +99,10 @@ function claimStart(dataDirectory: string): Disposable | undefined {
   return undefined;
 }
 
-/** Whether the process that wrote its id to the file was killed. Another process may have the id now. */
+/**
+ * Whether the process that wrote its id to the lock file is gone. Also true for an old file, because another process may
+ * have the id now.
+ */
 function isLeftBehind(file: string): boolean {
   try {
     return !isRunning(Number(readFileSync(file, 'utf8'))) || Date.now() - statSync(file).mtimeMs > othersStartMs;
@@ -119,7 +125,7 @@ async function startEmbeddedService(options: {
   const log = openSync(logFile, logSize > largestLog ? 'w' : 'a', 0o600);
   try {
     const logStart = logSize > largestLog ? 0 : logSize;
-    // A debugger's NODE_OPTIONS are for the tests. The service outlives them.
+    // NODE_OPTIONS may attach a debugger to the tests. The service outlives the tests, so it must not inherit them.
     const { NODE_OPTIONS: _, ...env } = process.env;
     const child = spawn(process.execPath, [builtFile('process/embedded.js'), dataDirectory, String(userPid)], {
       detached: true,
@@ -127,7 +133,7 @@ async function startEmbeddedService(options: {
       env,
       stdio: ['pipe', 'pipe', log],
     });
-    // A process that ends at once reads nothing; one that couldn't be spawned has no pipes.
+    // The process may end before it reads, and has no pipes if it couldn't be spawned.
     child.stdin?.on('error', () => {});
     child.stdin?.end(firstPool && JSON.stringify(firstPool));
     try {
@@ -141,7 +147,7 @@ async function startEmbeddedService(options: {
         .split('\n')
         .slice(-20)
         .join('\n');
-      throw new Error(`the embedded service did not start; see ${logFile}${text && `:\n${text}`}`, { cause: error });
+      throw new Error(`the embedded service did not start: see ${logFile}${text && `:\n${text}`}`, { cause: error });
     } finally {
       child.stdout?.destroy();
       child.unref();

@@ -1,14 +1,14 @@
 import { createHmac } from 'node:crypto';
 import { sameToken } from './id.ts';
 
-/** A link that people open: the API key that it was given to, and its end in ms since the epoch. */
+/** The content of a link that people open: the API key that asked for it, and its expiry in ms since the epoch. */
 export type Link = { apiKeyId: string; expiresAt: number };
 
 const hourMs = 3600 * 1000;
 
 /**
- * The token of a link to the thing that has this secret, a `newToken`. It works for `lifeMs` and up to an hour more:
- * within an hour, a key gets the same link.
+ * Creates the token of a link, for example to a live view. `secret` is the `newToken` of the linked resource. The link
+ * works for `lifeMs` and up to an hour more, so that a key gets the same link again within an hour.
  */
 export function linkToken(
   secret: string,
@@ -27,7 +27,7 @@ export function readLink(token: string): Link | undefined {
   return { apiKeyId, expiresAt: Number.parseInt(expiry, 36) };
 }
 
-/** Whether a token was made with this secret. Says nothing about expiry and API key. */
+/** Whether a token was made with this secret. Doesn't check expiry and API key. */
 export function isSigned(token: string, secret: string): boolean {
   const end = token.lastIndexOf('.');
   return sameToken(token.slice(end + 1), signatureOf(token.slice(0, Math.max(end, 0)), secret));

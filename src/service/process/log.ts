@@ -2,14 +2,14 @@ import { format } from 'node:util';
 import type { Clock } from './clock.ts';
 
 export type LogFormat = 'text' | 'json';
-/** Ids, names, numbers and messages. Never a key, a token or a URL of a page. */
+/** The values of a log event: ids, names, numbers and messages. Never a key, a token or a URL of a page. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
-/** Notes an event of the service, such as `session_started`. */
+/** Logs an event of the service, such as `session_started`. */
 export type Log = (event: string, fields?: LogFields) => void;
 
 export const noLog: Log = () => {};
 
-/** A log that writes a line per event. */
+/** A log that writes one line for each event, as text or as JSON. */
 export function lineLog(write: (line: string) => void, form: LogFormat, clock: Clock): Log {
   return (event, fields = {}) => {
     const time = new Date(clock.now()).toISOString();
@@ -19,7 +19,7 @@ export function lineLog(write: (line: string) => void, form: LogFormat, clock: C
   };
 }
 
-/** Turns everything that is written by `console.error` into events, so that each line of the log has the same form. */
+/** Turns calls of `console.error` into log events, so that each line of the log has the same form. */
 export function logConsole(log: Log): void {
   console.error = (...parts: unknown[]) => log('error', { message: format(...parts) });
 }

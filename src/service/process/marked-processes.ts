@@ -7,14 +7,14 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 export const markVariable = 'PLAYWRIGHT_POOL_PROCESS';
 
 /**
- * A process with its mark; the mark is empty while it can't be read. `memory` is the memory that it doesn't share, in
- * bytes.
+ * A process with its mark. The mark is empty while it can't be read. `memory` is the memory that the process doesn't
+ * share with others, in bytes.
  */
 export type MarkedProcess = { pid: number; mark: string; memory: number };
 
 /** Finds processes by their marks. Works on Linux only, and finds none elsewhere. */
 export class MarkedProcesses {
-  /** Processes without a mark never get one, so they aren't read again. */
+  /** The ids of processes without a mark. They never get one, so they aren't read again. */
   #unmarked = new Set<string>();
 
   list(): MarkedProcess[] {
@@ -31,8 +31,8 @@ export class MarkedProcesses {
 }
 
 /**
- * Kills every process whose mark has this beginning, and the processes that they start meanwhile, unless those start
- * faster than they are killed.
+ * Kills every process whose mark has this beginning. Repeats up to 10 times, because the processes may start others
+ * meanwhile.
  */
 export function killMarked(beginning: string, processes = new MarkedProcesses()): void {
   for (let round = 0; round < 10; round += 1) {
@@ -71,7 +71,7 @@ function memoryOf(pid: string): number {
   return Number(/^RssAnon:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1] ?? 0) * 1024;
 }
 
-/** Processes that have ended, or belong to another user, can't be read. */
+/** `undefined` for a process that has ended or belongs to another user. */
 function read(file: string): string | undefined {
   try {
     return readFileSync(file, 'latin1');

@@ -1,4 +1,4 @@
-/** The variables of the service's environment that its child processes need. No secret is among them. */
+/** The part of the service's environment variables that its child processes get. Contains no secrets. */
 export function passedOn(
   environment: Readonly<Record<string, string | undefined>>,
 ): Record<string, string | undefined> {

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
-/** Kills a process that leads its own group (`detached`), and all of the group. */
+/** Kills a process that was started with `detached`, and all processes of its group. */
 export function killGroup(child: ChildProcess): void {
   if (child.pid === undefined) return;
   if (process.platform === 'win32') {

@@ -27,17 +27,17 @@ export async function isReachable(place: string): Promise<boolean> {
 
 const temporaryPrefix = path.join(tmpdir(), 'playwright-pool-sessions-');
 
-/** The directory of the sessions that an earlier service of a data directory may have left. */
+/** The directory where an earlier service of this data directory may have left files of its sessions. */
 export async function formerSessionsDirectory(dataDirectory: string): Promise<string> {
   const recorded = await readFile(recordFile(dataDirectory), 'utf8').catch(() => '');
   return recorded.startsWith(temporaryPrefix) ? recorded : path.join(dataDirectory, 'sessions');
 }
 
 /**
- * Makes the directory of the sessions. If sessions have user ids of their own, these users can enter the directory but
- * not list it. It is `sessions` in the data directory, which all users can then enter; the other files there keep their
- * modes. If a directory above it can't be entered, such as root's home, it is in the system's directory for temporary
- * files. Its name is kept in the data directory, so that the next service removes it.
+ * Creates the directory for the files of sessions. It is `sessions` in the data directory. With `hasUsers`, sessions run
+ * under user ids of their own. These users can enter the directory and the data directory, but can't list them. If they
+ * can't enter a directory above, such as root's home, the sessions' directory is in the system's directory for temporary
+ * files. The data directory stores its path, so that the next service removes it.
  */
 export async function makeSessionsDirectory(dataDirectory: string, hasUsers: boolean): Promise<string> {
   const usual = path.join(dataDirectory, 'sessions');
@@ -57,7 +57,7 @@ function recordFile(dataDirectory: string): string {
   return path.join(dataDirectory, 'sessions-directory');
 }
 
-/** Copies a file or directory to `to`, which every user can enter. Uses hard links on the same file system. */
+/** Copies a file or directory to a place where every user can read it. Uses hard links on the same file system. */
 export async function linkTree(from: string, to: string): Promise<void> {
   if (existsSync(to)) return;
   const unfinished = `${to}.${newId()}`;

@@ -3,12 +3,12 @@ import { chmod, lstat, open, readdir, rm, rmdir, unlink } from 'node:fs/promises
 import path from 'node:path';
 import { errorCode } from './system-error.ts';
 
-/** Dying processes may still write. */
+/** Retries for a while, because processes that are ending may still write to the directory. */
 const patiently = { recursive: true, force: true, maxRetries: 10, retryDelay: 20 };
 
 /**
- * Removes a directory with its contents, also if the service has lost its permissions there. A missing directory is a
- * success.
+ * Removes a directory with its contents, even if the service has no permissions there any more. Does nothing if the
+ * directory is missing.
  */
 export async function removeTree(directory: string): Promise<void> {
   try {
@@ -21,7 +21,7 @@ export async function removeTree(directory: string): Promise<void> {
 }
 
 /**
- * Gives the service all permissions on the directories of a tree. Removing files needs none on the files themselves.
+ * Gives the service all permissions on the directories of a tree. It needs none on the files to remove them.
  */
 async function openUp(directory: string): Promise<void> {
   await chmod(directory, 0o700).catch(() => {});
@@ -30,8 +30,8 @@ async function openUp(directory: string): Promise<void> {
 }
 
 /**
- * Removes a file, a link or a directory that processes of a session may change meanwhile. On Linux it goes down by open
- * directories: if a link replaces a directory meanwhile, it removes nothing behind the link.
+ * Removes a file, a link or a directory while processes of a session may change it. On Linux it works on open directories:
+ * if a process replaces a directory by a link, nothing behind the link is removed.
  */
 export async function removeEntry(entry: string): Promise<void> {
   if (process.platform !== 'linux') return await rm(entry, { ...patiently, maxRetries: 3 });

@@ -1,12 +1,15 @@
 import { EventEmitter } from 'node:events';
 
-/** The pool of an event, for labels. */
+/** The pool of an event, as metrics need it for their labels. */
 export type EventPool = { readonly id: string; readonly name: string | undefined; readonly projectId: string };
 
 /** How an acquire ended. `left`: the caller hung up. */
 export type AcquireOutcome = 'leased' | 'timeout' | 'left' | 'failed';
 
-/** Why a lease ended. `abandoned`: the caller hung up before it got the browser. */
+/**
+ * Why a lease ended. `reused`: the browser serves the next lease. `recycled`: a new browser replaces it. `abandoned`: the
+ * caller hung up before it got the browser.
+ */
 export type LeaseEnd =
   | 'reused'
   | 'recycled'
@@ -34,9 +37,9 @@ type Events = {
   /** A client connected to a session. */
   connected: [{ transport: 'cdp' | 'playwright'; seconds: number }];
   leaseEnded: [{ pool: EventPool; reason: LeaseEnd; lease: EndedLease }];
-  /** The place of an ended lease has an idle browser again. */
+  /** An idle browser has replaced the one of an ended lease. `seconds` is the time since the lease's end. */
   reset: [{ pool: EventPool; seconds: number }];
 };
 
-/** Tells the rooms that measure about the rooms that work. */
+/** Sends events from the parts of the service that lease browsers to its metrics and its dashboard. */
 export class ServiceEvents extends EventEmitter<Events> {}

@@ -3,9 +3,9 @@ import type { Log } from './log.ts';
 import { startService, type ServiceOptions, type SharedOptions } from '../service.ts';
 
 /**
- * Runs a service as this process. Announces it on stdout and in the data directory, so that other processes can join
+ * Runs a service in this process. Writes its URL to stdout and to the data directory, so that other processes can join
  * it. Ends the service and the process on SIGTERM, SIGINT and SIGHUP. With `drainTimeoutMs`, SIGTERM first waits until
- * all sessions have ended; a second signal doesn't wait. Returns a function that ends both.
+ * all sessions have ended. A second signal ends them at once. Returns a function that ends service and process.
  */
 export async function runServiceProcess(
   options: ServiceOptions & { dataDirectory: string },
@@ -47,7 +47,7 @@ export async function runServiceProcess(
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      // One more signal doesn't wait for browsers.
+      // The service is already ending, and gets one more signal: don't wait for the browsers.
       if (ending) process.exit(130);
       if (signal === 'SIGTERM' && drainTimeoutMs > 0 && !draining) drain();
       else end();

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 
 export type ByteCounts = { received: number; sent: number };
 
-/** Counts the bytes of sockets, from when they were added. */
+/** Counts the bytes that sockets have received and sent since they were added. */
 export class SocketBytes {
   readonly #open = new Set<() => ByteCounts>();
   #closed: ByteCounts = { received: 0, sent: 0 };

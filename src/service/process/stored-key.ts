@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writePrivateFile } from './data-directory.ts';
 
-/** Returns the key in the data directory. Creates a new one if it is missing or revoked. */
+/** Returns the service's API key from its data directory. Creates a new key if it is missing or revoked. */
 export async function storedKey(
   dataDirectory: string | undefined,
   isRevoked: (key: string) => boolean,

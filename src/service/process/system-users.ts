@@ -10,10 +10,10 @@ import { isRunning } from './is-running.ts';
 import { removeTree } from './remove-tree.ts';
 import { errorCode } from './system-error.ts';
 
-/** The user ids from `first` to `last`. No account of the machine may have one of them. */
+/** User ids for sessions, from `first` to `last`. No account of the machine may have one of them. */
 export type UidRange = { first: number; last: number };
 
-/** A user id, with the group of the same number. */
+/** A user id, with a group id of the same number. */
 export type SystemUser = { uid: number; gid: number };
 
 export const defaultUids: UidRange = { first: 20_000, last: 29_999 };
@@ -29,16 +29,16 @@ export function parsedUids(text: string): UidRange | false {
   throw new Error(`"${text}" is not a range of user ids: write a range without 0, such as 20000-29999, or "off"`);
 }
 
-/** How long, in ms, killed processes may take to be gone. */
+/** How long killed processes may take to end, in ms. */
 const patienceMs = 5000;
-/** Where every user may write. */
+/** Directories in which every user may write. */
 const sharedDirectories = ['/tmp', '/var/tmp', '/dev/shm'];
 
 /**
- * User ids that own the processes and directories of one session or deployment each. Services of one machine share the
- * range: each id in use has a claim, a file `<uid>.<pid of the service>.<random>` that holds the directory of that
- * user. A service first writes its claim and then looks for others, so that two services never both keep one. A claim
- * of a killed service stays until its directory and its processes are gone.
+ * Gives each session or deployment a user id of its own, which owns its processes and files. Services of one machine
+ * share the range of ids: a service claims an id by a file `<uid>.<pid of the service>.<random>`, which contains the path
+ * of the user's directory. A service first writes its claim and then looks for other claims of the id, so that two
+ * services never both keep it. The claim of a killed service stays until its directory and its processes are gone.
  */
 export class SystemUsers {
   readonly #range: UidRange;
@@ -97,9 +97,12 @@ export class SystemUsers {
     for (let round = 0; ; round += 1) {
       const pids = (await runningUsers()).get(uid) ?? [];
       if (pids.length === 0) break;
-      // They start faster than they are killed one by one.
+      // They start others faster than they are killed one by one.
       if (round % 20 === 19) killAtOnce(uid);
-      if (Date.now() > deadline) throw new Error(`the processes ${pids.join(', ')} of the user ${uid} don't end`);
+      if (Date.now() > deadline)
+        throw new Error(
+          `the killed processes ${pids.join(', ')} of the user id ${uid} did not end within ${patienceMs / 1000} s`,
+        );
       for (const pid of pids) kill(pid);
       await sleep(5);
     }
@@ -119,7 +122,7 @@ export class SystemUsers {
 }
 
 /**
- * Kills the processes of a user, except those of one session of the system (`setsid`), which no other process can enter.
+ * Kills the processes of a user. Spares those of one Unix session (`setsid`), which other processes can't join.
  * Returns false if the user starts processes faster than they are killed.
  */
 export function killProcessesOf(uid: number, sparedSession?: number): boolean {
@@ -132,7 +135,7 @@ export function killProcessesOf(uid: number, sparedSession?: number): boolean {
   return sparedSession === undefined;
 }
 
-/** Gives a directory and all that it holds to a user. Nobody else may change it meanwhile. */
+/** Makes a user the owner of a directory and its contents. No other process may change the directory meanwhile. */
 export async function chownTree(directory: string, user: SystemUser): Promise<void> {
   await lchown(directory, user.uid, user.gid);
   for (const entry of await readdir(directory, { withFileTypes: true })) {
@@ -177,7 +180,10 @@ function accounts(): number[] {
   );
 }
 
-/** The processes of each user. The owner of `/proc/<pid>` says less: it is root for processes that can't be dumped. */
+/**
+ * The process ids of each user. Reads `status`, because the owner of `/proc/<pid>` is root for some processes of other
+ * users (those that can't be dumped).
+ */
 async function runningUsers(): Promise<Map<number, number[]>> {
   const users = new Map<number, number[]>();
   await Promise.all(
@@ -193,7 +199,7 @@ async function runningUsers(): Promise<Map<number, number[]>> {
   return users;
 }
 
-/** Whether a process that has not ended belongs to the user and to another session of the system than `spared`. */
+/** Whether a process has not ended, belongs to the user, and isn't in the Unix session `spared`. */
 function isOf(pid: string, uid: number, spared: number | undefined): boolean {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1');

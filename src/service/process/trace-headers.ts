@@ -2,12 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 const current = new AsyncLocalStorage<Record<string, string>>();
 
-/** Runs `act` for a traced request. Calls to machines carry `headers`. */
+/** Runs `act`, which answers a traced request. Meanwhile, calls to machines send `headers`. */
 export function withTraceHeaders<T>(headers: Record<string, string>, act: () => T): T {
   return current.run(headers, act);
 }
 
-/** The headers of calls to machines: the `traceparent` of the request that is being answered. Empty without one. */
+/** The tracing headers for calls to machines: the `traceparent` of the request that is being answered, if it has one. */
 export function traceHeaders(): Record<string, string> {
   return current.getStore() ?? {};
 }

@@ -4,13 +4,13 @@ const pollMs = 500;
 /** The number of polls in a row that must find no user. */
 const pollsUntilGone = 2;
 
-/** The processes that an embedded service runs for. */
+/** The processes that use an embedded service. The service ends when all of them are gone. */
 export class Users {
   readonly #pids = new Set<number>();
   #emptyPolls = 0;
   #gone = false;
 
-  /** False if the service is about to end. The process must then start another one. */
+  /** Adds a process. Returns false if the service is about to end: the process must then start another service. */
   add(pid: number): boolean {
     if (this.#gone) return false;
     this.#pids.add(pid);
@@ -18,7 +18,7 @@ export class Users {
     return true;
   }
 
-  /** Calls back once, when there was no user for about a second. */
+  /** Calls `onGone` once, when no process has used the service for about a second. */
   watch(onGone: () => void): void {
     const timer = setInterval(() => {
       for (const pid of this.#pids) if (!isRunning(pid)) this.#pids.delete(pid);

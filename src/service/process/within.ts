@@ -1,4 +1,4 @@
-/** Rejects if the end of a service takes longer than `ms`. */
+/** Waits for the end of a service. Rejects if it takes longer than `ms`. */
 export async function within(ms: number, work: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {

@@ -10,8 +10,8 @@ import type { CodeReport, CodeTask } from './code-task.ts';
 import { channelDescriptor } from './channel-descriptor.ts';
 
 /**
- * The entry point of the process that runs Playwright code, under the user of its session. It ends with its code, and is
- * killed if the code takes too long.
+ * The program of the process that runs a caller's Playwright code for `browsers.playwright.execute`, under the user of
+ * its session. It ends when the code ends. The service kills it if the code takes too long.
  */
 for (const output of [process.stdout, process.stderr]) block(output);
 const service = new Socket({ fd: channelDescriptor });
@@ -21,9 +21,9 @@ const [line] = (await once(createInterface(service), 'line')) as [string];
 const report = await run(JSON.parse(line) as CodeTask).catch(described);
 service.write(`${serialized(report)}\n`, () => process.exit(0));
 
-async function run({ code, cdpUrl, playwright, hop, loader }: CodeTask): Promise<CodeReport> {
+async function run({ code, cdpUrl, playwright, proxyUrl, loader }: CodeTask): Promise<CodeReport> {
   const compiled = await compiledCode(code, loader);
-  sendRequestsThrough(hop);
+  sendRequestsThrough(proxyUrl);
   const { chromium } = createRequire(import.meta.url)(playwright) as { chromium: BrowserType };
   const browser = await chromium.connectOverCDP(cdpUrl);
   const context = browser.contexts()[0] ?? (await browser.newContext());
@@ -31,7 +31,7 @@ async function run({ code, cdpUrl, playwright, hop, loader }: CodeTask): Promise
   return { result: await compiled(page, context, browser) };
 }
 
-/** A result that JSON can't express, such as a cycle, counts as a failure of the code. */
+/** The report as JSON. A result that JSON can't express, such as a cycle, counts as a failure of the code. */
 function serialized(report: CodeReport): string {
   try {
     return JSON.stringify('result' in report ? { result: jsonOf(report.result) } : report);

@@ -1,18 +1,18 @@
 import { z } from 'zod';
 
-/** The line that the process of Playwright code gets, as JSON. */
+/** The line of JSON that the service sends to the process which runs Playwright code. */
 export type CodeTask = {
   code: string;
   cdpUrl: string;
   /** The directory of playwright-core. */
   playwright: string;
   /** The proxy for requests that the code sends itself. */
-  hop: string;
+  proxyUrl: string;
   /** The file of jiti, which transforms TypeScript. */
   loader?: string;
 };
 
-/** The line that it reports. The code runs in that process, so the report may be anything. */
+/** The line of JSON that the process sends back. Always check it: the caller's code runs there and can write any line. */
 export const codeReport = z.union([
   z.strictObject({ result: z.unknown() }),
   z.strictObject({ failure: z.strictObject({ message: z.string(), stack: z.string() }) }),

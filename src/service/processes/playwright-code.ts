@@ -93,12 +93,12 @@ export class PlaywrightCode {
       place.started(program);
       program.killRestAtEnd();
       signal.addEventListener('abort', kill);
-      waysOut.admit(program.pid);
+      waysOut.allowProcessGroup(program.pid);
       const task: CodeTask = {
         code,
         cdpUrl: url,
         playwright,
-        hop: await waysOut.ownProxy(),
+        proxyUrl: await waysOut.localProxyUrl(),
         ...(loader && { loader }),
       };
       return await this.#resultOf(program, task, { timeoutSeconds: timeout_sec, signal });

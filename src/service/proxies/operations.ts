@@ -7,6 +7,7 @@ import type { HandlerTree } from '../http/handler.ts';
 import type { ProxyStore } from './proxies.ts';
 import { pageOf } from '../http/list-page.ts';
 
+/** The handlers of the proxy operations. */
 export function proxyHandlers(store: ProxyStore, clock: Clock): HandlerTree<typeof operations> {
   return {
     create({ body, caller }) {
@@ -34,7 +35,8 @@ export function proxyHandlers(store: ProxyStore, clock: Clock): HandlerTree<type
     async check({ params, body, caller, signal }) {
       const proxy = store.access(caller.projectId, params.id);
       const url = new URL(body.url ?? defaultCheckUrl);
-      if (isPrivateHost(url.hostname)) throw invalidField('url', 'must have a public address');
+      if (isPrivateHost(url.hostname))
+        throw invalidField('url', 'must have a public address, not one of this machine or its network');
       const problem = await checkProxy(proxy, url, { clock, signal });
       const { status_reason: _, ...before } = store.get(caller.projectId, params.id);
       const found =
@@ -47,7 +49,7 @@ export function proxyHandlers(store: ProxyStore, clock: Clock): HandlerTree<type
   };
 }
 
-/** Ignores case and accents, as the interface demands. */
+/** Compares names without case and accents, as the interface demands. */
 const sameName = new Intl.Collator('und', { sensitivity: 'base', usage: 'search' });
 
 function mentions({ id, name, config, ip_address }: Proxy, text: string): boolean {
@@ -61,7 +63,7 @@ function refuseOtherThanCertificates(bundle: string | undefined): void {
     try {
       void new X509Certificate(certificate);
     } catch {
-      throw invalidField('config.ca_bundle', 'must contain certificates in PEM');
+      throw invalidField('config.ca_bundle', 'must contain certificates in PEM format (-----BEGIN CERTIFICATE-----)');
     }
   }
 }

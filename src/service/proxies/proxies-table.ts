@@ -1,6 +1,7 @@
 import { integer, json, optional, sealed, text, time } from '../database/columns.ts';
 import { table } from '../database/table.ts';
 
+/** The stored proxies of all projects. */
 export const proxiesTable = table('proxies', {
   id: text(),
   project_id: text(),

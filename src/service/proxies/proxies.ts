@@ -16,7 +16,7 @@ type NewProxy = Extract<BodyOutput<typeof proxies.create>, { type: 'custom' }>;
 
 const answer = answerOf(proxy, proxiesTable);
 
-/** The proxies for browsers. A proxy exists in its project only. */
+/** Stores the proxies that browsers use. Only the project that created a proxy can see it. */
 export class ProxyStore {
   readonly #rows: Table<typeof proxiesTable>;
   readonly #clock: Clock;
@@ -72,7 +72,7 @@ export class ProxyStore {
     this.#rows.delete({ id });
   }
 
-  /** Throws `not_found`. */
+  /** The address and the decrypted password of a proxy, for a browser. Throws `not_found`. */
   access(projectId: string, id: string): ProxyAccess {
     const { protocol, host, port, username, password, ca_bundle, bypass_hosts } = this.#row(projectId, id);
     return {

@@ -7,12 +7,12 @@ import { openTunnel, refusal, requestTo, type ProxyAccess } from '../chromium/pr
 
 const timeoutMs = 10_000;
 
-/** The answers of a proxy that refuses, or that doesn't reach the target. */
+/** Statuses by which a proxy itself refuses, or reports that it can't reach the target. */
 const proxysOwn = new Set([407, 502, 503, 504]);
 
 /**
- * Sends a request through a proxy. Returns the problem, or `undefined` after any answer of the target. Throws the
- * signal's reason.
+ * Checks a proxy by a request through it. Returns the problem, or `undefined` if the target gave any answer. Throws the
+ * signal's reason if it aborts.
  */
 export async function checkProxy(
   proxy: ProxyAccess,

@@ -8,7 +8,10 @@ import type { Capture } from './telemetry-log.ts';
 const onlyPages = [{ type: 'page' }, { exclude: true }];
 const onlyFrames = [{ type: 'iframe' }, { exclude: true }];
 
-/** Captures the events of a browser's pages, in a CDP session of its own. */
+/**
+ * Captures the events of all pages of a browser for a session's telemetry. Uses a separate CDP session, so that the
+ * session's clients don't notice the capture.
+ */
 export class BrowserCapture implements CdpReceiver {
   readonly browser: SessionBrowser;
   readonly categories: readonly TelemetryCategory[];
@@ -82,7 +85,7 @@ export class BrowserCapture implements CdpReceiver {
       isAlone: this.#isAlone,
     });
     this.#pages.set(sessionId, page);
-    // A page may be gone before it has answered.
+    // The page may close before it answers.
     page.start().catch(() => {});
     this.#attachTo(onlyFrames, sessionId).catch(() => {});
     if (this.#isStarted && targetInfo.type === 'page') page.opened();
@@ -94,7 +97,7 @@ export class BrowserCapture implements CdpReceiver {
     this.#cdp.unroute(sessionId);
   }
 
-  /** Pages don't wait for the service: that could change the order in which a client's scripts run. */
+  /** Doesn't pause new pages: a pause could change the order in which a client's scripts run. */
   async #attachTo(filter: { type?: string; exclude?: boolean }[], sessionId: string): Promise<void> {
     const how = { autoAttach: true, waitForDebuggerOnStart: false, flatten: true, filter };
     await this.#cdp.send('Target.setAutoAttach', how, { sessionId });

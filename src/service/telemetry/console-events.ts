@@ -5,7 +5,7 @@ type RemoteObject = Extract<CdpEvent, { method: 'Runtime.consoleAPICalled' }>['p
 
 const mostArguments = 50;
 
-/** A call of `console`, or an uncaught exception. */
+/** Turns a call of `console` or an uncaught exception into the type and the data of a telemetry event. */
 export function consoleEvent(event: ConsoleEvent): { type: string; data: Record<string, unknown> } {
   if (event.method === 'Runtime.exceptionThrown') {
     const { text, exception, lineNumber, columnNumber, url, stackTrace } = event.params.exceptionDetails;

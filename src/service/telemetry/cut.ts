@@ -4,7 +4,7 @@ const longest = 16 * 1024;
 const largest = 128 * 1024;
 const deepest = 24;
 
-/** Cuts long texts, and drops the data of an event that is still too large. */
+/** Limits the size of an event: cuts long texts, and drops all fields over 1 KiB if the event is still too large. */
 export function cut(data: Record<string, unknown>): { data: Record<string, unknown>; truncated?: true } {
   let isCut = false;
   const shorter = (value: unknown, depth: number): unknown => {

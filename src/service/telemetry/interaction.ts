@@ -1,10 +1,10 @@
-/** In a world of its own, where the page's scripts see neither. */
+/** The names of the isolated world and of the function in which the script runs. The page's own scripts see neither. */
 export const worldName = 'playwright-pool telemetry';
 export const bindingName = 'tellInteraction';
 
 const types: ReadonlySet<string> = new Set(['interaction_click', 'interaction_key', 'interaction_scroll_settled']);
 
-/** Reads a message of the script. */
+/** Turns a message of the script into a telemetry event. `undefined` if the message isn't from the script. */
 export function interactionEvent({
   name,
   payload,
@@ -18,8 +18,8 @@ export function interactionEvent({
 }
 
 /**
- * Listens to a person's or client's input in a document. Tells no text of fields, and no keys of fields for secrets. A
- * scroll has settled 200 ms after its last event.
+ * A script for a page. It reports clicks, keys and scrolls of a person or a client to the service, but no text of
+ * fields, and no keys of password, card and one-time-code fields. A scroll counts as settled 200 ms after its last event.
  */
 export const interactionScript = `(() => {
   const tell = (type, data) => globalThis.${bindingName}?.(JSON.stringify({ type, data }));

@@ -3,18 +3,18 @@ import { withoutSecrets } from './cut.ts';
 
 type Of<M extends CdpEvent['method']> = Extract<CdpEvent, { method: M }>['params'];
 
-/** A page's requests that have not ended. */
+/** A request that has not ended. */
 type Request = { method: string; url: string; response?: Of<'Network.responseReceived'> };
 
-/** In ms. */
+/** The network counts as idle after this time without an open request, in ms. */
 const idleMs = 500;
 /** In bytes, as transferred. Chromium keeps no larger body. */
 const largestBody = 256 * 1024;
 const isText = /^text\/|[/+](json|xml|javascript|x-www-form-urlencoded)\b/;
-/** Requests of a page for itself have no target. */
+/** Leaves out `data:` and `blob:` URLs, which use no network. */
 const ofNetwork = /^(https?|wss?):/;
 
-/** Turns the network events of one page into telemetry. A response is complete with its body. */
+/** Turns the network events of one page into telemetry. Reports a response when its body is complete. */
 export class NetworkCapture {
   readonly #emit: (type: string, cause: string | undefined, data: Record<string, unknown>) => void;
   readonly #body: (requestId: string) => Promise<string | undefined>;

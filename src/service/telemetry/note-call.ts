@@ -2,8 +2,11 @@ import type { SessionCall } from '../http/app.ts';
 import { localOnly } from '../sessions/in-session.ts';
 import type { Session } from '../sessions/session.ts';
 
-/** The hosted service's names of operations, where they aren't the last word of the client's. */
-const names: Readonly<Record<string, string>> = {
+/**
+ * The operation ids of the hosted service's SDK (`@onkernel/sdk`), by the names in this project's contract. Listed only
+ * if the id isn't the last part of the name.
+ */
+const idsOfHostedService: Readonly<Record<string, string>> = {
   'browsers.computer.captureScreenshot': 'takeScreenshot',
   'browsers.computer.batch': 'batchComputerAction',
   'browsers.logs.stream': 'logsStream',
@@ -17,7 +20,7 @@ const names: Readonly<Record<string, string>> = {
   'browsers.process.stdoutStream': 'processStdoutStream',
 };
 
-/** Adds a call to the telemetry of its session. Reading telemetry doesn't count. */
+/** Adds an API call to the telemetry of its session. Leaves out calls that read telemetry. */
 export function noteCall(
   sessions: { list(): Session[] },
   { sessionId, operation, requestId, status, durationMs }: SessionCall,
@@ -29,7 +32,7 @@ export function noteCall(
     type: 'api_call',
     data: {
       request_id: requestId,
-      operation_id: names[operation] ?? operation.slice(operation.lastIndexOf('.') + 1),
+      operation_id: idsOfHostedService[operation] ?? operation.slice(operation.lastIndexOf('.') + 1),
       status,
       duration_ms: durationMs,
     },

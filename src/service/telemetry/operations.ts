@@ -12,6 +12,7 @@ import type { Telemetries } from './telemetries.ts';
 
 const mostStreams = 20;
 
+/** The handlers of `browsers.telemetry`: the stream of a session's events, and the list of its stored events. */
 export function telemetryHandlers({
   sessions,
   telemetries,
@@ -27,13 +28,18 @@ export function telemetryHandlers({
         const telemetry = telemetries.of(session);
         const { log } = telemetry;
         if (!telemetry.enter(mostStreams))
-          throw limitReached(`${mostStreams} streams of this session are open already`, mostStreams, telemetry.streams);
+          throw limitReached(
+            `${mostStreams} telemetry streams of this session are open already: close one first`,
+            mostStreams,
+            telemetry.streams,
+          );
         return untilHangUp(telemetry, log.follow(beginning(log, query.replay, lastEventId), signal), signal);
       }),
 
     events: ({ query, params, caller }) => {
       const { since, until, order, offset } = query;
-      if (order === 'desc' && since !== undefined) throw invalidField('since', 'has no meaning with order desc');
+      if (order === 'desc' && since !== undefined)
+        throw invalidField('since', 'works with order asc only: leave it out');
       const now = clock.now();
       const found = sessions
         .in(caller.projectId)
@@ -41,7 +47,7 @@ export function telemetryHandlers({
         .find(({ id }) => id === params.id);
       if (!found) throw new OperationError('not_found', `there is no browser session ${params.id}`);
       const log = found.alive ? telemetries.of(local(found)).log : telemetries.ofEnded(found.id);
-      // Later pages begin at `offset`.
+      // Only the first page begins at a time. Later pages begin at the event number in `offset`.
       const from = offset === 0 && order === 'asc' ? (sinceMicroseconds(since ?? '5m', now) ?? 0) : 0;
       const to = until === undefined ? Infinity : (sinceMicroseconds(until, now) ?? Infinity);
       const matching = (log?.entries() ?? []).filter(
@@ -60,13 +66,13 @@ export function telemetryHandlers({
   };
 }
 
-/** The event after which a stream begins. An id that isn't a number counts as missing. */
+/** The number of the event after which a stream begins. Ignores a `lastEventId` that isn't a number. */
 function beginning(log: TelemetryLog, replay: string | undefined, lastEventId: string | undefined): number {
   if (lastEventId !== undefined && /^\d{1,15}$/.test(lastEventId)) return Math.min(Number(lastEventId), log.lastSeq);
   return replay === 'all' ? 0 : log.lastSeq;
 }
 
-/** Frees the stream's place when the events end or the caller hangs up, also if nobody reads an event. */
+/** Stops counting the stream as open when the events end or the caller hangs up, even if nobody has read an event. */
 function untilHangUp(
   telemetry: SessionTelemetry,
   events: AsyncGenerator<TelemetryEvent>,
@@ -90,7 +96,7 @@ async function* withEnd(events: AsyncGenerator<TelemetryEvent>, end: () => void)
   }
 }
 
-/** `nextOffset` is the `seq` of the next page's first event. */
+/** The first `limit` events. `nextOffset` is the `seq` of the next page's first event. */
 function pageOf(events: TelemetryEvent[], limit: number): Page<TelemetryEvent> {
   const next = events[limit]?.seq ?? 0;
   return { items: events.slice(0, limit), hasMore: next > 0, nextOffset: next };

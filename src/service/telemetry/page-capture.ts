@@ -8,7 +8,7 @@ import type { Capture } from './telemetry-log.ts';
 
 /** How long a page may be without a layout shift until it counts as settled, in ms. */
 const settledMs = 1000;
-/** In base64 characters. */
+/** The largest screenshot that is kept, in base64 characters. */
 const largestPicture = 2 * 1024 * 1024;
 
 type PageOptions = {
@@ -86,7 +86,7 @@ export class PageCapture {
     switch (event.method) {
       case 'Runtime.consoleAPICalled':
       case 'Runtime.exceptionThrown': {
-        // A page repeats its earlier messages to those who begin to listen.
+        // After `Runtime.enable` Chromium repeats the page's earlier messages.
         if (event.params.timestamp < this.#startedAt) return;
         const { type, data } = consoleEvent(event);
         return this.#tell('console', type, event.method, data);
@@ -119,7 +119,7 @@ export class PageCapture {
     this.#network.end();
   }
 
-  /** Headless Chromium dismisses dialogs, except if somebody follows the page. */
+  /** Without this capture headless Chromium would dismiss dialogs itself, so dismiss them unless a client can answer. */
   #dismiss(hasBrowserHandler: boolean): void {
     if (!hasBrowserHandler && this.#isAlone()) void this.#send('Page.handleJavaScriptDialog', { accept: false });
   }
@@ -214,7 +214,7 @@ export class PageCapture {
     this.#emit({ category, type, source: { kind: 'cdp', ...(cause !== undefined && { event: cause }) }, data });
   }
 
-  /** Resolves to nothing if the page doesn't answer any more, or has no such domain. */
+  /** Resolves to `undefined` if the page doesn't answer any more, or doesn't know the command. */
   async #send<C extends Command>(method: C, params: Params<C>) {
     return await this.#cdp.send(method, params, { sessionId: this.#sessionId }).catch(() => undefined);
   }

@@ -6,9 +6,10 @@ import { BrowserCapture } from './browser-capture.ts';
 import { cut } from './cut.ts';
 import { TelemetryLog, type Capture } from './telemetry-log.ts';
 
+/** The categories that a `BrowserCapture` records. The service records the others itself. */
 const ofBrowser: ReadonlySet<TelemetryCategory> = new Set(['console', 'page', 'interaction', 'network', 'screenshot']);
 
-/** The telemetry of one lease of a session. */
+/** The telemetry of one lease of a session: captures events, and keeps the last ones in a log. */
 export class SessionTelemetry {
   readonly log = new TelemetryLog();
   readonly #session: LocalSession;
@@ -28,20 +29,21 @@ export class SessionTelemetry {
     this.#hold.addEventListener('abort', () => this.#end(), { once: true });
   }
 
-  /** Changes what is captured. Rejects if the browser doesn't answer. */
+  /** Sets the captured categories. Rejects if the browser doesn't answer. */
   async capture(categories: readonly TelemetryCategory[]): Promise<void> {
     const change = this.#changing.then(() => this.#change(categories));
     this.#changing = change.catch(() => {});
     await change;
   }
 
-  /** Counts a stream. Returns false if there are too many. */
+  /** Counts one more open stream. Returns false if `most` are open already. */
   enter(most: number): boolean {
     if (this.#streams >= most) return false;
     this.#streams += 1;
     return true;
   }
 
+  /** Call when a counted stream has ended. */
   leave(): void {
     this.#streams -= 1;
   }
@@ -80,7 +82,7 @@ export class SessionTelemetry {
     this.#add({ ...notice, source: { kind: notice.category === 'system' ? 'local_process' : 'kernel_api' } });
   }
 
-  /** Another Chromium runs: follow that one. */
+  /** The session has a new Chromium process: capture that one. */
   async #restarted(notice: SessionNotice): Promise<void> {
     const wanted = this.#capture?.categories;
     if (!wanted) return;

@@ -7,7 +7,7 @@ import { TelemetryLog } from './telemetry-log.ts';
 /** Limits of the kept events of sessions that ended. The size is in characters of JSON. */
 const mostEnded = { sessions: 100, size: 64 * 1024 * 1024 };
 
-/** The telemetry of all leases. It exists only where somebody captures or listens. */
+/** Finds the telemetry of each lease, and keeps the events of sessions that ended. Creates telemetry on first use. */
 export class Telemetries {
   readonly #clock: Clock;
   readonly #ofLeases = new WeakMap<AbortSignal, SessionTelemetry>();
@@ -17,13 +17,13 @@ export class Telemetries {
     this.#clock = clock;
   }
 
-  /** Changes what is captured of a session. */
+  /** Sets the captured categories of a session. Rejects if the browser doesn't answer. */
   async capture(session: LocalSession, categories: readonly TelemetryCategory[]): Promise<void> {
     if (categories.length === 0 && !this.#ofLeases.has(session.hold)) return;
     await this.of(session).capture(categories);
   }
 
-  /** The telemetry of the lease that runs now. */
+  /** The telemetry of the session's current lease. */
   of(session: LocalSession): SessionTelemetry {
     const { hold } = session;
     const known = this.#ofLeases.get(hold);
@@ -36,7 +36,7 @@ export class Telemetries {
     return telemetry;
   }
 
-  /** The events of a session that ended, unless those of too many others came after them. */
+  /** The events of a session that ended. `undefined` if it had none, or if the limits of `mostEnded` removed them. */
   ofEnded(id: string): TelemetryLog | undefined {
     return this.#ended.get(id);
   }

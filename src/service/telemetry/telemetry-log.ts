@@ -2,10 +2,10 @@ import type { TelemetryEvent } from '../../contract/telemetry.ts';
 
 export type NewEvent = TelemetryEvent['event'];
 
-/** An event before it has a time. */
+/** A captured event before it gets its time. */
 export type Capture = Pick<NewEvent, 'category' | 'type' | 'source'> & {
   data?: Record<string, unknown>;
-  /** Whether its texts stay whole, as pictures do. */
+  /** Whether its texts are never cut. True for pictures. */
   isWhole?: boolean;
 };
 
@@ -25,6 +25,7 @@ export class TelemetryLog {
     return this.#size;
   }
 
+  /** The number of the newest event; 0 if there is none. */
   get lastSeq(): number {
     return this.#lastSeq;
   }
@@ -84,7 +85,7 @@ export class TelemetryLog {
     for (const done of this.#waiting) done();
   }
 
-  /** Drops a tenth more than necessary, because removing from the front of a list costs its length. */
+  /** Drops a tenth of the events at once, because removing from the front of a list copies the whole list. */
   #drop(): void {
     let count = 0;
     while (this.#kept.length - count > most.events * 0.9 || this.#size > most.size * 0.9) {

@@ -22,11 +22,10 @@ const { createWebSocketStream } = createRequire(import.meta.url)('ws') as typeof
 
 type Upgrade = [IncomingMessage, Duplex, Buffer];
 
-/** As seen by the service, with the frames of the WebSockets. */
 const socketPath = '/browser/tunnel';
 const longestPattern = 4096;
 
-/** Carries connections of sessions' browsers to the machines of their clients. */
+/** Accepts the WebSockets that carry a browser's connections to the machine of its client. */
 export class TunnelSockets {
   readonly #byToken: (token: string) => LocalSession | undefined;
   readonly #clock: Clock;
@@ -60,10 +59,11 @@ export class TunnelSockets {
     const session = find();
     if (!session) return refuseToken(upgrade[1]);
     const pattern = asked.get('expose') ?? '';
-    if (pattern.length > longestPattern) throw new Error(`the pattern has more than ${longestPattern} characters`);
+    if (pattern.length > longestPattern)
+      throw new Error(`the pattern in expose has ${pattern.length} characters: the limit is ${longestPattern}`);
     const client = { matches: parseNetworkPattern(pattern), client: asked.get('client') ?? '' };
-    const proxy = await session.browser.chromium.waysOut.ownProxy();
-    // It may have ended meanwhile.
+    const proxy = await session.browser.chromium.waysOut.localProxyUrl();
+    // The session may have ended meanwhile.
     if (find() !== session) return refuseToken(upgrade[1]);
     this.#accept(session, { ...client, proxy }, upgrade);
   }
@@ -75,9 +75,14 @@ export class TunnelSockets {
   ): void {
     const before = session.exposure;
     if (before instanceof TunnelExposure && before.isOpen && before.client !== client)
-      return refuse(upgrade[1], 409, 'conflict', `the browser session ${session.id} has a tunnel of another client`);
+      return refuse(
+        upgrade[1],
+        409,
+        'conflict',
+        `the browser session ${session.id} has an open tunnel of another client: close that one first`,
+      );
     const addProxy = (headers: string[]) => void headers.push(`${proxyHeader}: ${proxy}`);
-    // `handleUpgrade` sends them at once, and calls back at once.
+    // `handleUpgrade` sends the headers and calls back before it returns.
     this.#server.once('headers', addProxy);
     this.#server.handleUpgrade(...upgrade, (socket) => {
       if (before instanceof TunnelExposure) before.destroy();
@@ -97,7 +102,7 @@ export class TunnelSockets {
   }
 }
 
-/** The hosts that a client exposes. They stay exposed while its tunnel is broken. */
+/** The hosts that a client exposes to a session's browser. They stay exposed while the tunnel is broken. */
 class TunnelExposure implements Exposure {
   readonly client: string;
   readonly matches: NetworkPattern;

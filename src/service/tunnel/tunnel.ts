@@ -5,7 +5,7 @@ import { UnreachableError, type Tunnel } from '../chromium/exposure.ts';
 
 const noStream = 'the tunnel to the test machine broke';
 
-/** The streams through a WebSocket to a client of a session. */
+/** Carries connections of a browser as HTTP/2 streams over one WebSocket to the session's client. */
 export class ClientTunnel implements Tunnel {
   readonly #session: ClientHttp2Session;
   readonly #streams = new Set<Duplex>();
@@ -52,7 +52,7 @@ export class ClientTunnel implements Tunnel {
   }
 }
 
-/** A reason from the other end, which isn't trusted. */
+/** The reason that the client sent, decoded and cut to 200 characters: the client may send anything. */
 function readable(told: unknown): string {
   try {
     return decodeURIComponent(String(told)).slice(0, 200);
