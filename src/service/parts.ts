@@ -88,7 +88,7 @@ export type PartOptions = {
   ownPort: () => number;
 };
 
-/** The parts of a service without HTTP. */
+/** The parts of a service, without its HTTP server. */
 export type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /**
@@ -106,7 +106,8 @@ export async function openParts(options: PartOptions) {
   });
   const extensions = await ExtensionStore.open(join(directory, 'extensions'), database, clock);
   const isolation = new Isolation(options.users, sessionsDirectory);
-  // Requests of a host go around the proxy that keeps Chromium from the machine's addresses.
+  // A Playwright host (the process that serves `playwright_ws_url`) sends requests of its own. They would get around
+  // the proxy that keeps Chromium from this machine's addresses.
   const playwrights = options.chromium.blockLoopback ? [] : installedPlaywrights(options.playwrightCores);
   const secrets = new Secrets(isKept ? join(directory, 'secrets-key') : undefined);
   const machines =

@@ -54,8 +54,8 @@ export { DataDirectoryInUseError, type ServiceRecord } from './process/data-dire
 // Types are written out: each import would bring the declarations of all that its file uses into the package.
 export type ServiceOptions = {
   /**
-   * The directory for pools, profiles and the API key. Only one service can use it at a time. Default: they are lost
-   * when the service ends.
+   * The directory for pools, profiles and the API key. Only one service can use it at a time. Default: a temporary one,
+   * which the service deletes when it ends.
    */
   dataDirectory?: string;
   /** The port on the loopback address; 0, the default, is any free one. */
@@ -81,8 +81,8 @@ export type ServiceOptions = {
    */
   publicUrl?: string;
   /**
-   * The PEM files of a certificate with its chain, and of its key: the service speaks https and wss. It reads them again
-   * when they change.
+   * The PEM files of a certificate with its chain, and of its key: the service speaks https and wss. It reads them
+   * again when they change.
    */
   tls?: { cert: string; key: string };
   /**
@@ -115,7 +115,7 @@ export type ServiceOptions = {
   auditRetentionDays?: number;
   /** The space for audit records, in MiB. Above it, the oldest ones are removed. Default: 1024. */
   auditMaxMiB?: number;
-  /** Directories of `playwright-core`, for clients of `playwright_ws_url` with other versions than the installed `@playwright/test`. */
+  /** Directories of further `playwright-core` versions, for clients of `playwright_ws_url` that use them. */
   playwrightCores?: readonly string[];
   /** The machines that run the sessions. Default: this one. */
   machines?: {
@@ -232,7 +232,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       throw error;
     });
 
-    // Certificates name public addresses.
+    // A certificate is valid for the public host name, not for the loopback address.
     url = (options.tls && options.publicUrl) ?? server.url;
     ownPort = Number(new URL(server.url).port);
     parts.apps.resume();
@@ -244,7 +244,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
         () => server.drain(),
         async () => (await spans)?.close(),
         () => parts.auditLogs.close(),
-        // While no other service can have opened the directory.
+        // Before the database is closed: until then, no other service can open the directory.
         () => isInPlace() && removeTree(sessionsDirectory),
         () => dataDirectory === undefined && removeTree(directory),
         () => closeDatabase(database, isInPlace()),
@@ -275,7 +275,7 @@ async function serve(
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
   const { apiKeys, auditLogs, clock, connections, events, log, metrics } = parts;
   const { held, playwrightEndpoint, projects, replays, sessions, tunnelBytes, tunnels } = parts;
-  /** Links work until they expire, and as long as the API key that got them. */
+  /** Reads the token of a link to an HTML page. It works until it expires or its API key is deleted. */
   const usable = (token: string) => {
     const link = readLink(token);
     return link && link.expiresAt > clock.now() && apiKeys.isUsable(link.apiKeyId) ? link : undefined;
@@ -356,7 +356,7 @@ function createFirstPool({ pools, projects }: Parts, definition: unknown): void 
   try {
     if (data) pools.create(projects.defaultId(), data);
   } catch (error) {
-    if (!(error instanceof OperationError)) console.error('the first pool could not be created:', error);
+    if (!(error instanceof OperationError)) console.error('the pool of the first user could not be created:', error);
   }
 }
 

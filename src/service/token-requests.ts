@@ -3,7 +3,10 @@ import type { forwarding } from './machines/control-plane.ts';
 import type { Parts } from './parts.ts';
 import { local, localOnly } from './sessions/in-session.ts';
 
-/** The requests below `base_url`. Those of a control plane go to the session's machine. */
+/**
+ * Answers requests below a session's `base_url`, whose path contains the session's token. If the session runs on
+ * another machine, which this service controls, the request is forwarded to that machine.
+ */
 export function tokenRequests(
   { sessions, held, ownPort }: Parts,
   forwarded: ReturnType<typeof forwarding> | undefined,

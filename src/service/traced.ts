@@ -3,7 +3,10 @@ import type { Spans } from '../tracing/spans.ts';
 import type { AppOptions } from './http/app.ts';
 import { withTraceHeaders } from './process/trace-headers.ts';
 
-/** Runs a request in a span, if spans are sent. Its calls to machines have the span, or the caller's, as parent. */
+/**
+ * Runs each request in an OpenTelemetry span, if tracing is on. Requests that the service sends meanwhile to other
+ * machines name this span as their parent. Without tracing, they name the caller's span.
+ */
 export function traced(spans: Promise<Spans> | undefined): NonNullable<AppOptions<OperationTree>['span']> {
   return async (name, parent, act) => {
     if (!spans) return await withTraceHeaders({ traceparent: parent }, act);

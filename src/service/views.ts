@@ -15,7 +15,9 @@ export type PagesOptions = {
   addresses: Addresses;
 };
 
-/** The HTML views. Their links carry tokens of their own. */
+/**
+ * Serves the service's HTML pages: replays, live views and hosted logins. Each link contains a token that gives access.
+ */
 export function createPages({ findReplay, findLiveView, findLogin, addresses }: PagesOptions): Pages {
   const pages: Pages = new Hono();
   pages.route('/browser/replays', replayPages(findReplay));

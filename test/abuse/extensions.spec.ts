@@ -43,7 +43,7 @@ const hostile: Record<string, { zip: () => Promise<Buffer> | Buffer; status: num
 };
 const large: typeof hostile = {
   'is a bomb': { zip: () => bomb(), status: 413, message: /would extract to/ },
-  'has more than 50 MiB': { zip: () => Buffer.alloc(50 * MiB + 1), status: 413, message: /may have 50 MiB/ },
+  'has more than 50 MiB': { zip: () => Buffer.alloc(50 * MiB + 1), status: 413, message: /may have at most 50 MiB/ },
 };
 
 test('refuses archives without an extension, and keeps none of their files', async ({

@@ -232,7 +232,7 @@ test('the applications of a service end with it, even after kill -9, and the nex
   for (const id of ids) {
     expect(await next.client.invocations.retrieve(id)).toMatchObject({
       status: 'failed',
-      status_reason: 'the service ended before it was done',
+      status_reason: 'the service ended before the invocation did',
     });
   }
   const greeted = await run('invoke', 'app', 'greet', '--payload', '{"name":"Bob"}', '--json');

@@ -257,7 +257,7 @@ test('doctor warns if the Chromium is another build than the one of Playwright @
   const { code, stdout } = await cli(['doctor'], { cwd, env });
   expect(code, stdout).toBe(0);
   expect(stdout).toMatch(
-    /warning Chromium: Playwright \S+ names build \d+ of chromium-headless-shell, .* using build 999\./,
+    /warning Chromium: Playwright \S+ was made for build \d+ of chromium-headless-shell, .* using build 999\./,
   );
 });
 

@@ -151,9 +151,9 @@ test('refuses a malformed public URL and malformed proxies', async () => {
     'https://pool.example/path',
     'https://u:p@pool.example',
   ])
-    await expect(startService({ publicUrl })).rejects.toThrow('is no public URL');
+    await expect(startService({ publicUrl })).rejects.toThrow('is not a public URL');
   for (const proxy of ['proxy.example', '10.0.0.0/33', '10.0.0.0/8/8', ''])
-    await expect(startService({ trustedProxies: [proxy] })).rejects.toThrow('is no address of a proxy');
+    await expect(startService({ trustedProxies: [proxy] })).rejects.toThrow('is not an address or network of a proxy');
 });
 
 test('beyond loopback, needs a key, and accepts only the address of the connection as the Host', async () => {

@@ -130,7 +130,10 @@ const refused: Record<string, { files: Record<string, string>; reason: RegExp }>
       },
     ]),
   ),
-  'has a package.json that is no JSON': { files: { 'package.json': '{' }, reason: /package\.json is no JSON/ },
+  'has a package.json that is not valid JSON': {
+    files: { 'package.json': '{' },
+    reason: /package\.json is not valid JSON/,
+  },
   'has a lockfile that does not fit': {
     files: {
       'package.json': '{"dependencies":{"a":"1.0.0"}}',
@@ -174,7 +177,7 @@ test('ends an installation that takes longer than ten minutes @long', async ({},
   clock.advance(600_000);
   expect(await started(client, id)).toMatchObject({
     status: 'failed',
-    status_reason: expect.stringMatching(/failed: it was not done within 600 s$/),
+    status_reason: expect.stringMatching(/failed: it did not end within 600 s$/),
   });
   silent.closeAllConnections();
   silent.close();

@@ -124,7 +124,7 @@ test("accepts answers to the site's questions, and nothing else @long", async ({
     [{}, /required/],
     [{ field_values: { username: 'carol' } }, /password .* is required/],
     [{ field_values: { nothing: 'x' } }, /does not ask for one of the fields; it asks for: username, password/],
-    [{ selected_choice_id: 'x' }, /does not offer what was chosen/],
+    [{ selected_choice_id: 'x' }, /does not offer this choice/],
     [{ mfa_option_id: 'sms' }, /does not offer/],
     [{ sso_provider: 'google', mfa_option_id: 'sms' }, /one thing/],
   ] as const) {

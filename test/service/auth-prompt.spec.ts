@@ -2,7 +2,7 @@ import { expect, test } from '@playwright/test';
 import type { Submission } from '../../src/contract/login-flow.ts';
 import { canReauth } from '../../src/service/logins/can-reauth.ts';
 import type { LoginChoice, LoginField, LoginForm } from '../../src/service/logins/reading/login-form.ts';
-import { tellPrompt, toInput } from '../../src/service/logins/prompt.ts';
+import { promptFields, toInput } from '../../src/service/logins/prompt.ts';
 import {
   covers,
   keptValues,
@@ -78,7 +78,7 @@ function formOf(fields: LoginField[], choices: LoginChoice[] = []): LoginForm {
 
 test('writes a prompt in both formats, without the fields whose values are known', () => {
   const form = formOf([email, password, shop], [google, sms, account]);
-  expect(tellPrompt({ form, known: { f1: 'ann@example.com' } })).toEqual({
+  expect(promptFields({ form, known: { f1: 'ann@example.com' } })).toEqual({
     fields: [
       { id: 'f2', ref: 'password', type: 'password', label: 'Password', required: true, observed_selector: '#p' },
       { id: 'f3', ref: 'shop', type: 'text', label: 'Shop', required: false, observed_selector: '#s' },
@@ -96,7 +96,7 @@ test('writes a prompt in both formats, without the fields whose values are known
     sign_in_options: [{ id: 'c4', label: 'Ann', description: 'ann@example.com' }],
     pending_sso_buttons: [{ selector: '//button[1]', provider: 'google', label: 'Continue with Google' }],
   });
-  expect(tellPrompt({ form: formOf([]), known: {} })).toEqual({});
+  expect(promptFields({ form: formOf([]), known: {} })).toEqual({});
 });
 
 test('accepts answers in both formats', () => {

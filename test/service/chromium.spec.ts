@@ -68,7 +68,7 @@ test.describe('finding Chromium', () => {
       return { executable: await findChromium(true, undefined, environment, (text) => warnings.push(text)), warnings };
     };
     const warning = (used: number) => [
-      `Playwright ${version} names build ${revision} of chromium-headless-shell, which is not installed; using build ${used}. ` +
+      `Playwright ${version} was made for build ${revision} of chromium-headless-shell, which is not installed; using build ${used}. ` +
         'Run npx playwright install chromium-headless-shell',
     ];
 

@@ -211,14 +211,14 @@ test('testing a provider lists the vaults that its token opens, or names the pro
   const answers: [answer: NonNullable<VaultServer['answer']>, words: string[]][] = [
     [(_, response) => response.writeHead(500).end(), ['status 500']],
     [({ headers }, response) => response.writeHead(403).end(headers.authorization), ['refuses the token', '403']],
-    [(_, response) => response.end('<title>Welcome</title>'), ['something else than a vault']],
+    [(_, response) => response.end('<title>Welcome</title>'), ['did not answer like a 1Password Connect server']],
     [
       (_, response) => response.setHeader('content-type', 'application/json').end('{"vaults":[]}'),
-      ['something else than a vault'],
+      ['did not answer like a 1Password Connect server'],
     ],
     [
       (_, response) => response.end(JSON.stringify([{ id: 'v', name: 'x'.repeat(17 * 1024 * 1024) }])),
-      ['something else than a vault'],
+      ['did not answer like a 1Password Connect server'],
     ],
     [(_, response) => response.socket!.resetAndDestroy(), ['cannot be reached']],
   ];

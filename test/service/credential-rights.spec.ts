@@ -174,7 +174,7 @@ test('a credential is typed into pages of its own domain only', async ({ service
     flow_status: 'FAILED',
     error_code: 'domain_not_allowed',
     error_message: expect.stringContaining(
-      `the credential is for ${site.domain}, and the login asks on http://${elsewhere}`,
+      `the stored credential is for ${site.domain}, but the login asks on http://${elsewhere}`,
     ),
   });
   expect(site.attempts).toBe(1);

@@ -326,7 +326,7 @@ test('reports a stored secret whose key is lost, and accepts a new secret', asyn
   const file = join(directory, 'secrets-key');
   for (const [damage, problem] of [
     [() => writeFile(file, 'short'), 'is damaged'],
-    [() => rm(file), 'is gone'],
+    [() => rm(file), 'is missing'],
   ] as const) {
     await damage();
     await using service = await start();
@@ -344,13 +344,13 @@ test('reports a stored secret whose key is lost, and accepts a new secret', asyn
   const call = callerOf(service);
   await call('POST', '/credentials', { name: 'bob', domain: 'a.example', values: { password: 'two' } });
   expect((await call('GET', '/credentials/ann/totp-code')).body).toMatchObject({
-    message: expect.stringContaining('is another one'),
+    message: expect.stringContaining('has another key'),
   });
   await call('PATCH', '/credentials/ann', { totp_secret: secret });
   expect(await call('GET', '/credentials/ann/totp-code')).toMatchObject({ status: 200 });
 });
 
-test('a login reads the stored values, and a value sealed for one credential opens in no other', async () => {
+test('a login reads the stored values, and a value encrypted for one credential cannot be decrypted in another one', async () => {
   const database = await openTestDatabase();
   const store = new CredentialStore(database, new TestClock(), new Secrets());
   const values = { username: 'ann', password: '', 'what you are': 'ünïcödé\0 👩' };
@@ -361,7 +361,7 @@ test('a login reads the stored values, and a value sealed for one credential ope
   database
     .prepare('UPDATE credentials SET totp_secret = (SELECT totp_secret FROM credentials WHERE id = ?) WHERE id = ?')
     .run(id, other);
-  expect(() => store.totpSecret(projectId, other)).toThrow(/another one/);
+  expect(() => store.totpSecret(projectId, other)).toThrow(/has another key/);
   store.delete(projectId, id);
   expect(database.prepare('SELECT name FROM credential_values').all()).toEqual([{ name: 'username' }]);
   database.close();

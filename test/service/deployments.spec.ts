@@ -44,10 +44,10 @@ const broken: Record<string, { module: string; reason: RegExp; log?: RegExp }> =
   },
   'exits at once': { module: 'process.exit(0)', reason: /ended with exit code 0/ },
   'kills itself': { module: "process.kill(process.pid, 'SIGKILL')", reason: /ended with SIGKILL/ },
-  'has no default export': { module: 'export const a = 1;', reason: /no default export/ },
+  'has no default export': { module: 'export const a = 1;', reason: /needs a default export/ },
   'has no actions': {
     module: "export default { name: 'app', actions: {} };",
-    reason: /actions must be an object of functions/,
+    reason: /actions in the default export must be an object with a function/,
   },
   'has an action that is no function': {
     module: "export default { name: 'app', actions: { a: 1 } };",
@@ -155,7 +155,7 @@ const refused: Record<string, { parts: () => Promise<Part[]> | Part[]; status: n
       ],
     ],
     status: 400,
-    message: /another entry has the path a too, or is below it/,
+    message: /two entries have the path a, or another entry needs it as its directory/,
   },
   'a Python application': {
     parts: async () => [

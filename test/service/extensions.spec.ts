@@ -84,7 +84,7 @@ test('takes extensions with the field names of other clients', async ({ service:
     ]);
     const answer = await call('POST', path, encoded(parts), { 'content-type': contentType });
     // The service has read two extensions: it refuses only that both have one name.
-    expect(answer).toMatchObject({ status: 400, body: { message: /each must have a name of its own/ } });
+    expect(answer).toMatchObject({ status: 400, body: { message: /two of them have the same name/ } });
   }
 });
 
@@ -116,6 +116,6 @@ test.describe('the Chrome Web Store', () => {
       await expect(fetched({ url })).rejects.toMatchObject({ status: 400, message: /url: must be the page/ });
     store.close();
     store.closeAllConnections();
-    await expect(fetched({ url: page })).rejects.toMatchObject({ status: 503, message: /way to the internet/ });
+    await expect(fetched({ url: page })).rejects.toMatchObject({ status: 503, message: /can reach the internet/ });
   });
 });

@@ -221,7 +221,9 @@ test('an invocation ends when its caller hangs up or its deployment is deleted',
   const first = async () => (await collect(client.invocations.list()))[0];
   await expect.poll(async () => (await first())?.status, { timeout: 20_000 }).toBe('running');
   hangUp.abort();
-  await expect.poll(async () => (await first())?.status_reason).toBe('its caller hung up before the end');
+  await expect
+    .poll(async () => (await first())?.status_reason)
+    .toBe('its caller closed the connection before it ended');
 
   const id = await begun(client, 'wait');
   await client.deployments.delete(deploymentId);
@@ -236,19 +238,19 @@ test('an invocation ends when its caller hangs up or its deployment is deleted',
 const harmful: Record<string, { action: string; reason: RegExp; started?: string }> = {
   'whose heap grows without end': {
     action: '() => { const all = []; for (;;) all.push(new Array(100_000).fill(Math.random())); }',
-    reason: /ran out of memory: its heap may hold 512 MiB/,
+    reason: /ran out of memory: the limit of its JavaScript heap is 512 MiB/,
   },
   'whose buffers grow without end': {
     action:
       '() => { const all = []; const more = () => { all.push(Buffer.alloc(16 * 1024 * 1024, 1)); setTimeout(more, 5); }; more(); return new Promise(() => {}); }',
-    reason: /ran out of memory: its processes may hold 1024 MiB/,
+    reason: /ran out of memory: the limit of all its processes together is 1024 MiB/,
   },
   'that forks without end': {
     action: `async () => {
       const { spawn } = await import('node:child_process');
       for (;;) { spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' }).unref(); await new Promise((done) => setTimeout(done, 5)); }
     }`,
-    reason: /started too many processes: 64 may run at once/,
+    reason: /started too many processes: at most 64 may run at once/,
     started: 'sleep 1000',
   },
 };
@@ -306,7 +308,7 @@ test('ends an action at its timeout, even in an endless loop', async ({}, testIn
   clock.advance(10_000);
   const events = await collect(client.invocations.follow(id));
   expect(events.at(-1)).toMatchObject({
-    invocation: { status: 'failed', status_reason: 'it was not done within 10 s' },
+    invocation: { status: 'failed', status_reason: 'it did not end within 10 s' },
   });
   await expect.poll(() => processesWith(testInfo.outputPath())).toEqual([]);
 
@@ -315,7 +317,7 @@ test('ends an action at its timeout, even in an endless loop', async ({}, testIn
   clock.advance(60_000);
   expect(await started(client, deploymentId)).toMatchObject({
     status: 'failed',
-    status_reason: 'its actions are not known: it was not done within 60 s',
+    status_reason: 'its actions could not be listed: it did not end within 60 s',
   });
 });
 

@@ -123,8 +123,11 @@ test('without jiti, TypeScript and apps of the public client fail with the comma
 });
 
 const broken: Record<string, { source: string; entrypoint?: string; reason: RegExp }> = {
-  'makes no app with the client': { source: esm, reason: /makes no app: call app\(name\) of @onkernel\/sdk/ },
-  'names an app with an empty text': { source: `${esm} kernel.app('');`, reason: /name must be a text/ },
+  'makes no app with the client': { source: esm, reason: /defines no app: .* must call app\(name\) of @onkernel\/sdk/ },
+  'names an app with an empty text': {
+    source: `${esm} kernel.app('');`,
+    reason: /the name of an app must be a string with a character, not ''/,
+  },
   'has an action without parameters': { source: `${esm} kernel.app('app').action('a', () => 1);`, reason: /at least/ },
   'is no TypeScript': { source: 'const a: = 1;', entrypoint: 'index.ts', reason: /index\.ts:1:9/ },
 };

@@ -148,7 +148,7 @@ test('opens a broken tunnel again, and ends it with the lease @long', async ({ a
     session.tunnel_ws_url.replace(url.replace('http', 'ws'), between.url.replace('http', 'ws')),
   );
   await expect(open(session.tunnel_ws_url)).rejects.toThrow('has an open tunnel of another client');
-  await expect(open(`${session.tunnel_ws_url}x`)).rejects.toThrow('the token is not known');
+  await expect(open(`${session.tunnel_ws_url}x`)).rejects.toThrow('the token is unknown');
   const browser = await chromium.connectOverCDP(session.cdp_ws_url);
   const page = await browser.newPage();
   await page.goto(app.url);
@@ -164,7 +164,7 @@ test('opens a broken tunnel again, and ends it with the lease @long', async ({ a
   // The next lease of the same browser has no tunnel.
   const next = await lease();
   expect(next.session_id).toBe(session.session_id);
-  await expect(open(session.tunnel_ws_url)).rejects.toThrow('the token is not known');
+  await expect(open(session.tunnel_ws_url)).rejects.toThrow('the token is unknown');
 });
 
 test("a context with its own proxy uses it for all hosts that aren't exposed", async ({ app, tunnel, remote }) => {

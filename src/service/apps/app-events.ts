@@ -7,16 +7,16 @@ import { logTimestamp, type AppLogs } from './app-logs.ts';
 const heartbeatMs = 15_000;
 const pageSize = 500;
 
-/** A state, as events without their timestamps. */
+/** The state of a deployment or invocation, as events without timestamps. No other state follows a terminal one. */
 export type AppState = { events: readonly object[]; isTerminal: boolean };
 
 type LogEvent = { event: 'log'; timestamp: string; message: string };
 type Heartbeat = { event: 'sse_heartbeat'; timestamp: string; message: string };
 
 /**
- * Yields the stored lines of a source (all, or those since a time), then its state, then each new line and state, until
- * the state is terminal or `signal` aborts. Reads lines only when the caller asks for the next event, so a slow reader
- * delays no other.
+ * Yields the events of a stream that follows a deployment or invocation: first the stored log lines (all, or those
+ * since a time), then the state, then each new line and state. Ends when the state is terminal or `signal` aborts.
+ * Reads lines only when the caller asks for the next event, so a slow reader delays no other.
  */
 export async function* appEvents<S extends AppState>(options: {
   logs: AppLogs;
@@ -30,7 +30,7 @@ export async function* appEvents<S extends AppState>(options: {
   const { logs, source, clock, signal } = options;
   const timestamp = () => new Date(clock.now()).toISOString();
   let next = sinceMicroseconds(options.since ?? '', clock.now()) ?? 0;
-  let told = '';
+  let sentState = '';
   while (!signal.aborted) {
     // Read before the lines, so that no line from before the end is missed.
     const { events, isTerminal } = options.state();
@@ -41,8 +41,8 @@ export async function* appEvents<S extends AppState>(options: {
     }
     if (lines.length > 0) continue;
     const state = JSON.stringify(events);
-    if (state !== told) {
-      told = state;
+    if (state !== sentState) {
+      sentState = state;
       for (const event of events) yield { ...event, timestamp: timestamp() };
       if (isTerminal) return;
       continue;

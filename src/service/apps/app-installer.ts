@@ -18,7 +18,7 @@ export type AppInstallerOptions = {
   users: DeploymentUsers;
   logs: AppLogs;
   clock: Clock;
-  /** The variables of a deployment. Throws if their key is lost. */
+  /** Returns the environment variables of a deployment. Throws if the key that encrypts them is lost. */
   variables: (deploymentId: string) => Record<string, string>;
 };
 
@@ -26,8 +26,8 @@ const installTimeoutSeconds = 600;
 const largestManifest = 1024 * 1024;
 
 /**
- * Installs the dependencies of deployments. It happens in a copy of the files, under a user id that ends with it. So
- * the service copies the packages when no process can change them any more.
+ * Installs the packages that deployments depend on. The package manager runs in a copy of the files, under a temporary
+ * user id. After its end no process can change the packages, and the service copies them to the deployment.
  */
 export class AppInstaller {
   readonly #options: AppInstallerOptions;
@@ -68,7 +68,7 @@ export class AppInstaller {
         await refuseForeign(packages, resident.user.uid);
         await copyTree(packages, received, signal);
       }
-      // A service that is killed before leaves no half of it.
+      // One step, so that a service that is killed meanwhile leaves no incomplete node_modules.
       await rename(resident ? received : packages, path.join(directory, 'node_modules'));
     } finally {
       await resident?.leave().catch((error: unknown) => console.error(`deployment ${deployment.id}:`, error));
@@ -99,41 +99,47 @@ export class AppInstaller {
     const end = () => process.end(String(signal.reason));
     signal.addEventListener('abort', end);
     const cancel = clock.after(installTimeoutSeconds * 1000, () =>
-      process.end(`it was not done within ${installTimeoutSeconds} s`),
+      process.end(`it did not end within ${installTimeoutSeconds} s`),
     );
     const ending = await process.ended;
     cancel();
     signal.removeEventListener('abort', end);
     if ('report' in ending && 'installed' in ending.report) return;
     const reason =
-      'reason' in ending ? ending.reason : 'failure' in ending.report ? ending.report.failure : 'no report';
+      'reason' in ending
+        ? ending.reason
+        : 'failure' in ending.report
+          ? ending.report.failure
+          : 'its process reported no result';
     throw new Error(`"${text}" failed: ${reason}`);
   }
 }
 
 /**
- * Throws if a file in a tree isn't the user's, because the service may copy nothing that the user can't read: a hard link
- * to a file of another user, or a link instead of the directory.
+ * Throws if the directory is a link, or if a file in it belongs to another user. The service must not copy files that
+ * the user can't read, and the package manager may have made a hard link to such a file.
  */
 async function refuseForeign(directory: string, uid: number): Promise<void> {
   const stats = await lstat(directory);
-  if (!stats.isDirectory()) throw new Error(`${path.basename(directory)} is no directory`);
+  if (!stats.isDirectory()) throw new Error(`${path.basename(directory)} is not a directory`);
   for (const entry of await readdir(directory, { withFileTypes: true })) {
     const place = path.join(directory, entry.name);
     if (entry.isDirectory()) await refuseForeign(place, uid);
-    else if ((await lstat(place)).uid !== uid) throw new Error(`${entry.name} belongs to another user`);
+    else if ((await lstat(place)).uid !== uid)
+      throw new Error(`the installed file ${entry.name} belongs to another user`);
   }
 }
 
 async function hasDependencies(directory: string): Promise<boolean> {
   const file = path.join(directory, 'package.json');
   if (!existsSync(file)) return false;
-  if ((await stat(file)).size > largestManifest) throw new Error('package.json is larger than 1 MiB');
+  if ((await stat(file)).size > largestManifest)
+    throw new Error('package.json is larger than 1 MiB: shorten it, or deploy with node_modules');
   let manifest: unknown;
   try {
     manifest = JSON.parse(await readFile(file, 'utf8'));
   } catch (error) {
-    throw new Error(`package.json is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Error(`package.json is not valid JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   const { dependencies, optionalDependencies } = Object(manifest) as Record<string, unknown>;
   return Object.keys({ ...Object(dependencies), ...Object(optionalDependencies) }).length > 0;

@@ -24,13 +24,13 @@ export type Launch = {
 };
 
 export type AppLauncherOptions = {
-  /** Contains the directories of the deployments. */
+  /** Contains a directory for each deployment. */
   directory: string;
   processes: AppProcesses;
   users: DeploymentUsers;
   logs: AppLogs;
   clock: Clock;
-  /** The variables of a deployment. Throws if their key is lost. */
+  /** Returns the environment variables of a deployment. Throws if the key that encrypts them is lost. */
   variables: (deploymentId: string) => Record<string, string>;
   /** Creates an API key for the process `name` in a project. The key ends with the key `createdBy`. */
   access: (options: { projectId: string; name: string; createdBy: string }) => ServiceAccess;
@@ -38,7 +38,7 @@ export type AppLauncherOptions = {
   endAccess: (name: string) => void;
 };
 
-/** Starts the processes of deployments. */
+/** Starts the processes that run the code of deployed apps, either to list their actions or to run one. */
 export class AppLauncher {
   readonly #options: AppLauncherOptions;
 
@@ -51,12 +51,12 @@ export class AppLauncher {
     return path.join(this.#options.directory, deploymentId);
   }
 
-  /** Call it when no process of the deployment runs any more. */
+  /** Frees the deployment's user id, and deletes that user's files. Call it after the deployment's last process. */
   async leave(deploymentId: string): Promise<void> {
     await this.#options.users.leave(deploymentId);
   }
 
-  /** Ends the access of a run that an earlier service left. */
+  /** Deletes the API key of a run that an earlier service started and could not end. */
   ended(run: { deploymentId: string } | { invocationId: string }): void {
     this.#options.endAccess(accessName(run));
   }
@@ -95,13 +95,13 @@ export class AppLauncher {
         ENTRYPOINT_RELPATH: entrypoint,
         PLAYWRIGHT_POOL_BASE_URL: baseURL,
         PLAYWRIGHT_POOL_API_KEY: apiKey,
-        // For applications that use the hosted service's client.
+        // For applications that use the hosted service's SDK, `@onkernel/sdk`.
         KERNEL_BASE_URL: baseURL,
         KERNEL_API_KEY: apiKey,
       },
       onLines: (lines) => logs.append({ deploymentId: id, invocationId }, lines),
     });
-    const cancel = clock.after(timeoutSeconds * 1000, () => process.end(`it was not done within ${timeoutSeconds} s`));
+    const cancel = clock.after(timeoutSeconds * 1000, () => process.end(`it did not end within ${timeoutSeconds} s`));
     const abort = () => process.end(String(signal.reason));
     signal.addEventListener('abort', abort);
     try {

@@ -17,7 +17,7 @@ export type LogLine = Pick<RowOf<typeof appLogsTable>, 'at' | 'message'>;
 /** The bytes that a line takes in addition to its text, roughly. */
 const lineBytes = 64;
 
-/** The log lines of deployments and their invocations. */
+/** The stored log lines of deployments and their invocations. */
 export class AppLogStore {
   readonly #database: Database;
   readonly #rows: Table<typeof appLogsTable>;

@@ -6,15 +6,15 @@ import { Followers } from '../process/followers.ts';
 /** The number of lines that are written at once. */
 const batch = 500;
 /**
- * The size limit of a deployment's log, in bytes: the characters of the texts, and 64 for each line. Above it, each new
- * batch replaces the two oldest ones.
+ * The size limit of a deployment's log, in bytes. A line counts as its characters and 64 bytes more. Above the limit,
+ * each new batch of lines replaces the two oldest batches.
  */
 const keptBytes = 128 * 1024 * 1024;
-const trimmedNotice = `(older lines are gone: of a deployment's log about the last ${keptBytes / 1024 ** 2} MiB are kept)`;
+const trimmedNotice = `(older lines were deleted: the service keeps about the last ${keptBytes / 1024 ** 2} MiB of a deployment's log)`;
 
-/** The logs of all applications. */
+/** Stores and reads the logs of all applications. */
 export class AppLogs {
-  /** The followers that wait for a line or a change of a deployment. */
+  /** Wakes the event streams that wait for a deployment's next line or state. */
   readonly followers: Followers;
   readonly #records: AppLogStore;
   readonly #clock: Clock;
@@ -42,7 +42,7 @@ export class AppLogs {
     }
   }
 
-  /** The first lines from a time on. */
+  /** Returns at most `count` lines, oldest first. `from` is the earliest time, in microseconds since the epoch. */
   read(source: LogSource, from: number, count: number): LogLine[] {
     return this.#records.read(source, from, count);
   }
@@ -76,7 +76,7 @@ export class AppLogs {
   }
 }
 
-/** A line's time in the notation of the contract. */
+/** A line's time in RFC 3339, as the API returns it. `at` is in microseconds since the epoch. */
 export function logTimestamp(at: number): string {
   return `${new Date(Math.floor(at / 1000)).toISOString().slice(0, -1)}${String(at % 1000).padStart(3, '0')}Z`;
 }

@@ -6,6 +6,7 @@ import type { DeploymentRecords } from './deployment-records.ts';
 
 const answer = answerOf(appVersion, appVersionsView);
 
+/** Handles the operation that lists the apps whose actions can be invoked. */
 export function appHandlers(records: DeploymentRecords): HandlerTree<typeof operations> {
   return {
     list({ query, caller }) {
@@ -16,6 +17,7 @@ export function appHandlers(records: DeploymentRecords): HandlerTree<typeof oper
   };
 }
 
+/** An app's version as the API returns it: with the names of its environment variables, but without their values. */
 export function appVersionAnswer(record: AppVersionRecord): AppVersion {
   return {
     ...answer(record),
@@ -26,6 +28,7 @@ export function appVersionAnswer(record: AppVersionRecord): AppVersion {
   };
 }
 
+/** Empties all values, because they may be secrets. */
 export function namesOnly(variables: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.keys(variables).map((name) => [name, '']));
 }

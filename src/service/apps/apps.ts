@@ -14,9 +14,11 @@ import { Invocations, type InvocationsOptions } from './invocations.ts';
 import { Slots } from './slots.ts';
 
 export type AppsOptions = {
-  /** Nothing else may use it. */
+  /** Will contain a directory for each deployment. No other part of the service may write there. */
   directory: string;
-  /** A name for this service and its predecessors in the same directory, unique on the machine. */
+  /**
+   * Identifies the data directory on this machine. With it, a restarted service finds processes of the one before it.
+   */
   scope: string;
   clock: Clock;
   isolation: Isolation;
@@ -29,14 +31,14 @@ export type AppsOptions = {
   endBrowsers: InvocationsOptions['endBrowsers'];
 };
 
-/** How long logs, and ended deployments and invocations, are kept. */
+/** How long logs, and ended deployments and invocations, are kept. In ms. */
 const keptMs = 7 * 24 * 3600 * 1000;
 const expireIntervalMs = 3600 * 1000;
 
 /** The number of application processes that run at once. Others wait. */
 const places = Math.max(4, 2 * cpus().length);
 
-/** The applications of a service: their deployments, invocations and logs. */
+/** Runs the applications that users deploy to a service: their deployments, invocations and logs. */
 export class Apps {
   readonly deployments: Deployments;
   readonly invocations: Invocations;

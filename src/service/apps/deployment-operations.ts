@@ -35,6 +35,7 @@ const reservedVariables: ReadonlySet<string> = new Set([
 
 type Means = { apps: Apps; records: DeploymentRecords; projects: ProjectStore; clock: Clock };
 
+/** Handles the operations that create, list, delete and follow deployments of apps. */
 export function deploymentHandlers({ apps, records, projects, clock }: Means): HandlerTree<typeof operations> {
   const { deployments } = apps;
   return {
@@ -86,7 +87,7 @@ export function deploymentHandlers({ apps, records, projects, clock }: Means): H
   };
 }
 
-/** The answer for a deployment. It contains the names of the variables, but not their values. */
+/** A deployment as the API returns it: with the names of its environment variables, but without their values. */
 function deploymentAnswer(record: DeploymentRecord): Deployment {
   return {
     ...answer(record),
@@ -111,7 +112,10 @@ function deploymentState(record: DeploymentRecord, versions: AppVersionRecord[])
   return { events: [...apps, state], isTerminal: false };
 }
 
-/** Projects often have the variables of the public client in a file, and deploy the whole file. */
+/**
+ * Drops variables that the service sets itself. Projects often deploy a whole .env file, which also has the address and
+ * key for the hosted service's SDK.
+ */
 function withoutReserved(variables: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(variables).filter(([name]) => !reservedVariables.has(name)));
 }

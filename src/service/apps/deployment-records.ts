@@ -22,7 +22,7 @@ type Filter = {
 const newestFirst = 'created_at DESC, rowid DESC';
 const live: DeploymentStatus[] = ['queued', 'in_progress', 'running'];
 
-/** The records of the deployments of all projects, with sealed variables. The files are in directories of their own. */
+/** The database rows of all deployments, with encrypted variables. The deployments' files are elsewhere. */
 export class DeploymentRecords {
   readonly #rows: Table<typeof deploymentsTable>;
   readonly #versions: Table<typeof appVersionsView>;
@@ -34,7 +34,7 @@ export class DeploymentRecords {
     this.#secrets = secrets;
   }
 
-  /** Seals the values of the variables. */
+  /** Stores a new deployment, and encrypts the values of its variables. */
   add(deployment: NewRowOf<typeof deploymentsTable>): DeploymentRecord {
     const { id } = deployment;
     const envVars = mapped(deployment.envVars, (value, name) => this.#secrets.seal(value, place(id, name)));
@@ -46,7 +46,7 @@ export class DeploymentRecords {
     this.#rows.change({ id }, changes);
   }
 
-  /** The variables with their values. Throws `unavailable` if their key is lost. */
+  /** The environment variables with their values. Throws `unavailable` if the key that encrypts them is lost. */
   variables(id: string): Record<string, string> {
     return mapped(this.get(id)?.envVars ?? {}, (value, name) => this.#secrets.open(value, place(id, name)));
   }
@@ -82,7 +82,9 @@ export class DeploymentRecords {
     return this.#rows.page({ projectId, version, id }, { ...page, search, order: newestFirst }, toItem);
   }
 
-  /** The versions of apps that can be invoked, newest first. `query` is part of the deployment's id or the app's name. */
+  /**
+   * The versions of apps that can be invoked, newest first. `query` is part of the deployment's id or the app's name.
+   */
   listRunning<T>({ projectId, appName, version, ...page }: Filter, toItem: (row: AppVersionRecord) => T): Page<T> {
     const search = `${contains('id')} OR ${contains('app_name')}`;
     const filter = { projectId, appName, version, status: 'running' as const };
@@ -108,7 +110,9 @@ export function isTerminal(status: DeploymentStatus): boolean {
   return status === 'stopped' || status === 'failed';
 }
 
-/** The place for which a variable's value is sealed. */
+/**
+ * Names the variable to which an encrypted value belongs. A value that was copied to another one can't be decrypted.
+ */
 function place(id: string, name: string): string {
   return `deployments/${id}/env_vars/${name}`;
 }

@@ -21,19 +21,22 @@ export class DeploymentUsers {
     this.#isolation = isolation;
   }
 
-  /** `directory` has the files of the deployment. */
+  /**
+   * Returns a deployment's user and working directory. Creates both on the first call, from the files in `directory`.
+   */
   async place(deploymentId: string, directory: string): Promise<DeploymentPlace> {
-    const placing = this.#places.get(deploymentId) ?? this.#settle(deploymentId, directory);
+    const placing = this.#places.get(deploymentId) ?? this.#makePlace(deploymentId, directory);
     this.#places.set(deploymentId, placing);
     placing.catch(() => this.#places.delete(deploymentId));
     return await placing;
   }
 
-  /** Node, the runner and its loader, which the users can start. */
+  /** The paths of Node, the runner script and its TypeScript loader that every user can read. */
   async programs(): Promise<AppPrograms> {
     return await (this.#programs ??= this.#findPrograms());
   }
 
+  /** Ends the processes of a deployment's user, and deletes the user's files. */
   async leave(deploymentId: string): Promise<void> {
     const placing = this.#places.get(deploymentId);
     this.#places.delete(deploymentId);
@@ -45,7 +48,7 @@ export class DeploymentUsers {
     await Promise.all(Array.from(this.#places.keys(), (id) => this.leave(id)));
   }
 
-  async #settle(deploymentId: string, directory: string): Promise<DeploymentPlace> {
+  async #makePlace(deploymentId: string, directory: string): Promise<DeploymentPlace> {
     const resident = await this.#isolation.settle(`deployment-${deploymentId}`);
     if (!resident) return { directory, resident };
     const own = path.join(resident.directory, 'files');

@@ -3,6 +3,7 @@ import { boolean, json, optional, text, time } from '../database/columns.ts';
 import { type RowOf, table } from '../database/table.ts';
 import type { ReportedApp } from './process/app-report.ts';
 
+/** The deployments of apps. */
 export const deploymentsTable = table('deployments', {
   id: text(),
   projectId: text(),
@@ -12,7 +13,7 @@ export const deploymentsTable = table('deployments', {
   entrypoint: text(),
   /** Whether it replaces a deployment of the same version. */
   force: boolean(),
-  /** The variables of the environment, with sealed values. */
+  /** The environment variables, with encrypted values. */
   envVars: json<Record<string, string>>(),
   /** SHA-256 of the archive. */
   checksum: text(),
@@ -26,9 +27,9 @@ export const deploymentsTable = table('deployments', {
 
 export type DeploymentRecord = RowOf<typeof deploymentsTable>;
 
-/** A view: the apps of all deployments, each with its deployment's version. */
+/** A database view: the apps of all deployments, each with its deployment's version. */
 export const appVersionsView = table('app_versions', {
-  /** That of the deployment, with a number from its second app on. */
+  /** The deployment's id. From the deployment's second app on, a number is appended. */
   id: text(),
   deploymentId: text(),
   projectId: text(),

@@ -20,7 +20,7 @@ export type DeploymentRequest = Pick<DeploymentRecord, 'version' | 'entrypoint' 
 export type RunningApp = { app: AppVersionRecord; deployment: DeploymentRecord };
 
 export type DeploymentsOptions = {
-  /** Nothing else may use it. */
+  /** Contains a directory for each deployment. No other part of the service may write there. */
   directory: string;
   records: DeploymentRecords;
   launcher: AppLauncher;
@@ -147,7 +147,7 @@ export class Deployments {
     const done = this.#bringUp(record, controller.signal)
       .catch((error: unknown) =>
         console.error(
-          `the start of the deployment ${record.id} could not be stored; the next service repeats it:`,
+          `the state of the deployment ${record.id} could not be stored; the service starts it again after a restart:`,
           error,
         ),
       )
@@ -177,13 +177,13 @@ export class Deployments {
     } catch (error) {
       ending = { reason: String(error) };
     }
-    // The code that stopped it sets its next state.
+    // The code that aborted the start sets the deployment's next state.
     if (signal.aborted) return;
     if ('reason' in ending)
-      return await this.#finish(record.id, 'failed', `its actions are not known: ${ending.reason}`);
+      return await this.#finish(record.id, 'failed', `its actions could not be listed: ${ending.reason}`);
     const { report } = ending;
     if ('failure' in report) return await this.#finish(record.id, 'failed', report.failure);
-    if (!('apps' in report)) return await this.#finish(record.id, 'failed', 'it did not tell its actions');
+    if (!('apps' in report)) return await this.#finish(record.id, 'failed', 'its process did not report its actions');
     await this.#release(record, report.apps);
   }
 
@@ -206,12 +206,12 @@ export class Deployments {
       return await this.#finish(id, 'failed', reason);
     }
     const replaced = Array.from(new Set(before.map(({ deploymentId }) => deploymentId)), (other) =>
-      this.#finish(other, 'stopped', `the deployment ${id} took its place`),
+      this.#finish(other, 'stopped', `the deployment ${id} replaced it`),
     );
     try {
       this.#change(id, { status: 'running', statusReason: undefined, apps });
     } finally {
-      // These failures have no other listener.
+      // Nothing else handles rejections of these promises.
       await Promise.all(replaced);
     }
   }

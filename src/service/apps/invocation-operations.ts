@@ -16,9 +16,10 @@ const invocationAnswer = answerOf(invocation, invocationsTable);
 
 type Means = { apps: Apps; records: InvocationRecords; sessions: HeldSessions; clock: Clock };
 
-/** The longest time that a call waits for its invocation, and the invocation's timeout, in seconds. */
+/** The timeout of an invocation whose caller waits for the result, in seconds. */
 const syncTimeoutSeconds = 100;
 
+/** Handles the operations that start, list, end and follow invocations: runs of an app's actions. */
 export function invocationHandlers({ apps, records, sessions, clock }: Means): HandlerTree<typeof operations> {
   const { deployments, invocations } = apps;
   return {
@@ -32,8 +33,8 @@ export function invocationHandlers({ apps, records, sessions, clock }: Means): H
       });
       const { id } = invoked;
       if (body.async) return new WithStatus(202, invocationAnswer(invoked));
-      // The result would be lost, and many clients call again.
-      const hungUp = { status: 'failed', statusReason: 'its caller hung up before the end' } as const;
+      // Nobody would get the result, and many clients call again, which starts another invocation.
+      const hungUp = { status: 'failed', statusReason: 'its caller closed the connection before it ended' } as const;
       const end = () => void invocations.end(id, hungUp).catch(() => {});
       if (signal.aborted) end();
       signal.addEventListener('abort', end);
@@ -65,7 +66,7 @@ export function invocationHandlers({ apps, records, sessions, clock }: Means): H
     async update({ params, body, caller }) {
       const { id } = invocations.get(params.id, caller.projectId);
       const statusReason =
-        body.status === 'failed' ? 'it was cancelled' : 'it was set to succeeded before it had ended';
+        body.status === 'failed' ? 'it was cancelled' : 'a caller set it to succeeded before it had ended';
       const isEnded = await invocations.end(id, { status: body.status, output: body.output, statusReason });
       const found = invocations.get(id, caller.projectId);
       if (!isEnded) throw new OperationError('bad_request', `the invocation ${id} has ${found.status} already`);

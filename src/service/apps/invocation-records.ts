@@ -19,10 +19,10 @@ type Filter = {
   query?: string | undefined;
 };
 
-/** The limit for all payloads and outputs of a list page, in bytes: memory holds several copies of them. */
+/** The limit for all payloads and outputs of a list page together, in bytes. Memory holds several copies of them. */
 const largestPage = 16 * 1024 * 1024;
 
-/** The invocations of all projects. */
+/** The stored invocations of all projects. */
 export class InvocationRecords {
   readonly #database: Database;
   readonly #rows: Table<typeof invocationsTable>;

@@ -64,15 +64,15 @@ export class Invocations {
       launcher.ended({ invocationId: id });
       records.change(id, {
         status: 'failed',
-        statusReason: 'the service ended before it was done',
+        statusReason: 'the service ended before the invocation did',
         finishedAt: clock.now(),
       });
     }
   }
 
   /**
-   * Starts an action of an app. Throws `not_found` if the app has no such action, `rate_limited` at the project's limit,
-   * and `capacity_exhausted` if too many invocations wait.
+   * Starts an action of an app. Throws `not_found` if the app has no such action, `rate_limited` at the project's
+   * limit, and `capacity_exhausted` if too many invocations wait.
    */
   invoke({ app, deployment }: RunningApp, request: InvocationRequest): InvocationRecord {
     const { records, slots, clock } = this.#options;
@@ -116,7 +116,10 @@ export class Invocations {
     run.done = this.#run(deployment, record, request, run);
     // Perhaps no caller waits for it, and the rejection must not count as unhandled.
     run.done.catch((error: unknown) =>
-      console.error(`the end of the invocation ${record.id} could not be stored; the next service ends it:`, error),
+      console.error(
+        `the end of the invocation ${record.id} could not be stored; after a restart the service marks it as failed:`,
+        error,
+      ),
     );
     return record;
   }
@@ -217,7 +220,7 @@ export class Invocations {
       if (!('result' in report)) return failed('it reported no result');
       const { output } = report.result;
       if (output !== undefined && output.length > largestOutput)
-        return failed(`its output is longer than ${largestOutput} characters`);
+        return failed(`its output has more than the allowed ${largestOutput} characters: return less`);
       return { status: 'succeeded', output };
     } catch (error) {
       return failed(String(error));

@@ -4,7 +4,10 @@ import path from 'node:path';
 import type { Isolation } from '../chromium/isolation.ts';
 import { firstExecutable, inPath } from '../process/executables.ts';
 
-/** A package manager: its lockfiles, and how it installs exactly what they say without running scripts of packages. */
+/**
+ * A package manager: its lockfiles, and the arguments with which it installs exactly the versions in the lockfile and
+ * runs no install scripts.
+ */
 type PackageManager = { name: string; lockfiles: string[]; args: string[] };
 
 const managers: readonly PackageManager[] = [

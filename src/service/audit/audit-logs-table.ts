@@ -1,6 +1,7 @@
 import { integer, optional, text } from '../database/columns.ts';
 import { type NewRowOf, type RowOf, table } from '../database/table.ts';
 
+/** The audit records: one for each request to the service. */
 export const auditLogsTable = table('audit_logs', {
   /** The time in ms, times `idsPerMs`, and a number that distinguishes records of the same ms. */
   id: integer(),

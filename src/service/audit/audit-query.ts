@@ -14,10 +14,13 @@ export type AuditFilter = {
   userIds?: string[] | undefined;
 };
 
-/** The columns that are shown. */
+/** The columns that answers show. */
 const columns = Object.keys(auditLogsTable.columns).filter((column) => column !== 'service');
 
-/** More trigrams don't make a search faster: the rows that they find are compared with the words anyway. */
+/**
+ * The most trigrams (parts of three characters) of the search words that the full-text index looks up. More don't make
+ * a search faster: the rows that they find are compared with the words anyway.
+ */
 const mostTrigrams = 50;
 
 /**

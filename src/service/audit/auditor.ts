@@ -9,23 +9,28 @@ import type { Addresses } from '../http/addresses.ts';
 import { healthPaths, metricsPath } from '../http/app.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
 
-/** Takes the records of requests. */
+/** Stores the records of requests. */
 export type AuditTrail = { add(record: ExportedAuditLog & { service: string }): void };
 
-type Met = { route: string; apiKey: ApiKeyIdentity | undefined };
+type Noted = { route: string; apiKey: ApiKeyIdentity | undefined };
 
 type AuditedContext = Context<{ Bindings: HttpBindings; Variables: { apiKey: ApiKeyIdentity } }>;
 
 /** The longest texts, in characters. Anybody can send requests without a key, so their records are short. */
 const longest = { path: 2048, domain: 255, userAgent: 512 };
 const longestWithoutKey = { path: 200, domain: 64, userAgent: 64 };
-/** Load balancers ask every few seconds. */
+/** Routes without records, because load balancers request them every few seconds. */
 const unrecorded: ReadonlySet<string> = new Set(Object.values(healthPaths));
 const redacted = '[redacted]';
-/** Secrets, and the words of searches: with them, each search would find the searches before it. */
+/**
+ * Parameters whose values are never recorded: secrets, and search words. If search words were recorded, each search
+ * would find the requests of earlier searches.
+ */
 const neverKept = /token|cursor|jwt|secret|password|key|^search/i;
 
-/** Records each request once it is over: answered, or given up by its caller. */
+/**
+ * Writes an audit record for each request to the service, once it is answered or its caller has closed the connection.
+ */
 export class Auditor {
   readonly #trail: AuditTrail;
   readonly #clock: Clock;
@@ -33,7 +38,7 @@ export class Auditor {
   /** The names of the operations' query parameters, by method and route. */
   readonly #queryNames: Map<string, Set<string>>;
   /** The caller and the route of each request, by its answer. */
-  readonly #met = new WeakMap<object, () => Met>();
+  readonly #noted = new WeakMap<object, () => Noted>();
 
   constructor(options: { contract: OperationTree; trail: AuditTrail; clock: Clock; addresses: Addresses }) {
     this.#trail = options.trail;
@@ -48,24 +53,27 @@ export class Auditor {
   }
 
   /** Notes the caller and the route of a request. A request that is refused before routing has neither. */
-  meet(context: AuditedContext): void {
-    this.#met.set(context.env.outgoing, () => ({ route: routeOf(context), apiKey: context.get('apiKey') }));
+  noteCaller(context: AuditedContext): void {
+    this.#noted.set(context.env.outgoing, () => ({ route: routeOf(context), apiKey: context.get('apiKey') }));
   }
 
-  /** Keeps what `meet` noted, without the context. Call it once the request has its route and its caller. */
-  forget(context: AuditedContext): void {
-    const met = { route: routeOf(context), apiKey: context.get('apiKey') };
-    this.#met.set(context.env.outgoing, () => met);
+  /**
+   * Keeps the caller and the route, but not the context, which takes more memory. Call it for a request that waits
+   * long, once it has its route and its caller.
+   */
+  releaseContext(context: AuditedContext): void {
+    const noted = { route: routeOf(context), apiKey: context.get('apiKey') };
+    this.#noted.set(context.env.outgoing, () => noted);
   }
 
   /** Waits for the end of a request, and records it. */
   follow(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { method = '', url = '', headers } = incoming;
     const receivedAt = this.#clock.now();
-    // A closed socket has no address.
+    // Read now, because a closed socket has no address.
     const clientIp = this.#addresses.callerOf(incoming);
     outgoing.once('close', () => {
-      const { route, apiKey } = this.#met.get(outgoing)?.() ?? { route: '', apiKey: undefined };
+      const { route, apiKey } = this.#noted.get(outgoing)?.() ?? { route: '', apiKey: undefined };
       const isScrape = route === metricsPath && outgoing.statusCode === 200;
       if (unrecorded.has(route) || isScrape || isRead(method, route, outgoing.statusCode)) return;
       const withoutTokens = tokenRedaction(headers.authorization);
@@ -90,12 +98,15 @@ export class Auditor {
   }
 }
 
-/** Whether a dashboard read something. An open one reads several times per second. */
+/** Whether a dashboard page fetched its data. An open page does that several times per second. */
 function isRead(method: string, route: string, status: number): boolean {
   return method === 'GET' && status < 400 && (route === '/' || route.startsWith('/dashboard/'));
 }
 
-/** Whether the caller hung up before the answer was sent. A stream that it left counts as answered. */
+/**
+ * Whether the caller closed the connection before the answer was sent. A stream that the caller left counts as
+ * answered.
+ */
 function isUndelivered({ headersSent, writableEnded, writableFinished }: ServerResponse): boolean {
   return !headersSent || (writableEnded && !writableFinished);
 }

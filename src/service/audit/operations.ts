@@ -9,6 +9,7 @@ import type { AuditFilter } from './audit-query.ts';
 
 type AuditLogs = typeof auditLogs;
 
+/** Handles the operations that list and export audit records. */
 export function auditLogHandlers(store: AuditLogStore): HandlerTree<AuditLogs> {
   return {
     list({ query }) {
@@ -55,7 +56,7 @@ function filterOf(query: QueryOutput<AuditLogs['list']> | QueryOutput<AuditLogs[
   };
 }
 
-/** Says which record a page or chunk ended with. */
+/** Encodes the last record's id of a page or chunk, as the token for the next one. */
 function tokenOf(id: number): string {
   return Buffer.from(String(id)).toString('base64url');
 }
@@ -64,7 +65,7 @@ function recordIn(field: string, token: string | undefined): number | undefined 
   if (token === undefined) return undefined;
   const id = Buffer.from(token, 'base64url').toString('latin1');
   if (/^\d{1,16}$/.test(id) && tokenOf(Number(id)) === token) return Number(id);
-  throw invalidField(field, 'is not one that the service gave');
+  throw invalidField(field, 'is not a value that the service returned: leave it out to begin with the newest record');
 }
 
 async function* once(body: Buffer): AsyncGenerator<Buffer> {

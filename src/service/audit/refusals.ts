@@ -1,8 +1,11 @@
 import { idsPerMs, type NewAuditRow } from './audit-logs-table.ts';
 
-/** How long refused requests are counted in one record. */
+/** How long refused requests are counted in one record, in ms. */
 const windowMs = 60_000;
-/** Kinds of refusals that are counted apart. Beyond that, those with the same status share a record. */
+/**
+ * The most kinds of refused requests that have a record each. A kind is a combination of address, method, route and
+ * status. Requests of further kinds share a record if they have the same status.
+ */
 const mostKinds = 1000;
 
 /** Finds the record in which a refused request without a key is counted, so that such requests can't fill the disk. */
@@ -10,8 +13,8 @@ export class Refusals {
   readonly #rows = new Map<string, NewAuditRow>();
 
   /**
-   * The record of the same minute for requests like this one. It is `row` itself if there is none, or if it is no such
-   * request.
+   * Returns the record that counts refused requests of the same kind, if it is at most a minute old. Returns `row` if
+   * there is none, or if the request has a key or isn't refused.
    */
   recordFor(row: NewAuditRow): NewAuditRow {
     // Views with valid links have no key either.

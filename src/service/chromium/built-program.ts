@@ -4,7 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { builtFile } from '../process/built-file.ts';
 import type { Isolation } from './isolation.ts';
 
-/** The path of a built program of the service that every user can start. `name` is as in `builtFile`. */
+/**
+ * Returns the path of one of the service's compiled scripts that every system user can run. `name` is the script's path
+ * in the compiled service, as for `builtFile`.
+ */
 export async function builtProgram(isolation: Isolation, name: string): Promise<string> {
   const built = builtFile(name);
   const root = builtFile('../..');
@@ -15,7 +18,7 @@ export async function builtProgram(isolation: Isolation, name: string): Promise<
   return program;
 }
 
-/** The file of jiti, which is an optional peer dependency. */
+/** The file of jiti, the loader of TypeScript apps. `undefined` if this optional peer dependency isn't installed. */
 export function installedLoader(): string | undefined {
   try {
     return fileURLToPath(import.meta.resolve('jiti'));

@@ -8,26 +8,27 @@ export class CdpError extends Error {
   override name = 'CdpError';
 }
 
+/** In bytes. */
 const highWaterMark = 8 * 1024 * 1024;
 
 type SendOptions = { sessionId?: string; signal?: AbortSignal; timeoutMs?: number | undefined };
-/** Gets a result before anyone gets a message that came after the command. */
+/** `first` gets the result of the command before any receiver or listener gets a later message. */
 type First<C extends Command> = { first?: (result: Result<C>) => void };
 
-/** Gets the messages of the CDP sessions that are routed to it. */
+/** A client's side of the connection: gets the messages of the client's CDP sessions. */
 export type CdpReceiver = {
   /**
    * May overwrite the frame. `sessionId` is missing if Chromium no longer knows the session of the answered command.
    */
   receive(frame: Buffer, sessionId: string | undefined, id: number | undefined): void;
-  /** Chromium is gone. */
+  /** Called when Chromium has ended. */
   closed(): void;
 };
 
 /**
- * The pipe of `--remote-debugging-pipe`, where a NUL character ends each message. The service's own commands and those
- * of all clients share it: each client has a CDP session with the browser. Chromium ends when the pipe closes, so none
- * outlives the service.
+ * The connection to a Chromium over `--remote-debugging-pipe`, where a NUL character ends each message. The service's
+ * own commands and those of all clients share it: each client has a CDP session with the browser. Chromium ends when
+ * the pipe closes, so no Chromium outlives the service.
  */
 export class CdpConnection {
   readonly #output: Writable;
@@ -126,6 +127,7 @@ export class CdpConnection {
     return sessionId;
   }
 
+  /** Passes the messages of a CDP session to the receiver. */
   route(sessionId: string, receiver: CdpReceiver): void {
     this.#receivers.set(sessionId, receiver);
   }

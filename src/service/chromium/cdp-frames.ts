@@ -1,7 +1,7 @@
 /** A command of a CDP client. `params` is undecoded JSON; `sessionId` is empty for the browser itself. */
 export type ClientCommand = { id: number; method: string; sessionId: string; params: Buffer };
 
-/** A frame of a client that isn't a command, with the error code that Chromium has for it. */
+/** A frame of a client that isn't a command. Has the error code and text with which Chromium would answer it. */
 export class FrameError extends Error {
   override name = 'FrameError';
   readonly code: number;

@@ -23,11 +23,11 @@ export type ChromiumSettings = { executable?: string; sandbox?: boolean; blockLo
 
 /** A running Chromium. */
 export type Chromium = {
-  /** Whether it takes extensions. */
+  /** Whether the service can load extensions into it. */
   takesExtensions: boolean;
-  /** Whether it reaches nothing of this machine. */
+  /** Whether its pages are kept from all programs on this machine. */
   blocksLoopback?: boolean | undefined;
-  /** Its hops to the network. */
+  /** The local proxies through which it reaches the network. */
   waysOut: WaysOut;
   /** The leader of Chromium's process group. On Linux often a script that started Chromium. */
   pid: number;
@@ -63,7 +63,7 @@ export type LaunchOptions = {
   environment: Environment;
   /** Switches that a caller added; see `checkExtraSwitches`. */
   extraSwitches?: readonly string[] | undefined;
-  /** As of `nice`. Default: 0. */
+  /** The priority of its processes, as in the command `nice`. Default: 0. */
   niceness?: number;
   signal?: AbortSignal;
 };
@@ -91,7 +91,7 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     // killed.
     '--remote-debugging-pipe',
   ];
-  // chrome-headless-shell makes no socket.
+  // Only a Chromium with a window or with extensions makes a socket, whose path must be short.
   const temporary =
     resident && (options.extensions || !headless) ? await shortTemporary(resident.temporary) : undefined;
   const child = spawn(executable, switches, {
@@ -112,7 +112,7 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     await exited;
   };
   try {
-    // At once, so that all of its processes inherit it.
+    // Before Chromium starts its own processes, so that they inherit the priority.
     if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
     const [, , , toChild, input] = child.stdio;
     if (!(toChild instanceof Writable) || !(input instanceof Readable))
@@ -183,7 +183,7 @@ function advice(output: string): string {
     [/missing x server|\$DISPLAY|cannot open display/i, 'there is no display: request a headless browser'],
   ] as const;
   const hint = known.find(([pattern]) => pattern.test(output))?.[1] ?? 'run it in a terminal to see the reason';
-  return `; ${hint}${lines.length > 0 ? `. Its last words:\n${lines.slice(-5).join('\n')}` : ''}`;
+  return `; ${hint}${lines.length > 0 ? `. Its last output:\n${lines.slice(-5).join('\n')}` : ''}`;
 }
 
 async function ended(child: ChildProcess, release: () => Promise<void>): Promise<number | undefined> {

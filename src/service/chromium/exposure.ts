@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 
-/** Opens connections on the machine of a session's client. */
+/** Opens connections on the machine of a session's client, usually the machine that runs the tests. */
 export type Tunnel = {
   /**
    * Begins a connection to a host with its port. Data can be written at once. `opened` rejects with the reason if the
@@ -9,14 +9,14 @@ export type Tunnel = {
   open(authority: string): { stream: Duplex; opened: Promise<void> };
 };
 
-/** The hosts that pages reach on the machine of the session's client. */
+/** A session's exposed hosts: pages reach them through a tunnel, on the machine of the session's client. */
 export type Exposure = {
   matches(hostname: string, port: number): boolean;
   /** `undefined` while the tunnel is broken. */
   readonly tunnel: Tunnel | undefined;
 };
 
-/** A page asked for an exposed host, and nothing answers there. */
+/** A page requested an exposed host, and no program answers there, or the tunnel is broken. */
 export class UnreachableError extends Error {
   override name = 'UnreachableError';
 }

@@ -4,7 +4,7 @@ import type { Params } from './cdp-protocol.ts';
 
 /**
  * Loads an unpacked extension, for all browser contexts, and returns its id. Throws `not_implemented` if this Chromium
- * takes no extensions, and `bad_request` with Chromium's reason. `name` is the extension's name in messages.
+ * can't load extensions, and `bad_request` with Chromium's reason. `name` is the extension's name in messages.
  */
 export async function loadExtension(
   cdp: CdpConnection,
@@ -30,6 +30,6 @@ export async function unloadExtension(cdp: CdpConnection, id: string): Promise<v
 function withoutExtensions() {
   return leftOutFields(
     ['extensions'],
-    "the service's browser takes none. chrome-headless-shell has no extensions: let the service use Chromium or Chrome, for example by `npx playwright install chromium`",
+    "the service's browser can't load any. chrome-headless-shell has no extensions: let the service use Chromium or Chrome, for example by `npx playwright install chromium`",
   );
 }

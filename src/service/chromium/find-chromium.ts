@@ -9,10 +9,10 @@ import { firstExecutable, inPath } from '../process/executables.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Returns the path of a Chromium: `executable` if given, else the build that the installed Playwright names, else
- * another build in Playwright's cache, else the system's. Prefers chrome-headless-shell if `mayBeShell`: it opens a page
- * in a third of the time, but has neither windows nor extensions. `warn` gets a text if the build is another one than Playwright names. Throws
- * `no_chromium` if there is none.
+ * Returns the path of a Chromium: `executable` if given, else the build that the installed Playwright was made for,
+ * else another build in Playwright's cache, else the system's. Prefers chrome-headless-shell if `mayBeShell`: it opens
+ * a page in a third of the time, but has neither windows nor extensions. Calls `warn` with a text if Playwright was
+ * made for another build. Throws `no_chromium` if there is no Chromium.
  */
 export async function findChromium(
   mayBeShell: boolean,
@@ -103,7 +103,7 @@ async function installedByPlaywright(
     );
     if (found === undefined) continue;
     if (named && revision !== named.revision) {
-      const missing = `Playwright ${named.version} names build ${named.revision} of ${kind.name}, which is not installed`;
+      const missing = `Playwright ${named.version} was made for build ${named.revision} of ${kind.name}, which is not installed`;
       warn(`${missing}; using build ${revision}. Run npx playwright install ${kind.name}`);
     }
     return found;

@@ -9,8 +9,8 @@ import { playwrightDirectory, type Environment } from './find-chromium.ts';
 import { Resident } from './resident.ts';
 
 /**
- * If the service may change users: gives each Chromium a user id of its own, and directories that no other user can
- * enter.
+ * Separates sessions from each other and from the service, if the service may change users: each Chromium gets a user
+ * id of its own, and directories that no other user can enter.
  */
 export class Isolation {
   readonly #users: SystemUsers | undefined;
@@ -24,8 +24,9 @@ export class Isolation {
   }
 
   /**
-   * Takes a user and makes its directory: in the sessions' directory, unless `directory` is a path. The user can enter
-   * the directory, and owns only a home and a place for temporary files in it.
+   * Takes a free user id, and makes a directory for it: in the sessions' directory, unless `directory` is a path. The
+   * user can enter the directory, and owns only its home and its temporary directory there. Returns `undefined` if the
+   * service can't change users.
    */
   async settle(directory: string): Promise<Resident | undefined> {
     if (!this.#users) return undefined;
@@ -68,8 +69,8 @@ export class Isolation {
   }
 
   /**
-   * The path of a program that every user can start. If only root can enter its directory, `root`, which holds all its
-   * files, is linked to the sessions' directory.
+   * Returns a path at which every user can start the program `file`. If only root can enter its directory, links the
+   * files in `root`, the directory that holds the whole program, into the sessions' directory.
    */
   async program(file: string, root: string): Promise<string> {
     if (!this.#users || (await isReachable(file))) return file;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-/** Killed processes have this long, in ms, to end. */
+/** How long to wait until killed processes have ended, in ms. */
 const patienceMs = 5000;
 
 /**

@@ -4,7 +4,7 @@ const longestLine = 64 * 1024;
 
 export type OutputLine = { text: string; /** In ms since the epoch. */ at: number };
 
-/** The last lines that a process wrote. */
+/** Keeps the last lines that a process wrote, for error messages and log streams. */
 export class OutputLines {
   readonly #kept: OutputLine[] = [];
   readonly #listeners = new Set<(line: OutputLine) => void>();

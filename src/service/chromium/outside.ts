@@ -21,7 +21,7 @@ export async function outside(hostname: string): Promise<Address> {
   const addresses = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true });
   const own = ownAddresses();
   if (addresses.some(({ address, family }) => own.check(address, family === 6 ? 'ipv6' : 'ipv4')))
-    throw new BlockedError(`${hostname} is the machine of the service, which pages may not reach (--block-loopback)`);
+    throw new BlockedError(`${hostname} is on the service's own machine, which pages may not reach (--block-loopback)`);
   const [{ address, family } = { address: '', family: 0 }] = addresses;
   return { host: address, family: family === 6 ? 6 : 4 };
 }
@@ -44,7 +44,7 @@ export function matchesHost(pattern: string, hostname: string): boolean {
   return wanted.startsWith('.') ? host.endsWith(wanted) : host === wanted;
 }
 
-/** All addresses that lead to this machine. They change while it runs. */
+/** All addresses of this machine. Read anew each time, because they change while the machine runs. */
 function ownAddresses(): BlockList {
   const list = new BlockList();
   list.addSubnet('127.0.0.0', 8, 'ipv4');

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
 
-/** Address and secrets of a proxy, and the hosts that are reached without it. */
+/** How to reach a proxy: its address and credentials, and the hosts to connect to without it. */
 export type ProxyAccess = {
   id: string;
   protocol: 'http' | 'https';
@@ -37,7 +37,10 @@ export class ProxyRefusal extends Error {
   }
 }
 
-/** Begins a request to a proxy, over a new connection or the one that `through` opens. The caller ends it. */
+/**
+ * Begins a request to a proxy, over a new connection or the one that `through` opens. The caller writes the body and
+ * ends the request.
+ */
 export function requestTo(
   proxy: ProxyAccess,
   { headers, ...request }: ProxyRequest,
@@ -54,7 +57,7 @@ export function requestTo(
     ...(caBundle !== undefined && { ca: caBundle }),
   };
   const sent = protocol === 'https' ? https.request(options) : http.request(options);
-  const late = () => sent.destroy(new Error(`no connection within ${connectTimeoutMs / 1000} s`));
+  const late = () => sent.destroy(new Error(`no connection to the proxy within ${connectTimeoutMs / 1000} s`));
   const timer = setTimeout(late, connectTimeoutMs);
   // The caller gets errors by waiting for the answer; later ones break the answer's stream.
   sent.on('error', () => {});

@@ -11,17 +11,17 @@ import { givenLater, openSocks, type SocksAccess } from './socks.ts';
 
 /** Headers that aren't forwarded, because they are about one connection. */
 const ofConnection = new Set(['connection', 'keep-alive', 'upgrade', 'proxy-connection']);
-/** Headers for a proxy. Those of the session's own proxy concern the service only. */
+/** Headers between a client and its proxy. For the session's own proxy, the service writes and reads them itself. */
 const ofProxy = new Set(['proxy-authorization', 'proxy-authenticate']);
 
-/** Where a hop leads, and its users. */
+/** Where a hop sends its connections, and which processes may use it. */
 export type WayOut = {
   proxy?: ProxyAccess | SocksAccess | undefined;
-  /** Whether a client chose the proxy for a context. The browser answers for its credentials then. */
+  /** Whether a client chose the proxy for a browser context. The browser itself sends the proxy's credentials then. */
   isOfClient?: boolean;
-  /** Whether the proxy is asked for hosts of the service's own machine too. Default: the hop connects directly. */
+  /** Whether connections to the service's own machine use the proxy too. Default: the hop connects directly. */
   proxiesLoopback?: boolean;
-  /** Whether the proxy is asked for exposed hosts too. */
+  /** Whether connections to exposed hosts use the proxy too. Default: they go through the tunnel. */
   proxiesExposed?: boolean;
   /** Keeps the browser from programs on the service's machine. */
   blockLoopback?: boolean | undefined;
@@ -34,16 +34,16 @@ export type WayOut = {
 };
 
 /**
- * A local proxy between a browser and its own proxy, tunnel or network. It adds the credentials for the browser's proxy:
- * Chromium's command line takes none, and giving them over CDP would pause each request. Neither the browser nor its
- * clients see the credentials.
+ * A hop: a local HTTP proxy that Chromium uses. It passes each connection on to the session's proxy, to the tunnel, or
+ * straight to the network. It adds the credentials for the session's proxy, which Chromium's switches can't name; over
+ * CDP they would pause each request. Neither the browser nor its clients see the credentials.
  */
 export class ProxyHop {
   readonly #way: WayOut;
   readonly #server = createServer({ maxHeaderSize: largestHead, requestTimeout: 0, keepAliveTimeout: 0 });
   readonly #sockets = new Set<Duplex>();
   readonly #groupCheck = new GroupCheck();
-  /** Whether a connection comes from the browser, if that was asked. */
+  /** Whether a connection comes from the session's browser. Only connections for which that was checked. */
   readonly #isOwn = new WeakMap<Duplex, boolean>();
 
   private constructor(way: WayOut) {
@@ -105,7 +105,7 @@ export class ProxyHop {
           .end(unreachablePage(new URL(url).host, problem));
       response
         .writeHead(502, { 'content-type': 'text/plain; charset=utf-8' })
-        .end(`The proxy did not forward this request: ${problem}\n`);
+        .end(`This request could not be forwarded: ${problem}\n`);
     }
   }
 
@@ -182,7 +182,10 @@ export class ProxyHop {
     return this.#way.proxiesExposed ? undefined : this.#exposed(socket, hostname, port);
   }
 
-  /** The connection through the session's tunnel, if the host is exposed. Throws `UnreachableError` while it is broken. */
+  /**
+   * Connects through the session's tunnel, if the host is exposed. Throws `UnreachableError` while the tunnel is
+   * broken.
+   */
   #exposed(socket: Socket, hostname: string, port: number): ReturnType<typeof openExposed> | undefined {
     const exposure = this.#way.exposure?.();
     if (!exposure?.matches(hostname, port)) return undefined;
@@ -190,7 +193,10 @@ export class ProxyHop {
     return openExposed(exposure, `${hostname}:${port}`);
   }
 
-  /** Processes of other sessions may reach the hop if all run under one user. Elsewhere than on Linux nothing tells them apart. */
+  /**
+   * Checks the process group of a connection, because all sessions may run under one user. Only Linux shows which
+   * process opened a connection, so on other systems every process counts as the browser.
+   */
   #isOfBrowser(socket: Socket): boolean {
     const { user, groups } = this.#way;
     if (user || groups === undefined || process.platform !== 'linux') return true;
@@ -199,13 +205,16 @@ export class ProxyHop {
     return isOwn;
   }
 
-  /** How to reach a client's proxy that is on the client's own machine. */
+  /** Opens connections to a client's proxy through the tunnel, if the proxy is an exposed host. */
   #wayTo({ host, port }: Pick<ProxyAccess, 'host' | 'port'>, socket: Socket): (() => Duplex) | undefined {
     const exposed = this.#way.isOfClient ? this.#exposed(socket, host, port) : undefined;
     return exposed && (() => exposed.stream);
   }
 
-  /** The proxy to a host; `undefined` for the direct way. Throws if the host is this machine, and that is blocked. */
+  /**
+   * The proxy for a host; `undefined` for a direct connection. Throws if the host is on this machine, and this is
+   * blocked.
+   */
   async #proxyTo(hostname: string): Promise<WayOut['proxy']> {
     const { proxy, blockLoopback, proxiesLoopback } = this.#way;
     if (!proxy || proxy.bypassHosts.some((pattern) => matchesHost(pattern, hostname))) return undefined;
@@ -223,7 +232,7 @@ export class ProxyHop {
   }
 }
 
-/** Why there is no connection. The reason of an exposed host is about the machine that runs the tests. */
+/** The reason why there is no connection. For an exposed host it concerns the machine that runs the tests. */
 function problemOf(error: unknown, authority: string): string {
   const message = error instanceof Error ? error.message : String(error);
   return error instanceof UnreachableError
@@ -246,12 +255,12 @@ function passedHeaders(rawHeaders: string[], keepsProxys = false): string[] {
   return passed;
 }
 
-/** The app broke the connection. */
+/** Turns the error of a broken connection to an exposed host into an `UnreachableError`. */
 function asUnreachable(error: unknown): never {
   throw error instanceof UnreachableError ? error : new UnreachableError((error as Error).message);
 }
 
-/** As Chromium decides which hosts need no proxy. */
+/** Whether Chromium by default connects to this host without a proxy. */
 function needsNoProxy(hostname: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost') || /^127\.|^\[::1\]$/.test(hostname);
 }

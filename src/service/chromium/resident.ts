@@ -4,7 +4,7 @@ import { removeTree } from '../process/remove-tree.ts';
 import { chownTree, type SystemUser, type SystemUsers } from '../process/system-users.ts';
 import type { Environment } from './find-chromium.ts';
 
-/** The user of one Chromium, with a directory that no other user can enter. */
+/** A system user that one Chromium or one app has to itself, with a directory that no other user can enter. */
 export class Resident {
   readonly user: SystemUser;
   readonly home: string;
@@ -21,7 +21,7 @@ export class Resident {
     this.directory = directory;
   }
 
-  /** Gives the user a directory with all that is in it. */
+  /** Makes the user the owner of a directory and of everything in it. */
   async own(directory: string): Promise<void> {
     await chownTree(directory, this.user);
   }
@@ -39,12 +39,12 @@ export class Resident {
     return { ...own, XAUTHORITY: copy };
   }
 
-  /** Kills what still runs under the user's id. Rejects if it doesn't end within 5 s. */
+  /** Kills the processes that still run under the user's id. Rejects if they don't end within 5 s. */
   async end(): Promise<void> {
     await (this.#ended ??= this.#users.end(this.user));
   }
 
-  /** Ends the user's processes, removes its directory, and lets another one have its id. */
+  /** Kills the user's processes, deletes its directory, and frees its id for another session. */
   async leave(): Promise<void> {
     await this.end();
     await removeTree(this.directory);

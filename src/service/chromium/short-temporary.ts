@@ -8,8 +8,9 @@ const longestSocket = 107;
 const socket = '/org.chromium.Chromium.XXXXXX/SingletonSocket';
 
 /**
- * A short path of a Chromium's directory for temporary files, in which Chromium with a window makes a socket. A relative
- * path would be short too, but no download completes through it. `remove` ends a link that this made.
+ * Returns a short path for a Chromium's temporary directory: the path itself or a link to it. Chromium with a window
+ * makes a socket there, and fails if the socket's path is too long. (With a relative path, no download completes.)
+ * `remove` deletes the link.
  */
 export async function shortTemporary(directory: string): Promise<{ path: string; remove: () => Promise<void> }> {
   if (Buffer.byteLength(directory + socket) <= longestSocket) return { path: directory, remove: async () => {} };

@@ -25,7 +25,7 @@ const refusals = [
   'command not supported',
   'address type not supported',
 ];
-/** How many bytes follow, by the type of an address. Those of a name begin with its length. */
+/** The length of an address in an answer, in bytes, by its type: IPv4 or IPv6. A name begins with its own length. */
 const addressLengths: Record<number, number> = { 1: 4, 4: 16 };
 
 /**
@@ -58,7 +58,7 @@ export async function openSocks(
   }
 }
 
-/** The option `createConnection` of a request, with a connection that opens later. */
+/** Makes the option `createConnection` of an HTTP request from a connection that is still opening. */
 export function givenLater(opening: Promise<Duplex>): http.RequestOptions['createConnection'] {
   return (_options, opened) => {
     const fail = (error: Error) => opened(error, undefined as never);

@@ -5,7 +5,7 @@ import type { ProxyAccess } from './proxy-connection.ts';
 import { ProxyHop } from './proxy-hop.ts';
 import type { SocksAccess } from './socks.ts';
 
-/** The proxy of a browser context, as CDP names it. */
+/** The proxy of a browser context, as in CDP's `Target.createBrowserContext`. */
 export type ContextProxy = { proxyServer?: string | undefined; proxyBypassList?: string | undefined };
 
 export type WaysOutOptions = {
@@ -20,8 +20,8 @@ export type WaysOutOptions = {
 };
 
 /**
- * The ways from a Chromium to the network. Chromium connects through hops, which are local proxies of the service, if
- * the session has a proxy, blocks the service's machine, or has a tunnel. Otherwise it connects directly.
+ * The connections of one Chromium to the network. They pass through hops, which are local proxies of the service, if
+ * the session has a proxy, blocks the service's machine, or has a tunnel. Otherwise Chromium connects directly.
  */
 export class WaysOut {
   /** The hosts that lead to the machine of the session's client. */
@@ -43,8 +43,8 @@ export class WaysOut {
     const { address } = await this.#hop({ proxy });
     return [
       `--proxy-server=${address}`,
-      // Chromium then sends the requests to the proxy's bypass hosts to the hop too. The hop checks their addresses, and
-      // connects to them directly.
+      // Chromium then sends the requests to the proxy's bypass hosts to the hop too. The hop checks their addresses,
+      // and connects to them directly.
       ...(this.#isForAll ? [`--proxy-bypass-list=${notLoopback}`] : []),
       ...(blockLoopback ? ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'] : []),
       ...(!this.#isForAll && proxy && proxy.bypassHosts.length > 0
@@ -114,7 +114,10 @@ export class WaysOut {
     const key = JSON.stringify(way);
     const { blockLoopback, user } = this.#options;
     if (!this.#hops.has(key) && this.#hops.size === mostHops)
-      throw new OperationError('bad_request', `the contexts of a session may have ${mostHops} different proxies`);
+      throw new OperationError(
+        'bad_request',
+        `the browser contexts of this session use ${mostHops} different proxies already, which is the limit: use one of them`,
+      );
     const opening =
       this.#hops.get(key) ??
       ProxyHop.open({ ...way, blockLoopback, user, exposure: () => this.exposure, groups: this.#groups });
@@ -126,14 +129,17 @@ export class WaysOut {
   }
 }
 
-/** Each is a listening socket. */
+/** The most hops of a session. Each is a listening socket. */
 const mostHops = 64;
-/** Takes the loopback addresses out of the hosts that Chromium reaches without a proxy. */
+/** A rule for Chromium's proxy bypass list: connections to loopback addresses use the proxy too. */
 const notLoopback = '<-loopback>';
 
 const defaultPorts = { http: 80, https: 443, socks5: 1080 };
 
-/** A proxy that a client names for a context. `undefined` for the kinds that hops can't use: SOCKS4 and lists of proxies. */
+/**
+ * Reads the proxy that a client names for a context. `undefined` for kinds that hops can't use: SOCKS4 and lists of
+ * proxies.
+ */
 function parsedProxy(text: string): ProxyAccess | SocksAccess | undefined {
   const [, scheme = 'http', host, port] =
     /^(?:(https?|socks5?):\/\/)?(\[[\da-f:.]+\]|[^\s:/;=,@]+)(?::(\d+))?\/?$/i.exec(text) ?? [];
@@ -144,8 +150,8 @@ function parsedProxy(text: string): ProxyAccess | SocksAccess | undefined {
 }
 
 /**
- * Whether Playwright named this proxy: for contexts with client certificates it has one of its own, on its machine, which
- * makes the connections to all hosts.
+ * Whether Playwright itself runs this proxy. For a context with client certificates it starts a SOCKS proxy on its own
+ * machine, which makes all of the context's connections.
  */
 function isForCertificates(proxyServer: string | undefined): boolean {
   return proxyServer?.startsWith('socks5://127.0.0.1:') === true;

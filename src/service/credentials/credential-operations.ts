@@ -4,6 +4,7 @@ import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { CredentialStore } from './credentials.ts';
 
+/** Handles the operations that create, list, change and delete stored credentials, and return one-time codes. */
 export function credentialHandlers(store: CredentialStore, clock: Clock): HandlerTree<typeof operations> {
   return {
     create: ({ body, caller }) => withCode(store.create(caller.projectId, body), body.totp_secret),

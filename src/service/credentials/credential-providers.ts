@@ -19,7 +19,7 @@ type Row = RowOf<typeof credentialProvidersTable>;
 
 const toProvider = answerOf(credentialProvider, credentialProvidersTable);
 
-/** The vaults outside of the service from which the organization takes credentials. */
+/** The stored credential providers: vaults outside of the service that hold the organization's credentials. */
 export class CredentialProviderStore {
   readonly #database: Database;
   readonly #rows: Table<typeof credentialProvidersTable>;
@@ -83,7 +83,7 @@ export class CredentialProviderStore {
     this.#rows.delete({ id });
   }
 
-  /** Throws `not_found`. */
+  /** The provider's address with its decrypted token. Throws `not_found`. */
   access(id: string): VaultAccess {
     const { name, token, address, cache_ttl_seconds, updated_at: version } = this.#row(id);
     return { id, name, version, address, token: token.open(), cacheTtlMs: cache_ttl_seconds * 1000 };

@@ -2,6 +2,7 @@ import type { CredentialProvider } from '../../contract/credential-providers.ts'
 import { boolean, integer, json, optional, sealed, text, time } from '../database/columns.ts';
 import { table } from '../database/table.ts';
 
+/** The stored credentials of web sites, without their values. */
 export const credentialsTable = table('credentials', {
   id: text(),
   project_id: text(),
@@ -21,6 +22,7 @@ export const credentialValuesTable = table('credential_values', {
   value: sealed(({ credential_id, name }) => `credential ${credential_id} value ${name}`),
 });
 
+/** The providers (vaults) that hold credentials outside of the service. */
 export const credentialProvidersTable = table('credential_providers', {
   id: text(),
   provider_type: text<CredentialProvider['provider_type']>(),

@@ -4,6 +4,7 @@ import type { Vaults } from './vault.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { CredentialProviderStore } from './credential-providers.ts';
 
+/** Handles the operations that manage credential providers, test them and list the logins in their vaults. */
 export function credentialProviderHandlers(
   store: CredentialProviderStore,
   vaults: Vaults,

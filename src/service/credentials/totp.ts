@@ -18,7 +18,7 @@ export function totpCode(secret: string, now: number): { code: string; expiresAt
   return { code: String(number % 10 ** digits).padStart(digits, '0'), expiresAt: (step + 1) * stepMs };
 }
 
-/** The bits that do not fill a byte are padding. */
+/** Decodes base32. The last bits are padding if they don't fill a byte. */
 function fromBase32(text: string): Buffer {
   const bits = Array.from(text, (letter) => alphabet.indexOf(letter).toString(2).padStart(5, '0')).join('');
   return Buffer.from(bits.match(/.{8}/g)?.map((byte) => Number.parseInt(byte, 2)) ?? []);

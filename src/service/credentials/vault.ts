@@ -3,7 +3,7 @@ import type { CredentialProviderItem } from '../../contract/credential-providers
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 
-/** The access to a vault. `version` changes whenever any of these fields changes. */
+/** How to reach a provider's vaults. `version` changes whenever any of these fields changes. */
 export type VaultAccess = {
   id: string;
   /** The provider's name, for messages. */
@@ -198,16 +198,17 @@ async function ask<S extends z.ZodType>(
       throw refusal(name, response.status);
     }
     const { data } = schema.safeParse(JSON.parse(await text(response)));
-    if (data === undefined) throw fail('answered something else than a vault does: check its address');
+    if (data === undefined) throw fail(notAVault);
     return data;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof OperationError) throw error;
-    if (error instanceof SyntaxError || error instanceof RangeError)
-      throw fail('answered something else than a vault does: check its address');
+    if (error instanceof SyntaxError || error instanceof RangeError) throw fail(notAVault);
     throw fail(`cannot be reached${reasonOf(error)}: check its address, and whether it runs`);
   }
 }
+
+const notAVault = 'did not answer like a 1Password Connect server: check its address';
 
 function refusal(name: string, status: number): OperationError {
   if (status === 401 || status === 403) {

@@ -5,8 +5,9 @@ import { Exchange, type CurlAnswer, type CurlRequest } from './exchange.ts';
 import { HiddenPage } from './hidden-page.ts';
 import { netError } from './net-error.ts';
 
-/** Each running request has a page. */
+/** The most requests of a browser at once. Each of them needs a hidden page. */
 const mostAtOnce = 10;
+/** How many hidden pages stay open for later requests. */
 const mostIdle = 2;
 
 export type CurlOptions = {
@@ -18,12 +19,12 @@ export type CurlOptions = {
   limitsBody?: boolean;
 };
 
-/** The requests of a session. */
+/** Returns the object that sends requests through the session's browser. */
 export function curlOf({ browser }: LocalSession): Curl {
   return browser.part(newCurl);
 }
 
-/** The requests that a browser sends for callers. */
+/** Sends HTTP requests through a session's browser for callers of the API, each in a hidden page. */
 export class Curl {
   readonly #browser: SessionBrowser;
   readonly #idle: HiddenPage[] = [];
@@ -37,12 +38,16 @@ export class Curl {
   }
 
   /**
-   * Throws `request_failed` if there is no answer in `timeout_ms`, and `rate_limited` if ten other requests of the browser
-   * run.
+   * Sends a request, and returns the answer when its headers have arrived. Throws `request_failed` if no answer begins
+   * in `timeout_ms`, and `rate_limited` if ten other requests of the browser are running.
    */
   async send(request: CurlRequest, { check, signal, limitsBody }: CurlOptions): Promise<CurlAnswer> {
     if (this.#running >= mostAtOnce)
-      throw limitReached(`${mostAtOnce} requests of this browser run already`, mostAtOnce, this.#running);
+      throw limitReached(
+        `${mostAtOnce} requests of this browser are running, which is the limit: wait until one has ended`,
+        mostAtOnce,
+        this.#running,
+      );
     this.#running += 1;
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(lateError(request.timeout_ms)), request.timeout_ms);
@@ -68,7 +73,7 @@ export class Curl {
   }
 
   #takeBack(page: HiddenPage, isClean: boolean): void {
-    // A page that was left in the middle, or that shows an error, may load something later.
+    // A page whose request was broken off, or that shows an error, may load something later.
     if (isClean && this.#idle.length < mostIdle) this.#idle.push(page);
     else page.close();
   }
@@ -87,7 +92,7 @@ function lateError(timeoutMs: number) {
   return netError('ERR_TIMED_OUT', `the target did not answer within ${timeoutMs} ms (timeout_ms)`);
 }
 
-/** Calls `finish` once, when the body was read or returned. */
+/** The same body, but calls `finish` once, when the body was read to its end or its reader has stopped. */
 function whileRead(body: AsyncGenerator<Buffer>, finish: (isClean: boolean) => void): AsyncGenerator<Buffer> {
   let isFinished = false;
   const end = (isClean: boolean) => {

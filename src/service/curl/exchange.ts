@@ -9,24 +9,32 @@ export type CurlRequest = CurlTarget & { content?: Buffer | undefined };
 
 export type CurlAnswer = {
   status: number;
-  /** By names in lower case. Those of `Set-Cookie` are complete once the body was read. */
+  /**
+   * The values of each header, by its name in lower case. All `Set-Cookie` headers are there once the body was read.
+   */
   headers: Map<string, string[]>;
-  /** Decoded. Reading it waits for the target, and keeps the target waiting. Return it, also if it isn't read. */
+  /**
+   * The decoded body, as it arrives. The target sends no faster than the caller reads. Read it to its end, or call its
+   * `return` method.
+   */
   body: AsyncGenerator<Buffer>;
 };
 
-/** In bytes. Chromium waits for this many. */
+/** The size of the parts in which the body is read from Chromium, in bytes. */
 const partSize = 64 * 1024;
-/** How long a body may be silent, in ms. */
+/** The longest wait for the next part of a body, in ms. */
 const silenceMs = 300_000;
-/** They would answer for another body, or for another connection. */
-const ofBody = /^content-/i;
-const forOneOrigin = /^(authorization|cookie)$/i;
+/** Headers that describe the request's body. A redirect that drops the body drops them too. */
+const bodyHeaders = /^content-/i;
+/** Headers with credentials. A redirect to another origin drops them. */
+const credentialHeaders = /^(authorization|cookie)$/i;
+/** The status codes of redirects. */
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Sends one request by navigating a page. Each request of the navigation, so also after a redirect, waits for `check`,
- * and the last answer waits until its body was read. Then the navigation ends, and the page stays blank.
+ * Sends one HTTP request by navigating a hidden page to its URL, and reads the answer before the page gets it. `check`
+ * may refuse each URL, also those of redirects. When the body was read, the navigation is cancelled, and the page stays
+ * blank.
  */
 export class Exchange {
   readonly #page: HiddenPage;
@@ -61,7 +69,10 @@ export class Exchange {
     });
   }
 
-  /** Throws `request_failed`, and the signal's reason. `headLimit` aborts if the answer doesn't begin in time. */
+  /**
+   * Sends the request, and returns the answer when its headers have arrived. Throws `request_failed`, and the signal's
+   * reason. `headLimit` aborts if the answer doesn't begin in time.
+   */
   async send(headLimit: AbortSignal): Promise<CurlAnswer> {
     const { cdp, sessionId } = this.#page;
     const { url, timeout_ms: timeoutMs } = this.#request;
@@ -118,13 +129,16 @@ export class Exchange {
     return { method, ...(content && content.length > 0 && { postData: content.toString('base64') }) };
   }
 
-  /** Chromium doesn't keep changed headers after a redirect. Credentials stay with the origin for which they were meant. */
+  /**
+   * The caller's headers, together with Chromium's own ones. They are set again for each redirect, because Chromium
+   * keeps them for one request only. Credentials aren't sent to other origins.
+   */
   #headersFor({ request, redirectedRequestId }: PausedRequest): { headers?: { name: string; value: string }[] } {
     const { url, method, headers: given } = this.#request;
     this.#hasLeftOrigin ||= new URL(request.url).origin !== new URL(url).origin;
     const isWithoutBody = redirectedRequestId !== undefined && request.method !== method;
     const names = Object.keys(given).filter(
-      (name) => !(this.#hasLeftOrigin && forOneOrigin.test(name)) && !(isWithoutBody && ofBody.test(name)),
+      (name) => !(this.#hasLeftOrigin && credentialHeaders.test(name)) && !(isWithoutBody && bodyHeaders.test(name)),
     );
     if (names.length === 0) return {};
     const replaced = new Set(names.map((name) => name.toLowerCase()));
@@ -183,7 +197,9 @@ export class Exchange {
   }
 }
 
-/** In bytes, at least. 0 if the answer doesn't say the size of its decoded body. */
+/**
+ * The size of the body by the header Content-Length, in bytes. 0 if the body is compressed or the header is missing.
+ */
 function announcedSize(method: string, headers: Map<string, string[]>): number {
   if (method === 'HEAD' || headers.has('content-encoding')) return 0;
   return Number(headers.get('content-length')?.[0] ?? 0) || 0;

@@ -1,6 +1,6 @@
 import { OperationError } from '../../contract/errors.ts';
 
-/** Chromium's numbers of the errors that requests commonly end with (net/base/net_error_list.h). */
+/** Chromium's numbers for the most common network errors (net/base/net_error_list.h). */
 const numbers: Readonly<Record<string, number>> = {
   ERR_FAILED: -2,
   ERR_ABORTED: -3,
@@ -46,7 +46,7 @@ const numbers: Readonly<Record<string, number>> = {
   ERR_QUIC_PROTOCOL_ERROR: -356,
 };
 
-/** The error of a request without an answer. `name` is Chromium's, with or without `net::`. */
+/** Creates the error for a request that got no answer. `name` is Chromium's name for it, with or without `net::`. */
 export function netError(name: string, message?: string): OperationError {
   const bare = name.replace(/^net::/, '');
   const number = numbers[bare];

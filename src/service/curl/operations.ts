@@ -6,10 +6,13 @@ import { inSession } from '../sessions/in-session.ts';
 import { curlOf } from './curl.ts';
 import { refuseOwnPort } from './own-port.ts';
 
-/** In bytes. The whole body is in the service's memory, and again in the answer. */
+/** The largest body of an answer, in bytes. The service's memory holds it twice: as received, and as JSON. */
 const largestBody = 10 * 1024 * 1024;
 
-/** `ownPort` is the service's, which browsers may not reach by this way. */
+/**
+ * Handles the operation `curl`: sends an HTTP request through a session's browser, and returns the answer as JSON.
+ * Refuses URLs at `ownPort`, the port of the service itself.
+ */
 export function curlHandler(sessions: HeldSessions, ownPort: () => number): Handler<typeof curl> {
   return ({ body, ...request }) =>
     inSession(sessions, request, async (session) => {
@@ -37,7 +40,7 @@ export function curlHandler(sessions: HeldSessions, ownPort: () => number): Hand
 /** Throws `bad_request` for a body that Chromium would not send. */
 export function refuseBody(method: string, body: string | Buffer | undefined): void {
   if (body && body.length > 0 && (method === 'GET' || method === 'HEAD'))
-    throw invalidField('body', `${method} requests have no body`);
+    throw invalidField('body', `a ${method} request can't have one: leave it out`);
 }
 
 async function whole(body: AsyncGenerator<Buffer>): Promise<Buffer> {
@@ -49,7 +52,7 @@ async function whole(body: AsyncGenerator<Buffer>): Promise<Buffer> {
     if (size > largestBody)
       throw new OperationError(
         'request_failed',
-        `the target's answer has more than ${largestBody} bytes: read it as a stream (curl/raw)`,
+        `the target's answer has more than ${largestBody} bytes: use the endpoint curl/raw, which streams the answer`,
       );
   }
   return Buffer.concat(parts);

@@ -12,33 +12,34 @@ import { curlOf } from './curl.ts';
 import { refuseBody } from './operations.ts';
 import { refuseOwnPort } from './own-port.ts';
 
-/** Of a request's body, in bytes: CDP takes it as one message. */
+/** The largest body of a request, in bytes. It must fit into one CDP message. */
 const largestBody = 10 * 1024 * 1024;
 
-/** Headers about the connection to the service, or that the client's library adds. The browser sends its own. */
+/** Request headers that aren't passed on. They concern the connection to the service, or the browser sends its own. */
 const notSent =
   /^(host|connection|keep-alive|proxy-.*|te|trailers?|transfer-encoding|upgrade|content-length|expect|accept-encoding|sec-.*|x-stainless-.*|x-forwarded-.*|forwarded|traceparent|tracestate|idempotency-key)$/;
-const ofLibrary: Readonly<Record<string, RegExp>> = {
+/** Values that HTTP libraries send by themselves. Without them, the browser sends its own values. */
+const fromLibraries: Readonly<Record<string, RegExp>> = {
   'user-agent': /^(Kernel\/|node$|undici$)/,
   'accept-language': /^\*$/,
 };
 
-/** The cookie of a person who signed in to the dashboard, and followed a link. */
-const ofDashboard = /(^|; ?)playwright-pool(-\d+)?=/;
+/** The cookie of a person who is signed in to the dashboard. A browser sends it if the person opens a link. */
+const dashboardCookie = /(^|; ?)playwright-pool(-\d+)?=/;
 
 /**
- * Headers about the connection to the target, or the encoded body, and those by which a page would change the origin at
- * which a person's browser sees the answer: the service's own.
+ * Response headers that aren't passed on. Some concern the connection to the target, or the encoding of the body. The
+ * others would change settings of the service's own origin, if a person opens the answer in a browser.
  */
 const notAnswered =
   /^(connection|keep-alive|proxy-.*|te|trailers?|transfer-encoding|upgrade|content-length|content-encoding|set-cookie|clear-site-data|strict-transport-security|alt-svc|service-worker-allowed|report-to|reporting-endpoints|nel|refresh|x-should-retry)$/;
 
-/** Runs scripts of an answer, if a person's browser opens it, in an origin of its own. */
+/** A Content-Security-Policy: if a person opens the answer in a browser, its scripts run in an origin of their own. */
 const sandbox = 'sandbox';
 
 /**
- * Passes a request on to the URL in the query's `url`, and the answer back as it comes. `timeout_ms` limits the wait
- * until the answer begins.
+ * Handles the endpoint `curl/raw`: sends the request through the session's browser to the URL in the query parameter
+ * `url`, and streams the answer back. `timeout_ms` limits the wait until the answer begins.
  */
 export async function curlRaw(
   session: LocalSession,
@@ -73,8 +74,8 @@ function sentHeaders({ rawHeaders }: IncomingMessage): Record<string, string> {
   const sent = new Map<string, string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const [name, value] = [rawHeaders[index]!.toLowerCase(), rawHeaders[index + 1]!];
-    if (notSent.test(name) || ofLibrary[name]?.test(value)) continue;
-    if (name === 'cookie' && ofDashboard.test(value)) continue;
+    if (notSent.test(name) || fromLibraries[name]?.test(value)) continue;
+    if (name === 'cookie' && dashboardCookie.test(value)) continue;
     const earlier = sent.get(name);
     sent.set(name, earlier === undefined ? value : `${earlier}${name === 'cookie' ? '; ' : ', '}${value}`);
   }
@@ -91,12 +92,12 @@ function answeredHeaders(headers: Map<string, string[]>): Record<string, string 
     'content-security-policy': [...policies, sandbox],
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
-    // The hosted service's client would send the request again after an error of the target.
+    // The hosted service's SDK would otherwise send the request again after an error of the target.
     'x-should-retry': 'false',
   };
 }
 
-/** As `writeHead` takes it: a character for each byte, and no control characters. */
+/** Makes a header value that `writeHead` accepts: one character for each byte, and no control characters. */
 function asBytes(value: string): string {
   const latin1 = Buffer.from(value).toString('latin1');
   return Array.from(latin1, (character) => (/[\t\x20-\x7e\x80-\xff]/.test(character) ? character : ' ')).join('');

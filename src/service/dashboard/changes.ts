@@ -1,13 +1,13 @@
 import type { Changes } from '../../contract/dashboard-events.ts';
 
-/** The texts of a list's entries by their ids. Made once for all listeners. */
+/** The JSON of each entry of a list, by its id. Made once and compared for all listeners. */
 export type EntryTexts = ReadonlyMap<string, string>;
 
 export function textsOf(list: readonly { id: string }[]): EntryTexts {
   return new Map(list.map((entry) => [entry.id, JSON.stringify(entry)] as const));
 }
 
-/** Finds the entries of a list that changed since a listener's last look. */
+/** Finds the entries of a list that changed since a listener last got them. */
 export class ChangedEntries<T extends { id: string }> {
   #known: EntryTexts = new Map();
 
@@ -20,10 +20,11 @@ export class ChangedEntries<T extends { id: string }> {
   }
 }
 
-/** Finds whether a value changed since a listener's last look. */
+/** Finds whether a value changed since a listener last got it. */
 export class ChangedValue<T> {
   #known: string | undefined;
 
+  /** `undefined` if the value hasn't changed. */
   since(value: T, text: string): T | undefined {
     if (text === this.#known) return undefined;
     this.#known = text;

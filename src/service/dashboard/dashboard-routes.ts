@@ -39,7 +39,7 @@ export type DashboardRoutesOptions = {
 const signIn = z.union([z.strictObject({ api_key: z.string() }), z.strictObject({ link: z.string() })]);
 const longestBody = 4096;
 
-/** The dashboard at `/`, its files, its sign-in and its events. */
+/** Serves the dashboard at `/`, its files, its sign-in, its event stream and its thumbnails. */
 export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
   const { dashboard, signIns, thumbnails, sessions, apiKeys, callers, pass, addresses, clock } = options;
   const pages: Pages = new Hono();
@@ -58,7 +58,7 @@ export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
 
   pages.get('/dashboard/assets/:name', async (context) => {
     const asset = assets.named(context.req.param('name'));
-    if (!asset) throw new OperationError('not_found', 'the dashboard has no such file: reload it');
+    if (!asset) throw new OperationError('not_found', 'the dashboard has no such file: reload the page');
     const headers = {
       'content-type': asset.type,
       'cache-control': 'public, max-age=31536000, immutable',
@@ -94,7 +94,7 @@ export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
     const chosen = context.req.header('x-kernel-project-id')?.trim();
     const following = {
       apiKey: chosen ? { ...apiKey, projectId: callers.projectOf(apiKey, chosen) } : apiKey,
-      // The key may end, and so may the sign-in.
+      // Checked at each event, because the key may be deleted and the sign-in may expire.
       mayGoOn: () => keyOf(context)?.id === apiKey.id,
       signal: context.req.raw.signal,
     };

@@ -4,7 +4,7 @@ import { call } from './app/api.browser.ts';
 import { follow } from './app/store.browser.ts';
 import { tellError } from './ui/messages.browser.tsx';
 
-// `playwright-pool dashboard` opens such a link.
+// Starts the dashboard in the browser. `playwright-pool dashboard` opens a link that signs in.
 const [, link] = /^#sign-in=([\w-]+)$/.exec(location.hash) ?? [];
 
 render(<App />, document.querySelector('#dashboard')!);

@@ -23,7 +23,7 @@ export type Following = {
   signal: AbortSignal;
 };
 
-/** The state of a service for people who look at it. Without listeners it only notes events. */
+/** Streams the service's state to open dashboards. While none is open, it only notes ended leases and counts. */
 export class Dashboard {
   readonly #options: DashboardOptions;
   readonly #history: History;
@@ -64,7 +64,7 @@ export class Dashboard {
   }
 }
 
-/** Knows the state that a listener has. */
+/** Remembers the state that a listener got last, and finds the changes since then. */
 class Listener {
   readonly #service = new ChangedValue<SharedState['service']>();
   readonly #counts = new ChangedValue<Counts>();

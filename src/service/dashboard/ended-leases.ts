@@ -8,7 +8,7 @@ import { leaseLabels } from './lease-labels.ts';
 
 const mostKept = 300;
 
-/** The leases that ended last. */
+/** Remembers the leases and sessions that ended last, for the dashboard. */
 export class EndedLeases {
   readonly #sessions: Sessions;
   #ended: EndedState[] = [];

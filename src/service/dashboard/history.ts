@@ -6,8 +6,8 @@ const intervalMs = 5000;
 const lengthMs = 15 * 60_000;
 
 /**
- * The counts of the last 15 minutes, by project. Takes a sample 5 s after an event and no other, so that an idle service
- * does nothing.
+ * Keeps the numbers of browsers and waiting tests of the last 15 minutes, by project, for the dashboard's chart. Takes
+ * a sample 5 s after an event and at no other time, so that an idle service does nothing.
  */
 export class History {
   readonly #clock: Clock;
@@ -36,7 +36,7 @@ export class History {
       this.#isDue = false;
       const now = this.#clock.now();
       const counts = this.#count();
-      // One sample before the chart's start tells the values at its start.
+      // Keeps one sample from before the chart's start, because it has the values at the start.
       const start = this.#samples.findLastIndex(({ at }) => at < now - lengthMs);
       this.#samples = [...this.#samples.slice(Math.max(0, start)), { at: now, counts }];
       const { waiting, starting } = sumOf(counts, undefined);
@@ -45,6 +45,7 @@ export class History {
   }
 }
 
+/** Adds up the counts of a project, or of all projects. */
 export function sumOf(counts: Map<string, Counts>, projectId: string | undefined): Counts {
   const sum: Counts = { leased: 0, starting: 0, waiting: 0, free: 0, draining: 0 };
   for (const [id, own] of counts) {

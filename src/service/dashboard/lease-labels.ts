@@ -3,7 +3,7 @@ import type { LeaseLabels } from '../../contract/dashboard-events.ts';
 
 const ownTag = /^playwright-pool\./;
 
-/** Finds a session's test in its tags. */
+/** Reads a session's test, file, run and worker from its tags. The fixtures set these tags. */
 export function leaseLabels(tags: Record<string, string> | undefined): LeaseLabels {
   if (!tags) return {};
   const read = (tag: string) => testTitleOf({ [testTag]: tags[tag] ?? '' }) || undefined;

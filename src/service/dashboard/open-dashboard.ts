@@ -8,7 +8,9 @@ import { Thumbnails } from './thumbnails.ts';
 
 export type OpenOptions = DashboardOptions & SignInsOptions & Pick<DashboardRoutesOptions, 'pass' | 'callers'>;
 
-/** The dashboard's routes, and the API key of a request with the dashboard's cookie. */
+/**
+ * Creates the dashboard: its routes, and a function that finds the API key of a request with the dashboard's cookie.
+ */
 export function openDashboard(options: OpenOptions): {
   pages: Pages;
   signedIn: (incoming: IncomingMessage) => ApiKeyIdentity | undefined;

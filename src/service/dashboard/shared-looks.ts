@@ -1,7 +1,7 @@
 import { textsOf, type EntryTexts } from './changes.ts';
 import type { SharedState } from './state-builder.ts';
 
-/** A state, and the texts that tell whether a part of it changed. */
+/** A snapshot of the state. Comparing its texts with earlier ones shows which parts have changed. */
 export type Look = {
   state: SharedState;
   texts: Record<'service' | 'counts' | 'machines' | 'pools', string> & Record<'sessions' | 'ended', EntryTexts>;
@@ -10,10 +10,10 @@ export type Look = {
 /** How often a listener gets changes, in ms. */
 const intervalMs = 250;
 
-/** All listeners look at the same moments. So each state is built once, however many listeners see it. */
+/** Builds the dashboard's state at most every 250 ms, once for all listeners that see the same project. */
 export class SharedLooks {
   readonly #build: (projectId: string | undefined) => SharedState;
-  /** By project; those of the moment only. */
+  /** The latest snapshots, by project. */
   readonly #looks = new Map<string | undefined, Look>();
   readonly #waiting = new Set<() => void>();
   #timer: NodeJS.Timeout | undefined;
@@ -22,12 +22,12 @@ export class SharedLooks {
     this.#build = build;
   }
 
-  /** The state of this moment: up to 250 ms old. */
+  /** The latest snapshot, which is up to 250 ms old. */
   at(projectId: string | undefined): Look {
     return this.#looks.get(projectId) ?? this.now(projectId);
   }
 
-  /** The present state. It is also the state of this moment from now on. */
+  /** A new snapshot. It becomes the latest one. */
   now(projectId: string | undefined): Look {
     const look = lookAt(this.#build(projectId));
     this.#looks.set(projectId, look);
@@ -36,7 +36,7 @@ export class SharedLooks {
     return look;
   }
 
-  /** Resolves at the next moment, or as soon as `signal` aborts. */
+  /** Resolves when the next snapshots are due, or as soon as `signal` aborts. */
   async next(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     await new Promise<void>((resolve) => {

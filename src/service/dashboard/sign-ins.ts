@@ -16,7 +16,10 @@ export type SignInsOptions = {
   clock: Clock;
 };
 
-/** Only the dashboard's own script can send it: forms can't, and scripts of other sites would have to ask first. */
+/**
+ * Proves that the dashboard's own script sent a request: forms can't send it, and scripts of other sites need a
+ * permission.
+ */
 export const dashboardHeader = 'x-playwright-pool-dashboard';
 
 const cookieName = 'playwright-pool';
@@ -25,8 +28,8 @@ const linkLifeMs = 60_000;
 const mostLinks = 100;
 
 /**
- * The people who signed in with an API key. The cookie carries a random token. A sign-in ends with its key, and survives
- * a restart of a service with a data directory.
+ * Signs people in to the dashboard with an API key or a one-time link. The cookie carries a random token. A sign-in
+ * ends with its key, and survives a restart of a service with a data directory.
  */
 export class SignIns {
   readonly #rows: Table<typeof signInsTable>;

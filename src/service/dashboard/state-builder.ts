@@ -27,7 +27,7 @@ type DashboardMachine = Pick<Machine, 'url' | 'isUp' | 'isLeaving' | 'sessions' 
 
 const mostProjects = 200;
 
-/** Builds the state that a listener sees from the rooms of the service. */
+/** Builds the state that a dashboard shows, from the service's sessions, pools, machines and ended leases. */
 export class StateBuilder {
   readonly #sources: StateSources;
   readonly #ended: EndedLeases;

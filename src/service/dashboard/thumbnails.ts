@@ -2,7 +2,7 @@ import type { Clock } from '../process/clock.ts';
 import type { LocalSession } from '../sessions/local-session.ts';
 import type { Screencast } from '../sessions/screencast.ts';
 
-/** A JPEG image of the page in view. The number tells it from the pictures before. */
+/** A JPEG image of the page in view. Each new picture of a session has a greater number. */
 export type Thumbnail = { jpeg: Buffer; number: number; url: string };
 
 type Watched = {
@@ -21,7 +21,7 @@ const firstFrameMs = 2000;
 /** The URL of a page may be a document of many megabytes. */
 const longestUrl = 300;
 
-/** Small pictures of sessions. A session costs nothing from 6 s after the last request for its picture. */
+/** Takes small pictures of sessions for the dashboard. Stops 6 s after the last request for a session's picture. */
 export class Thumbnails {
   readonly #clock: Clock;
   readonly #watched = new Map<LocalSession, Watched>();

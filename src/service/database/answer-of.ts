@@ -8,8 +8,9 @@ type Snake<S> = S extends `${infer First}${infer Rest}`
 type Shown<C extends Columns> = { [K in keyof C]: C[K] extends SecretColumn ? never : Snake<K> }[keyof C];
 
 /**
- * Makes the function that turns a row into an answer by the contract's schema. The answer has the fields of the schema,
- * times in ISO 8601, and null for a missing value if the schema accepts null. It has no secrets and no other columns.
+ * Returns a function that turns a row of a table into an answer of the API. The answer has the fields of the contract's
+ * schema, times in ISO 8601, and null for a missing value if the schema accepts null. It has no secrets and no other
+ * columns.
  */
 export function answerOf<S extends z.ZodObject, C extends Columns>(schema: S, { columns }: TableDescription<C>) {
   const shown = Object.entries(columns).flatMap(([key, column]) => {

@@ -4,10 +4,12 @@ import type { Secrets } from './secrets.ts';
 export type Stored = string | number | null;
 export type Values = Readonly<Record<string, unknown>>;
 
-/** Seals and opens the values of a row. */
+/** The key and the row that encrypting or decrypting a value needs. */
 type Sealing = { secrets: Secrets | undefined; row: Values };
 
-/** A stored secret. Reading its row doesn't need the key; `open` does, and throws `unavailable` without it. */
+/**
+ * An encrypted value. Only `open` needs the key: it decrypts the value, and throws `unavailable` if the key is missing.
+ */
 export type Sealed = { open(): string };
 
 /** How values are stored (`encode`, `decode`) and how the wire shows them (`show`). */
@@ -47,7 +49,7 @@ export function json<T>(): Column<T> {
   });
 }
 
-/** A secret, encrypted for one place: `place` names it by the row's key. */
+/** A column of secrets. Each value is encrypted for its own row: `place` must return a different text for each row. */
 export function sealed(
   place: (row: Readonly<Record<string, string>>) => string,
 ): Column<Sealed, string> & SecretColumn {

@@ -19,9 +19,10 @@ export class DatabaseInUseError extends Error {
  * exclusively until it is closed or the process ends. A second opener gets `DatabaseInUseError`.
  */
 export async function openDatabase(file?: string): Promise<Database> {
-  // Never open the file otherwise: closing it gives up all locks that this process has on it.
+  // Don't open an existing file here: closing it would release all locks that this process has on it.
   if (file !== undefined && !existsSync(file)) await writeFile(file, '', { mode: 0o600, flag: 'a' });
-  // Two openers can refuse each other while both hold the shared lock. The random pause lets one of them win.
+  // Two services that open the file at the same moment can block each other. After a random pause, one of them
+  // succeeds.
   for (let attempt = 1; ; attempt += 1) {
     const database = new Libsql(file ?? ':memory:');
     try {
@@ -35,7 +36,7 @@ export async function openDatabase(file?: string): Promise<Database> {
     } catch (error) {
       closeDatabase(database);
       if (errorCode(error) !== 'SQLITE_BUSY') throw error;
-      if (attempt === 5) throw new DatabaseInUseError(`the database ${file} is in use by another service`);
+      if (attempt === 5) throw new DatabaseInUseError(`the database ${file} is in use: stop the other service`);
       await sleep(10 + Math.random() * 40);
     }
   }
@@ -64,7 +65,9 @@ export function closeDatabase(database: Database, isInPlace = true): void {
   database.close();
 }
 
-/** Runs a write. Throws `conflict` if a unique value is taken. `message` makes its text from the database's error. */
+/**
+ * Runs a write. Throws `conflict` if a unique value exists already. `message` makes the text from the database's error.
+ */
 export function unlessTaken<T>(write: () => T, message: (error: Error) => string): T {
   try {
     return write();

@@ -1,6 +1,9 @@
 import type { Page } from '../../contract/operation.ts';
 
-/** A list page made of rows. The query reads one row more than the page holds. */
+/**
+ * Makes a list page from rows. `rows` must have one row more than the page, if there are more, so that `hasMore` is
+ * right.
+ */
 export function pageOfRows<Row, T>(
   rows: Row[],
   toItem: (row: Row) => T,

@@ -1,4 +1,4 @@
-/** The entry at index n migrates from version n to n + 1. Released entries never change. */
+/** SQL statements: the entry at index n brings a database from version n to n + 1. Released entries never change. */
 export const migrations: readonly string[] = [
   `
   CREATE TABLE pools (

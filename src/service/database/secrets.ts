@@ -8,8 +8,8 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * Seals stored secrets with a key of its own. The key is created with the first secret, in a file beside the database
- * with mode 0600. A person with both files can read the secrets.
+ * Encrypts and decrypts the secrets in the database. The key is in a file beside the database, with mode 0600. It is
+ * created with the first secret. A person with both files can read the secrets.
  */
 export class Secrets {
   readonly #file: string | undefined;
@@ -20,7 +20,7 @@ export class Secrets {
     this.#file = file;
   }
 
-  /** `place` names the row and column of the secret. The sealed value can be opened only for the same place. */
+  /** Encrypts a secret. `place` names its row and column. Only `open` with the same place can decrypt it. */
   seal(secret: string, place: string): string {
     const nonce = randomBytes(nonceBytes);
     const cipher = createCipheriv(algorithm, (this.#key ??= this.#stored() ?? this.#make()), nonce).setAAD(
@@ -30,10 +30,12 @@ export class Secrets {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64');
   }
 
-  /** Throws `unavailable` if the key is missing or wrong, or if the value was sealed for another place. */
+  /**
+   * Decrypts a secret. Throws `unavailable` if the key is missing or wrong, or if it was encrypted for another place.
+   */
   open(text: string, place: string): string {
     const key = (this.#key ??= this.#stored());
-    if (!key) throw doesNotOpen('is gone');
+    if (!key) throw doesNotOpen('is missing');
     const sealed = Buffer.from(text, 'base64');
     const tagEnd = nonceBytes + tagBytes;
     try {
@@ -41,7 +43,7 @@ export class Secrets {
       decipher.setAAD(Buffer.from(place)).setAuthTag(sealed.subarray(nonceBytes, tagEnd));
       return Buffer.concat([decipher.update(sealed.subarray(tagEnd)), decipher.final()]).toString('utf8');
     } catch (error) {
-      throw doesNotOpen('is another one', error);
+      throw doesNotOpen('has another key', error);
     }
   }
 
@@ -52,7 +54,7 @@ export class Secrets {
     return key;
   }
 
-  /** Writes the key to the disk before anything is sealed with it. */
+  /** Creates the key. Writes it to the disk before the first secret is encrypted with it. */
   #make(): Buffer {
     const key = randomBytes(keyBytes);
     if (this.#file === undefined) return key;
@@ -71,6 +73,6 @@ export class Secrets {
 }
 
 function doesNotOpen(reason: string, cause?: unknown): OperationError {
-  const message = `a stored secret cannot be read, since the key of the data directory's secrets ${reason}: bring it back, or remove it and set the secrets again`;
+  const message = `a stored secret cannot be decrypted, because the file secrets-key in the data directory ${reason}: restore the file, or delete it and store the secrets again`;
   return new OperationError('unavailable', message, { cause });
 }

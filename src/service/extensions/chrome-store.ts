@@ -4,11 +4,12 @@ import { invalidField, OperationError } from '../../contract/errors.ts';
 export const chromeStore = 'https://clients2.google.com/service/update2/crx';
 
 const storeHosts: ReadonlySet<string> = new Set(['chromewebstore.google.com', 'chrome.google.com']);
+/** The longest time of a download, in ms. */
 const downloadMs = 60_000;
 /** The longest header of signatures before the archive, in bytes. */
 const longestHeader = 1024 ** 2;
 
-/** The id in the address of an extension's page in the store. Throws `bad_request` for another address. */
+/** Reads an extension's id from the address of its page in the store. Throws `bad_request` for another address. */
 export function storeId(address: string): string {
   const { hostname, pathname } = new URL(address);
   const id = /\/detail\/(?:[^/]+\/)?([a-p]{32})\/?$/.exec(pathname)?.[1];
@@ -35,7 +36,7 @@ export async function fetchFromStore(
   );
   if (answer.status === 204 || answer.status === 404)
     throw invalidField('url', `the Chrome Web Store has no extension ${id} for ${os}`);
-  if (answer.status !== 200 || !answer.body) throw unreachable(`it answered ${answer.status}`);
+  if (answer.status !== 200 || !answer.body) throw unreachable(`the store answered with the status ${answer.status}`);
   return await archiveIn(answer.body.values());
 }
 
@@ -45,7 +46,7 @@ async function archiveIn(chunks: AsyncIterableIterator<Uint8Array>): Promise<Asy
   const atLeast = async (size: number) => {
     while (read.length < size) {
       const { value, done } = await chunks.next();
-      if (done) throw unreachable('its file is too short');
+      if (done) throw unreachable('the downloaded file is incomplete');
       read = Buffer.concat([read, value]);
     }
   };
@@ -53,7 +54,7 @@ async function archiveIn(chunks: AsyncIterableIterator<Uint8Array>): Promise<Asy
   const headerSize = read.readUInt32LE(8);
   if (read.toString('latin1', 0, 4) !== 'Cr24' || read.readUInt32LE(4) !== 3 || headerSize > longestHeader) {
     await chunks.return?.();
-    throw unreachable('its file is not a CRX3 file');
+    throw unreachable('the downloaded file is not an extension in the format CRX3');
   }
   await atLeast(12 + headerSize);
   const first = read.subarray(12 + headerSize);
@@ -66,7 +67,7 @@ async function archiveIn(chunks: AsyncIterableIterator<Uint8Array>): Promise<Asy
 function unreachable(problem: string, cause?: unknown): OperationError {
   return new OperationError(
     'unavailable',
-    `the Chrome Web Store could not be used: ${problem}. The service needs a way to the internet for it`,
+    `the extension could not be downloaded from the Chrome Web Store: ${problem}. Check that the service can reach the internet`,
     { cause },
   );
 }

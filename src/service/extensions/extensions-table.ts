@@ -1,6 +1,7 @@
 import { integer, optional, text, time } from '../database/columns.ts';
 import { table } from '../database/table.ts';
 
+/** The stored extensions of Chromium. */
 export const extensionsTable = table('extensions', {
   id: text(),
   project_id: text(),

@@ -17,7 +17,7 @@ export type ExtensionRow = RowOf<typeof extensionsTable>;
 
 const filesName = 'files';
 
-/** The stored extensions. Each has a directory with its archive and its files. */
+/** Stores Chromium extensions that users upload. Each has a row, and a directory with its archive and its files. */
 export class ExtensionStore {
   readonly #directory: string;
   readonly #rows: Table<typeof extensionsTable>;
@@ -29,7 +29,9 @@ export class ExtensionStore {
     this.#clock = clock;
   }
 
-  /** Nobody else may use `directory`. Removes unfinished uploads of an earlier service. */
+  /**
+   * Opens the store in `directory`, where no other code may write. Deletes unfinished uploads of an earlier service.
+   */
   static async open(directory: string, database: Database, clock: Clock): Promise<ExtensionStore> {
     const store = new ExtensionStore(path.resolve(directory), database, clock);
     await mkdir(directory, { recursive: true, mode: 0o700 });

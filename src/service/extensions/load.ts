@@ -15,7 +15,7 @@ type Means = {
   load: (session: LocalSession, extensions: ExtensionFiles[], signal: AbortSignal) => Promise<void>;
 };
 
-/** Receives extensions, and loads them into a session. */
+/** Handles the operation that uploads extensions and loads them into a running session. */
 export function extensionLoader({ store, sessions, load }: Means): Handler<typeof loadExtensions> {
   return async ({ body, signal, ...request }) => {
     await inSession(sessions, request, (session) =>
@@ -23,7 +23,7 @@ export function extensionLoader({ store, sessions, load }: Means): Handler<typeo
         await using upload = await Upload.start(root, signal);
         const { extensions } = await body.receive((part) => receiveArchive(upload, part));
         if (new Set(extensions.map(({ name }) => name)).size < extensions.length)
-          throw invalidField('extensions', 'each must have a name of its own');
+          throw invalidField('extensions', 'two of them have the same name: give each another name');
         const files: ExtensionFiles[] = [];
         for (const [index, { name, zip_file: archive }] of extensions.entries()) {
           const destination = String(index);

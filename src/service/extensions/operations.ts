@@ -18,6 +18,7 @@ type Means = {
   refuseInactive: (projectId: string) => void;
 };
 
+/** Handles the operations that upload, list, download and delete extensions of Chromium. */
 export function extensionHandlers({ store, chromeStore, refuseInactive }: Means): HandlerTree<typeof operations> {
   return {
     async upload({ body, caller, signal }) {

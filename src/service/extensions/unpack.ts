@@ -13,8 +13,8 @@ export async function receiveArchive(upload: Upload, file: Readable): Promise<st
 }
 
 /**
- * Extracts an archive into `destination`, a new directory in `root`. Throws `bad_request` if the archive isn't an extension,
- * and `payload_too_large`. Chromium checks the content of the manifest.
+ * Extracts an archive into `destination`, a new directory in `root`. Throws `bad_request` if the archive isn't an
+ * extension, and `payload_too_large`. Chromium checks the content of the manifest.
  */
 export async function unpackExtension(
   upload: Upload,
@@ -41,7 +41,7 @@ async function* limited(file: Readable): AsyncGenerator<Buffer> {
     if (size > limits.archive)
       throw new OperationError(
         'payload_too_large',
-        'an extension may have 50 MiB: leave out files that it does not need',
+        'the zip file of an extension may have at most 50 MiB: leave out files that the extension does not need',
       );
     yield chunk as Buffer;
   }

@@ -63,7 +63,10 @@ async function checkedContents(
   { mayLink, mostBytes }: { mayLink: boolean; mostBytes: number },
 ): Promise<Contents> {
   if (zip.entryCount > mostEntries)
-    throw new OperationError('payload_too_large', `the zip file has more than ${mostEntries} entries`);
+    throw new OperationError(
+      'payload_too_large',
+      `the zip file has more than ${mostEntries} entries: send several smaller zip files`,
+    );
   const files: Contents['files'] = [];
   const links: Contents['links'] = [];
   const directories = [destination];
@@ -85,14 +88,14 @@ async function checkedContents(
       directories.slice(1).map((directory) => directory.slice(destination.length)),
     );
     if (contested !== undefined)
-      throw new Error(`another entry has the path ${contested.slice(1)} too, or is below it`);
+      throw new Error(`two entries have the path ${contested.slice(1)}, or another entry needs it as its directory`);
   } catch (error) {
     invalid(error);
   }
   if (size > mostBytes) {
     throw new OperationError(
       'payload_too_large',
-      `the zip file has ${zip.fileSize} bytes and would extract to ${size}, which is too much`,
+      `the zip file has ${zip.fileSize} bytes and would extract to ${size}, more than the allowed ${mostBytes}`,
     );
   }
   return { files, directories, links };
@@ -111,7 +114,8 @@ async function makeLinks(zip: ZipFile, root: string, links: Placed[]): Promise<v
     await symlink(target, place);
     made.push({ name, place });
   }
-  // A link may lead through others, so that its target is elsewhere than its text says. Links without a target may stay.
+  // A link may lead through others, so that its target is elsewhere than its text says. Links without a target may
+  // stay.
   for (const { name, place } of made) {
     const target = await realpath(place).catch(() => root);
     if (!isBelow(root, target)) invalid(`the link ${name} leads out of the archive`);
@@ -128,11 +132,11 @@ function refuseUnusual(entry: Entry, mayLink: boolean): void {
   if (!entry.canDecodeFileData())
     throw new Error(`${name} has the unknown compression method ${entry.compressionMethod}`);
   const type = unixMode(entry) & 0o170000;
-  if (isLink(entry) && !mayLink) throw new Error(`${name} is a link`);
+  if (isLink(entry) && !mayLink) throw new Error(`${name} is a link, which is not allowed here`);
   if (!isLink(entry) && type !== 0 && type !== 0o100000 && type !== 0o040000)
     throw new Error(`${name} is neither a file nor a directory`);
   if (pathSegments(`/${entry.fileName}`).length === 0 && !entry.fileName.endsWith('/'))
-    throw new Error(`${name} is not a possible file name`);
+    throw new Error(`${name} is not a valid file name`);
 }
 
 /** The bytes of an entry. The library checks their number, but not their checksum. */

@@ -2,14 +2,14 @@ import type { BigIntStats, Stats } from 'node:fs';
 import path from 'node:path';
 import type { FileEvent } from '../../contract/files.ts';
 
-/** A file or directory as a look found it. */
+/** The state of a file or directory when a watch last looked at it. */
 export type Sight = {
   /** Stays the same if the entry is renamed. */
   identity: string;
   isDirectory: boolean;
   /** In bytes; 0 unless it is a regular file. */
   size: number;
-  /** Time of the last write, and of the look, in ms since the epoch. */
+  /** The times of the last write and of the look, in ms since the epoch. */
   written: number;
   seen: number;
 };
@@ -17,18 +17,22 @@ export type Sight = {
 export type Seen = { path: string; sight: Sight };
 
 /**
- * The difference between two looks at a tree. `gone` lists entries before their directory, `come` lists them after it.
+ * The difference between two looks at a tree of files. `gone` lists the removed entries, each before its directory.
+ * `come` lists the new entries, each after its directory.
  */
 export type FileChanges = {
   gone: Seen[];
   come: Seen[];
   written: Seen[];
   replaced: { path: string; old: Sight; now: Sight }[];
-  /** Names of entries that appeared and disappeared between the looks. */
+  /** Entries that appeared and disappeared between the looks. */
   passed: { path: string; isWritten: boolean }[];
 };
 
-/** File systems count time in steps of up to 10 ms, so a file may be written again within the step of the look. */
+/**
+ * File systems count time in steps of up to 10 ms. A file that is written again within the same step keeps its time, so
+ * a time this close to the look proves nothing.
+ */
 const timeStepMs = 20;
 
 export function sightOf(stats: Stats): Sight {
@@ -47,14 +51,14 @@ export function identityOf(stats: Stats | BigIntStats): string {
   return [stats.dev, stats.ino, stats.birthtimeMs, stats.isDirectory()].join(':');
 }
 
-/** Whether a file with a notice was written since the look `before`. */
+/** Whether a file for which the system gave notice was written since the look `before`. */
 export function wasWritten(before: Sight, now: Sight): boolean {
   return (
     before.written !== now.written || before.size !== now.size || Math.abs(before.seen - before.written) < timeStepMs
   );
 }
 
-/** The difference between two states of a tree, which map paths to entries. */
+/** Compares two states of a tree. They map paths to entries. */
 export function changesBetween(before: Map<string, Sight>, now: Map<string, Sight>): FileChanges {
   const changes: FileChanges = { gone: [], come: [], replaced: [], written: [], passed: [] };
   const isOther = (one: Sight, other: Sight | undefined) =>
@@ -74,8 +78,8 @@ function byPath(tree: Map<string, Sight>): [string, Sight][] {
 }
 
 /**
- * Entries that moved were renamed. New files with content were created and written. `sessionPath` turns a path in the
- * tree into one of the session.
+ * Turns changes into the events that watches report. An entry with a new path counts as renamed; a new file with
+ * content counts as created and written. `sessionPath` turns a path in the tree into one of the session.
  */
 export function fileEvents(
   { gone, come, written, replaced, passed }: FileChanges,

@@ -1,6 +1,7 @@
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
 import { errorCode } from '../process/system-error.ts';
 
+/** The errors of the file system by their codes, each as the service answers it. */
 const problems: Record<string, [code: ErrorCode, text: string]> = {
   ENOTDIR: ['conflict', 'a file exists where a directory is needed'],
   EISDIR: ['conflict', 'a directory exists there'],
@@ -25,15 +26,16 @@ const problems: Record<string, [code: ErrorCode, text: string]> = {
 export type PathUse = {
   followLink?: boolean;
   makeParents?: boolean;
-  /** The kind of thing in `… not found`, for instance `file`. */
+  /** The noun in the message `… not found`, for instance `file`. */
   missing: string;
   /** The code if something else exists at the path. Default: `conflict`. */
   inTheWay?: ErrorCode;
 };
 
 /**
- * The error for the caller. Node's own error shows the path on the host, so it isn't passed on. A file in the middle of
- * the path is a conflict if parents must be created. Otherwise the path is missing.
+ * Turns an error of the file system into the caller's answer. Node's own error shows the path on the host, so it isn't
+ * passed on. If a file is in the middle of the path, that is a conflict for operations that create parent directories;
+ * for others the path is missing.
  */
 export function fileError(
   error: unknown,

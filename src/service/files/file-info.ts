@@ -2,6 +2,7 @@ import type { Stats } from 'node:fs';
 import path from 'node:path';
 import type { FileInfo } from '../../contract/files.ts';
 
+/** Describes a file or directory for the API. */
 export function fileInfo(sessionPath: string, stats: Stats): FileInfo {
   return {
     name: path.posix.basename(sessionPath) || '/',
@@ -13,7 +14,7 @@ export function fileInfo(sessionPath: string, stats: Stats): FileInfo {
   };
 }
 
-/** As `ls -l` writes it: `-rw-r--r--`, `drwxr-xr-x`, `lrwxrwxrwx`. */
+/** The mode as `ls -l` writes it: `-rw-r--r--`, `drwxr-xr-x`, `lrwxrwxrwx`. */
 function symbolicMode(stats: Stats): string {
   const permission = (shift: number, special: boolean, letter: string) => {
     const bits = (stats.mode >> shift) & 0o7;

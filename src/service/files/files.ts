@@ -175,7 +175,7 @@ export class SessionFiles {
   }
 }
 
-/** `O_PATH`, which Node doesn't name: needs no right to read. */
+/** `O_PATH`, a flag of Linux that Node has no name for. With it, opening a file needs no permission to read it. */
 const pathOnly = 0o10000000 | constants.O_NOFOLLOW;
 
 /** Throws `bad_request` unless it is a regular file. */
@@ -190,12 +190,12 @@ function refuseRoot(sessionPath: string, verb: string): void {
     throw new OperationError('forbidden', `the root directory cannot be ${verb}`);
 }
 
-/** The path as answers show it: without `..` and doubled slashes. */
+/** The path as answers contain it: without `..` and doubled slashes. */
 export function shown(sessionPath: string): string {
   return `/${pathSegments(sessionPath).join('/')}`;
 }
 
-/** Of a link itself, not of its target. */
+/** The stats of an entry; `undefined` if it doesn't exist. Those of a link are its own, not its target's. */
 export async function statsOrMissing(entry: string): Promise<Stats | undefined> {
   try {
     return await lstat(entry);

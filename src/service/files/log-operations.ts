@@ -7,13 +7,14 @@ import { inSession } from '../sessions/in-session.ts';
 import type { LocalSession } from '../sessions/local-session.ts';
 import { notAvailable, tailFile, type LogLine } from './log-tail.ts';
 
-/** Of each lease. */
+/** The most log streams that a lease may have open at once. */
 const mostStreams = 20;
-/** How many lines may wait for a reader. It misses later ones. */
+/** The most lines that wait for a slow reader. Further lines are dropped. */
 const mostWaiting = 1000;
 
 type Asked = { source: 'path' | 'supervisor'; path?: string | undefined; supervisor_process?: string | undefined };
 
+/** Handles the operation that streams a log of a session: a file, or the output of its Chromium. */
 export function logHandlers(sessions: HeldSessions): HandlerTree<typeof sessionLogs> {
   const open = new WeakMap<AbortSignal, number>();
   return {
@@ -22,7 +23,11 @@ export function logHandlers(sessions: HeldSessions): HandlerTree<typeof sessionL
         const { hold } = session;
         const count = open.get(hold) ?? 0;
         if (count >= mostStreams)
-          throw limitReached(`${mostStreams} log streams of this session are open already`, mostStreams, count);
+          throw limitReached(
+            `${mostStreams} log streams of this session are open: close one first`,
+            mostStreams,
+            count,
+          );
         open.set(hold, count + 1);
         const signal = AbortSignal.any([request.signal, hold]);
         let isOpen = true;
@@ -60,7 +65,7 @@ function newLines(output: LocalSession['browser']['chromium']['output'], signal:
     while (!signal.aborted) {
       const line = waiting.shift();
       if (line) yield line;
-      // Aborted, it rejects.
+      // Rejects when the signal aborts.
       else await once(changes, 'line', { signal }).catch(() => {});
     }
   })();

@@ -6,21 +6,21 @@ import { withEntry } from '../sessions/confined-path.ts';
 import { errorCode } from '../process/system-error.ts';
 import { regular } from './files.ts';
 
-/** Lines of a log, and the reason if there is no such log. */
+/** A line of a log. If there is no such log, the only line is the reason. */
 export type LogLine = { text: string; /** In ms since the epoch. */ at: number };
 
 export const notAvailable = 'logs source not available';
 const notReadable = 'failed to open log path';
 
-/** The time between two looks at a followed file, in ms. Disks of other machines report no changes. */
+/** How often a followed file is read, in ms. The system doesn't report changes on disks of other machines. */
 const pollMs = 100;
 const partSize = 64 * 1024;
-/** In characters. A longer line comes in parts. */
+/** In characters. A longer line is sent in parts. */
 const longestLine = 64 * 1024;
 
 /**
- * The lines of a file of the session, until the signal aborts. With `follow` those that come from now on, also after the
- * file was emptied; otherwise all lines, and then the end.
+ * Reads the lines of a file of the session. With `follow`, yields only new lines until the signal aborts, also after
+ * the file was emptied. Without it, yields all lines and ends.
  */
 export async function tailFile(
   root: string,
@@ -30,7 +30,7 @@ export async function tailFile(
   const opened = await openLog(root, sessionPath);
   if (typeof opened === 'string') return [{ text: opened, at: Date.now() }];
   const start = how.follow ? (await opened.stat()).size : 0;
-  // Nobody may ever read the lines.
+  // Also closes the file if nobody ever reads the lines.
   how.signal.addEventListener('abort', () => void opened.close().catch(() => {}), { once: true });
   return linesOf(opened, start, how);
 }

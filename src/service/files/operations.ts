@@ -7,7 +7,10 @@ import type { HeldSessions } from '../sessions/held-sessions.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { inSession, local, type SessionRequest } from '../sessions/in-session.ts';
 
-/** Loads the code for zip files on first use, so that the service starts faster. */
+/**
+ * Handles the operations on a session's files: read, write, list, move, upload, download and watch. Loads the code for
+ * zip files on first use, so that the service starts faster.
+ */
 export function fileHandlers({
   sessions,
   watches,

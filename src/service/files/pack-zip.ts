@@ -19,7 +19,7 @@ const oldest = Date.UTC(1980, 0, 2);
  */
 const largeFile = 1024 * 1024 * 1024;
 
-/** Files open at once. The system limits the open files of the whole service. */
+/** The most files that are open at once. The system limits the open files of the whole service. */
 const openAtOnce = 64;
 
 /** Fast rather than small: archives rarely travel far, and most large files are compressed already. */

@@ -3,13 +3,17 @@ import type { FileEvent } from '../../contract/files.ts';
 import { Watch } from './watch.ts';
 import { WatchedTree, type WatchedTreeOptions } from './watched-tree.ts';
 
-/** So many looks follow a notice at once. If notices continue without a break, each further look waits for `pause`. */
+/**
+ * While notices keep coming, the first 40 looks at the tree follow their notices at once. Each further look waits for
+ * `pauseMs`. The count begins anew after `calmMs` without a look.
+ */
 const looksAtOnce = 40;
 const pauseMs = 25;
 const calmMs = 100;
 
 /**
- * The tree of a path with all its watches. Looks at the tree after notices of the system, and does nothing otherwise.
+ * A watched path with all watches of it. When the system gives notice of a change, it compares the path's files with
+ * their former state (a *look*), and passes the changes to the watches. Otherwise it does nothing.
  */
 export class SharedTree {
   readonly #tree: WatchedTree;

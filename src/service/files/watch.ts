@@ -2,12 +2,12 @@ import { EventEmitter, once } from 'node:events';
 import type { FileEvent } from '../../contract/files.ts';
 import type { Sight } from './file-changes.ts';
 
-/** With this many unread events a watch takes no more. A later comparison finds the changes meanwhile. */
+/** A watch with this many unread events gets no more. A later comparison finds the changes that it missed. */
 const mostUnread = 1000;
 
-/** The changes in a file or directory of a session, for readers, until the watch is stopped. */
+/** One watch of a file or directory: queues the events of its changes until the caller reads them. */
 export class Watch {
-  /** The state of the tree that the unread events lead to, if the tree has changed since without this watch. */
+  /** While the watch is full: the state of the tree after its unread events. The difference to it is reported later. */
   missed: Map<string, Sight> | undefined;
   readonly #onRead: () => void;
   readonly #onStop: () => void;

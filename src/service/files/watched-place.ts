@@ -13,11 +13,11 @@ export type WatchedPlace = {
   base: string;
   /** The name of the watched file, unless a directory is watched. */
   only: string | undefined;
-  /** Of the directory. */
+  /** The identity of the directory, which stays the same if it is renamed. */
   identity: string;
 };
 
-/** Throws `not_found` and `forbidden`. */
+/** Finds the directory or file to which a path leads, and its identity. Throws `not_found` and `forbidden`. */
 export async function locate(root: string, sessionPath: string): Promise<WatchedPlace> {
   const use = { followLink: true, missing: 'path' };
   try {

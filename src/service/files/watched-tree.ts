@@ -22,7 +22,7 @@ import type { WatchedPlace } from './watched-place.ts';
 
 type Entry = Sight & { directory?: Directory };
 
-/** The notices of the system for a name: how often it appeared or disappeared, and how often it changed. */
+/** How often the system gave notice that a name appeared or disappeared, and that its file changed. */
 type Notices = { moves: number; changes: number };
 
 /** A directory that is watched. */
@@ -60,8 +60,9 @@ export type WatchedTreeOptions = {
 };
 
 /**
- * A directory of the session, or a single file, as the last look found it. The notices of the system only say where to
- * look. Comparing with the last look finds the changes, so that late or lost notices hide no change.
+ * A watched directory of the session, or a single file, in the state of the last look. The notices of the system
+ * (`fs.watch`) only say where to look. The comparison with the last look finds the changes, so that late or lost
+ * notices hide no change.
  */
 export class WatchedTree {
   readonly #root: string;
@@ -100,7 +101,7 @@ export class WatchedTree {
     this.#top = undefined;
   }
 
-  /** Whether a look may find something. */
+  /** Whether there was a notice since the last look. */
   get isSuspicious(): boolean {
     return this.#suspicious.size > 0;
   }
@@ -247,7 +248,7 @@ export class WatchedTree {
     return !isUpload(name) && (this.#place.only === undefined || this.#place.only === name);
   }
 
-  /** Infers from the notices that an entry appeared and disappeared since the last look. */
+  /** Finds entries that appeared and disappeared since the last look. Only their notices show that they existed. */
   #noteMoves(
     { path, entries, early }: Directory,
     name: string,
@@ -375,7 +376,7 @@ export class WatchedTree {
   }
 }
 
-/** Because of `/.`, notices for the directory itself have the name `.`. */
+/** Watches a directory. Because of `/.`, notices about the directory itself have the name `.`. */
 function listen(host: string): FSWatcher {
   try {
     return watch(`${host}/.`, { persistent: false });

@@ -20,14 +20,14 @@ type HeldWatches = {
   entries: EntryCount;
 };
 
-/** The watches of all sessions. They stop when their session ends or changes hands. */
+/** Starts, finds and stops the file watches of all sessions. They stop when their session ends or its lease does. */
 export class Watches {
   readonly #held = new WeakMap<AbortSignal, HeldWatches>();
   readonly #mostEntries: number;
   readonly #trees = new Set<SharedTree>();
-  /** In this turn of the event loop. */
+  /** The number of notices in this turn of the event loop. */
   #notices = 0;
-  /** Beyond its limit of queued notices, the system drops some without a word. The margin is wide for that reason. */
+  /** The system silently drops notices beyond its queue's limit. From a quarter of it on, all trees are looked at. */
   readonly #tooManyNotices = mostQueued() / 4;
 
   /** `mostEntries`: how many files and directories the watches of a session may follow. */

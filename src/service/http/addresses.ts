@@ -49,23 +49,23 @@ export class Addresses {
    * foreign (its DNS entry may point at this machine), or the origin is. Programs send no Origin header. The service's
    * own views send its address.
    */
-  foreignness(incoming: IncomingMessage): string | undefined {
+  reasonToRefuse(incoming: IncomingMessage): string | undefined {
     const { rawHeaders, url = '' } = incoming;
     const { origin } = incoming.headers;
     const { host = '', isForwarded } = this.#asked(incoming);
     if (!hostAndPort.test(host) || !(this.#isOwn(host, incoming) || (isForwarded && !this.#public))) {
       const names = ['127.0.0.1', 'localhost', ...this.#own].join(', ');
-      return `the Host header names ${JSON.stringify(host.slice(0, 100))}, and this service answers to ${names} alone. It gets another name by --public-url`;
+      return `the Host header names ${JSON.stringify(host.slice(0, 100))}, but this service accepts only ${names}. Another name needs the option --public-url`;
     }
     if (rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length > 1)
       return 'there are two Host headers';
     // An absolute URL in the request line overrides the Host header.
-    if (!url.startsWith('/')) return 'the request names something else than a path';
+    if (!url.startsWith('/')) return 'the request line must have a path, not a whole URL';
     if (origin === undefined || this.#isOwnOrigin(origin, host)) return undefined;
     return `the Origin header names ${JSON.stringify(origin.slice(0, 100))}: pages of other sites may not use this service`;
   }
 
-  /** The host and the scheme that the caller used, as far as the request and trusted proxies tell. */
+  /** The host and the scheme that the caller used. A trusted proxy names them in its headers. */
   #asked({ headers, socket }: IncomingMessage): { host: string | undefined; scheme: string; isForwarded: boolean } {
     const own = { host: headers.host, scheme: 'encrypted' in socket ? 'https' : 'http' };
     const [host] = values(headers['x-forwarded-host']);
@@ -81,7 +81,7 @@ export class Addresses {
 
   #isOwn(host: string, { socket }: IncomingMessage): boolean {
     const name = host.toLowerCase().replace(/:\d{1,5}$/, '');
-    // No other site can have the address to which this connection came.
+    // A foreign page can't fake this name: it is the IP address at which this connection arrived.
     return loopback.test(name) || this.#own.has(name) || name === bracketed(withoutPrefix(socket.localAddress ?? ''));
   }
 
@@ -107,7 +107,7 @@ function parsedPublicUrl(text: string): URL {
   const isOrigin = url && /^https?:$/.test(url.protocol) && `${url.origin}/` === url.href;
   if (isOrigin) return url;
   throw new Error(
-    `${JSON.stringify(text)} is no public URL: pass a scheme, a host and perhaps a port, such as https://pool.example:8443`,
+    `${JSON.stringify(text)} is not a public URL: pass a scheme, a host and perhaps a port, such as https://pool.example:8443`,
   );
 }
 
@@ -119,7 +119,9 @@ function networks(texts: readonly string[]): BlockList {
     const most = version === 6 ? 128 : 32;
     const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
     if (version === 0 || !isNetwork || more !== undefined)
-      throw new Error(`${JSON.stringify(text)} is no address of a proxy: pass one such as 10.0.0.1 or 10.0.0.0/8`);
+      throw new Error(
+        `${JSON.stringify(text)} is not an address or network of a proxy: pass one such as 10.0.0.1 or 10.0.0.0/8`,
+      );
     list.addSubnet(address, bits === undefined ? most : Number(bits), version === 6 ? 'ipv6' : 'ipv4');
   }
   return list;

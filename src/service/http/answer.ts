@@ -9,8 +9,8 @@ import { sendEvents, type AnsweredContext } from './event-answer.ts';
 import { WithStatus, type Bytes, type StoredBytes, type StreamedBytes } from './handler.ts';
 
 /**
- * Sends a handler's result. `page` is the query of a list. An empty answer has no content type: clients would parse it
- * as JSON.
+ * Sends a handler's result as an HTTP answer. `page` is the query of a list. An empty answer has no content type,
+ * because clients would parse it as JSON.
  */
 export async function toAnswer(
   context: AnsweredContext,
@@ -58,7 +58,9 @@ export function plainAnswer(operation: Operation, value: unknown): Response | un
   return response.kind === 'json' ? Response.json(value, { status }) : undefined;
 }
 
-/** A caller of a replay that isn't ready (202) asks again in a second. */
+/**
+ * The headers of empty answers by status. 202 means that a replay isn't ready: the caller should retry after a second.
+ */
 const emptyHeaders: Record<number, Record<string, string>> = {
   202: { 'content-length': '0', 'retry-after': '1' },
   204: {},
@@ -102,14 +104,14 @@ export async function sendStored(
   return RESPONSE_ALREADY_SENT;
 }
 
-/** Fails if fewer bytes come than were announced: the caller would wait for the rest. */
+/** Passes the bytes on. Throws if fewer come than `size`, because the caller would wait for the rest. */
 async function* whole(stream: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
   let missing = size;
   for await (const chunk of stream) {
     missing -= chunk.length;
     yield chunk;
   }
-  if (missing > 0) throw new Error(`The stored bytes became ${missing} bytes shorter while they were sent`);
+  if (missing > 0) throw new Error(`The answer ended ${missing} bytes before its announced length of ${size}`);
 }
 
 /** Several ranges, other units and malformed headers may be answered with the whole content (RFC 9110, 14.2). */
@@ -118,7 +120,7 @@ function requestedPart(header: string | undefined, size: number): { start: numbe
   if (ranges === -1)
     throw new OperationError(
       'range_not_satisfiable',
-      `the Range header asks for bytes beyond the end: there are ${size}`,
+      `the Range header asks for bytes beyond the end of the content, which has ${size} bytes`,
     );
   return ranges === -2 || ranges.type !== 'bytes' || ranges.length !== 1 ? undefined : ranges[0];
 }

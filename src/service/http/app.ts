@@ -70,13 +70,13 @@ export type AppOptions<T extends OperationTree> = {
   log?: Log;
   /** Default: loopback addresses. */
   addresses?: Addresses;
-  /** Receives the caller and the operation of a request. */
-  auditor?: { meet(context: AppContext): void; forget(context: AppContext): void };
+  /** Gets the caller and the operation of each request, for its audit record. */
+  auditor?: { noteCaller(context: AppContext): void; releaseContext(context: AppContext): void };
   /** Answers requests that other services must answer, before their query and body are read. */
   forward?: ((operation: Operation, request: ForwardedRequest) => Promise<void> | undefined) | undefined;
   /** Called after the answer to each call that acts in a session. */
   called?: (call: SessionCall) => void;
-  /** Answers requests below `base_url`. Default: there are none. */
+  /** Answers requests below a session's `base_url`, which have its token. Default: there are none. */
   tokenRequests?: TokenRequests;
   /** The OpenAPI document. It needs no bearer token. */
   openapi: () => Promise<unknown>;
@@ -113,10 +113,10 @@ export type ForwardedRequest = {
 
 export const metricsPath = '/metrics';
 
-/** They need no API key: load balancers ask. */
+/** Load balancers request these paths, without an API key. */
 export const healthPaths = { alive: '/healthz', ready: '/readyz' } as const;
 
-/** Serves the handlers over HTTP: checks, parses and answers. */
+/** Creates the HTTP app of the service: it checks and parses requests, calls the operations' handlers, and answers. */
 export function createApp<T extends OperationTree>(options: AppOptions<T>): App {
   const app: App = new Hono();
   app.onError((error, context) => answerError(error, requestOf(context), options.log));
@@ -127,7 +127,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   const { auditor } = options;
   if (auditor) {
     app.use((context, next) => {
-      auditor.meet(context);
+      auditor.noteCaller(context);
       return next();
     });
   }
@@ -172,7 +172,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
     context.set('apiKey', apiKey);
     const request = `${context.req.method} ${context.req.path}`;
     if (apiKey.only && !apiKey.only.includes(request))
-      throw new OperationError('forbidden', `this token may send nothing but ${apiKey.only.join(' and ')}`);
+      throw new OperationError('forbidden', `this token may only send ${apiKey.only.join(' and ')}`);
     return next();
   });
   for (const [name, operation] of operations) if (operation.scope !== 'none') register(name, operation);
@@ -279,7 +279,7 @@ async function run(
   };
   const work = noting(() => handler(input as HandlerInput<Operation>), operation, outgoing);
   if (operation.waits && !isTraced) {
-    auditor?.forget(context);
+    auditor?.releaseContext(context);
     void answerLate(operation, work, { outgoing, failed: errorAnswerer(requestOf(context), log) });
     return RESPONSE_ALREADY_SENT;
   }
@@ -326,7 +326,7 @@ function requestOf(context: AppContext): FailedRequest {
   return { incoming, outgoing, method, path, hasKey: context.get('apiKey') !== undefined };
 }
 
-/** Ends of requests that the service didn't fail: they are part of a drain, or the target of a request failed. */
+/** Errors that are no failure of the service: it is about to end, or the target of a curl request failed. */
 const unlogged: ReadonlySet<ErrorCode> = new Set(['draining', 'request_failed']);
 
 function errorAnswerer(request: FailedRequest, log: Log = noLog): (error: unknown) => Response {
@@ -341,7 +341,7 @@ function answerError(error: unknown, request: FailedRequest, log: Log = noLog): 
   if (answer.code === 'internal_error' && !isHangUp(error)) {
     console.error(`${method} ${path} failed, x-request-id ${String(outgoing.getHeader('x-request-id'))}:`, error);
   } else if (answer.status >= 500 && !unlogged.has(answer.code) && request.hasKey) {
-    // Others could fill the log.
+    // Callers without a key could fill the log.
     log('request_failed', {
       method,
       path,

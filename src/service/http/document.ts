@@ -61,7 +61,7 @@ export function ownDocument({
     </html>`;
 }
 
-/** A document with a message. */
+/** An HTML document that only shows a message, such as the one for an expired link. */
 export function notice({
   title,
   text,

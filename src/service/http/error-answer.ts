@@ -26,6 +26,7 @@ export function toOperationError(error: unknown): OperationError {
   );
 }
 
+/** The JSON of an error's answer. */
 export function errorBody(error: OperationError): ErrorObject | NetFailure {
   if (error.code === 'request_failed') return { message: error.message, ...error.netError };
   const { code, message, details, existingId } = error;
@@ -33,8 +34,8 @@ export function errorBody(error: OperationError): ErrorObject | NetFailure {
 }
 
 /**
- * Tells clients not to retry where a retry can't help: the hosted service's client would retry. A reached limit may
- * be free in a moment.
+ * Returns the headers of an error's answer. They tell clients not to retry if a retry can't help, because the hosted
+ * service's SDK would retry. After a reached limit, a retry may succeed in a moment.
  */
 export function errorHeaders(error: OperationError): Record<string, string> {
   if (error.limit) {
@@ -49,6 +50,7 @@ export function errorHeaders(error: OperationError): Record<string, string> {
   return error.status === 409 || hopeless.has(error.code) ? { 'x-should-retry': 'false' } : {};
 }
 
+/** Errors after which a retry can't succeed. */
 const hopeless: ReadonlySet<ErrorCode> = new Set([
   'not_implemented',
   'recording_failed',

@@ -41,7 +41,10 @@ export type MultipartBody<M extends Multipart = Multipart> = {
   receive<F>(store: (file: Readable) => Promise<F>): Promise<MultipartOutput<M, F>>;
 };
 
-/** Below this path, the hosted service's client sends requests to a browser itself, without an API key. */
+/**
+ * The hosted service's SDK sends some requests about a browser below this path. They have the session's token instead
+ * of an API key.
+ */
 export const browserPath = '/browser/kernel';
 
 /** The API key of a request. There are no accounts: each key is a user. */

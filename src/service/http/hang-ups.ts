@@ -8,7 +8,7 @@ const unreadMs = 5000;
 /** Listeners of connections whose last answer may still be unread. */
 type Listeners = { end: () => void; close: (hadError: boolean) => void };
 
-/** Notices callers that hang up before they have read their answer. */
+/** Detects callers that close their connection before they have read the answer, so that their work can be undone. */
 export class HangUps {
   readonly #unread = new WeakMap<Socket, Listeners>();
 

@@ -3,8 +3,8 @@ import type { Operation } from '../../contract/operation.ts';
 import { plainAnswer } from './answer.ts';
 
 /**
- * Answers a request when its work is done. Thousands of requests may wait at the same time, so this holds nothing of
- * the router. `failed` makes the answer for an error.
+ * Answers a request that may wait long for its work. Thousands of requests may wait at the same time, so it keeps no
+ * object of the router in memory. `failed` makes the answer for an error.
  */
 export async function answerLate(
   operation: Operation,

@@ -1,6 +1,6 @@
 import type { Page } from '../../contract/operation.ts';
 
-/** A list page of a list in memory. */
+/** Cuts a list page out of a list in memory. */
 export function pageOf<T>(items: T[], { limit, offset }: { limit: number; offset: number }): Page<T> {
   const end = offset + limit;
   const hasMore = end < items.length;

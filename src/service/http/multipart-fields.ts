@@ -6,8 +6,8 @@ import { unwrapped, type Schema } from './unwrapped.ts';
 export type FieldPath = readonly string[];
 
 /**
- * The path of a part's name in the body. `nth` is the number of earlier parts with this name: in `files.file` and
- * `files[][file]` it is the index in the list.
+ * Returns the path in the body's schema for the name of a multipart part. `nth` is the number of earlier parts with
+ * this name: in `files.file` and `files[][file]` it is the index in the list.
  */
 export function fieldPath(name: string, body: Multipart, nth = 0): FieldPath {
   return numbered(keysOf(name, body), body.schema, nth);
@@ -25,7 +25,7 @@ function keysOf(name: string, { schema, plain }: Multipart): FieldPath {
   return plain !== undefined && keys.length === 1 && !Object.hasOwn(schema.shape, first) ? [plain, '0', first] : keys;
 }
 
-/** Adds the index of a list that has none. */
+/** Adds the index of the list item if the name has none. */
 function numbered(keys: FieldPath, body: Schema, nth: number): FieldPath {
   const [list = '', next, ...rest] = keys;
   const schema = below(body, list);
@@ -35,7 +35,7 @@ function numbered(keys: FieldPath, body: Schema, nth: number): FieldPath {
   return [list, String(nth), ...(next === '' ? rest : [next, ...rest])];
 }
 
-/** The schema of a field; `undefined` if the body has no such field. */
+/** Whether a field is a file or text; `undefined` if the body has no such field. */
 export function fieldKind(path: FieldPath, body: Multipart): 'file' | 'text' | undefined {
   let schema: Schema | undefined = body.schema;
   for (const key of path) schema = schema && below(schema, key);

@@ -9,7 +9,7 @@ import { invalidInput } from './error-answer.ts';
 import type { MultipartBody } from './handler.ts';
 import { assembled, fieldKind, fieldPath, type FieldPath } from './multipart-fields.ts';
 
-/** The service reads more of the body only while fewer files than this wait for `store`. */
+/** The most files of a body that wait to be stored. Until fewer wait, the service reads no more of the body. */
 const mostWaiting = 16;
 
 /** Limits for the text fields together, in characters, and for the number of parts: they are held in memory. */
@@ -17,8 +17,9 @@ const mostText = 8 * 1024 * 1024;
 const mostParts = 100_000;
 
 /**
- * An unread multipart body. Throws `unsupported_media_type` if the headers name another type. `isOpen`: unknown parts
- * are ignored instead of refused.
+ * Makes the object with which a handler reads a multipart body: its text fields, and its files as they arrive. Throws
+ * `unsupported_media_type` if the headers name another type. With `isOpen`, unknown parts are ignored instead of
+ * refused.
  */
 export function multipartBody(
   body: Multipart,
@@ -27,8 +28,9 @@ export function multipartBody(
   isOpen = false,
 ): MultipartBody {
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
-    const given = contentType.split(';')[0]!.trim() || 'a body without a content type';
-    throw new OperationError('unsupported_media_type', `the body must be multipart/form-data, not ${given}`);
+    const given = contentType.split(';')[0]!.trim();
+    const problem = given ? `not ${given}` : 'and the request has no Content-Type header';
+    throw new OperationError('unsupported_media_type', `the body must be multipart/form-data, ${problem}`);
   }
   return { receive: (store) => new Reception({ body, isOpen, contentType, store }).receive(bytes) as never };
 }
@@ -149,7 +151,7 @@ class Reception {
     const path = fieldPath(name ?? '', this.#body);
     const kind = fieldKind(path, this.#body);
     if (kind === undefined && !this.#isOpen) this.#fail(invalidField(path, 'unknown field'));
-    // An unknown part of an open body is dropped while it arrives, as a file can be.
+    // Unknown parts that are ignored count as files, because a file can be dropped while it arrives.
     return kind ?? (this.#isOpen ? 'file' : 'text');
   }
 

@@ -17,8 +17,8 @@ const mostValues = 50_000;
 const deepest = 64;
 
 /**
- * The validated query. Arrays are comma-joined, objects bracketed (`tags[team]=a`), and an empty value counts as
- * missing. Unknown parameters are ignored.
+ * Reads and validates the query of a URL. Items of arrays are separated by commas, fields of objects are in brackets
+ * (`tags[team]=a`), and an empty value counts as missing. Unknown parameters are ignored.
  */
 export function readQuery(operation: Operation, search: URLSearchParams): unknown {
   const schema = operation.query;
@@ -65,8 +65,8 @@ export async function readBody(
 }
 
 /**
- * A JSON body that fits the schema. A missing body is `undefined`, and so is `null`, which the hosted service's client
- * sends instead. `isOpen`: unknown fields are ignored instead of refused.
+ * Reads a JSON body that fits the schema. A missing body is `undefined`. So is `null`, which the hosted service's SDK
+ * sends for a missing body. With `isOpen`, unknown fields are ignored instead of refused.
  */
 export async function readJson<S extends z.ZodType>(
   incoming: IncomingMessage,
@@ -75,7 +75,7 @@ export async function readJson<S extends z.ZodType>(
 ): Promise<z.output<S>> {
   const text = await readText(incoming, limit);
   const value = text === '' ? undefined : (parseJson(text) ?? undefined);
-  refuseCrowd(value);
+  refuseTooManyValues(value);
   return validate(schema, value, 'body', isOpen);
 }
 
@@ -83,7 +83,7 @@ export async function readJson<S extends z.ZodType>(
  * Throws if the body has more values than any request needs. Validation takes 8 µs per value and delays all other
  * requests.
  */
-function refuseCrowd(body: unknown): void {
+function refuseTooManyValues(body: unknown): void {
   let count = 0;
   let level = [{ value: body, path: 'body' }];
   for (let depth = 0; level.length > 0; depth += 1) {
@@ -129,8 +129,8 @@ async function readText(incoming: IncomingMessage, limit: number): Promise<strin
 }
 
 /**
- * Reads a whole body. Thousands of requests wait after it, so it leaves no stream behind. A body that is too large stays
- * unread.
+ * Reads a whole body. Thousands of requests wait after it, so it leaves no stream behind. A body that is too large
+ * stays unread.
  */
 async function collect(incoming: IncomingMessage, limit: number): Promise<Buffer> {
   refuseLength(incoming, limit);
@@ -149,14 +149,15 @@ async function collect(incoming: IncomingMessage, limit: number): Promise<Buffer
         settle(tooLarge(limit));
       } else chunks.push(chunk);
     };
-    const lose = () => settle(new OperationError('bad_request', 'the body broke off'));
+    const lose = () =>
+      settle(new OperationError('bad_request', 'the connection closed before the whole body had arrived'));
     incoming.on('data', take).once('end', settle).once('error', settle).once('close', lose);
     if (incoming.destroyed) lose();
   });
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
-/** The connection survives a body that is too large, because the answer goes through it. */
+/** Stops reading a body beyond `limit` bytes. Keeps its connection open, because the answer needs it. */
 function limited(incoming: IncomingMessage, limit: number): Readable {
   refuseLength(incoming, limit);
   let size = 0;

@@ -29,7 +29,7 @@ const drainMs = 500;
 
 /** An HTTP server. */
 export type HttpServer = {
-  /** By which programs on this machine reach it. */
+  /** The URL for programs on this machine. */
   readonly url: string;
   /** Accepts no new connections, and answers requests on open ones with `unavailable`. */
   stop(): void;
@@ -37,7 +37,10 @@ export type HttpServer = {
   drain(): Promise<void>;
 };
 
-/** Rejects when the port is in use. */
+/**
+ * Starts the HTTP server: it owns the sockets, drops slow callers, and passes requests to `fetch`. Rejects if the port
+ * is in use.
+ */
 export async function listen(options: {
   fetch: Hono<{ Bindings: HttpBindings }>['fetch'];
   port: number;
@@ -60,7 +63,7 @@ export async function listen(options: {
   const respond = getRequestListener(
     (request, env) => {
       if (stopping) return errorAnswer('unavailable', 'the service is shutting down');
-      const foreign = addresses.foreignness(env.incoming as IncomingMessage);
+      const foreign = addresses.reasonToRefuse(env.incoming as IncomingMessage);
       return foreign === undefined ? options.fetch(request, env) : errorAnswer('bad_request', foreign);
     },
     {
@@ -110,7 +113,7 @@ export async function listen(options: {
   });
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
-    const foreign = addresses.foreignness(request);
+    const foreign = addresses.reasonToRefuse(request);
     if (foreign === undefined) options.upgrade(request, socket, head);
     else refuse(socket, 403, 'forbidden', foreign);
   });

@@ -3,10 +3,13 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { browserPath, type ApiKeyIdentity } from './handler.ts';
 
-/** The session of a token, for requests below `base_url`, which have no API key. */
+/** The session that a token belongs to. */
 export type TokenSession = { id: string; projectId: string };
 
-/** Requests below `base_url`: they have the session's token as `jwt`. */
+/**
+ * Answers requests below a session's `base_url`. They have no API key, but the session's token as the query parameter
+ * `jwt`.
+ */
 export type TokenRequests = {
   /** Returns nothing for a token that doesn't work any more. */
   find(token: string): TokenSession | undefined;
@@ -29,7 +32,7 @@ export function tokenPath({ path }: Operation): string {
   return path.replace('/browsers/{id}', browserPath);
 }
 
-/** The same request with an API key, without the token. */
+/** The path and query of the same request for callers with an API key: without the token. */
 export function withoutToken(url: string, id: string): string {
   const { pathname, searchParams } = new URL(url, 'http://service');
   searchParams.delete('jwt');
@@ -43,11 +46,11 @@ export function sessionOf(requests: TokenRequests, url: string): TokenSession {
   if (session) return session;
   throw new OperationError(
     'unauthorized',
-    'the token (jwt) is not known: the session ended, or its links were replaced by newer ones',
+    'the token (jwt) is unknown: the session has ended, or its URLs were replaced by newer ones',
   );
 }
 
-/** The holder of a session's token, as a caller. */
+/** The caller of a request with a session's token. Stands in for an API key. */
 export function holderOf({ id, projectId }: TokenSession): ApiKeyIdentity {
   const name = `holder of the session ${id}`;
   return { id, name, email: `${id}@session.invalid`, projectId, isOfApp: false };

@@ -10,8 +10,9 @@ export const { WebSocket, WebSocketServer } = createRequire(import.meta.url)('ws
 export type WebSocket = import('ws').WebSocket;
 
 /**
- * In ms. The answers of a client that only listens keep its session from its idle timeout, and the shortest one is 10 s.
- * For load balancers, which cut sockets that are silent for 60 s, 20 s would do.
+ * In ms. Each answer to a ping counts as activity of the session, also if the client only listens. It must come well
+ * within the shortest idle timeout, 10 s. For load balancers, which close silent sockets after 60 s, 20 s would be
+ * enough.
  */
 const pingIntervalMs = 4000;
 
@@ -21,12 +22,13 @@ export function requestedUrl(request: IncomingMessage): URL {
   return new URL(URL.canParse(request.url ?? '', base) ? (request.url ?? '') : '', base);
 }
 
+/** Answers an upgrade request whose token is unknown, and ends the connection. */
 export function refuseToken(socket: Duplex): void {
   refuse(
     socket,
     401,
     'unauthorized',
-    'the token is not known: the session ended, or the URL was replaced by a newer one',
+    'the token is unknown: the session has ended, or the URL was replaced by a newer one',
   );
 }
 
@@ -39,8 +41,8 @@ export function refuse(socket: Duplex, status: number, code: string, message: st
 }
 
 /**
- * Pings a client until it is gone, and calls `onPong` at each answer. So bytes pass in both directions, although clients
- * send no pings: Playwright can't.
+ * Pings a client until it is gone, and calls `onPong` at each answer. So bytes pass in both directions, although
+ * clients send no pings: Playwright can't.
  */
 export function pingRegularly(client: WebSocket, clock: Clock, onPong: () => void): void {
   let cancel: () => void;

@@ -5,9 +5,10 @@ import type { Command, Params, Result, VisualViewport } from '../chromium/cdp-pr
 import type { PageInView } from '../sessions/page-in-view.ts';
 import type { Size } from './png.ts';
 
+/** A page that doesn't answer for so long counts as stuck. */
 const answerSeconds = 10;
 
-/** The pages that input goes to. */
+/** Finds the page to which input is sent: the page in view. Keeps its size between actions. */
 export class ActedPages {
   readonly #cdp: CdpConnection;
   readonly #pageInView: PageInView;
@@ -50,7 +51,7 @@ export class ActedPages {
   }
 }
 
-/** A page that input goes to. */
+/** A page to which input is sent. */
 export class ActedPage {
   readonly sessionId: string;
   readonly #cdp: CdpConnection;

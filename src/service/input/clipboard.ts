@@ -7,7 +7,7 @@ import type { SessionBrowser } from '../sessions/session-browser.ts';
 
 const timeoutMs = 5_000;
 
-/** The clipboard of a session. */
+/** Returns the clipboard of a session's browser. */
 export function clipboardOf({ browser }: { browser: SessionBrowser }): Clipboard {
   return browser.part(newClipboard);
 }

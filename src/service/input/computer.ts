@@ -12,17 +12,18 @@ import { cropPng, pngSize, type Size } from './png.ts';
 import { PressedKeys } from './pressed-keys.ts';
 import { typeText } from './typing.ts';
 
-/** An action with known keys, and the points of the screen that the mouse visits. */
+/** An action whose keys are checked. `points` are the points of the screen that the mouse will visit. */
 type Prepared = { points: Point[]; run: (signal: AbortSignal) => Promise<void> };
 
-/** The mouse and keyboard of a session. */
+/** Returns the mouse and keyboard of a session's browser. */
 export function computerOf({ browser }: { browser: SessionBrowser }): Computer {
   return browser.part(newComputer);
 }
 
 /**
- * Mouse and keyboard of a session. They act on the page in view, one action after another. Each page fills the screen
- * from its top left corner. The screen is as large as the session's viewport, or as the page in view if that is larger.
+ * Performs the actions of the API's `computer` operations: clicks, typing, scrolling, screenshots. They act on the page in
+ * view, one after another. Each page fills the screen from its top left corner. The screen is as large as the session's
+ * viewport, or as the page in view if that is larger.
  *
  * Throws `bad_request` for points outside the screen and unknown keys, before anything is done. Throws `conflict` if
  * there is no page, or if the page is closed, crashes or stops answering.

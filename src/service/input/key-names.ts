@@ -21,7 +21,7 @@ export function keysOf(combination: string): Key[] {
 const byName = namedKeys();
 const byLowerCase = new Map(Array.from(byName, ([name, key]) => [name.toLowerCase(), key]));
 
-/** The key for a character that this keyboard lacks. */
+/** A made-up key for a character that no key of a US keyboard types. */
 function foreignKey(name: string): Key | undefined {
   return Array.from(name).length === 1 && name > '\x7f'
     ? { key: name, code: '', keyCode: 0, location: 0, text: name }

@@ -4,15 +4,15 @@ export type Point = { x: number; y: number };
 /** A point on the mouse's way, and the pause before it, in ms. */
 export type Waypoint = Point & { pause: number };
 
-/** The way of the mouse, as the contract defines it for moves and drags. */
+/** How the mouse moves: the fields of the operations for moves and drags. */
 type Manner = { smooth: boolean; duration_ms?: number | undefined; steps_per_segment: number; step_delay_ms: number };
 
 /** One move per frame: a page handles about one. In ms. */
 const frameMs = 20;
 
 /**
- * The points on straight lines from corner to corner, at an even pace. A way is deterministic: elements beside the
- * lines never get a mouse event.
+ * Yields the points of a mouse movement: on straight lines from corner to corner, at an even pace. The lines are exact,
+ * so that elements beside them never get a mouse event.
  */
 export function* pathThrough(corners: Point[], manner: Manner): Generator<Waypoint> {
   const lengths = corners.slice(1).map((corner, index) => distance(corners[index]!, corner));

@@ -9,6 +9,7 @@ import { inSession, type SessionRequest } from '../sessions/in-session.ts';
 
 type Request = SessionRequest & { signal: AbortSignal };
 
+/** Handles the `computer` operations: mouse, keyboard, screenshots and clipboard of a session. */
 export function computerHandlers(sessions: HeldSessions): HandlerTree<typeof computer> {
   /** Aborts the action if the caller hangs up, the session ends or its holder changes. */
   const act = <T>(request: Request, use: (session: LocalSession, signal: AbortSignal) => Promise<T>) =>

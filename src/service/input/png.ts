@@ -17,7 +17,9 @@ export async function cropPng(png: Buffer, { x, y, width, height }: Rectangle): 
   const header = Buffer.from(png.subarray(16, 29));
   const pixelBytes = bytesPerPixel[header[9] ?? 0];
   if (header[8] !== 8 || pixelBytes === undefined || header[12] !== 0)
-    throw new Error('a picture has an unexpected PNG format');
+    throw new Error(
+      "the browser's screenshot can't be cropped: its PNG must have 8 bits per channel, RGB or RGBA, and no interlacing",
+    );
   const rowBytes = pngSize(png).width * pixelBytes;
   const pixels = await inflated(imageData(png));
   unfilter(pixels, y + height, rowBytes, pixelBytes);

@@ -3,10 +3,10 @@ import type { ActedPage } from './acted-page.ts';
 import { keyOfCharacter, type Key } from './keyboard.ts';
 import { keyDown, keyUp } from './pressed-keys.ts';
 
-/** The number of unanswered commands. A page handles keys in their order anyway. */
+/** The most commands that are sent before their answers arrive. A page handles keys in their order anyway. */
 const mostUnanswered = 40;
 
-/** Limit of an inserted part, in characters. One letter may have many characters. */
+/** The longest letter, in characters. With accents or emoji, one visible letter can have many. */
 const longestLetter = 1000;
 
 /** Runs of characters that have keys. An accent that joins the next character ends a run. */

@@ -4,6 +4,9 @@ type KeyInput = Extract<LiveInput, { type: 'key' }>;
 
 const longestText = 1_000_000;
 
+/**
+ * Sends the viewer's keys and text to the session while the text field has the focus. Runs in the page of a live view.
+ */
 export function takeKeyboard(keyboard: HTMLTextAreaElement, send: (input: LiveInput) => void): void {
   /** The release of each held key, by its code. */
   const held = new Map<string, KeyInput>();

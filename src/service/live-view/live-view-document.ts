@@ -3,7 +3,7 @@ import { html } from 'hono/html';
 import { answerDocument, notice, ownDocument } from '../http/document.ts';
 import { viewFile } from '../../views/view-file.ts';
 
-/** The page of `browser_live_view_url`. With `readOnly=true` it takes no input. */
+/** Serves the HTML page of a live view (`browser_live_view_url`). With `readOnly=true` it takes no input. */
 export function liveViewPage(
   findLiveView: (token: string) => object | undefined,
 ): (context: Context) => Promise<Response> {

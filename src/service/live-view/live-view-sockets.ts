@@ -26,7 +26,9 @@ export type LiveSession = {
 const socketPath = '/browser/live/socket';
 const socketOptions = { perMessageDeflate: false, maxPayload: 4 * 1024 * 1024, closeTimeout: 2000 };
 
-/** Sends pictures of sessions to viewers, and their input to the sessions. */
+/**
+ * Serves the WebSockets of live views: sends pictures of sessions to viewers, and the viewers' input to the sessions.
+ */
 export class LiveViewSockets {
   readonly #byToken: (token: string) => LiveSession | undefined;
   readonly #clock: Clock;

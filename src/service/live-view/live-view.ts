@@ -15,9 +15,10 @@ const largestPicture = { maxWidth: 1920, maxHeight: 1080 };
 const framerate = 20;
 /** In characters. The URL of a page may be a document of many megabytes. */
 const longestUrl = 2048;
-/** A stuck page takes no input. Further input is dropped. */
+/** The most inputs that the page hasn't answered yet. A stuck page answers none, so further input is dropped. */
 const mostUnanswered = 200;
 
+/** The functions of a session that live views use. */
 export function liveSession(session: LocalSession): LiveSession {
   return {
     touch: () => session.touch(),
@@ -41,7 +42,7 @@ export class LiveView {
   readonly #inTurn = pLimit(1);
   /** The release of each held key and button. */
   readonly #held = new Map<string, LiveInput>();
-  /** Of the page in the latest picture. */
+  /** The size of the page in the latest picture. */
   #size: ScreencastFrame['metadata'] | undefined;
   #unanswered = 0;
   #over = false;

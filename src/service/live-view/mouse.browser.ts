@@ -10,10 +10,10 @@ const farthestWheel = 10_000;
 const multiClickMs = 500;
 const multiClickPixels = 5;
 
-/** Sends the viewer's mouse input. A press focuses `keyboard`. */
+/** Sends the viewer's mouse input to the session. A press focuses `keyboard`. Runs in the page of a live view. */
 export function takeMouse(canvas: HTMLCanvasElement, keyboard: HTMLElement, send: (input: LiveInput) => void): void {
   let lastPress = { button: '', at: -Infinity, x: 0, y: 0, count: 0 };
-  /** The latest last. */
+  /** The pressed buttons, in the order in which they were pressed. */
   let held: MouseInput['button'][] = [];
   let waitingMove: PointerEvent | undefined;
 

@@ -13,7 +13,7 @@ type Filter = {
   query?: string | undefined;
 };
 
-/** The auth connections of all projects and their timelines. They hold nothing that was entered in a form. */
+/** The stored auth connections of all projects, and their timelines. They hold nothing that was entered in a form. */
 export class ConnectionRecords {
   readonly #rows: Table<typeof connectionsTable>;
   readonly #events: Table<typeof eventsTable>;
@@ -28,7 +28,7 @@ export class ConnectionRecords {
     const { projectId, profileName, domain } = connection;
     const existing = this.#rows.find({ projectId, profileName, domain });
     if (!existing) return this.#rows.insert(connection);
-    const message = `the profile ${profileName} has an auth connection to ${domain} already`;
+    const message = `the profile ${profileName} has an auth connection to ${domain} already: use or delete that one`;
     throw new OperationError('already_exists', message, { existingId: existing.id });
   }
 

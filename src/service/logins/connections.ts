@@ -17,10 +17,10 @@ export type AuthConnectionsOptions = Omit<LoginsOptions, 'onLoggedIn'> & {
 
 export type Connection = { record: ConnectionRecord; flow: LoginFlow | undefined };
 
-/** How long the timeline is kept. */
+/** How long the entries of a timeline are kept, in ms. */
 const keptMs = 90 * 24 * 3600 * 1000;
 
-/** Profiles that stay logged in: their logins and health checks. */
+/** Manages auth connections. Each keeps a profile logged in to a domain, by logins and health checks. */
 export class AuthConnections {
   readonly logins: Logins;
   readonly handoffs: Handoffs;
@@ -81,7 +81,7 @@ export class AuthConnections {
     const record = this.#options.records.get(id);
     const flow = this.logins.latest(id);
     if (record?.projectId !== projectId || this.#deleting.has(id)) return undefined;
-    // The login's time may be over although no timer has fired yet.
+    // `isRunning` ends a login whose time is over, also before its timer fires. The record then has another state.
     return flow?.isRunning === false ? { record: this.#options.records.get(id)!, flow } : { record, flow };
   }
 
@@ -213,8 +213,8 @@ export class AuthConnections {
     if (!credential || this.#options.credentials.look(projectId, credential, isGranted).exists) return credential;
     const problem =
       'provider' in credential
-        ? `there is no credential provider named ${credential.provider}, or the organization has not granted it to this project: an organization key adds the project to its project_ids`
-        : `there is no credential named ${credential.name}`;
+        ? `there is no credential provider named ${credential.provider}, or this project may not use it: an organization key can add the project to the provider's project_ids`
+        : `there is no credential named ${credential.name}: create it first`;
     throw invalidField('credential', problem);
   }
 }

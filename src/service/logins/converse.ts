@@ -43,8 +43,8 @@ const mostRefusals = 3;
 const mostSubmissions = 40;
 
 /**
- * Logs in. Answers each question once from the credential, and asks a person for the rest. Throws `LoginError`, and the
- * errors of the page and of `ask`.
+ * Carries out a login on an open login page. Answers each question of the site once from the stored credential, and
+ * asks a person for the rest. Throws `LoginError`, and the errors of the page and of `ask`.
  */
 export async function converse({ page, stored, onSubmit, onRefused, ask }: ConverseOptions): Promise<LoggedIn> {
   const answered = new Set<string>();
@@ -134,7 +134,7 @@ export function unanswered({ kind, form }: Asking, { foreignTo }: Prompt): Login
   if (foreignTo !== undefined) {
     return new LoginError(
       'domain_not_allowed',
-      `the credential is for ${foreignTo.join(', ') || 'no site'}, and the login asks on ${form.origin}: store one for that domain`,
+      `the stored credential is for ${foreignTo.join(', ') || 'no site'}, but the login asks on ${form.origin}: store a credential for that domain`,
     );
   }
   if (form.website_error !== undefined) {

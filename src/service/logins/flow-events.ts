@@ -4,14 +4,14 @@ import type { Clock } from '../process/clock.ts';
 import { linkToken } from '../process/links.ts';
 import { liveViewUrl } from '../sessions/browser-answer.ts';
 import type { FlowState, LoginFlow } from './flow.ts';
-import { tellPrompt } from './prompt.ts';
+import { promptFields } from './prompt.ts';
 
-/** The address by which the caller reaches the service, and the API key with which its links end. */
+/** The data for links in answers: the service's address for the caller, and the API key. Links end with their key. */
 export type Links = { origin: string; apiKeyId: string; clock: Clock };
 
 const hostedLifeMs = 24 * 3600 * 1000;
 
-/** The states of a login as events. */
+/** Turns the states of a login into the events of its event stream. */
 export async function* flowEvents(
   states: AsyncIterable<{ state: FlowState; flow: LoginFlow | undefined } | undefined>,
   links: Links,
@@ -23,7 +23,7 @@ export async function* flowEvents(
       continue;
     }
     const { state, flow } = followed;
-    const told = Object.entries(tellFlow(state, flow, links)).filter(([, value]) => value !== null);
+    const told = Object.entries(flowFields(state, flow, links)).filter(([, value]) => value !== null);
     yield {
       event: 'managed_auth_state',
       timestamp,
@@ -36,7 +36,7 @@ export async function* flowEvents(
 }
 
 /** The fields that describe a login, in answers about its connection and in events. Missing values are null. */
-export function tellFlow(state: FlowState | undefined, flow: LoginFlow | undefined, links: Links) {
+export function flowFields(state: FlowState | undefined, flow: LoginFlow | undefined, links: Links) {
   const running = state?.status === 'IN_PROGRESS' ? flow : undefined;
   return {
     flow_status: state?.status ?? null,
@@ -48,7 +48,7 @@ export function tellFlow(state: FlowState | undefined, flow: LoginFlow | undefin
     mfa_options: null,
     sign_in_options: null,
     pending_sso_buttons: null,
-    ...(state?.prompt && tellPrompt(state.prompt)),
+    ...(state?.prompt && promptFields(state.prompt)),
     external_action_message: state?.externalActionMessage ?? null,
     website_error: state?.websiteError ?? null,
     error_message: state?.errorMessage ?? null,
@@ -58,7 +58,7 @@ export function tellFlow(state: FlowState | undefined, flow: LoginFlow | undefin
   } satisfies Partial<AuthConnection>;
 }
 
-/** The page on which a person logs in. */
+/** The URL of the page on which a person logs in. It works for 24 hours, or until its API key is deleted. */
 export function hostedUrl(secret: string, { origin, apiKeyId, clock }: Links): string {
   const token = linkToken(secret, { apiKeyId, now: clock.now(), lifeMs: hostedLifeMs });
   return `${origin}/browser/login?jwt=${token}`;

@@ -1,12 +1,13 @@
 import type { FlowRecord, TimelineEntry } from './connections-table.ts';
 import type { FlowState, LoginFlow } from './flow.ts';
 
+/** The part of a login's state that is stored. */
 export function recordOf(state: FlowState): FlowRecord {
   const { id, type, status, step, startedAt, expiresAt, errorCode, errorMessage, websiteError, ssoProvider } = state;
   return { id, type, status, step, startedAt, expiresAt, errorCode, errorMessage, websiteError, ssoProvider };
 }
 
-/** The timeline's entry for a login. `now` is in ms since the epoch. */
+/** The entry for a login in its connection's timeline. `now` is in ms since the epoch. */
 export function flowEntry(
   connectionId: string,
   flow: FlowRecord,

@@ -40,6 +40,7 @@ const timeoutCodes: { [step: string]: string } = {
   AWAITING_EXTERNAL_ACTION: 'external_action_timeout',
 };
 
+/** The end of a login that has not succeeded. */
 class FlowEnd extends Error {
   readonly status: Exclude<FlowStatus, 'IN_PROGRESS' | 'SUCCESS'>;
   readonly code: string | undefined;
@@ -208,11 +209,7 @@ export class LoginFlow {
     const code = timeoutCodes[step] ?? 'flow_failed';
     const timeoutMs = this.#options.clock.now() >= expiresAt ? flowTimeoutMs : inputTimeoutMs;
     this.#finish(
-      new FlowEnd(
-        'EXPIRED',
-        code,
-        `the login did not come to an end within ${timeoutMs / 60_000} minutes: start another one`,
-      ),
+      new FlowEnd('EXPIRED', code, `the login did not finish within ${timeoutMs / 60_000} minutes: start another one`),
     );
   }
 

@@ -2,14 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 
-/** A login that its starter hands over to a person's browser, and the API key of the starter. */
+/** A login that a program has started, and that a person continues in a browser. Has the API key of the program. */
 export type Handoff = { connectionId: string; projectId: string; apiKeyId: string; flowId: string };
 
 const tokenMs = 30 * 60_000;
 
 /**
- * The codes and tokens by which a page without an API key follows one login and answers its questions. A code works
- * once, and becomes a token. Both are forgotten when the service ends, as are the logins.
+ * Issues codes and tokens with which a web page without an API key follows one login and answers its questions. A code
+ * works once: the page exchanges it for a token. Codes, tokens and logins are lost when the service ends.
  */
 export class Handoffs {
   readonly #clock: Clock;

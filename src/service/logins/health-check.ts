@@ -3,7 +3,7 @@ import type { ConnectionRecord, TimelineEntry } from './connections-table.ts';
 import { LoginError } from './reading/login-form.ts';
 import { LoginSession, type LoginSessionMeans } from './login-session.ts';
 
-/** The result of a health check for the timeline. Without a result, the status is the one from before. */
+/** The result of a health check, for the timeline. If the check failed, the status is the previous one. */
 export type Finding = TimelineEntry['details'] & { status: ConnectionRecord['status'] };
 
 /** Checks in a new browser whether a profile is logged in. Doesn't save the profile. Never rejects. */

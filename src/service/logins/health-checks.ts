@@ -4,9 +4,9 @@ import type { Clock } from '../process/clock.ts';
  * The shortest time from the service's start to the first check, in ms. A service with a short life then checks
  * nothing.
  */
-const settleMs = 30_000;
+const firstCheckMs = 30_000;
 
-/** Calls for the check of each connection when its interval has passed, one after the other. */
+/** Plans health checks: starts the check of each connection when its interval has passed, one check at a time. */
 export class HealthChecks {
   readonly #clock: Clock;
   readonly #check: (id: string, signal: AbortSignal) => Promise<void>;
@@ -34,7 +34,7 @@ export class HealthChecks {
 
   /** Like `plan`, for a check that may be overdue at the service's start. */
   resume(id: string, dueAt: number): void {
-    this.plan(id, Math.max(dueAt, this.#clock.now() + settleMs));
+    this.plan(id, Math.max(dueAt, this.#clock.now() + firstCheckMs));
   }
 
   /** Plans no more checks of a connection, and ends the one that runs. */

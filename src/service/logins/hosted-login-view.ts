@@ -22,8 +22,8 @@ export type HostedLogin = {
 };
 
 /**
- * The page on which a person logs in. At the end it opens `success_url` or `error_url` of its link, which lead back to
- * the calling site.
+ * Serves the page on which a person logs in (`hosted_url`). At the end the page opens `success_url` or `error_url` of
+ * its link, which lead back to the calling site.
  */
 export function hostedLoginPages(findLogin: (token: string) => HostedLogin | undefined, addresses: Addresses): Pages {
   const script = viewFile('service/logins/hosted-login.browser.js');

@@ -16,7 +16,7 @@ type SavedLogin = { name: string; domain: string; entered: EnteredValue[]; ssoPr
 /** A connection that uses a credential. */
 export type CredentialUser = { projectId: string; domain: string; grantedDomains?: string[] | undefined };
 
-/** The stored credentials and those of providers, for logins. */
+/** Reads and saves the credentials that logins use: stored ones, and those in providers' vaults. */
 export class StoredCredentials {
   readonly #credentials: CredentialStore;
   readonly #providers: CredentialProviderStore;
@@ -35,7 +35,9 @@ export class StoredCredentials {
     this.#clock = options.clock;
   }
 
-  /** Resolves to `undefined` if the connection has no credential. Rejects if the provider doesn't answer. */
+  /**
+   * Reads the values for a login. `undefined` if the credential doesn't exist. Rejects if the provider doesn't answer.
+   */
   async read(
     connection: CredentialUser,
     selector: CredentialSelector,
@@ -107,7 +109,7 @@ export class StoredCredentials {
       const item = path === undefined ? 'item' : `item ${path}`;
       throw new OperationError(
         'not_found',
-        `${selector.provider} has no ${item} for ${domain} that this project may use: an organization key can grant it`,
+        `the credential provider ${selector.provider} has no ${item} for ${domain} that this project may use: an organization key can grant it`,
       );
     }
     const { values, totpSecret, hosts } = login;

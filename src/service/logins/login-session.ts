@@ -26,7 +26,10 @@ type LoginSessionOptions = {
 /** The idle timeout in seconds. The login itself keeps the session active. */
 const idleTimeout = 60;
 
-/** A browser session with the profile of a connection. It stays active until it is disposed. */
+/**
+ * The browser session in which a login or health check runs, with the connection's profile. Active until it is
+ * disposed.
+ */
 export class LoginSession {
   readonly browser: Session;
   readonly cdp: CdpConnection;

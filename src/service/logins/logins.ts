@@ -29,7 +29,9 @@ type LoginOptions = { isAttended: boolean; isRecorded: boolean; proxyId: string 
 const heartbeatMs = 15_000;
 const serviceEnded = 'the service ended during the login: start another one';
 
-/** The logins of connections: one at a time for each. Their results are in the connections' records. */
+/**
+ * Starts and follows the logins of connections, one at a time for each. Their results are in the connections' records.
+ */
 export class Logins {
   readonly #options: LoginsOptions;
   /** The latest logins since the service started, by connection id. */

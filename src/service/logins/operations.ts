@@ -7,7 +7,7 @@ import type {
 import { leftOutFields, OperationError } from '../../contract/errors.ts';
 import type { TimelineEntry } from './connections-table.ts';
 import type { AuthConnections, Connection } from './connections.ts';
-import { flowEvents, hostedUrl, type Links, tellFlow } from './flow-events.ts';
+import { flowEvents, hostedUrl, type Links, flowFields } from './flow-events.ts';
 import { liveViewUrl } from '../sessions/browser-answer.ts';
 import { asksForTelemetry } from '../sessions/session-settings.ts';
 import type { Clock } from '../process/clock.ts';
@@ -16,6 +16,7 @@ import type { ConnectionRecords } from './connection-records.ts';
 
 type Means = { connections: AuthConnections; records: ConnectionRecords; clock: Clock };
 
+/** Handles the operations on auth connections: manage them, start and follow logins, and answer a site's questions. */
 export function authConnectionHandlers({ connections, records, clock }: Means): HandlerTree<typeof operations> {
   return {
     create({ body, caller, origin }) {
@@ -112,7 +113,7 @@ export function authConnectionHandlers({ connections, records, clock }: Means): 
       auto_reauth: settings.autoReauth,
       health_check_interval: settings.healthCheckInterval,
       browser_telemetry: null,
-      ...tellFlow(state, flow, own),
+      ...flowFields(state, flow, own),
       flow_expires_at: isRunning ? new Date(state.expiresAt).toISOString() : null,
       sso_provider: state?.ssoProvider ?? null,
       browser_session_id: (isRunning && flow?.session?.id) || null,

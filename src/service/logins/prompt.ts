@@ -10,8 +10,11 @@ export type Prompt = {
   foreignTo?: readonly string[] | undefined;
 };
 
-/** Describes a prompt in the current format and in that for older clients. Omits empty lists. */
-export function tellPrompt({ form, known }: Prompt) {
+/**
+ * The fields of an API answer that describe a prompt, in the current format and in the one of older clients. Omits
+ * empty lists.
+ */
+export function promptFields({ form, known }: Prompt) {
   const asked = form.fields.filter(({ id }) => known[id] === undefined);
   const { choices } = form;
   return withoutEmpty({
@@ -65,7 +68,7 @@ export function toInput({ form, known }: Prompt, submission: Submission): LoginI
   if (choice) return { choice_id: choice.id, ...(Object.keys(given).length > 0 && { values }) };
   const missing = form.fields.find(({ id, required }) => required && values[id] === undefined);
   if (missing) throw notAsked(`${missing.id} (${missing.label}) is required`, form);
-  if (Object.keys(values).length === 0) throw notAsked('the submission says nothing', form);
+  if (Object.keys(values).length === 0) throw notAsked('the submission has no value and no choice', form);
   return { values };
 }
 
@@ -82,7 +85,7 @@ function chosen(form: LoginForm, submission: Submission): LoginChoice | undefine
   if (!way) return undefined;
   if (other) throw notAsked('only one thing can be chosen at a time', form);
   const choice = form.choices.find(way[1]);
-  if (!choice) throw notAsked('the login does not offer what was chosen', form);
+  if (!choice) throw notAsked('the login does not offer this choice', form);
   return choice;
 }
 

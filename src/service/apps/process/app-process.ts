@@ -26,13 +26,16 @@ export type AppProcessOptions = {
   directory: string;
   environment: Record<string, string | undefined>;
   programs: AppPrograms;
-  /** Default: the service's. */
+  /** The user of the process. Default: the service's own user. */
   user?: SystemUser | undefined;
-  /** The value of `markVariable` in its processes. No other process has a mark with this beginning. */
+  /**
+   * The value of the environment variable `markVariable`, by which the service finds all processes that this one
+   * starts. No other mark begins with it.
+   */
   mark: string;
   /** Finds the marked processes. */
   marked: MarkedProcesses;
-  /** Stores lines of its output. The next lines are read after that. */
+  /** Stores lines of its output. The process's next lines are read when they are stored. */
   onLines: (lines: string[]) => Promise<void>;
 };
 
@@ -136,17 +139,18 @@ export class AppProcess {
       text += piece;
       const end = text.indexOf('\n');
       if (end === -1 && text.length > longestReport)
-        return this.end(`it reported more than ${longestReport} characters`);
+        return this.end(`its report has more than the allowed ${longestReport} characters`);
       if (end === -1) return;
       this.#report = parsedReport(text.slice(0, end));
       text = '';
-      if (!this.#report) return this.end("it wrote something other than a report to the service's file descriptor");
+      if (!this.#report) return this.end("it wrote to file descriptor 3, which is reserved for the service's runner");
       void sleep(lingerMs, undefined, { ref: false }).then(() => this.#kill());
     });
   }
 
   #describe(code: number | null, signal: NodeJS.Signals | null): string {
-    if (/heap out of memory/.test(this.#lastWords)) return `it ran out of memory: its heap may hold ${heapMiB} MiB`;
+    if (/heap out of memory/.test(this.#lastWords))
+      return `it ran out of memory: the limit of its JavaScript heap is ${heapMiB} MiB`;
     return `its process ended with ${signal ?? `exit code ${code}`}`;
   }
 

@@ -1,12 +1,12 @@
 import { AppProcess, heapMiB, type AppProcessOptions } from './app-process.ts';
 import { killMarked, MarkedProcesses } from '../../process/marked-processes.ts';
 
-/** The most memory and processes of an app's process with its children. Checked on Linux only. */
+/** The limits for an app's process and its children together: memory in bytes, and processes. Checked on Linux only. */
 const mostMemory = 2 * heapMiB * 1024 * 1024;
 const mostProcesses = 64;
 const watchIntervalMs = 100;
 
-/** All processes of applications. */
+/** Starts the processes of applications, and ends those that use too much memory or start too many processes. */
 export class AppProcesses {
   readonly #scope: string;
   readonly #running = new Map<string, AppProcess>();
@@ -48,9 +48,11 @@ export class AppProcesses {
     }
     for (const [mark, { processes, memory }] of use) {
       if (memory > mostMemory)
-        this.#running.get(mark)?.end(`it ran out of memory: its processes may hold ${mostMemory / 1024 ** 2} MiB`);
+        this.#running
+          .get(mark)
+          ?.end(`it ran out of memory: the limit of all its processes together is ${mostMemory / 1024 ** 2} MiB`);
       if (processes > mostProcesses)
-        this.#running.get(mark)?.end(`it started too many processes: ${mostProcesses} may run at once`);
+        this.#running.get(mark)?.end(`it started too many processes: at most ${mostProcesses} may run at once`);
     }
   }
 }

@@ -20,7 +20,7 @@ const reportedApp = z.strictObject({ name, actions: z.array(name).max(1000) });
 /** An app of a deployment, with the names of its actions. */
 export type ReportedApp = z.output<typeof reportedApp>;
 
-/** A runner's report. The runner is the app's process, so the report may be anything. */
+/** Checks a runner's report. App code runs in the same process, so it could write anything as a report. */
 export const appReport = z.union([
   z.strictObject({ apps: z.array(reportedApp).min(1).max(100) }),
   z.strictObject({ result: z.strictObject({ output: z.string().optional() }) }),

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
 import type { createJiti } from 'jiti';
 
 /** An app of a module, with its actions by name. */
@@ -12,8 +13,9 @@ type Exports = Record<string, unknown>;
 type Loader = ReturnType<typeof createJiti>;
 
 /**
- * Loads a module and returns its apps: its default export `{ name, actions }`, or the apps that it made with the public
- * client, `@onkernel/sdk`. `loaderFile` is the file of jiti, which loads TypeScript and finds modules without extension.
+ * Loads a module and returns its apps: its default export `{ name, actions }`, or the apps that it made with
+ * `@onkernel/sdk`, the hosted service's SDK. `loaderFile` is the file of jiti, which loads TypeScript and finds modules
+ * without extension.
  */
 export async function loadApps(entrypoint: string, loaderFile: string | undefined): Promise<LoadedApp[]> {
   let loading: Promise<Loader> | undefined;
@@ -22,11 +24,11 @@ export async function loadApps(entrypoint: string, loaderFile: string | undefine
   const isApp = isObject(exported) && 'actions' in exported;
   if (isApp && !(exported['actions'] instanceof Map)) return [ownApp(exported)];
   const made = new Set(await registeredApps(entrypoint, await loader()));
-  // The client may be bundled with the module. Then its registry can't be found.
+  // If the SDK is bundled with the module, the list of apps that it keeps can't be found.
   if (isApp) made.add(exported);
-  if (made.size > 0) return Array.from(made, publicApp);
+  if (made.size > 0) return Array.from(made, sdkApp);
   throw new TypeError(
-    'the entrypoint makes no app: call app(name) of @onkernel/sdk; there is no default export { name, actions } either',
+    'the entrypoint defines no app: it needs a default export { name, actions }, or must call app(name) of @onkernel/sdk',
   );
 }
 
@@ -56,27 +58,27 @@ function isUnresolved(error: unknown): boolean {
 
 function ownApp({ name, actions }: Exports): LoadedApp {
   if (typeof name !== 'string' || name === '')
-    throw new TypeError("the default export's name must be a text that is not empty");
+    throw new TypeError(`the name in the default export must be a string with a character, not ${shown(name)}`);
   if (!isObject(actions) || Object.keys(actions).length === 0)
-    throw new TypeError("the default export's actions must be an object of functions");
+    throw new TypeError(`actions in the default export must be an object with a function, not ${shown(actions)}`);
   for (const [key, action] of Object.entries(actions)) {
-    if (typeof action !== 'function') throw new TypeError(`the action ${key} must be a function`);
+    if (typeof action !== 'function') throw new TypeError(`the action ${key} must be a function, not ${shown(action)}`);
   }
   return { name, actions: new Map(Object.entries(actions) as [string, Action][]) };
 }
 
-/** The apps in the registries of the client's two forms, for `import` and for `require`. */
+/** Returns the apps that the SDK keeps in its list. The module may have loaded the SDK with `import` or `require`. */
 async function registeredApps(entrypoint: string, loader: Loader): Promise<unknown[]> {
   const modules = Object.values(createRequire(entrypoint).cache);
   const required = modules.filter((module) => /[\\/]@onkernel[\\/]sdk[\\/]index\.c?js$/.test(module?.filename ?? ''));
-  const imported = await importedClient(loader);
-  return [...required.map((module) => module?.exports as unknown), imported].flatMap((client) => {
-    const registry = (client as { appRegistry?: { getApps?: () => unknown[] } } | undefined)?.appRegistry;
+  const imported = await importedSdk(loader);
+  return [...required.map((module) => module?.exports as unknown), imported].flatMap((sdk) => {
+    const registry = (sdk as { appRegistry?: { getApps?: () => unknown[] } } | undefined)?.appRegistry;
     return registry?.getApps?.() ?? [];
   });
 }
 
-async function importedClient(loader: Loader): Promise<unknown> {
+async function importedSdk(loader: Loader): Promise<unknown> {
   let url;
   try {
     url = loader.esmResolve('@onkernel/sdk');
@@ -86,15 +88,20 @@ async function importedClient(loader: Loader): Promise<unknown> {
   return await import(url);
 }
 
-/** An app of the public client. Its handlers take the context first. */
-function publicApp(app: unknown): LoadedApp {
+/** An app of the hosted service's SDK. Its handlers take the context as first argument. */
+function sdkApp(app: unknown): LoadedApp {
   const { name, actions } = app as { name: unknown; actions: Map<string, { handler: Action }> };
-  if (typeof name !== 'string' || name === '') throw new TypeError("an app's name must be a text that is not empty");
+  if (typeof name !== 'string' || name === '')
+    throw new TypeError(`the name of an app must be a string with a character, not ${shown(name)}`);
   const handlers = Array.from(actions, ([action, { handler }]): [string, Action] => [
     action,
     (payload, context) => handler(context, payload),
   ]);
   return { name, actions: new Map(handlers) };
+}
+
+function shown(value: unknown): string {
+  return inspect(value, { depth: 0, maxStringLength: 100 });
 }
 
 function isObject(value: unknown): value is Exports {

@@ -45,7 +45,7 @@ async function perform(task: RunnerTask): Promise<AppReport> {
   return { result: { ...(output !== undefined && { output }) } };
 }
 
-/** The program's output is this process's own. */
+/** Runs a package manager. Its output goes to this process's output, which the service logs. */
 async function install({ file, args }: { file: string; args: string[] }): Promise<AppReport> {
   const program = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   const [code, signal] = (await once(program, 'exit')) as [number | null, NodeJS.Signals | null];

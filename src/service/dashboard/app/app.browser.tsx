@@ -11,6 +11,7 @@ import { home, views } from '../views/list.browser.ts';
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
+/** The dashboard's frame: navigation, search, sign-out, and the view that the URL names. */
 export function App() {
   const { connection, state, history } = useLive();
   const place = usePlace();

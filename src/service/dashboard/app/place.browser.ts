@@ -5,6 +5,7 @@ export type Place = { view: string; params: Readonly<Record<string, string>> };
 
 const changed = 'placechange';
 
+/** The place in the URL. The component renders again when it changes. */
 export function usePlace(): Place {
   const [place, set] = useState(read);
   useEffect(() => {

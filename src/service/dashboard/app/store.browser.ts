@@ -8,7 +8,7 @@ export type Live = {
   connection: Connection;
   state: DashboardState | undefined;
   history: HistorySample[];
-  /** How often the service answered again after it had not. */
+  /** How often the connection was lost and came back. */
   returns: number;
 };
 
@@ -75,7 +75,9 @@ function disconnect(): void {
   source = undefined;
 }
 
-/** Asks for the status, which an `EventSource` doesn't tell. */
+/**
+ * Connects again, unless the sign-in has ended. An `EventSource` hides the answer's status, so a request asks for it.
+ */
 async function reconnect(): Promise<void> {
   const answer = await fetch('/dashboard/events', { method: 'HEAD' }).catch(() => undefined);
   if (answer?.status === 401) return signedOut();

@@ -2,7 +2,7 @@ export type BarPart = { kind: 'leased' | 'free' | 'starting'; count: number };
 
 const most = 40;
 
-/** Shows how much of something is used. Text beside it has the numbers. */
+/** Shows how many browsers of a pool or machine are used, as a bar. Text beside it has the numbers. */
 export function Bar({ parts, size }: { parts: BarPart[]; size: number }) {
   const total = Math.max(
     1,

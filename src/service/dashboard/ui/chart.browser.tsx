@@ -11,7 +11,7 @@ const lines = [
   { key: 'waiting', label: 'Waiting', color: '--warn' },
 ] as const;
 
-/** The counts of the last 15 minutes. `theme` changes when the colours do. */
+/** The chart of leased, free and waiting browsers in the last 15 minutes. `theme` must change when the colours do. */
 export function Chart({ history, theme }: { history: HistorySample[]; theme: string }) {
   const box = useRef<HTMLDivElement>(null);
   const samples = useRef(history);
@@ -19,7 +19,7 @@ export function Chart({ history, theme }: { history: HistorySample[]; theme: str
   useEffect(() => {
     const element = box.current!;
     const plot = new UPlot(options(element), valuesOf(samples.current), element);
-    // A sleeping tab has nobody who looks.
+    // Nobody sees a hidden tab.
     const timer = setInterval(() => !document.hidden && plot.setData(valuesOf(samples.current)), 1000);
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
     observer.observe(element);
@@ -93,7 +93,7 @@ function options(element: HTMLElement): UPlot.Options {
   };
 }
 
-/** Computes a colour: a canvas doesn't know variables. */
+/** Computes the colour of a CSS value, because a canvas can't use CSS variables. */
 function colorOf(element: HTMLElement, value: string): string {
   const probe = element.appendChild(document.createElement('span'));
   probe.style.color = value;

@@ -31,7 +31,7 @@ export function Dialog({ title, onClose, children, actions, onSubmit }: DialogPr
     <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
       <form onSubmit={submit}>
         <h2 id={id}>{title}</h2>
-        {/* The keyboard scrolls a long one. */}
+        {/* Can have the focus, so that the keyboard scrolls long content. */}
         <div class="content" tabIndex={0}>
           {children}
         </div>

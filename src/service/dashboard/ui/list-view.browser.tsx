@@ -10,7 +10,7 @@ import { Table, type Column } from './table.browser.tsx';
 export type List<T> = { page: ListPage<T> | undefined; error: string | undefined; reload: () => void };
 
 export type ListViewProps<T> = {
-  /** What the list has, such as `Profiles`. */
+  /** The name of the list, such as `Profiles`. */
   label: string;
   /** The label of the search field. */
   search: string;
@@ -75,7 +75,7 @@ export function useList<T>(path: string, project?: string): List<T> {
   return { page: loaded.page, error: loaded.error, reload: () => setRound((count) => count + 1) };
 }
 
-/** Gives the entries of a list ids, for rows. */
+/** Adds an id to each entry of a list, because rows of a table need one. */
 export function withIds<T>(list: List<T>, idOf: (item: T, index: number) => string): List<T & { id: string }> {
   const { page } = list;
   return {
@@ -93,6 +93,7 @@ export function listPath(path: string, query: Record<string, string | number | u
   return `${path}?${new URLSearchParams(entries.map(([key, value]) => [key, String(value)])).toString()}`;
 }
 
+/** The buttons that lead to newer and older list pages. */
 export function Paging({ text, onNewer, onOlder }: { text: string; onNewer?: () => void; onOlder?: () => void }) {
   return (
     <div class="paging" role="group" aria-label="Pages">
@@ -121,7 +122,7 @@ function Rows<T extends { id: string }>(props: ListViewProps<T>) {
     );
   if (!page) return <p class="empty">Loading…</p>;
   const offset = Number(params['offset'] ?? 0);
-  // A part of a list can't be sorted.
+  // Sorting one page of a longer list would mislead.
   const isWhole = !page.hasMore && offset === 0 && !paging;
   return (
     <>
@@ -159,7 +160,7 @@ function goTo(offset: number): void {
   setParams({ offset: offset > 0 ? String(offset) : undefined });
 }
 
-/** The project in which an organization key looks. */
+/** Lets a person with an organization key choose the project to show. */
 function ProjectChoice({
   projects,
   value = '',

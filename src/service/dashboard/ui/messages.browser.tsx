@@ -7,18 +7,18 @@ let messages: Message[] = [];
 let lastId = 0;
 let changed = () => {};
 
-/** Tells that an action is done. */
+/** Shows for 5 s that an action is done. */
 export function tellDone(text: string): void {
   const id = add('done', text);
   setTimeout(() => remove(id), shownMs);
 }
 
-/** Tells an error. It stays until the person closes it. */
+/** Shows an error until the person closes it. */
 export function tellError(error: unknown): void {
   add('error', error instanceof Error ? error.message : String(error));
 }
 
-/** Runs an action of a button. Tells its end or its error. */
+/** Runs an action of a button. Shows the text `done`, or the action's error. */
 export async function attempt(done: string, act: () => Promise<unknown>): Promise<void> {
   try {
     await act();
@@ -28,6 +28,7 @@ export async function attempt(done: string, act: () => Promise<unknown>): Promis
   }
 }
 
+/** Shows the messages of actions at the edge of the dashboard. */
 export function Messages() {
   const [, set] = useState(0);
   useEffect(() => {

@@ -8,7 +8,7 @@ type Hit = { id: string; kind: string; text: string; detail: string; href: strin
 
 const mostHits = 12;
 
-/** Finds views, tests, pools and machines. Opens by Ctrl+K. */
+/** The search dialog, which Ctrl+K opens. Finds views, tests, sessions, pools and machines. */
 export function Palette({
   state,
   views,
@@ -36,7 +36,7 @@ export function Palette({
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step !== 0) choose(Math.max(0, Math.min(hits.length - 1, current + step)));
     else if (event.key === 'Enter') open(hits[current]);
-    // Otherwise the first one only empties the field.
+    // By itself, Chromium would only empty the field at the first Escape.
     else if (event.key === 'Escape') onClose();
     else return;
     event.preventDefault();

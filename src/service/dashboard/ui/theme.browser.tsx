@@ -7,6 +7,7 @@ const next: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'syst
 const names: Record<Theme, string> = { system: 'Auto', light: 'Light', dark: 'Dark' };
 const stored = 'playwright-pool-theme';
 
+/** The chosen theme, and a function that changes it. The browser remembers the choice. */
 export function useTheme(): [Theme, (theme: Theme) => void] {
   const [theme, set] = useState<Theme>(() => {
     const value = localStorage.getItem(stored);
@@ -29,7 +30,7 @@ export function ThemeButton({ theme, onChange }: { theme: Theme; onChange: (them
   );
 }
 
-/** Changes each time the colours may have changed. */
+/** `dark` or `light`. The component renders again when that changes. */
 export function useColours(): string {
   const [colours, set] = useState(coloursNow);
   useEffect(() => {

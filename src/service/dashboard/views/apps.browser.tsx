@@ -10,6 +10,7 @@ import { Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { AppLog } from './app-log.browser.tsx';
 
+/** The view of deployed apps: their versions, deployments, invocations and logs. */
 export const apps: View = { id: 'apps', title: 'Apps', isSearchable: true, component: Apps };
 
 const tabs = [

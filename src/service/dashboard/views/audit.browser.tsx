@@ -6,6 +6,7 @@ import { listPath, ListView, Paging, useList, withIds } from '../ui/list-view.br
 import type { Column } from '../ui/table.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 
+/** The view of audit records: the requests that the service answered. */
 export const audit: View = {
   id: 'audit',
   title: 'Audit',
@@ -28,9 +29,9 @@ const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 function Audit({ params }: ViewProps) {
   const { q, method, before } = params;
-  // Somebody may have edited the URL.
+  // A person may have edited the URL.
   const hours = periods.some(([value]) => value === params['hours']) ? params['hours'] : usualPeriod;
-  // Another end of the period is another search.
+  // Computed once per search, because a new end of the period would start another search.
   const end = useMemo(() => serviceNow(), [q, method, hours, before]);
   const period = { start: new Date(end - Number(hours) * hour).toISOString(), end: new Date(end + 1000).toISOString() };
   const list = useList<AuditLog>(listPath('/audit-logs', { ...period, search: q, method, page_token: before }));

@@ -14,6 +14,7 @@ const lifetimes: readonly [days: number, title: string][] = [
   [365, '1 year'],
 ];
 
+/** The dialog that creates an API key. */
 export function NewKey({ projects, onCreated, onClose }: Asking & { projects: ServiceState['projects'] }) {
   const [name, setName] = useState('');
   const [project, setProject] = useState(projects[0]?.id ?? '');
@@ -59,6 +60,7 @@ export function NewKey({ projects, onCreated, onClose }: Asking & { projects: Se
   );
 }
 
+/** The dialog that replaces an API key by a new one. */
 export function Rotation({ apiKey, onCreated, onClose }: Asking & { apiKey: ApiKey }) {
   const [days, setDays] = useState('7');
   const rotate = () =>
@@ -92,7 +94,7 @@ export function Secret({ created, onClose }: { created: CreatedApiKey; onClose: 
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     field.current?.select();
-    // Only https and loopback addresses have this clipboard.
+    // The browser offers this clipboard only to pages from https or a loopback address.
     await navigator.clipboard?.writeText(created.key).then(
       () => setCopied(true),
       () => {},

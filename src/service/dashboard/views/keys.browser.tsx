@@ -9,6 +9,7 @@ import { Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { NewKey, Rotation, Secret } from './key-dialogs.browser.tsx';
 
+/** The view of API keys: create, rotate and delete them. */
 export const keys: View = {
   id: 'keys',
   title: 'Keys',

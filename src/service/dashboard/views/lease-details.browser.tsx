@@ -11,7 +11,7 @@ import { attempt } from '../ui/messages.browser.tsx';
 /** A running or ended lease. Times are in ms since the epoch. */
 export type Lease = (SessionState | EndedState) & { title: string; startedAt: number; endedAt?: number };
 
-/** The facts of a lease in a dialog. It ends a session, and leads to the live view and to replays. */
+/** The dialog with the details of a lease. It can end the session, and links to its live view and replays. */
 export function LeaseDetails({ lease, state }: { lease: Lease; state: DashboardState }) {
   const [isEnding, setEnding] = useState(false);
   const { title, file, run, worker, pool, machine, name, startedAt, endedAt, project_id, tags = {} } = lease;

@@ -7,6 +7,7 @@ import { counted, duration, machineName, matches } from '../ui/format.browser.ts
 import { Table, type Column } from '../ui/table.browser.tsx';
 import { LeaseDetails, StateBadge, stateOf, type Lease } from './lease-details.browser.tsx';
 
+/** The view of running and ended leases: each is a browser that a test or another caller uses or used. */
 export const leases: View = { id: 'leases', title: 'Leases', component: Leases };
 
 function Leases({ state, params }: ViewProps) {
@@ -150,7 +151,7 @@ function columnsOf({ machines, service }: DashboardState): (Column<Lease> | fals
       title: 'Time',
       isNumber: true,
       width: '7rem',
-      // The longest first is what people look for; ascending means youngest.
+      // People look for the longest leases, so these come first.
       sort: ({ startedAt, endedAt = Infinity }) => (endedAt === Infinity ? -startedAt : endedAt - startedAt),
       cell: ({ startedAt, endedAt }) =>
         endedAt === undefined ? <Age since={startedAt} /> : duration(endedAt - startedAt),

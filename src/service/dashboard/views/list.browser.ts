@@ -11,7 +11,7 @@ import { profiles } from './profiles.browser.tsx';
 import { replays } from './replays.browser.tsx';
 import { wall } from './wall.browser.tsx';
 
-/** The view of a URL without a view. */
+/** The view that opens if the URL names none. */
 export const home: View = now;
 
 /** All views, in the order of the navigation. */

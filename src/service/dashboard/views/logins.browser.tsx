@@ -9,6 +9,7 @@ import type { Column } from '../ui/table.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 
+/** The view of auth connections: each keeps a profile logged in to a site. */
 export const logins: View = { id: 'logins', title: 'Logins', isSearchable: true, component: Logins };
 
 type Started = { connection: AuthConnection; hosted_url: string; flow_expires_at: string };

@@ -5,6 +5,7 @@ import { Bar } from '../ui/bar.browser.tsx';
 import { machineName } from '../ui/format.browser.ts';
 import { Table, type Column } from '../ui/table.browser.tsx';
 
+/** The view of the machines on which sessions run. */
 export const machines: View = { id: 'machines', title: 'Machines', component: Machines };
 
 const states = {

@@ -5,6 +5,7 @@ import { Age } from '../ui/age.browser.tsx';
 import { Chart } from '../ui/chart.browser.tsx';
 import { useColours } from '../ui/theme.browser.tsx';
 
+/** The first view: the numbers of browsers, their chart, and the reasons why tests wait. */
 export const now: View = { id: 'now', title: 'Now', component: Now };
 
 const numbers: { key: keyof Counts; label: string; hint: string }[] = [

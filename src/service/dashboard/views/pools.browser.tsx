@@ -10,6 +10,7 @@ import { Filter } from '../ui/filter.browser.tsx';
 import { counted, matches } from '../ui/format.browser.ts';
 import { attempt } from '../ui/messages.browser.tsx';
 
+/** The view of browser pools: their use, and buttons to resize and flush them. */
 export const pools: View = { id: 'pools', title: 'Pools', component: Pools };
 
 function Pools({ state, params }: ViewProps) {

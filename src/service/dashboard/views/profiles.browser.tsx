@@ -8,6 +8,7 @@ import type { Column } from '../ui/table.browser.tsx';
 import { bytes, Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 
+/** The view of stored profiles: download and delete them. */
 export const profiles: View = { id: 'profiles', title: 'Profiles', isSearchable: true, component: Profiles };
 
 function Profiles({ state, params }: ViewProps) {

@@ -5,6 +5,7 @@ import type { Column } from '../ui/table.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 
+/** The view of recorded replays, with links to their player. */
 export const replays: View = { id: 'replays', title: 'Replays', isSearchable: true, component: Replays };
 
 type Row = Replay & { id: string };

@@ -6,6 +6,7 @@ import { Age } from '../ui/age.browser.tsx';
 import { Filter } from '../ui/filter.browser.tsx';
 import { counted, machineName, matches } from '../ui/format.browser.ts';
 
+/** The view with a small live picture of each leased session. */
 export const wall: View = { id: 'wall', title: 'Wall', component: Wall };
 
 const intervalMs = 1500;
@@ -120,7 +121,7 @@ function Thumbnail({ id }: { id: string }) {
   );
 }
 
-/** The content security policy allows no other images. */
+/** Turns an image into a data URL, because the content security policy allows no other images. */
 function dataUrl(blob: Blob): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();

@@ -13,6 +13,8 @@ import {
 } from './shapes.browser.ts';
 import { clean, controlSelector, labelledText, linesOf, nameOf } from './texts.browser.ts';
 
+// The clickable elements of a frame: buttons, links, and other elements that look like them.
+
 const clickableSelector =
   'button, a[href], summary, input[type="submit"], input[type="button"], input[type="image"], input[type="radio"], ' +
   '[role="button"], [role="link"], [role="option"], [role="radio"], [role="menuitem"], [onclick]';

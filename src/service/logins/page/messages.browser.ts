@@ -29,7 +29,7 @@ export function messages(): Message[] {
   );
 }
 
-/** Whether its class or id names an error. */
+/** Whether the class or id of an element says that it shows an error. */
 function isClassed(element: Element): boolean {
   const { className, id } = element;
   if (element.matches(`${controlSelector}, form, body, html, label, fieldset, script, style`)) return false;

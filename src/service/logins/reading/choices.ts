@@ -7,7 +7,10 @@ import { isAbout } from './words.ts';
 /** A choice with the element to click. */
 export type FoundChoice = Omit<LoginChoice, 'id'> & { frame: ObservedFrame; clickable: Clickable };
 
-/** The choices of a page. `group` has the page's login fields, if there are any. */
+/**
+ * Finds the choices of a login page: SSO providers, second factors, accounts and other ways to log in. `group` has the
+ * page's login fields, if there are any.
+ */
 export function choicesOf(frames: ObservedFrame[], group: LoginGroup | undefined): FoundChoice[] {
   const asksWho = group?.identifier !== undefined;
   const isAtStart = asksWho || group === undefined;

@@ -140,7 +140,7 @@ function notFound(entries: Entry[], found: Entry[], hasSubmit: boolean): string[
   const missing = Array.from({ length: unnamed }, () => 'a field without a name or label');
   const secrets = entries.filter(({ role }) => role === 'password' || role === 'code').length;
   if (found.length === 0 && secrets > 0)
-    missing.push(`${secrets} fields for passwords or codes, in none of which one would log in`);
+    missing.push(`${secrets} fields for passwords or codes, none of which looks like a login`);
   if (found.length > 0 && !hasSubmit) missing.push('a button that submits the fields');
   return missing;
 }

@@ -1,4 +1,4 @@
-/** The subjects that words of a page can be about. */
+/** The subjects that a word on a login page can be about, such as a password. */
 export type Subject = keyof typeof vocabulary;
 
 /**

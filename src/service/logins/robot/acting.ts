@@ -5,6 +5,7 @@ import type { Target } from '../reading/discovery.ts';
 import { LoginError } from '../reading/login-form.ts';
 import type { WatchedPage } from './watched-page.ts';
 
+/** How long to wait for an element to be enabled, in ms. */
 const enabledMs = 8000;
 
 /** Acts on a watched page like a person with mouse and keyboard. */
@@ -132,7 +133,10 @@ export class Acting {
 }
 
 function notTaken(): LoginError {
-  return new LoginError('element_not_found', 'a field of the login page takes no input; log in through the live view');
+  return new LoginError(
+    'element_not_found',
+    'a field of the login page accepts no input; log in through the live view',
+  );
 }
 
 type Element = { objectId: string; sessionId: string };

@@ -4,6 +4,7 @@ import { LoginError } from '../reading/login-form.ts';
 import type { Clickable, ObservedFrame } from '../reading/observation.ts';
 import { isAbout } from '../reading/words.ts';
 
+/** The browser page in which the login is searched for. */
 export type Visitor = {
   /** Throws `LoginError`. */
   navigate(url: string): Promise<void>;
@@ -36,7 +37,10 @@ export async function findLogin(visitor: Visitor, domain: string, domains: reado
     const { frames, status } = await visitor.look();
     if (status < 400 && asksToLogIn(frames)) return;
   }
-  throw new LoginError('login_form_not_found', `the front page of ${domain} leads to no login form; set login_url`);
+  throw new LoginError(
+    'login_form_not_found',
+    `the front page of ${domain} leads to no login form; set login_url to the page that has it`,
+  );
 }
 
 /** Sites under test are often served without TLS. */

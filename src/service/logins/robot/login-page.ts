@@ -13,17 +13,18 @@ import { withoutValues } from './without-values.ts';
 import { WatchedPage } from './watched-page.ts';
 
 const pollMs = 100;
+/** The longest wait until a page has loaded and no longer changes, in ms. */
 const settleMs = 20_000;
-/** How long an unchanged page counts as unanswered. After that, the unchanged page is the answer. */
+/** How long to wait for a change after a submission, in ms. After that, the unchanged page counts as the answer. */
 const unchangedMs = 2500;
-/** A page that has loaded nothing for this time will not change any more. */
+/** A page that has loaded nothing for this time, in ms, will not change any more. */
 const lostMs = 8000;
-/** Some fields are disabled until others are filled in. */
+/** How long to wait for disabled fields, in ms. Some stay disabled until others are filled in. */
 const disabledMs = 4000;
 
 /**
- * A page of a session for a login. A refused or failed login throws `LoginError`. Dispose the page then, and after an
- * abort.
+ * The login robot: opens a site's login page in a session's browser, reads its questions and submits answers. A refused
+ * or failed login throws `LoginError`. Dispose the page then, and after an abort.
  */
 export class LoginPage {
   readonly #session: { readonly cdp: CdpConnection };
@@ -101,7 +102,7 @@ export class LoginPage {
       this.#hasSubmitted = true;
       const acting = new Acting(this.#page, this.#options.signal);
       for (const [id, boxes] of found.boxes) if (values[id] !== undefined) await acting.fill(boxes, values[id]);
-      if (choice && !(await acting.click(choice))) throw gone(`the choice ${choiceId} in use`);
+      if (choice && !(await acting.click(choice))) throw gone(`an enabled button for the choice ${choiceId}`);
       if (choice?.isRadio === false) return await this.#settle(before);
       // The page may have replaced the button while the fields were filled.
       const { submit } = discover(await this.#observed(), this.#messages);
@@ -323,7 +324,7 @@ export class LoginPage {
     if (signal.aborted) return signal.reason;
     if (error instanceof LoginError) return error;
     const reason = error instanceof Error ? error.message : 'for an unknown reason';
-    return new LoginError('browser_error', `the browser could not go on with the login: ${this.#redacted(reason)}`, {
+    return new LoginError('browser_error', `the browser could not continue the login: ${this.#redacted(reason)}`, {
       cause: error,
     });
   }
@@ -336,7 +337,7 @@ function notLoaded(): LoginError {
 function gone(what: string): LoginError {
   return new LoginError(
     'element_not_found',
-    `the login page doesn't have ${what}, or not any more; ask for its state and submit again`,
+    `the login page doesn't have ${what}, or no longer; ask for its state and submit again`,
   );
 }
 

@@ -5,7 +5,7 @@ const awaitedTypes = new Set(['Script', 'XHR', 'Fetch', 'Stylesheet']);
 /** A longer request is probably a long-poll, so it isn't awaited, unless it loads a document. In ms. */
 const longestRequestMs = 8000;
 
-/** The loads of a page and its frames that may change their content. */
+/** Tracks the requests of a page and its frames that may change their content, to know when the page is quiet. */
 export class PageLoads {
   readonly #mainFrameId: string;
   /**

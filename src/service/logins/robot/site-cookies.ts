@@ -2,7 +2,7 @@ import type { CdpConnection } from '../../chromium/cdp-connection.ts';
 import type { Cookie } from '../../chromium/cdp-protocol.ts';
 import { isWithin } from './allowed-domains.ts';
 
-/** The cookies that look like those of a login, on the domains of a site. */
+/** Finds the cookies of a site that look like those of a login, and whether they have changed. */
 export class SiteCookies {
   readonly #cdp: CdpConnection;
   readonly #domains: readonly string[];
@@ -11,7 +11,7 @@ export class SiteCookies {
 
   constructor(cdp: CdpConnection, domains: readonly string[], signal: AbortSignal) {
     this.#cdp = cdp;
-    // Cookies know no ports.
+    // Cookies are valid for all ports of a host.
     this.#domains = domains.map((domain) => domain.replace(/:\d+$/, ''));
     this.#signal = signal;
   }

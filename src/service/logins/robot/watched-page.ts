@@ -15,8 +15,8 @@ export type FrameOwner = { parent: string; frameId: string };
 export type Watched = { cdp: CdpConnection; targetId: string; mayVisit: (url: string) => boolean; signal: AbortSignal };
 
 /**
- * A page with its frames. Its main frame may only visit allowed domains: a request to another one is stopped before any
- * of its data is sent.
+ * A browser page with its frames, as the login robot sees it. The main frame may only visit allowed domains: a request
+ * to another one is stopped before any of its data is sent.
  */
 export class WatchedPage {
   readonly targetId: string;
@@ -118,7 +118,7 @@ export class WatchedPage {
       trees.flat().map(({ frameId, sessionId }) => this.#observeFrame(frameId, sessionId)),
     );
     const frames = observed.filter((frame) => frame !== undefined);
-    // A popup exists before the service watches it.
+    // A popup may have loaded a foreign document before the service watched it.
     if (frames[0]?.isMain && !this.#mayVisit(frames[0].url)) this.#refusedUrl = frames[0].url;
     this.throwIfRefused();
     return frames[0]?.isMain ? frames : [];
