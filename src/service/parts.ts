@@ -325,8 +325,8 @@ export async function openParts(options: PartOptions) {
 /** Loads the room of machines on first use, so that other services start faster. */
 async function controlPlaneOf(
   settings: MachinesSettings,
-  means: PartOptions & { secrets: Secrets; profiles: ProfileDirectories; extensions: ExtensionStore },
+  dependencies: PartOptions & { secrets: Secrets; profiles: ProfileDirectories; extensions: ExtensionStore },
 ): Promise<Machines> {
   const { openMachines } = await import('./machines/control-plane.ts');
-  return await openMachines(settings, means);
+  return await openMachines(settings, dependencies);
 }

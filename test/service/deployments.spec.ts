@@ -47,7 +47,7 @@ const broken: Record<string, { module: string; reason: RegExp; log?: RegExp }> =
   'has no default export': { module: 'export const a = 1;', reason: /needs a default export/ },
   'has no actions': {
     module: "export default { name: 'app', actions: {} };",
-    reason: /actions in the default export must be an object with a function/,
+    reason: /the actions in the default export must be an object with at least one function/,
   },
   'has an action that is no function': {
     module: "export default { name: 'app', actions: { a: 1 } };",

@@ -126,7 +126,7 @@ const broken: Record<string, { source: string; entrypoint?: string; reason: RegE
   'makes no app with the client': { source: esm, reason: /defines no app: .* must call app\(name\) of @onkernel\/sdk/ },
   'names an app with an empty text': {
     source: `${esm} kernel.app('');`,
-    reason: /the name of an app must be a string with a character, not ''/,
+    reason: /the name of an app must be a non-empty string, not ''/,
   },
   'has an action without parameters': { source: `${esm} kernel.app('app').action('a', () => 1);`, reason: /at least/ },
   'is no TypeScript': { source: 'const a: = 1;', entrypoint: 'index.ts', reason: /index\.ts:1:9/ },

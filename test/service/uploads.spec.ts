@@ -102,14 +102,14 @@ const mistakes: Record<string, { parts: Part[]; message: RegExp; status?: number
   'a directory as a destination': { parts: at('/ok', '/home'), message: /"\/home" is a directory/ },
   'a destination below a file': { parts: at('/ok', '/file/x'), message: /a file exists where a directory is needed/ },
   'a name that is too long': { parts: at('/ok', `/${'x'.repeat(300)}`), message: /too long/ },
-  'one destination for two files': { parts: at('/a', '/./a'), message: /another file has the destination "\/a" too/ },
+  'one destination for two files': { parts: at('/a', '/./a'), message: /two files have the destination "\/a"/ },
   'a destination below that of another file': {
     parts: at('/a/b', '/a'),
-    message: /another file has the destination "\/a" too, or is below it/,
+    message: /two files have the destination "\/a", or another file needs it/,
   },
   'a destination below that of another file, others between them': {
     parts: at('/a', '/a.b', '/a/b', '/undefined'),
-    message: /another file has the destination "\/a" too, or is below it/,
+    message: /two files have the destination "\/a", or another file needs it/,
   },
   'an unknown text': { parts: [...at('/a'), ['mode', '644']], message: /mode: unknown field/ },
   'an unknown file': { parts: [...at('/a'), ['zip_file', 'x', 'file']], message: /zip_file: unknown field/ },
@@ -189,7 +189,10 @@ test('quickly refuses 2000 deep destinations if two of them collide @long', asyn
   const answer = await send('upload', at(...paths, '/1999/a/a'));
   expect(answer).toMatchObject({
     status: 400,
-    body: { message: 'another file has the destination "/1999/a/a" too, or is below it: choose other paths' },
+    body: {
+      message:
+        'two files have the destination "/1999/a/a", or another file needs it as its directory: choose other paths',
+    },
   });
   expect(await contents(root)).toBe(before);
 });

@@ -121,7 +121,7 @@ export class AppInstaller {
  */
 async function refuseForeign(directory: string, uid: number): Promise<void> {
   const stats = await lstat(directory);
-  if (!stats.isDirectory()) throw new Error(`${path.basename(directory)} is not a directory`);
+  if (!stats.isDirectory()) throw new Error(`${path.basename(directory)} must be a directory, but is a file or a link`);
   for (const entry of await readdir(directory, { withFileTypes: true })) {
     const place = path.join(directory, entry.name);
     if (entry.isDirectory()) await refuseForeign(place, uid);

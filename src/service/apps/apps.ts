@@ -61,11 +61,11 @@ export class Apps {
     };
     const launcher = new AppLauncher({ ...run, directory, access, endAccess });
     const installer = new AppInstaller({ ...run, isolation: options.isolation });
-    const means = { launcher, clock, logs: this.logs, slots: new Slots(places) };
+    const shared = { launcher, clock, logs: this.logs, slots: new Slots(places) };
     const { limitOf, endBrowsers } = options;
-    this.invocations = new Invocations({ ...means, records: options.invocations, limitOf, endBrowsers });
+    this.invocations = new Invocations({ ...shared, records: options.invocations, limitOf, endBrowsers });
     this.deployments = new Deployments({
-      ...means,
+      ...shared,
       directory,
       installer,
       records: options.deployments,

@@ -33,10 +33,10 @@ const reservedVariables: ReadonlySet<string> = new Set([
   markVariable,
 ]);
 
-type Means = { apps: Apps; records: DeploymentRecords; projects: ProjectStore; clock: Clock };
+type Dependencies = { apps: Apps; records: DeploymentRecords; projects: ProjectStore; clock: Clock };
 
 /** Handles the operations that create, list, delete and follow deployments of apps. */
-export function deploymentHandlers({ apps, records, projects, clock }: Means): HandlerTree<typeof operations> {
+export function deploymentHandlers({ apps, records, projects, clock }: Dependencies): HandlerTree<typeof operations> {
   const { deployments } = apps;
   return {
     async create({ body, caller, signal }) {

@@ -116,10 +116,10 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
     const [, , , toChild, input] = child.stdio;
     if (!(toChild instanceof Writable) || !(input instanceof Readable))
-      throw new Error('a child process was started without its pipes');
+      throw new Error('Chromium was started without the pipes for its debugging commands');
     const cdp = new CdpConnection(input, toChild);
     await untilReady(child, cdp, { output, executable, signal });
-    if (child.pid === undefined) throw new Error('a running process has no id');
+    if (child.pid === undefined) throw new Error('Chromium was started, but the system gave it no process id');
     const close = async (timeoutMs: number) => {
       const timer = setTimeout(() => void kill(), timeoutMs);
       cdp.send('Browser.close', {}, { timeoutMs }).catch(() => {});

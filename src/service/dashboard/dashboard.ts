@@ -11,7 +11,7 @@ import type {
 } from '../../contract/dashboard-events.ts';
 import { EndedLeases } from './ended-leases.ts';
 import { History } from './history.ts';
-import { SharedLooks, type Look } from './shared-looks.ts';
+import { SharedSnapshots, type Snapshot } from './shared-snapshots.ts';
 import { StateBuilder, type SharedState, type StateSources } from './state-builder.ts';
 
 export type DashboardOptions = StateSources & { events: ServiceEvents };
@@ -27,13 +27,13 @@ export type Following = {
 export class Dashboard {
   readonly #options: DashboardOptions;
   readonly #history: History;
-  readonly #looks: SharedLooks;
+  readonly #snapshots: SharedSnapshots;
 
   constructor(options: DashboardOptions) {
     this.#options = options;
     const builder = new StateBuilder(options, new EndedLeases(options));
     this.#history = new History({ ...options, count: () => builder.counts() });
-    this.#looks = new SharedLooks((projectId) => builder.of(projectId));
+    this.#snapshots = new SharedSnapshots((projectId) => builder.of(projectId));
   }
 
   /** A snapshot, and then changes until `signal` aborts or the listener may not go on. */
@@ -42,9 +42,9 @@ export class Dashboard {
     const { name, projectId } = apiKey;
     const listener = new Listener();
     const named = (service: SharedState['service']) => ({ ...service, key: name });
-    const look = this.#looks.now(projectId);
-    listener.changesOf(look);
-    const { state } = look;
+    const snapshot = this.#snapshots.now(projectId);
+    listener.changesOf(snapshot);
+    const { state } = snapshot;
     yield {
       type: 'snapshot',
       ...state,
@@ -53,9 +53,9 @@ export class Dashboard {
       history: this.#history.of(projectId),
     };
     for (;;) {
-      await this.#looks.next(signal);
+      await this.#snapshots.next(signal);
       if (signal.aborted || !mayGoOn()) return;
-      const { service, ...change } = listener.changesOf(this.#looks.at(projectId));
+      const { service, ...change } = listener.changesOf(this.#snapshots.at(projectId));
       const changed = Object.entries({ ...change, service: service && named(service) }).filter(
         ([, value]) => value !== undefined,
       );
@@ -73,7 +73,7 @@ class Listener {
   readonly #sessions = new ChangedEntries<SessionState>();
   readonly #ended = new ChangedEntries<EndedState>();
 
-  changesOf({ state, texts }: Look) {
+  changesOf({ state, texts }: Snapshot) {
     return {
       service: this.#service.since(state.service, texts.service),
       counts: this.#counts.since(state.counts, texts.counts),

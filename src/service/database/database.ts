@@ -36,7 +36,8 @@ export async function openDatabase(file?: string): Promise<Database> {
     } catch (error) {
       closeDatabase(database);
       if (errorCode(error) !== 'SQLITE_BUSY') throw error;
-      if (attempt === 5) throw new DatabaseInUseError(`the database ${file} is in use: stop the other service`);
+      if (attempt === 5)
+        throw new DatabaseInUseError(`the database ${file} is in use by another service: stop that service`);
       await sleep(10 + Math.random() * 40);
     }
   }

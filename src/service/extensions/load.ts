@@ -9,14 +9,14 @@ import type { ExtensionFiles } from '../sessions/session-extensions.ts';
 import type { ExtensionStore } from './extensions.ts';
 import { receiveArchive, unpackExtension } from './unpack.ts';
 
-type Means = {
+type Dependencies = {
   store: ExtensionStore;
   sessions: HeldSessions;
   load: (session: LocalSession, extensions: ExtensionFiles[], signal: AbortSignal) => Promise<void>;
 };
 
 /** Handles the operation that uploads extensions and loads them into a running session. */
-export function extensionLoader({ store, sessions, load }: Means): Handler<typeof loadExtensions> {
+export function extensionLoader({ store, sessions, load }: Dependencies): Handler<typeof loadExtensions> {
   return async ({ body, signal, ...request }) => {
     await inSession(sessions, request, (session) =>
       store.withDirectory(async (root) => {

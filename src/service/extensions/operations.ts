@@ -10,7 +10,7 @@ import { receiveArchive } from './unpack.ts';
 
 const answer = answerOf(extension, extensionsTable);
 
-type Means = {
+type Dependencies = {
   store: ExtensionStore;
   /** The address of the Chrome Web Store's update server. */
   chromeStore: string;
@@ -19,7 +19,11 @@ type Means = {
 };
 
 /** Handles the operations that upload, list, download and delete extensions of Chromium. */
-export function extensionHandlers({ store, chromeStore, refuseInactive }: Means): HandlerTree<typeof operations> {
+export function extensionHandlers({
+  store,
+  chromeStore,
+  refuseInactive,
+}: Dependencies): HandlerTree<typeof operations> {
   return {
     async upload({ body, caller, signal }) {
       const row = await store.add(

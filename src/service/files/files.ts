@@ -35,7 +35,7 @@ export class SessionFiles {
       // Without O_NONBLOCK, opening a FIFO waits for a writer.
       const file = await open(entry, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       try {
-        const { size } = regular(await file.stat(), sessionPath);
+        const { size } = requireFile(await file.stat(), sessionPath);
         if (size > 0) return { stream: file.createReadStream({ end: size - 1, highWaterMark: 512 * 1024 }), size };
         await file.close();
         return { stream: Readable.from([]), size };
@@ -60,7 +60,7 @@ export class SessionFiles {
     const options: PathUse = { followLink: true, makeParents: true, missing: 'directory', inTheWay: 'bad_request' };
     await this.#at(sessionPath, options, async (entry, directory) => {
       const existing = await statsOrMissing(entry);
-      if (existing) regular(existing, sessionPath);
+      if (existing) requireFile(existing, sessionPath);
       const upload = `${directory}/${uploadName()}`;
       try {
         await receive(stream, upload, signal, async (file) => {
@@ -87,7 +87,7 @@ export class SessionFiles {
       const found = await Promise.all(
         names.map(async (name) => {
           const stats = await statsOrMissing(`${entry}/${name}`);
-          return stats && fileInfo(`${shown(sessionPath) === '/' ? '' : shown(sessionPath)}/${name}`, stats);
+          return stats && fileInfo(`${normalPath(sessionPath) === '/' ? '' : normalPath(sessionPath)}/${name}`, stats);
         }),
       );
       return found.filter((info) => info !== undefined);
@@ -96,7 +96,7 @@ export class SessionFiles {
 
   async info(sessionPath: string): Promise<FileInfo> {
     return await this.#at(sessionPath, { followLink: true, missing: 'path' }, async (entry) =>
-      fileInfo(shown(sessionPath), await lstat(entry)),
+      fileInfo(normalPath(sessionPath), await lstat(entry)),
     );
   }
 
@@ -179,7 +179,7 @@ export class SessionFiles {
 const pathOnly = 0o10000000 | constants.O_NOFOLLOW;
 
 /** Throws `bad_request` unless it is a regular file. */
-export function regular(stats: Stats, sessionPath: string): Stats {
+export function requireFile(stats: Stats, sessionPath: string): Stats {
   if (stats.isFile()) return stats;
   const problem = stats.isDirectory() ? 'is a directory' : 'is not a regular file';
   throw new OperationError('bad_request', `${JSON.stringify(sessionPath)} ${problem}`);
@@ -191,7 +191,7 @@ function refuseRoot(sessionPath: string, verb: string): void {
 }
 
 /** The path as answers contain it: without `..` and doubled slashes. */
-export function shown(sessionPath: string): string {
+export function normalPath(sessionPath: string): string {
   return `/${pathSegments(sessionPath).join('/')}`;
 }
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationError } from '../../contract/errors.ts';
 import { withEntry } from '../sessions/confined-path.ts';
 import { errorCode } from '../process/system-error.ts';
-import { regular } from './files.ts';
+import { requireFile } from './files.ts';
 
 /** A line of a log. If there is no such log, the only line is the reason. */
 export type LogLine = { text: string; /** In ms since the epoch. */ at: number };
@@ -42,7 +42,7 @@ async function openLog(root: string, sessionPath: string | undefined): Promise<F
     return await withEntry(root, sessionPath, { followLink: true }, async (entry) => {
       const file = await open(entry, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       try {
-        regular(await file.stat(), sessionPath);
+        requireFile(await file.stat(), sessionPath);
         return file;
       } catch (error) {
         await file.close();

@@ -7,7 +7,7 @@ import { OperationError } from '../../contract/errors.ts';
 import { errorCode } from '../process/system-error.ts';
 import { withEntry } from '../sessions/confined-path.ts';
 import { fileError } from './file-errors.ts';
-import { shown, SessionFiles, statsOrMissing } from './files.ts';
+import { normalPath, SessionFiles, statsOrMissing } from './files.ts';
 import { isUpload } from './receive.ts';
 
 /** The oldest time that an archive can hold. */
@@ -37,7 +37,7 @@ export async function packZip(root: string, directory: string): Promise<Readable
   });
   if (!stats.isDirectory())
     throw new OperationError('bad_request', `path is not a directory: ${JSON.stringify(directory)}`);
-  for await (const _ of entries(root, shown(directory))) {
+  for await (const _ of entries(root, normalPath(directory))) {
     // Throws for an unreadable file while the service can still answer with an error.
   }
   const zip = new ZipFile();
@@ -45,7 +45,7 @@ export async function packZip(root: string, directory: string): Promise<Readable
   const left = new AbortController();
   output.once('close', () => left.abort());
   zip.on('error', (error) => output.destroy(error));
-  addEntries(zip, root, shown(directory), left.signal).then(
+  addEntries(zip, root, normalPath(directory), left.signal).then(
     () => zip.end(),
     (error: Error) => output.destroy(error),
   );

@@ -6,7 +6,7 @@ import { OperationError } from '../../contract/errors.ts';
 import { errorCode } from '../process/system-error.ts';
 import { giveToOwner, ownUser, pathSegments, permissionBits, withEntry } from '../sessions/confined-path.ts';
 import { fileError, type PathUse } from './file-errors.ts';
-import { regular, SessionFiles, statsOrMissing } from './files.ts';
+import { requireFile, SessionFiles, statsOrMissing } from './files.ts';
 import { receive, uploadName } from './receive.ts';
 
 /** A received file: its host path, and its destination in the session. */
@@ -63,10 +63,10 @@ export class Upload {
     if (contested)
       throw new OperationError(
         'bad_request',
-        `another file has the destination ${JSON.stringify(contested)} too, or is below it: choose other paths`,
+        `two files have the destination ${JSON.stringify(contested)}, or another file needs it as its directory: choose other paths`,
       );
     for (const { sessionPath } of placements)
-      await this.#check(sessionPath, (existing) => regular(existing, sessionPath));
+      await this.#check(sessionPath, (existing) => requireFile(existing, sessionPath));
     for (const directory of directories) await this.#check(directory, (existing) => refuseFile(existing, directory));
 
     const files = new SessionFiles(this.#root);

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { withEntry } from '../sessions/confined-path.ts';
 import { identityOf } from './file-changes.ts';
 import { fileError } from './file-errors.ts';
-import { shown } from './files.ts';
+import { normalPath } from './files.ts';
 
 /** The directory or file to which a watched path leads. */
 export type WatchedPlace = {
@@ -25,7 +25,7 @@ export async function locate(root: string, sessionPath: string): Promise<Watched
       const isDirectory = (await lstat(entry)).isDirectory();
       const host = await realpath(isDirectory ? entry : directory);
       return {
-        sessionPath: shown(sessionPath),
+        sessionPath: normalPath(sessionPath),
         base: host.slice((await realpath(root)).length).replaceAll(path.sep, '/'),
         only: isDirectory ? undefined : path.basename(entry),
         identity: identityOf(await stat(host)),

@@ -121,7 +121,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   const app: App = new Hono();
   app.onError((error, context) => answerError(error, requestOf(context), options.log));
   app.notFound((context) =>
-    answerError(new OperationError('not_found', `there is nothing at ${context.req.path}`), requestOf(context)),
+    answerError(new OperationError('not_found', `this service has no route ${context.req.path}`), requestOf(context)),
   );
 
   const { auditor } = options;
@@ -137,7 +137,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   if (options.tokenRequests) serveTokens(app, options.tokenRequests, { ...options, hangUps, addresses });
   app.all(`${browserPath}/*`, (context) => {
     const request = `${context.req.method} ${context.req.path}`;
-    throw new OperationError('not_implemented', `this service does not support requests to a browser (${request})`);
+    throw new OperationError('not_implemented', `this service does not support ${request} below base_url`);
   });
   app.get('/openapi.json', async (context) => context.json(await options.openapi()));
   app.get(healthPaths.alive, (context) => context.json({ status: 'ok' }));
@@ -165,7 +165,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
       throw new OperationError(
         'unauthorized',
         token === undefined
-          ? 'the Authorization header must carry a bearer token'
+          ? 'the request has no API key: send it in the header "Authorization: Bearer KEY"'
           : "the service doesn't know this API key",
       );
     }

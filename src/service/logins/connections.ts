@@ -210,7 +210,7 @@ export class AuthConnections {
     credential: AuthConnectionCreate['credential'],
     isGranted: boolean,
   ): AuthConnectionCreate['credential'] {
-    if (!credential || this.#options.credentials.look(projectId, credential, isGranted).exists) return credential;
+    if (!credential || this.#options.credentials.inspect(projectId, credential, isGranted).exists) return credential;
     const problem =
       'provider' in credential
         ? `there is no credential provider named ${credential.provider}, or this project may not use it: an organization key can add the project to the provider's project_ids`

@@ -1,7 +1,7 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { ConnectionRecord, TimelineEntry } from './connections-table.ts';
 import { LoginError } from './reading/login-form.ts';
-import { LoginSession, type LoginSessionMeans } from './login-session.ts';
+import { LoginSession, type LoginSessionDependencies } from './login-session.ts';
 
 /** The result of a health check, for the timeline. If the check failed, the status is the previous one. */
 export type Finding = TimelineEntry['details'] & { status: ConnectionRecord['status'] };
@@ -9,7 +9,7 @@ export type Finding = TimelineEntry['details'] & { status: ConnectionRecord['sta
 /** Checks in a new browser whether a profile is logged in. Doesn't save the profile. Never rejects. */
 export async function checkHealth(
   record: ConnectionRecord,
-  means: LoginSessionMeans,
+  dependencies: LoginSessionDependencies,
   signal: AbortSignal,
 ): Promise<Finding> {
   const { projectId, profileName, domain, settings, postLoginUrl, status: previous } = record;
@@ -22,7 +22,7 @@ export async function checkHealth(
     error_message: error?.message,
   });
   try {
-    await using session = await LoginSession.open(means, {
+    await using session = await LoginSession.open(dependencies, {
       projectId,
       profileName,
       proxyId: settings.proxyId,

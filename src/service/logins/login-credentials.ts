@@ -46,7 +46,7 @@ export class StoredCredentials {
     if ('provider' in selector) return await this.#inVault(connection, selector, signal);
     const { projectId } = connection;
     const { name } = selector;
-    if (!this.look(projectId, selector).exists) return undefined;
+    if (!this.inspect(projectId, selector).exists) return undefined;
     const { domain, has_totp_secret: hasTotp, sso_provider: ssoProvider } = this.#credentials.get(projectId, name);
     const secret = hasTotp ? this.#credentials.totpSecret(projectId, name) : undefined;
     return {
@@ -61,7 +61,7 @@ export class StoredCredentials {
    * Checks whether the credential exists, whether the project may use it, and whether it has a secret for one-time
    * codes. Doesn't ask providers for their items. `isGranted`: an organization key chose the credential.
    */
-  look(
+  inspect(
     projectId: string,
     selector: CredentialSelector,
     isGranted = false,
@@ -84,7 +84,7 @@ export class StoredCredentials {
    */
   save(projectId: string, { name, domain: ownDomain, entered, ssoProvider }: SavedLogin): void {
     const sso = ssoProvider !== undefined && { sso_provider: ssoProvider };
-    const exists = this.look(projectId, { name }).exists;
+    const exists = this.inspect(projectId, { name }).exists;
     const last = entered.at(-1)?.origin ?? '';
     const isOwn = !URL.canParse(last) || entered.some(({ origin }) => isWithin(origin, ownDomain));
     const newDomain = isOwn ? ownDomain : new URL(last).host;

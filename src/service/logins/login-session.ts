@@ -5,7 +5,7 @@ import type { CdpConnection } from '../chromium/cdp-connection.ts';
 import type { OpenCdp, Session } from '../sessions/session.ts';
 import { sessionSettings, type Surroundings } from '../sessions/session-settings.ts';
 
-export type LoginSessionMeans = {
+export type LoginSessionDependencies = {
   sessions: HeldSessions;
   replays: Replays;
   surroundingsOf: (projectId: string) => Surroundings;
@@ -59,11 +59,11 @@ export class LoginSession {
 
   /** Throws the errors of starting a session and a recording, and the signal's reason. */
   static async open(
-    { sessions, replays, ...means }: LoginSessionMeans,
+    { sessions, replays, ...dependencies }: LoginSessionDependencies,
     options: LoginSessionOptions,
   ): Promise<LoginSession> {
     const { projectId, profileName: name, proxyId, saveChanges, isRecorded, signal } = options;
-    means.ensureProfile(projectId, name);
+    dependencies.ensureProfile(projectId, name);
     const request = {
       stealth: false,
       kiosk_mode: false,
@@ -72,7 +72,7 @@ export class LoginSession {
     };
     const settings = sessionSettings(
       { ...request, ...(proxyId !== undefined && { proxy_id: proxyId }) },
-      means.surroundingsOf(projectId),
+      dependencies.surroundingsOf(projectId),
     );
     const held = sessions.in(projectId);
     const browser = await held.create(settings, undefined, signal);

@@ -11,7 +11,7 @@ import type { LoggedIn } from './converse.ts';
 import { LoginError } from './reading/login-form.ts';
 import { LoginFlow, type FlowState } from './flow.ts';
 import { flowEntry, recordOf } from './flow-record.ts';
-import { LoginSession, type LoginSessionMeans } from './login-session.ts';
+import { LoginSession, type LoginSessionDependencies } from './login-session.ts';
 import type { StoredCredentials } from './login-credentials.ts';
 import type { StoredLogin } from './stored-login.ts';
 
@@ -21,7 +21,7 @@ export type LoginsOptions = {
   clock: Clock;
   /** Called with the id of a connection that has logged in. */
   onLoggedIn: (id: string) => void;
-} & LoginSessionMeans;
+} & LoginSessionDependencies;
 
 type LoginOptions = { isAttended: boolean; isRecorded: boolean; proxyId: string | undefined };
 
@@ -146,7 +146,7 @@ export class Logins {
     reason: CanReauthReason;
   } {
     const stored = credential
-      ? this.#options.credentials.look(projectId, credential, grantedDomains !== undefined)
+      ? this.#options.credentials.inspect(projectId, credential, grantedDomains !== undefined)
       : { exists: false, hasTotpSecret: false };
     return canReauth(needs, credential, stored);
   }

@@ -14,10 +14,10 @@ import type { Clock } from '../process/clock.ts';
 import { type Caller, WithStatus, type HandlerTree } from '../http/handler.ts';
 import type { ConnectionRecords } from './connection-records.ts';
 
-type Means = { connections: AuthConnections; records: ConnectionRecords; clock: Clock };
+type Dependencies = { connections: AuthConnections; records: ConnectionRecords; clock: Clock };
 
 /** Handles the operations on auth connections: manage them, start and follow logins, and answer a site's questions. */
-export function authConnectionHandlers({ connections, records, clock }: Means): HandlerTree<typeof operations> {
+export function authConnectionHandlers({ connections, records, clock }: Dependencies): HandlerTree<typeof operations> {
   return {
     create({ body, caller, origin }) {
       refuseTelemetry(body);

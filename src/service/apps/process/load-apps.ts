@@ -58,9 +58,11 @@ function isUnresolved(error: unknown): boolean {
 
 function ownApp({ name, actions }: Exports): LoadedApp {
   if (typeof name !== 'string' || name === '')
-    throw new TypeError(`the name in the default export must be a string with a character, not ${shown(name)}`);
+    throw new TypeError(`the name in the default export must be a non-empty string, not ${shown(name)}`);
   if (!isObject(actions) || Object.keys(actions).length === 0)
-    throw new TypeError(`actions in the default export must be an object with a function, not ${shown(actions)}`);
+    throw new TypeError(
+      `the actions in the default export must be an object with at least one function, not ${shown(actions)}`,
+    );
   for (const [key, action] of Object.entries(actions)) {
     if (typeof action !== 'function') throw new TypeError(`the action ${key} must be a function, not ${shown(action)}`);
   }
@@ -92,7 +94,7 @@ async function importedSdk(loader: Loader): Promise<unknown> {
 function sdkApp(app: unknown): LoadedApp {
   const { name, actions } = app as { name: unknown; actions: Map<string, { handler: Action }> };
   if (typeof name !== 'string' || name === '')
-    throw new TypeError(`the name of an app must be a string with a character, not ${shown(name)}`);
+    throw new TypeError(`the name of an app must be a non-empty string, not ${shown(name)}`);
   const handlers = Array.from(actions, ([action, { handler }]): [string, Action] => [
     action,
     (payload, context) => handler(context, payload),

@@ -2,7 +2,7 @@ import { textsOf, type EntryTexts } from './changes.ts';
 import type { SharedState } from './state-builder.ts';
 
 /** A snapshot of the state. Comparing its texts with earlier ones shows which parts have changed. */
-export type Look = {
+export type Snapshot = {
   state: SharedState;
   texts: Record<'service' | 'counts' | 'machines' | 'pools', string> & Record<'sessions' | 'ended', EntryTexts>;
 };
@@ -11,10 +11,10 @@ export type Look = {
 const intervalMs = 250;
 
 /** Builds the dashboard's state at most every 250 ms, once for all listeners that see the same project. */
-export class SharedLooks {
+export class SharedSnapshots {
   readonly #build: (projectId: string | undefined) => SharedState;
   /** The latest snapshots, by project. */
-  readonly #looks = new Map<string | undefined, Look>();
+  readonly #snapshots = new Map<string | undefined, Snapshot>();
   readonly #waiting = new Set<() => void>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -23,17 +23,17 @@ export class SharedLooks {
   }
 
   /** The latest snapshot, which is up to 250 ms old. */
-  at(projectId: string | undefined): Look {
-    return this.#looks.get(projectId) ?? this.now(projectId);
+  at(projectId: string | undefined): Snapshot {
+    return this.#snapshots.get(projectId) ?? this.now(projectId);
   }
 
   /** A new snapshot. It becomes the latest one. */
-  now(projectId: string | undefined): Look {
-    const look = lookAt(this.#build(projectId));
-    this.#looks.set(projectId, look);
+  now(projectId: string | undefined): Snapshot {
+    const snapshot = snapshotOf(this.#build(projectId));
+    this.#snapshots.set(projectId, snapshot);
     // The listener may leave before it waits.
     this.#awaitTick();
-    return look;
+    return snapshot;
   }
 
   /** Resolves when the next snapshots are due, or as soon as `signal` aborts. */
@@ -57,12 +57,12 @@ export class SharedLooks {
 
   #tick(): void {
     this.#timer = undefined;
-    this.#looks.clear();
+    this.#snapshots.clear();
     for (const go of this.#waiting) go();
   }
 }
 
-function lookAt(state: SharedState): Look {
+function snapshotOf(state: SharedState): Snapshot {
   const { service, counts, machines, pools, sessions, ended } = state;
   return {
     state,
