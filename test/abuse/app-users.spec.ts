@@ -90,7 +90,7 @@ test("installing dependencies runs as a user that ends with it, and adds none of
   delete process.env['SERVICE_SECRET'];
   expect({ status, status_reason }).toEqual({
     status: 'failed',
-    status_reason: 'its dependencies could not be installed: node_modules is no directory',
+    status_reason: 'its dependencies could not be installed: node_modules must be a directory, but is a file or a link',
   });
   const logged = (await collect(client.deployments.follow(id))).map(({ message = '' }) => message);
   const found = JSON.parse(logged.find((line) => line.startsWith('spy '))!.slice(4)) as { uid: number };

@@ -66,7 +66,7 @@ export type AppOptions<T extends OperationTree> = {
    */
   signedIn?: ((incoming: IncomingMessage) => ApiKeyIdentity | undefined) | undefined;
   clock: Clock;
-  /** Receives requests that the service failed. */
+  /** Gets an entry for each request that failed because of the service. */
   log?: Log;
   /** Default: loopback addresses. */
   addresses?: Addresses;

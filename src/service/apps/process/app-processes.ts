@@ -15,8 +15,8 @@ export class AppProcesses {
   #count = 0;
 
   /**
-   * `scope` belongs to this service and its predecessors in the data directory. Kills processes that a predecessor
-   * left.
+   * `scope` identifies the data directory on this machine. Kills the processes that an earlier service with this
+   * directory left running.
    */
   constructor(scope: string) {
     this.#scope = scope;
