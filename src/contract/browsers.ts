@@ -132,7 +132,14 @@ export type BrowserCreate = z.output<typeof browserCreate>;
 const browserUpdate = z.strictObject({
   name: nameOrEmpty.nullable().optional().describe('The empty string clears it'),
   tags: tags.nullable().optional().describe('Replaces all tags'),
-  proxy_id: z.string().nullable().optional(),
+  proxy_id: z
+    .string()
+    .nullable()
+    .optional()
+    .describe(
+      'Another proxy; null or the empty string removes it. Connections end. The browser restarts, and its pages end, ' +
+        'if it has no proxy yet or if the new one has other bypass_hosts',
+    ),
   disable_default_proxy: z.boolean().optional(),
   profile: profileSelector.optional(),
   viewport: viewport

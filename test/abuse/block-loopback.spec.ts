@@ -49,6 +49,31 @@ test('blocks host names that resolve to any address of this machine', async () =
   await expect(outside('192.0.2.1')).resolves.toEqual({ host: '192.0.2.1', family: 4 });
 });
 
+test('runs no programs and no code, and leads a session to its first proxy without a restart', async ({
+  client,
+  open,
+  service: { call },
+}) => {
+  const { session_id: id, cdp_ws_url } = await startSession(call, { headless: true });
+  for (const [operation, body] of [
+    ['process/exec', { command: 'true' }],
+    ['process/spawn', { command: 'true' }],
+    ['playwright/execute', { code: 'return 1' }],
+  ] as const) {
+    const answer = await call('POST', `/browsers/${id}/${operation}`, body);
+    expect([answer.status, answer.body.message], operation).toEqual([501, expect.stringContaining('--block-loopback')]);
+  }
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
+  const page = await browser.contexts()[0]!.newPage();
+  const proxy = await client.proxies.create({ ...custom(open.port), bypass_hosts: ['direct.example'] });
+  await client.browsers.update(id, { proxy_id: proxy.id! });
+  await page.goto('http://shop.example/');
+  expect(open.requests).toEqual(['GET http://shop.example/']);
+  expect((await page.goto('http://direct.example/'))?.status()).toBe(502);
+  expect(open.requests).toHaveLength(1);
+  await browser.close();
+});
+
 test("only the session's own processes can use its proxy", async ({ service: { call } }) => {
   test.skip(process.platform !== 'linux' || process.getuid?.() !== 0, 'only root can give sessions users of their own');
   const session = await startSession(call, { headless: true });

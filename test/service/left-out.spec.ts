@@ -19,15 +19,3 @@ test('a deployment from a repository answers 501', async ({ service }) => {
   const deployed = kernel.deployments.create({ source });
   await expect(deployed).rejects.toMatchObject({ status: 501, message: /does not support source/ });
 });
-
-test('a new proxy or telemetry of a running session answers 501', async ({ service: { call } }) => {
-  const { body: session } = await call('POST', '/browsers', { viewport: { width: 400, height: 300 } });
-  const path = `/browsers/${session.session_id}`;
-  for (const [field, body] of Object.entries({
-    proxy_id: { proxy_id: 'another' },
-  })) {
-    const { status, body: error } = await call('PATCH', path, body);
-    expect([status, error.details[0].message], field).toEqual([501, `${field}: not supported by this service`]);
-  }
-  expect((await call('PATCH', path, { viewport: { width: 400, height: 300 } })).status).toBe(200);
-});

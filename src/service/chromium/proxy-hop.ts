@@ -39,7 +39,7 @@ export type WayOut = {
  * CDP they would pause each request. Neither the browser nor its clients see the credentials.
  */
 export class ProxyHop {
-  readonly #way: WayOut;
+  #way: WayOut;
   readonly #server = createServer({ maxHeaderSize: largestHead, requestTimeout: 0, keepAliveTimeout: 0 });
   readonly #sockets = new Set<Duplex>();
   readonly #groupCheck = new GroupCheck();
@@ -70,6 +70,12 @@ export class ProxyHop {
   /** The URL of the hop, for Chromium. */
   get address(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Leads to another proxy, or directly to the network. Ends all connections. */
+  lead(proxy: ProxyAccess | undefined): void {
+    this.#way = { ...this.#way, proxy };
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   close(): void {

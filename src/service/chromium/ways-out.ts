@@ -27,6 +27,7 @@ export class WaysOut {
   /** The hosts that lead to the machine of the session's client. */
   exposure: Exposure | undefined;
   readonly #options: WaysOutOptions;
+  #proxy: ProxyAccess | undefined;
   readonly #addresses = new Set<string>();
   readonly #hops = new Map<string, Promise<ProxyHop>>();
   readonly #groups = new Set<number>();
@@ -34,11 +35,13 @@ export class WaysOut {
 
   constructor(options: WaysOutOptions) {
     this.#options = options;
+    this.#proxy = options.proxy;
   }
 
   /** The switches that make Chromium use a hop, if it needs one. */
   async switches(): Promise<string[]> {
-    const { proxy, blockLoopback, tunnel } = this.#options;
+    const { blockLoopback, tunnel } = this.#options;
+    const proxy = this.#proxy;
     if (!proxy && !blockLoopback && !tunnel) return [];
     const { address } = await this.#hop({ proxy });
     return [
@@ -53,6 +56,22 @@ export class WaysOut {
     ];
   }
 
+  /**
+   * Sends new connections through another proxy, or directly, and ends those through the one before. Returns false if
+   * Chromium must start again for that: its switches name the hop and the hosts that bypass it.
+   */
+  async change(proxy: ProxyAccess | undefined): Promise<boolean> {
+    const before = this.#proxy;
+    const bypassed = (proxy ?? before)?.bypassHosts.join(';');
+    if (!this.#isForAll && (!before || bypassed !== before.bypassHosts.join(';'))) return false;
+    const hop = await this.#hop({ proxy: before });
+    this.#hops.delete(keyOf({ proxy: before }));
+    this.#hops.set(keyOf({ proxy }), Promise.resolve(hop));
+    this.#proxy = proxy;
+    hop.lead(proxy);
+    return true;
+  }
+
   /** Lets the processes of a group reach exposed hosts. This matters only if the browser has no user id of its own. */
   allowProcessGroup(group: number | undefined): void {
     if (group !== undefined) this.#groups.add(group);
@@ -60,7 +79,7 @@ export class WaysOut {
 
   /** The address of the hop for contexts without their own proxy. Programs other than the browser use it too. */
   async localProxyUrl(): Promise<string> {
-    return (await this.#hop({ proxy: this.#options.proxy })).address;
+    return (await this.#hop({ proxy: this.#proxy })).address;
   }
 
   /**
@@ -84,7 +103,7 @@ export class WaysOut {
   }
 
   async #ownHop(): Promise<ContextProxy> {
-    const { address } = await this.#hop({ proxy: this.#options.proxy });
+    const { address } = await this.#hop({ proxy: this.#proxy });
     return { proxyServer: address, proxyBypassList: notLoopback };
   }
 
@@ -105,13 +124,8 @@ export class WaysOut {
     return this.#options.blockLoopback === true || this.#options.tunnel === true;
   }
 
-  async #hop(way: {
-    proxy: ProxyAccess | SocksAccess | undefined;
-    isOfClient?: boolean;
-    proxiesLoopback?: boolean;
-    proxiesExposed?: boolean;
-  }): Promise<ProxyHop> {
-    const key = JSON.stringify(way);
+  async #hop(way: Way): Promise<ProxyHop> {
+    const key = keyOf(way);
     const { blockLoopback, user } = this.#options;
     if (!this.#hops.has(key) && this.#hops.size === mostHops)
       throw new OperationError(
@@ -127,6 +141,17 @@ export class WaysOut {
     if (this.#isClosed) hop.close();
     return hop;
   }
+}
+
+type Way = {
+  proxy: ProxyAccess | SocksAccess | undefined;
+  isOfClient?: boolean;
+  proxiesLoopback?: boolean;
+  proxiesExposed?: boolean;
+};
+
+function keyOf(way: Way): string {
+  return JSON.stringify(way);
 }
 
 /** The most hops of a session. Each is a listening socket. */

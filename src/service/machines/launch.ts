@@ -5,6 +5,7 @@ import type { ProxyAccess } from '../chromium/proxy-connection.ts';
 import { traceHeaders } from '../process/trace-headers.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import type { SessionSettings } from '../sessions/session.ts';
+import type { Host } from './host.ts';
 import type { Machine } from './machine.ts';
 import { ownerTags, profileName } from './owner-tags.ts';
 import { SentProfile } from './sent-profile.ts';
@@ -78,6 +79,21 @@ async function sendExtensions(
   } catch (error) {
     await client.browsers.deleteByID(sessionId).catch(() => {});
     throw error;
+  }
+}
+
+/** Gives a running session on a machine another proxy, or none. */
+export async function changeProxyOn(
+  machine: Host,
+  { id }: { id: string },
+  { proxy, signal }: { proxy: ProxyAccess | undefined; signal: AbortSignal },
+): Promise<void> {
+  const { client, owner } = machine;
+  const sent = proxy && (await client.proxies.create(newProxy(proxy, profileName(owner, id)), { signal })).id;
+  try {
+    await client.browsers.update(id, { proxy_id: sent ?? '' }, { signal, headers: traceHeaders() });
+  } finally {
+    if (sent !== undefined) await client.proxies.delete(sent).catch(() => {});
   }
 }
 

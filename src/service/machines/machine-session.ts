@@ -2,6 +2,7 @@ import type { Browser, ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import { telemetryOf, type TelemetryCategory } from '../../contract/telemetry.ts';
 import type { Profile } from '../../contract/profiles.ts';
+import type { ProxyAccess } from '../chromium/proxy-connection.ts';
 import type { Clock } from '../process/clock.ts';
 import { traceHeaders } from '../process/trace-headers.ts';
 import { Session, type Links, type OpenCdp, type Place, type SessionSettings } from '../sessions/session.ts';
@@ -189,6 +190,14 @@ export class MachineSession extends Session {
     this.#profile = profile;
     this.#isSaved = saveChanges;
     this.sent = sent;
+    this.record();
+  }
+
+  /** Call after the machine took another proxy. */
+  changedProxy(proxy: ProxyAccess | undefined): void {
+    this.isChanged = true;
+    if (proxy) this.settings.proxy = proxy;
+    else delete this.settings.proxy;
     this.record();
   }
 

@@ -1,5 +1,6 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
+import type { ProxyAccess } from '../chromium/proxy-connection.ts';
 import { systemClock, type Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { Log } from '../process/log.ts';
@@ -10,7 +11,7 @@ import type { Recorded, Recording } from '../replays/replays.ts';
 import { profileName } from './owner-tags.ts';
 import { MachineReplay } from './machine-replay.ts';
 import { Discovery } from './discovery.ts';
-import { startOn, type StoredArchives } from './launch.ts';
+import { changeProxyOn, startOn, type StoredArchives } from './launch.ts';
 import { Machine } from './machine.ts';
 import { isRefusal, toOperationError } from './machine-errors.ts';
 import { MachineSession } from './machine-session.ts';
@@ -160,6 +161,13 @@ export class Machines implements Launcher<MachineSession> {
     }
     session.loaded(profile, saveChanges, sent);
     if (session.startUrl) await session.openPage(session.startUrl).catch(() => {});
+  }
+
+  async changeProxy(session: MachineSession, proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
+    await changeProxyOn(session.host, session, { proxy, signal }).catch((error: unknown) => {
+      throw toOperationError(error, session.host.url);
+    });
+    session.changedProxy(proxy);
   }
 
   get hasRoom(): boolean {

@@ -1,5 +1,6 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
+import type { ProxyAccess } from '../chromium/proxy-connection.ts';
 import type { Session, SessionSettings } from './session.ts';
 import type { Sessions } from './sessions.ts';
 import type { Clock } from '../process/clock.ts';
@@ -70,6 +71,16 @@ export class ProjectSessions {
     }
   }
 
+  /** Sends a session's requests through another proxy, or directly. Throws like `Sessions.changeProxy`. */
+  async changeProxy(session: Session, proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
+    const stop = this.keepActive(session);
+    try {
+      await this.#sessions.changeProxy(session, proxy, signal);
+    } finally {
+      stop();
+    }
+  }
+
   /** Gives a session's windows another size. Throws like its `resize`. */
   async resize(session: Session, viewport: SessionSettings['viewport'], force: boolean): Promise<void> {
     const stop = this.keepActive(session);
@@ -100,6 +111,11 @@ export class ProjectSessions {
   /** Live sessions and the last ended ones, newest first. */
   list(): Session[] {
     return this.#sessions.list().filter((session) => this.#isHeld(session));
+  }
+
+  /** One of the last ended sessions by its id. */
+  ended(id: string): Session | undefined {
+    return this.list().find((session) => session.id === id && !session.alive);
   }
 
   /** Acts in the live session with the id, and keeps it active meanwhile. Throws `not_found`. */

@@ -5,6 +5,7 @@ import type { Profile } from '../../contract/profiles.ts';
 import type { ChromiumSettings } from '../chromium/chromium.ts';
 import { findChromium, hasDisplay, type Environment } from '../chromium/find-chromium.ts';
 import { Isolation } from '../chromium/isolation.ts';
+import type { ProxyAccess } from '../chromium/proxy-connection.ts';
 import type { Resident } from '../chromium/resident.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
@@ -13,6 +14,7 @@ import type { Chromium } from '../chromium/chromium.ts';
 import type { Launcher } from './launcher.ts';
 import type { LaunchedChromium } from './launched-chromium.ts';
 import { downloadDirectory, LocalSession, type CaptureTelemetry } from './local-session.ts';
+import { changeProxy, loadExtensions } from './session-changes.ts';
 import type { ProfileCopies } from './session-profile.ts';
 import type { SessionSettings } from './session.ts';
 import { SessionExtensions, type ExtensionFiles, type StoredExtensions } from './session-extensions.ts';
@@ -24,6 +26,11 @@ const probeSettings: SessionSettings = {
   kioskMode: false,
   timeoutSeconds: 60,
   viewport: { width: 320, height: 240 },
+};
+
+/** The settings of a session that count when its Chromium starts. */
+type ChromiumOf = Pick<SessionSettings, 'headless' | 'viewport' | 'tunnel' | 'extraSwitches'> & {
+  proxy?: ProxyAccess | undefined;
 };
 
 /** Starts sessions on this machine. */
@@ -149,15 +156,25 @@ export class LocalLauncher implements Launcher<LocalSession> {
     }
   }
 
+  async changeProxy(session: LocalSession, proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
+    const { resident, extensions } = session;
+    const takesExtensions = !extensions.isEmpty;
+    const settings = { ...session.settings, proxy, ...(session.exposure && { tunnel: true }) };
+    await changeProxy(session, proxy, (directory, ended) =>
+      this.#startChromium(settings, { directory, resident, takesExtensions }, AbortSignal.any([ended, signal])),
+    );
+  }
+
   /**
    * Loads extensions into a session, all or none. Restarts its browser, unless that was started with extensions. Throws
    * `bad_request` for a taken name and for an extension that Chromium refuses, `not_implemented` if Chromium takes
    * none, `conflict` while another call restarts the browser, and the errors of `start`.
    */
   async loadExtensions(session: LocalSession, extensions: ExtensionFiles[], signal: AbortSignal): Promise<void> {
-    await session.loadExtensions(extensions, signal, (directory, ended) =>
-      this.#startChromium(session.settings, { directory, resident: session.resident, takesExtensions: true }, ended),
-    );
+    const { settings, resident } = session;
+    const start = (directory: string, ended: AbortSignal) =>
+      this.#startChromium(settings, { directory, resident, takesExtensions: true }, ended);
+    await loadExtensions(session, extensions, { signal, start });
   }
 
   /** Starts a Chromium on a new user-data directory, with the session's extensions. */
@@ -182,7 +199,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
   }
 
   async #startChromium(
-    { headless, viewport, proxy, tunnel, extraSwitches }: SessionSettings,
+    { headless, viewport, proxy, tunnel, extraSwitches }: ChromiumOf,
     place: { directory: string; resident: Resident | undefined; takesExtensions: boolean },
     signal: AbortSignal,
   ): Promise<Chromium> {

@@ -12,12 +12,12 @@ import type { Cookie } from '../chromium/cdp-protocol.ts';
 import type { Chromium } from '../chromium/chromium.ts';
 import type { Exposure } from '../chromium/exposure.ts';
 import type { Resident } from '../chromium/resident.ts';
-import type { LaunchedChromium, StartWithExtensions } from './launched-chromium.ts';
+import type { LaunchedChromium, StartAgain } from './launched-chromium.ts';
 import { Replacement } from './replacement.ts';
 import { Screencast, type ScreencastOptions } from './screencast.ts';
 import { Session, type OpenCdp, type SessionSettings } from './session.ts';
 import { SessionBrowser } from './session-browser.ts';
-import type { ExtensionFiles, SessionExtensions } from './session-extensions.ts';
+import type { SessionExtensions } from './session-extensions.ts';
 import type { SessionNotice } from './session-notice.ts';
 import { SessionProfile } from './session-profile.ts';
 
@@ -140,22 +140,11 @@ export class LocalSession extends Session {
   }
 
   /**
-   * Loads extensions, all or none. If the browser takes none, `start` restarts it on the same user-data directory: its
-   * pages, clients and recordings end. If that fails, the session ends. Throws `conflict` while another call replaces
-   * the browser.
+   * Runs a change that may restart the browser. If the restart fails, the session ends. Throws `conflict` while another
+   * call replaces the browser.
    */
-  async loadExtensions(files: ExtensionFiles[], signal: AbortSignal, start: StartWithExtensions): Promise<void> {
-    await this.#replacement.run(async () => {
-      const added = await this.extensions.add(files, signal);
-      try {
-        this.isChanged = true;
-        if (!this.#browser.chromium.takesExtensions) await this.#restart(start);
-        await this.extensions.loadInto(this.cdp, added);
-      } catch (error) {
-        await this.extensions.remove(added);
-        throw error;
-      }
-    });
+  async change(act: (restart: (start: StartAgain) => Promise<void>) => Promise<void>): Promise<void> {
+    await this.#replacement.run(() => act((start) => this.#restart(start)));
   }
 
   async #loadProfile(
@@ -195,7 +184,7 @@ export class LocalSession extends Session {
   }
 
   /** Restarts the browser on its user-data directory. */
-  async #restart(start: StartWithExtensions): Promise<void> {
+  async #restart(start: StartAgain): Promise<void> {
     const before = this.#browser;
     for (const screencast of this.#screencasts) screencast.stop();
     const sessionCookies = await before.sessionCookies();

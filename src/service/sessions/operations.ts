@@ -1,8 +1,14 @@
 import type { browsers, BrowserUpdate } from '../../contract/browsers.ts';
-import { invalidField, leftOutFields, OperationError } from '../../contract/errors.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
 import { requestedCategories } from '../../contract/telemetry.ts';
 import type { Session } from './session.ts';
-import { requestedProfile, sessionSettings, withRefreshRate, type Surroundings } from './session-settings.ts';
+import {
+  requestedProfile,
+  requestedProxy,
+  sessionSettings,
+  withRefreshRate,
+  type Surroundings,
+} from './session-settings.ts';
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { browserAnswer } from './browser-answer.ts';
@@ -103,10 +109,10 @@ export function browserHandlers({
 
   async function update(session: Session, body: BrowserUpdate, signal: AbortSignal): Promise<void> {
     const { name, tags, profile, viewport, telemetry, proxy_id } = body;
-    if (proxy_id !== undefined && (proxy_id || undefined) !== session.settings.proxy?.id)
-      throw leftOutFields(['proxy_id'], 'it cannot change while the browser runs: start another one');
-    const { projectId } = session.settings;
+    const { projectId, proxy: proxyBefore } = session.settings;
     const held = sessions.in(projectId);
+    const isOtherProxy = proxy_id !== undefined && (proxy_id || undefined) !== proxyBefore?.id;
+    const proxy = isOtherProxy ? requestedProxy(proxy_id, surroundingsOf(projectId).resolveProxy) : undefined;
     const loaded = profile && requestedProfile(profile, surroundingsOf(projectId).resolveProfile);
     held.refuseTakenName(name ?? undefined, session);
 
@@ -116,6 +122,7 @@ export function browserHandlers({
       const save = profile?.save_changes;
       const isDecided = loaded && save !== undefined && session.saveProfileAtEnd(loaded.id, save);
       if (loaded && !isDecided) await held.loadProfile(session, loaded, save ?? false, signal);
+      if (isOtherProxy) await held.changeProxy(session, proxy, signal);
       if (viewport) await held.resize(session, withRefreshRate(viewport), viewport.force);
     } catch (error) {
       session.name = nameBefore;

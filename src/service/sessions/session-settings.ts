@@ -65,7 +65,7 @@ export function sessionSettings(
   if (!headless && !hasDisplay) throw invalidField('headless', `false needs a display, and ${noDisplay}`);
   const profile = request.profile && requestedProfile(request.profile, resolveProfile);
   const telemetry = requestedCategories(request.telemetry) ?? [];
-  const proxy = request.proxy_id ? found('proxy_id', () => resolveProxy(request.proxy_id!)) : undefined;
+  const proxy = requestedProxy(request.proxy_id, resolveProxy);
   const extensions = requestedExtensions(request.extensions ?? [], resolveExtension);
   return {
     projectId,
@@ -103,6 +103,14 @@ export function requestedProfile(selector: ProfileSelector, resolveProfile: Reso
   if (!selector.id === !selector.name)
     throw invalidField('profile', `must have an id or a name${selector.id ? ', not both' : ''}`);
   return found('profile', () => resolveProfile(selector));
+}
+
+/** Returns the proxy with this id; `undefined` without one. Throws `bad_request` if it doesn't exist. */
+export function requestedProxy(
+  id: string | null | undefined,
+  resolveProxy: Surroundings['resolveProxy'],
+): ProxyAccess | undefined {
+  return id ? found('proxy_id', () => resolveProxy(id)) : undefined;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
+import type { ProxyAccess } from '../chromium/proxy-connection.ts';
 import { sameToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
 import { noLog, type Log } from '../process/log.ts';
@@ -123,6 +124,11 @@ export class Sessions<S extends Session = Session> {
   async loadProfile(session: S, profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void> {
     const load = (closing: AbortSignal) => this.#launcher.loadProfile(session, profile, saveChanges, closing);
     await this.#untilClosing(load, signal);
+  }
+
+  /** Sends a session's requests through another proxy, or directly. Throws the errors of the launcher. */
+  async changeProxy(session: S, proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
+    await this.#untilClosing((closing) => this.#launcher.changeProxy(session, proxy, closing), signal);
   }
 
   /** Updates the name in sessions with the profile. */

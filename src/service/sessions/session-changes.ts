@@ -1,0 +1,47 @@
+import type { ProxyAccess } from '../chromium/proxy-connection.ts';
+import type { StartAgain } from './launched-chromium.ts';
+import type { LocalSession } from './local-session.ts';
+import type { ExtensionFiles } from './session-extensions.ts';
+
+/**
+ * Loads extensions, all or none. If the browser takes none, `start` restarts it on the same user-data directory: its
+ * pages, clients and recordings end. If that fails, the session ends. Throws `conflict` while another call replaces
+ * the browser.
+ */
+export async function loadExtensions(
+  session: LocalSession,
+  files: ExtensionFiles[],
+  { signal, start }: { signal: AbortSignal; start: StartAgain },
+): Promise<void> {
+  await session.change(async (restart) => {
+    const added = await session.extensions.add(files, signal);
+    try {
+      session.isChanged = true;
+      if (!session.browser.chromium.takesExtensions) await restart(start);
+      await session.extensions.loadInto(session.cdp, added);
+    } catch (error) {
+      await session.extensions.remove(added);
+      throw error;
+    }
+  });
+}
+
+/**
+ * Sends requests through another proxy, or directly. If the browser must restart for that, `start` restarts it like
+ * `loadExtensions`. Throws `conflict` while another call replaces the browser.
+ */
+export async function changeProxy(
+  session: LocalSession,
+  proxy: ProxyAccess | undefined,
+  start: StartAgain,
+): Promise<void> {
+  await session.change(async (restart) => {
+    session.isChanged = true;
+    if (!(await session.browser.chromium.waysOut.change(proxy))) {
+      await restart(start);
+      await session.extensions.loadInto(session.cdp);
+    }
+    if (proxy) session.settings.proxy = proxy;
+    else delete session.settings.proxy;
+  });
+}
