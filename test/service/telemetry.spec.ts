@@ -220,7 +220,8 @@ test('lists kept events in pages, by time, category and order, also after the en
 test('HEAD requests take no place of a stream', async ({ service, client }) => {
   const { session_id } = await client.browsers.create({ headless: true });
   const path = `/browsers/${session_id}/telemetry/stream`;
-  for (let sent = 0; sent < 21; sent++) expect((await service.call('HEAD', path)).status).toBe(200);
+  const headers = { 'last-event-id': 'no number' };
+  for (let sent = 0; sent < 21; sent++) expect((await service.call('HEAD', path, undefined, headers)).status).toBe(200);
   (await openStream(service, path)).close();
 });
 
@@ -281,6 +282,10 @@ test('a control plane passes telemetry on, and resumes its streams @long', async
   await following;
   expect(texts(found)).toEqual(['one', 'two']);
   await browser.close();
+  await client.browsers.deleteByID(session.session_id);
+  const kept: TelemetryEvent[] = [];
+  for await (const event of client.browsers.telemetry.events(session.session_id)) kept.push(event);
+  expect(texts(kept)).toEqual(['one', 'two']);
 });
 
 test('works on a service that shares no disk with its caller @long', async ({}, testInfo) => {

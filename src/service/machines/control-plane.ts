@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { OperationError } from '../../contract/errors.ts';
 import { loadExtensions } from '../../contract/extensions.ts';
 import { actsInSession, type Operation } from '../../contract/operation.ts';
+import { telemetry } from '../../contract/telemetry.ts';
 import type { Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';
 import type { ForwardedRequest } from '../http/app.ts';
@@ -78,11 +80,22 @@ export function forwarding({
     }
     await forwardRequest(session, exchange, { operation, clock: sockets.clock });
   };
+  /** The machine keeps the telemetry of sessions that ended there. */
+  const passEnded = async (session: Session, exchange: Exchange) => {
+    if (session.endReason === 'machine_lost')
+      throw new OperationError(
+        'not_found',
+        `the machine of the browser session ${session.id} was lost, and its telemetry`,
+      );
+    await pass(session, exchange, telemetry.events);
+  };
   return {
     sockets: new ForwardedSockets(sockets),
     /** Passes a request on. Returns `undefined` for a request that the control plane answers itself. */
     forward(operation: Operation, { caller, params, ...exchange }: ForwardedRequest): Promise<void> | undefined {
       if (!actsInSession(operation)) return undefined;
+      const ended = operation.path === telemetry.events.path && held.in(caller.projectId).ended(params['id'] ?? '');
+      if (ended) return passEnded(ended, exchange);
       return held.in(caller.projectId).use(params['id'] ?? '', (session) => pass(session, exchange, operation));
     },
     /** Passes a request to `curl/raw` on. */
