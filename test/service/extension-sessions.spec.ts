@@ -112,6 +112,28 @@ test('restarts the browser of a running session once to load extensions', async 
   await again.close();
 });
 
+test("a client of Playwright's protocol learns that the browser restarts, and connects again @long", async ({
+  client,
+  service,
+}) => {
+  const session = await client.browsers.create({ headless: true });
+  const browser = await chromium.connect(session.playwright_ws_url!);
+  const page = await browser.contexts()[0]!.newPage();
+  const waiting = expect(page.waitForEvent('popup', { timeout: 0 })).rejects.toThrow(/has been closed/);
+  const ended = new Promise((resolve) => browser.once('disconnected', resolve));
+  await client.browsers.loadExtensions(session.session_id, {
+    extensions: [{ name: 'one', zip_file: await extensionZip('one') }],
+  });
+  await Promise.all([waiting, ended]);
+  await expect(page.goto(service.url)).rejects.toThrow(/the browser has closed: if the session goes on, connect again/);
+
+  const again = await chromium.connect(session.playwright_ws_url!);
+  const next = await again.contexts()[0]!.newPage();
+  await next.goto(`${service.url}/openapi.json`);
+  expect(await next.evaluate(() => Object.keys(document.documentElement.dataset))).toEqual(['one']);
+  await again.close();
+});
+
 test("the hosted service's client loads an extension into a session of a pool, which then isn't leased again @long", async ({
   kernel,
   marks,

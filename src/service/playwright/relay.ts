@@ -43,7 +43,7 @@ export function relay(client: WebSocket, host: WebSocket): void {
   host.once('close', (code) => {
     // 1006: the connection broke without a close frame. A running host sends one.
     if (code === 1006) close(client, 1011, 'the Playwright host has ended');
-    else close(client, 1001, 'the browser has closed');
+    else close(client, 1001, 'the browser has closed: if the session goes on, connect again');
   });
   host.resume();
 }

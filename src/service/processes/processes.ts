@@ -221,7 +221,8 @@ function sizeOf({ rows, cols }: ProcessSpawn): Partial<TerminalSize> {
 
 function refuseOtherUsers({ as_root, as_user }: ProcessExec): void {
   const fields = [...(as_root ? ['as_root'] : []), ...(as_user ? ['as_user'] : [])];
-  if (fields.length > 0) throw leftOutFields(fields, 'processes run as the user of their session');
+  if (fields.length > 0)
+    throw leftOutFields(fields, 'programs run as the user of their session, so that they cannot reach other sessions');
 }
 
 /** The command that limits the number of processes. Without it only the machine's own limits hold. */
