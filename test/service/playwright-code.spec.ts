@@ -11,6 +11,7 @@ test('runs TypeScript with page, context and browser of the session', async ({ c
     await page.setContent(\`<title>\${title}</title>\`);
     console.log('out', await page.title());
     console.error('err');
+    await (await context.newPage()).bringToFront();
     return { title: await page.title(), same: page.context() === context, contexts: browser.contexts().length } as object;`;
   expect(await playwright.execute(id, { code })).toEqual({
     success: true,
@@ -18,7 +19,7 @@ test('runs TypeScript with page, context and browser of the session', async ({ c
     stdout: 'out made\n',
     stderr: 'err\n',
   });
-  // The browser keeps its state, and the next code gets the same page.
+  // The browser keeps its state, and the next code gets the first page, not the one in front.
   expect(await playwright.execute(id, { code: 'return page.title()' })).toMatchObject({ result: 'made' });
 });
 
@@ -34,6 +35,10 @@ const others: Record<string, { code: string; answer: Record<string, unknown> }> 
   'returns nothing': { code: 'await page.title();', answer: { success: true, result: null } },
   'returns a function': { code: 'return () => 1', answer: { success: true, result: null } },
   'returns a BigInt': { code: 'return 1n', answer: { success: false, error: expect.stringContaining('BigInt') } },
+  'takes a picture': {
+    code: "return (await page.screenshot()).toString('base64')",
+    answer: { success: true, result: expect.stringMatching(/^iVBORw0KGgo/) },
+  },
   'returns a cycle': { code: 'const a: any = {}; a.a = a; return a', answer: { success: false } },
   'throws a text': { code: "throw 'text'", answer: { success: false, error: "'text'" } },
   'is no TypeScript': {

@@ -1,5 +1,6 @@
 import { expect } from '@playwright/test';
-import type { Client } from '../../src/client/index.ts';
+import { createClient, type Client } from '../../src/client/index.ts';
+import { CliProcess } from '../support/service-process.ts';
 import { encoded, reading, runningCount, test, uniqueSleep, type Shell } from '../support/session-processes.ts';
 
 test.skip(process.platform === 'win32', 'the terminals of Windows have other programs');
@@ -9,7 +10,7 @@ test('a program runs in a terminal of the given size, which changes', async ({ c
   const id = await inTerminal(
     client,
     shell,
-    'tty; stty size; trap "stty size; exit 5" WINCH; echo ready; while :; do sleep 0.1; done',
+    'tty; echo $TERM; stty size; trap "stty size; exit 5" WINCH; echo ready; while :; do sleep 0.1; done',
     {
       rows: 30,
       cols: 100,
@@ -17,7 +18,7 @@ test('a program runs in a terminal of the given size, which changes', async ({ c
   );
   const read = reading(programs.stdoutStream(shell.id, id));
   await read.until('ready\r\n');
-  expect(read.text()).toMatch(/^\/dev\/\S+\r\n30 100\r\nready\r\n$/);
+  expect(read.text()).toMatch(/^\/dev\/\S+\r\nxterm-256color\r\n30 100\r\nready\r\n$/);
   expect(await programs.resize(shell.id, id, { rows: 40, cols: 120 })).toEqual({ ok: true });
   await read.end();
   expect(read.text()).toMatch(/ready\r\n40 120\r\n$/);
@@ -92,6 +93,32 @@ test('signals, timeouts and the end of the session end programs in terminals @lo
   await client.browsers.deleteByID(shell.id);
   await expect.poll(() => [killed, late, ignoring].map(runningCount)).toEqual([0, 0, 0]);
 });
+
+test('without node-pty, a terminal fails with the command that installs it, and programs run @long', async ({}, testInfo) => {
+  const hook = `export async function resolve(name, context, next) {
+    if (name === '@lydell/node-pty') throw Object.assign(new Error(name), { code: 'ERR_MODULE_NOT_FOUND' });
+    return await next(name, context);
+  }`;
+  const register = `import { register } from 'node:module'; register(${JSON.stringify(moduleUrl(hook))});`;
+  const apiKey = 'key';
+  await using service = new CliProcess(['serve', '--data-dir', testInfo.outputPath('data')], {
+    env: { PLAYWRIGHT_POOL_API_KEY: apiKey, NODE_OPTIONS: `--import=${moduleUrl(register)}` },
+  });
+  const baseURL = (await service.firstLine()).replace(/^listening on /, '');
+  await using client = createClient({ baseURL, apiKey });
+  const { session_id: id } = await client.browsers.create();
+  const { process: programs } = client.browsers;
+  const started = programs.spawn(id, { command: 'true', allocate_tty: true });
+  await expect(started).rejects.toMatchObject({
+    status: 501,
+    message: expect.stringMatching(/allocate_tty.*npm install @lydell\/node-pty/),
+  });
+  expect((await programs.exec(id, { command: 'true' })).exit_code).toBe(0);
+});
+
+function moduleUrl(source: string): string {
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}
 
 async function inTerminal(
   client: Client,
