@@ -2,6 +2,7 @@ import { chromium, expect, type BrowserContext } from '@playwright/test';
 import { createClient } from '../../src/client/index.ts';
 import { HttpProxy } from '../support/http-proxy.ts';
 import { startControlPlane } from '../support/machines.ts';
+import { processesWith } from '../support/processes.ts';
 import { custom, test } from '../support/proxies.ts';
 
 test('sends the next requests of a session through another proxy, and keeps its pages', async ({
@@ -74,6 +75,28 @@ test('restarts the browser for its first proxy, and for one with other exception
   const next = (await client.browserPools.acquire('ci'))!;
   expect(next.session_id).not.toBe(session_id);
   expect(next).not.toHaveProperty('proxy_id');
+});
+
+test('one call at a time restarts the browser, and the end of the session ends the restart @long', async ({
+  client,
+  open,
+  service: { call },
+}) => {
+  const proxies = await Promise.all(
+    ['a.example', 'b.example'].map((host) => client.proxies.create({ ...custom(open.port), bypass_hosts: [host] })),
+  );
+  const { session_id: id } = await client.browsers.create({ headless: true });
+  const change = async (proxy_id: string) => (await call('PATCH', `/browsers/${id}`, { proxy_id })).status;
+  const ids = proxies.map((proxy) => proxy.id!) as [string, string];
+  const statuses = await Promise.all(ids.map(change));
+  // On a slow machine the second call may come after the restart.
+  expect(statuses).toContain(200);
+  expect(statuses.filter((status) => status !== 200 && status !== 409)).toEqual([]);
+  const { proxy_id: now } = await client.browsers.retrieve(id);
+  const changing = change(ids.find((other) => other !== now)!);
+  await client.browsers.deleteByID(id);
+  expect([404, 409]).toContain(await changing);
+  await expect.poll(() => processesWith(`/${id}/user-data`)).toEqual([]);
 });
 
 test('a control plane gives the browser on its machine another proxy @long', async ({ open }, testInfo) => {

@@ -195,7 +195,6 @@ export class MachineSession extends Session {
 
   /** Call after the machine took another proxy. */
   changedProxy(proxy: ProxyAccess | undefined): void {
-    this.isChanged = true;
     if (proxy) this.settings.proxy = proxy;
     else delete this.settings.proxy;
     this.record();

@@ -164,6 +164,9 @@ export class Machines implements Launcher<MachineSession> {
   }
 
   async changeProxy(session: MachineSession, proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
+    // The machine may have changed it although its answer is missing.
+    session.isChanged = true;
+    session.record();
     await changeProxyOn(session.host, session, { proxy, signal }).catch((error: unknown) => {
       throw toOperationError(error, session.host.url);
     });

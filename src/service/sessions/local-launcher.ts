@@ -156,12 +156,13 @@ export class LocalLauncher implements Launcher<LocalSession> {
     }
   }
 
-  async changeProxy(session: LocalSession, proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
+  /** Goes on if the caller hangs up: without a browser the session would end. */
+  async changeProxy(session: LocalSession, proxy: ProxyAccess | undefined): Promise<void> {
     const { resident, extensions } = session;
     const takesExtensions = !extensions.isEmpty;
     const settings = { ...session.settings, proxy, ...(session.exposure && { tunnel: true }) };
     await changeProxy(session, proxy, (directory, ended) =>
-      this.#startChromium(settings, { directory, resident, takesExtensions }, AbortSignal.any([ended, signal])),
+      this.#startChromium(settings, { directory, resident, takesExtensions }, ended),
     );
   }
 
