@@ -25,7 +25,7 @@ import { logHandlers } from './files/log-operations.ts';
 import { curlHandler } from './curl/operations.ts';
 import type { Parts } from './parts.ts';
 
-/** The handlers of all operations of the contract. */
+/** Gives each operation of the contract its handler, and each handler the parts of the service that it needs. */
 export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
   const {
     apiKeys,
@@ -60,7 +60,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
     vaults,
     watches,
   } = parts;
-  /** The things that prevent a project's deletion. */
+  /** The resources that prevent a project's deletion while it has any of them. */
   const contents: Contents = {
     'browser sessions': (projectId) => sessions.countIn(projectId),
     'browser pools': (projectId) => pools.list(projectId).length,

@@ -72,7 +72,7 @@ export type PartOptions = {
   users: SystemUsers | undefined;
   /** Directories of further versions of playwright-core. */
   playwrightCores: readonly string[];
-  /** Whether the directory outlives the service. */
+  /** Whether the directory is kept after the service's end. */
   isKept: boolean;
   database: Database;
   apiKeys: ApiKeyStore;
@@ -292,11 +292,11 @@ export async function openParts(options: PartOptions) {
     drain: async () => {
       const refusal = new OperationError(
         'draining',
-        'the service is about to end and starts no more sessions: use another one, or wait until it runs again',
+        'the service is about to end and starts no more sessions: use another service, or wait until this one runs again',
       );
       if (machines && isKept) {
         await apps.invocations.drain(refusal);
-        // The next control plane takes the sessions over, and serves the acquires that wait.
+        // Let the sessions run: the next control plane takes them over. Waiting acquires repeat their calls there.
         machines.detach();
         return pools.drain(refusal);
       }

@@ -118,7 +118,7 @@ test.describe('paths', () => {
     });
 
     await expect(set(['second.bin'])).rejects.toThrow('must be absolute');
-    await expect(set(['/../../etc/passwd'])).rejects.toThrow("leaves the session's file system");
+    await expect(set(['/../../etc/passwd'])).rejects.toThrow("leads out of the session's directory");
     await expect(set([7])).rejects.toThrow('a path must be a string');
     await expect(set('/second.bin')).rejects.toThrow('Invalid parameters');
     await set(['/missing']);
@@ -137,9 +137,9 @@ test.describe('paths', () => {
       .toMatchObject({ state: 'completed', filePath: '/home/work/new/report.txt' });
     expect(await readFile(path.join(session.root, 'home/work/new/report.txt'), 'utf8')).toBe('a report');
     await expect(choose('somewhere')).rejects.toThrow('must be absolute');
-    await expect(choose('/..')).rejects.toThrow("leaves the session's file system");
+    await expect(choose('/..')).rejects.toThrow("leads out of the session's directory");
     await writeFile(path.join(session.root, 'file'), '');
-    await expect(choose('/file/below')).rejects.toThrow('the directory /file/below cannot be made');
+    await expect(choose('/file/below')).rejects.toThrow('the directory /file/below for downloads cannot be created');
     await choose(String.raw`C:\Users\me\Temp`);
     expect(await readdir(path.join(session.root, 'C/Users/me'))).toEqual(['Temp']);
   });

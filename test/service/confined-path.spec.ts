@@ -56,7 +56,7 @@ test('every operation refuses every way out of the root', async ({ files, place 
   ];
   const others = ['/sibling', '/proc', '/link-through-link/new', '/prefix/secret', '/proc/etc/passwd'];
   for (const out of [...outs, ...links, ...others]) {
-    await expectCode(files.read(out), 'forbidden', "leaves the session's file system");
+    await expectCode(files.read(out), 'forbidden', "leads out of the session's directory");
     await expectCode(write(files, out, 'x'), 'forbidden');
     await expectCode(files.list(out), 'forbidden');
     await expectCode(files.info(out), 'forbidden');

@@ -48,7 +48,7 @@ test('refuses programs, directories and users that a session does not have @long
     [{ command: '/no/such' }, 400, /there is no program/],
     [{ command: '/etc/passwd' }, 400, /there is no program/],
     [{ command: 'ls', cwd: '/nowhere' }, 400, /there is no directory \/nowhere/],
-    [{ command: 'ls', cwd: '/../..' }, 403, /leaves the session/],
+    [{ command: 'ls', cwd: '/../..' }, 403, /leads out of the session/],
     [{ command: 'ls', as_root: true }, 501, /does not support as_root/],
     [{ command: 'ls', as_user: 'nobody' }, 501, /does not support as_user/],
     [{ command: 'ls', as_user: 'nobody', as_root: true }, 400, /exclude each other/],

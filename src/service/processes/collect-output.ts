@@ -5,7 +5,7 @@ const most = 16 * 1024 * 1024;
 
 export type CollectedOutput = { stdout: Buffer; stderr: Buffer; isTooLong: boolean };
 
-/** Collects the output of a program until its end. Kills a program that writes too much. */
+/** Collects the output of a program until it ends. Kills a program that writes more than 16 MiB. */
 export async function collectOutput(program: Running): Promise<CollectedOutput> {
   const chunks = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
   let size = 0;

@@ -12,8 +12,8 @@ const parameters = ['page', 'context', 'browser'];
 const AsyncFunction = (async () => {}).constructor as new (...words: string[]) => WithImport;
 
 /**
- * Makes a function of its body, in JavaScript or TypeScript. `loaderFile` is the file of jiti, which only TypeScript
- * needs. Throws for code that has a wrong syntax.
+ * Turns a caller's code, the body of a function in JavaScript or TypeScript, into that function. `loaderFile` is the file
+ * of jiti, which compiles TypeScript. `undefined`: jiti isn't installed. Throws for code with a syntax error.
  */
 export async function compiledCode(code: string, loaderFile: string | undefined): Promise<CompiledCode> {
   try {
@@ -32,9 +32,10 @@ export async function compiledCode(code: string, loaderFile: string | undefined)
   const [, problem] = /^exports\.__JITI_ERROR__ = (.*)$/.exec(script) ?? [];
   if (problem !== undefined) {
     const { message, line } = JSON.parse(problem) as { message: string; line: number };
+    // The hosted service, whose SDK (`@onkernel/sdk`) works with this service too, begins its message the same way.
     throw new Error(`TypeScript transform error: ${message.trim()} in line ${line - 1}`);
   }
-  // jiti replaces `import()` by a function of its own.
+  // jiti replaces `import()` by a call of `jitiImport`.
   const run = new AsyncFunction(...parameters, 'jitiImport', `${script}\nreturn run(page, context, browser);`);
   return (page, context, browser) => run(page, context, browser, (name) => import(name));
 }

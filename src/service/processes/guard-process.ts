@@ -7,7 +7,10 @@ import type { Guarded, GuardMessage } from './guard.ts';
 /** The time between the end of a guard and the start of the next, in ms. */
 const restartMs = 1000;
 
-/** The guard of a service, started on first use. It takes 46 MB. */
+/**
+ * Starts and feeds the guard: a process that kills the programs of sessions if the service is killed. Starts it on first
+ * use, because it takes 46 MB.
+ */
 export class GuardProcess {
   readonly #watched = new Map<string, Guarded>();
   #child: ChildProcess | undefined;
@@ -26,7 +29,7 @@ export class GuardProcess {
     this.#tell({ forget: mark });
   }
 
-  /** The guard kills the programs that still run, and ends. No program may start after that. */
+  /** Ends the guard, which first kills the programs that still run. Start no program after that. */
   close(): void {
     this.#isClosed = true;
     this.#child?.stdin?.end();
@@ -51,13 +54,17 @@ export class GuardProcess {
       setTimeout(() => this.#restart(), restartMs).unref();
     });
     child.on('error', (error) => {
-      if (child.pid === undefined) console.error("the guard of the sessions' processes could not be started:", error);
+      if (child.pid === undefined)
+        console.error(
+          "the process that ends the sessions' programs if the service is killed could not be started:",
+          error,
+        );
     });
     this.#child = child;
     for (const guarded of this.#watched.values()) this.#tell({ watch: guarded });
   }
 
-  /** The pipe takes a line at once, so that the guard gets it even if the service is killed right after. */
+  /** The pipe takes a line immediately, so the guard gets it even if the service is killed right afterwards. */
   #tell(message: GuardMessage): void {
     this.#child?.stdin?.write(`${JSON.stringify(message)}\n`);
   }

@@ -3,12 +3,12 @@ import { killMarked } from '../process/marked-processes.ts';
 import { killProcessesOf } from '../process/system-users.ts';
 
 /**
- * The entry point of a process beside the service. Reads the marks of the sessions' programs, one JSON line each, and
- * kills the programs when the service has ended in any way.
+ * The program of the guard, a process beside the service. Reads the marks of the sessions' programs from standard input,
+ * as lines of JSON. When the input ends, because the service has ended or was killed, it kills these programs.
  */
 export type GuardMessage = { watch: Guarded } | { forget: string };
 
-/** The beginning of marks. `uid`: all processes of the user end. `group`: a process group. */
+/** The processes to kill: those whose mark begins with `mark`, all of the user id `uid`, and the process group `group`. */
 export type Guarded = { mark: string; uid?: number | undefined; group?: number };
 
 const watched = new Map<string, Guarded>();

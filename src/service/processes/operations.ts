@@ -9,6 +9,7 @@ import type { SessionProcess } from './session-process.ts';
 
 type ProcessRequest = SessionRequest & { params: { process_id: string } };
 
+/** The handlers of the operations that run programs in a session. */
 export function processHandlers({
   sessions,
   processes,
@@ -49,6 +50,7 @@ export function processHandlers({
   };
 }
 
+/** The handler of the operation that runs Playwright code in a session. */
 export function codeHandlers({
   sessions,
   code,
@@ -62,7 +64,7 @@ export function codeHandlers({
   };
 }
 
-/** The session stays active until the stream is read. */
+/** Keeps the session from its idle timeout while the stream is open. */
 async function* whileRead(
   events: AsyncIterable<ProcessEvent>,
   keepActive: () => () => void,

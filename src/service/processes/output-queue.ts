@@ -1,11 +1,11 @@
 import type { ProcessEvent } from '../../contract/processes.ts';
 
-/** The most that waits for a reader, in bytes. */
+/** The queue counts as full from this size on, in bytes. */
 const most = 1024 * 1024;
 
 type Output = { stream: 'stdout' | 'stderr'; data: Buffer };
 
-/** The output of a process that nobody has read yet, and its exit code. */
+/** Holds the output of a process until a caller reads it, and its exit code. */
 export class OutputQueue {
   readonly #chunks: Output[] = [];
   readonly #onRoom: () => void;
@@ -29,7 +29,7 @@ export class OutputQueue {
     this.#wake();
   }
 
-  /** Nothing is added after that. */
+  /** Call when the process has ended. Add nothing after that. */
   end(exitCode: number): void {
     this.#exitCode = exitCode;
     this.#wake();

@@ -13,22 +13,23 @@ import { Program } from './program.ts';
 import { finished } from './running.ts';
 import { directoryIn, environmentIn, home, refuseBeside } from './surroundings.ts';
 
-/** The most console output that is kept, for stdout and stderr each, and the longest report. In bytes. */
+/** The most console output that is kept, for stdout and stderr each, in bytes. */
 const mostOutput = 1024 * 1024;
+/** The longest result of the code, in bytes of JSON. */
 const longestReport = 8 * 1024 * 1024;
-/** Of the JavaScript heap, in MiB. */
+/** The limit of the JavaScript heap, in MiB. */
 const heapMiB = 512;
 
 type Programs = { node: string; runner: string; playwright: string; loader: string | undefined };
 
-/** Runs Playwright code of callers, each in a process of its own under the user of its session. */
+/** Runs callers' Playwright code in sessions. Each run has its own process, under the user of the session. */
 export class PlaywrightCode {
   readonly #processes: Processes;
   readonly #installed: readonly InstalledPlaywright[];
   readonly #isolation: Isolation;
   readonly #clock: Clock;
   readonly #channel: HostChannel;
-  /** The last run of each holder of a session. */
+  /** The last run in each lease of a session. */
   readonly #turns = new WeakMap<AbortSignal, Promise<unknown>>();
   #programs: Promise<Programs> | undefined;
 
@@ -46,8 +47,8 @@ export class PlaywrightCode {
   }
 
   /**
-   * Runs code after the code that came before it in the session. An error of the code is a result. Throws
-   * `rate_limited`, `conflict` if the session ends or changes hands, and `not_implemented` without Playwright.
+   * Runs code as soon as earlier code in the session has ended. If the code throws, the error is in the result. Throws
+   * `rate_limited`, `conflict` if the session or its lease ends, and `not_implemented` if Playwright isn't installed.
    */
   async execute(session: LocalSession, run: CodeRun, signal: AbortSignal): Promise<CodeResult> {
     refuseBeside(session);
@@ -129,7 +130,10 @@ export class PlaywrightCode {
       if (isLate) return { success: false, error: `Execution timed out after ${timeoutSeconds * 1000}ms`, ...output };
       if (report && 'result' in report) return { success: true, result: report.result ?? null, ...output };
       const { message, stack } = report?.failure ?? {
-        message: `the code ended its process ${exitCode === -1 ? 'by a signal' : `with exit code ${exitCode}`}`,
+        message:
+          exitCode === -1
+            ? 'the process of the code was killed before it returned a result: it may have used too much memory'
+            : `the code ended its process with exit code ${exitCode} before it returned a result: don't call process.exit`,
         stack: '',
       };
       return { success: false, error: message, stdout: output.stdout, stderr: output.stderr + stack };
@@ -141,8 +145,11 @@ export class PlaywrightCode {
   async #findPrograms(): Promise<Programs> {
     const [installed] = this.#installed;
     if (!installed) {
-      const advice = 'run "npm install @playwright/test" beside playwright-pool on its machine';
-      throw new OperationError('not_implemented', `this service has no Playwright for code: ${advice}`);
+      const advice = 'run "npm install @playwright/test" beside playwright-pool on the machine of the service';
+      throw new OperationError(
+        'not_implemented',
+        `running code needs Playwright, which this service does not have: ${advice}`,
+      );
     }
     const { directory } = installed;
     const manifest = await this.#isolation.program(path.join(directory, 'package.json'), directory);
@@ -156,7 +163,7 @@ export class PlaywrightCode {
   }
 }
 
-/** Sends the task, and resolves to the report of the process, if there is one. */
+/** Sends the task to the process. Resolves to its report, or to `undefined` if it ends without a valid one. */
 async function reportOn(program: Program, task: CodeTask): Promise<CodeReport | undefined> {
   const channel = program.channel!;
   channel.write(`${JSON.stringify(task)}\n`);

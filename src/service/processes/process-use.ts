@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
 
-/** Ticks of the system's clock in a second, the same in all builds of Linux for our processors. */
+/** The unit of processor times in /proc: 1/100 s on x64 and arm64. */
 const ticksPerSecond = 100;
 
-/** The use of a running process: percent of one processor since its start, and bytes. Empty if it isn't known. */
+/**
+ * The use of a running process: percent of one processor since its start, and memory in bytes. Empty if the system has no
+ * /proc or the process has ended.
+ */
 export function processUse(pid: number): { cpu_pct?: number; mem_bytes?: number } {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

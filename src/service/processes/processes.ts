@@ -13,25 +13,28 @@ import { SessionProcess } from './session-process.ts';
 import { Terminal } from './terminal.ts';
 import { directoryIn, environmentIn, home, programIn, refuseBeside } from './surroundings.ts';
 
-/** The most programs that run at once in a session, and the ended ones whose output is kept. */
+/** The most programs that run at once in a session. */
 const mostRunning = 32;
+/** The most ended programs of a session whose output is kept. */
 const mostEnded = 20;
 /** The most processes and threads of a session's user, counted when one of its programs starts another. */
 const mostTasks = 2048;
 /** How long, in ms, a program may take to end after SIGTERM. */
 const graceMs = 2000;
 
-/** The place of a program among those of a session's holder. */
+/** A place for one more running program in a session. */
 export type Place = {
-  /** For the environment of the program. */
+  /** Marks the program's processes by an environment variable. */
   readonly mark: string;
   /** Aborts when the session ends or changes hands. */
   readonly hold: AbortSignal;
+  /** Call when the program has started. */
   started(program: Running): void;
+  /** Frees the place. */
   leave(): void;
 };
 
-/** The programs of one holder of a session. */
+/** The programs of one lease of a session. */
 type Held = {
   mark: string;
   count: number;
@@ -39,7 +42,7 @@ type Held = {
   byId: Map<string, SessionProcess>;
 };
 
-/** The programs of all sessions. They end when their session ends or changes hands. */
+/** Starts callers' programs in sessions. Ends them when the session ends or goes to another caller. */
 export class Processes {
   readonly #scope: string;
   readonly #clock: Clock;
@@ -48,15 +51,15 @@ export class Processes {
   #count = 0;
   #limits: Promise<readonly string[]> | undefined;
 
-  /** `scope` belongs to this service and its predecessors in the data directory. */
+  /** `scope` begins the marks of all programs. It is the same for all services of a data directory. */
   constructor({ scope, clock }: { scope: string; clock: Clock }) {
     this.#scope = scope;
     this.#clock = clock;
   }
 
   /**
-   * Runs a program to its end. Throws `process_timed_out`, `payload_too_large` for too much output, `rate_limited`,
-   * `not_found` if the session ends, and the errors of starting.
+   * Runs a program until it ends. Throws `process_timed_out`, `payload_too_large` for too much output, `rate_limited`,
+   * `not_found` if the session ends, and `bad_request` if the program can't be started.
    */
   async exec(session: LocalSession, command: ProcessExec, signal: AbortSignal): Promise<ProcessResult> {
     const { hold } = session;
@@ -76,7 +79,10 @@ export class Processes {
       }
       if (isTooLong) {
         const advice = 'let it write to a file, or start it with spawn and read its stream';
-        throw new OperationError('payload_too_large', `the process wrote too much and was ended: ${advice}`);
+        throw new OperationError(
+          'payload_too_large',
+          `the process wrote more than 16 MiB of output and was ended: ${advice}`,
+        );
       }
       return {
         exit_code,
@@ -90,7 +96,7 @@ export class Processes {
     }
   }
 
-  /** Starts a program. Throws `rate_limited` and the errors of starting. */
+  /** Starts a program and doesn't wait for its end. Throws `rate_limited`, and `bad_request` if it can't be started. */
   async spawn(session: LocalSession, command: ProcessSpawn): Promise<SessionProcess> {
     const { byId } = this.#of(session);
     const program = await this.#start(session, command, {
@@ -109,14 +115,17 @@ export class Processes {
     return started;
   }
 
-  /** Throws `not_found`. */
+  /** A program that `spawn` started in the current lease. Throws `not_found`. */
   get({ hold }: LocalSession, id: string): SessionProcess {
     const found = this.#held.get(hold)?.byId.get(id);
     if (found) return found;
-    throw new OperationError('not_found', `there is no process ${id}, or it ended before ${mostEnded} others`);
+    throw new OperationError(
+      'not_found',
+      `there is no process ${id} in this session: only the last ${mostEnded} ended processes are kept`,
+    );
   }
 
-  /** Takes the place of one more program. It becomes free when the program ends. Throws `rate_limited`. */
+  /** Reserves a place for one more program, which is freed when the program ends. Throws `rate_limited`. */
   take(session: LocalSession): Place {
     const held = this.#of(session);
     const { running } = held;
@@ -191,17 +200,17 @@ export class Processes {
     return held;
   }
 
-  /** Ends everything that the holder started, before another one gets the session. */
+  /** Ends everything that was started in a lease, before the session goes to the next one. */
   #end(session: LocalSession, { mark, running }: Held): void {
     for (const program of running) program.kill();
     killMarked(mark);
     const { resident } = session;
-    // All processes of Chromium are in the session of their leader.
+    // Spare Chromium: all of its processes are in one Unix session, whose id is the pid of the first one.
     if (resident && !killProcessesOf(resident.user.uid, session.pid)) void session.discard();
     this.#guard.forget(mark);
   }
 
-  /** Ends a program after its time, with SIGTERM first. */
+  /** Ends a program after `seconds`: first with SIGTERM, 2 s later with SIGKILL. */
   #endAfter(program: Running, seconds: number | null | undefined): { hasFired: boolean; cancel: () => void } {
     const stop = { hasFired: false, cancel: () => {} };
     if (!seconds || seconds < 0) return stop;
@@ -225,7 +234,7 @@ function refuseOtherUsers({ as_root, as_user }: ProcessExec): void {
     throw leftOutFields(fields, 'programs run as the user of their session, so that they cannot reach other sessions');
 }
 
-/** The command that limits the number of processes. Without it only the machine's own limits hold. */
+/** The command line that limits the number of processes: `prlimit`. Empty if the machine doesn't have it. */
 async function limitsOf(environment: Record<string, string>): Promise<readonly string[]> {
   const file = await firstExecutable(inPath('prlimit', environment));
   return file === undefined ? [] : [file, `--nproc=${mostTasks}`, '--core=0', '--'];

@@ -9,6 +9,7 @@ import type { SystemUser } from '../process/system-users.ts';
 import { channelDescriptor } from './channel-descriptor.ts';
 import type { Running, Signal } from './running.ts';
 
+/** How to start a program. */
 export type ProgramOptions = {
   file: string;
   args: readonly string[];
@@ -18,13 +19,13 @@ export type ProgramOptions = {
   user: SystemUser | undefined;
   /** The value of `markVariable` in its processes. */
   mark: string;
-  /** Without an input, it reads `/dev/null`. */
+  /** Whether the caller can write to standard input. Otherwise the program reads `/dev/null`. */
   hasInput: boolean;
-  /** Whether it has a channel to the service, at `channelDescriptor`. Default: no. */
+  /** Whether the program has a channel to the service, at `channelDescriptor`. Default: no. */
   hasChannel?: boolean;
 };
 
-/** A running program, leader of a process group. */
+/** A running program without a terminal. It leads a process group. */
 export class Program implements Running {
   readonly pid: number;
   readonly outputs: { stdout: Readable; stderr: Readable };
@@ -67,7 +68,11 @@ export class Program implements Running {
     } catch (error) {
       const code = errorCode(error) ?? '';
       if (['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE'].includes(code))
-        throw new OperationError('unavailable', `the machine starts no more processes (${code})`, { cause: error });
+        throw new OperationError(
+          'unavailable',
+          `the machine can start no more processes (${code}): end some, or raise its limits`,
+          { cause: error },
+        );
       throw invalidField('command', `the program could not be started (${code})`);
     }
   }
@@ -90,7 +95,7 @@ export class Program implements Running {
     try {
       process.kill(process.platform === 'win32' ? this.pid : -this.pid, `SIG${signal}`);
     } catch {
-      // The group is about to end.
+      // The group has ended.
     }
   }
 

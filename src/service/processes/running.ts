@@ -8,28 +8,29 @@ export type TerminalSize = { rows: number; cols: number };
 export type Running = {
   readonly pid: number;
   readonly outputs: { readonly stdout: Readable; readonly stderr?: Readable };
-  /** Resolves at its end with its exit code, -1 if a signal ended it. */
+  /** Resolves to the exit code when the program ends; -1 if a signal ended it. */
   readonly exited: Promise<number>;
   readonly hasExited: boolean;
-  /** Whether it takes input, and how many bytes wait for it. */
+  /** Whether standard input is open, and how many bytes the program hasn't read yet. */
   readonly input: { isOpen: boolean; waiting: number };
   write(data: Buffer): void;
   /** Sends a signal to the process group. */
   signal(signal: Signal): void;
-  /** Kills it, its group, and the processes that left the group. */
+  /** Kills the program, its group, and the processes that left the group. */
   kill(): void;
-  /** Kills the processes that it leaves behind, right at its end: later another group may have its id. */
+  /** Lets the processes that the program leaves behind be killed as soon as it ends. Later another group may have its id. */
   killRestAtEnd(): void;
   /** Only with a terminal. */
   resize?(size: TerminalSize): void;
 };
 
-/** How often, in ms, a program that has ended is checked for output of other processes. */
+/** After a program's end: how often to check whether other processes still write to its output, in ms. */
 const silenceMs = 1000;
 
 /**
- * Waits for the end of the program and of its output. Other processes may hold the output open: then it ends when they
- * have been silent for 1 to 2 s, but not while `isPaused` says that nobody reads it. Resolves to the exit code.
+ * Waits until the program and its output have ended, and resolves to the exit code. If other processes hold the output
+ * open, closes it when they have written nothing for 1 to 2 s. While `isPaused`, nobody reads the output and this time
+ * doesn't count.
  */
 export async function finished({ outputs, exited }: Running, isPaused: () => boolean = () => false): Promise<number> {
   const streams = Object.values(outputs);
@@ -44,7 +45,7 @@ export async function finished({ outputs, exited }: Running, isPaused: () => boo
   silent = 0;
   const timer = setInterval(() => {
     silent = isPaused() ? 0 : silent + 1;
-    // Between two rounds all output was read that was there.
+    // In the second silent round, all output that existed has been read.
     if (silent === 2) for (const stream of streams) stream.destroy();
   }, silenceMs);
   await closed;

@@ -5,7 +5,7 @@ import { OutputQueue } from './output-queue.ts';
 import { processUse } from './process-use.ts';
 import { finished, type Running, type Signal, type TerminalSize } from './running.ts';
 
-/** A program that goes on after the call that started it. */
+/** A program that keeps running after the call that started it. Keeps its output until a caller reads it. */
 export class SessionProcess {
   readonly id = randomUUID();
   /** In ms since the epoch. */
@@ -46,30 +46,31 @@ export class SessionProcess {
     return { state: 'running', exit_code: null, ...processUse(this.pid) };
   }
 
+  /** The unread output, and then the exit code. */
   output(signal: AbortSignal): AsyncGenerator<ProcessEvent> {
     return this.#queue.read(signal);
   }
 
-  /** Throws `conflict` if nothing reads the input. Returns the number of bytes. */
+  /** Writes to standard input. Throws `conflict` if the program doesn't read it. Returns the number of bytes. */
   write(data: Buffer): number {
     this.#refuseEnded();
     const { isOpen, waiting } = this.#program.input;
     if (!isOpen) throw new OperationError('conflict', `the process ${this.id} has closed its standard input`);
     if (waiting + data.length > largestInput) {
-      const message = `the process ${this.id} does not read its standard input: ${waiting} bytes wait for it`;
+      const message = `the process ${this.id} does not read its standard input: ${waiting} bytes wait already. Write again later`;
       throw new OperationError('conflict', message);
     }
     this.#program.write(data);
     return data.length;
   }
 
-  /** Throws `conflict` if it has ended. */
+  /** Sends a signal to the program's process group. Throws `conflict` if the program has ended. */
   signal(signal: Signal): void {
     this.#refuseEnded();
     this.#program.signal(signal);
   }
 
-  /** Throws `bad_request` for a process without a terminal, and `conflict` if it has ended. */
+  /** Throws `bad_request` for a program without a terminal, and `conflict` if it has ended. */
   resize(size: TerminalSize): void {
     if (!this.#program.resize)
       throw new OperationError('bad_request', `the process ${this.id} has no terminal: start it with allocate_tty`);

@@ -9,22 +9,23 @@ import type { SystemUser } from '../process/system-users.ts';
 import { withEntry } from '../sessions/confined-path.ts';
 import type { LocalSession } from '../sessions/local-session.ts';
 
-/** The part of a session in which programs run. */
+/** The parts of a session that its programs need: its directory, and its user if it has one. */
 export type Place = Pick<LocalSession, 'root' | 'resident'>;
 
 type Variables = Record<string, string>;
 
-/** The session path of the user's home. */
+/** The home directory, as callers see it in the session. */
 export const home = '/home/user';
 
-/** Variables of the service that would lead a program to the service's user, its display or its proxy's password. */
+/** Variables that programs must not get, because they describe the service's own user, display or proxy. */
 const ofService =
   /^(HOME|USER|LOGNAME|TEMP|TMP|TMPDIR|XDG_\w+|DBUS_\w+|XAUTHORITY|DISPLAY|WAYLAND_DISPLAY|\w+_proxy)$/i;
 
-/** Processes could reach the addresses that the service keeps pages from. */
+/** Throws `not_implemented` with --block-loopback: programs could reach the addresses that this option blocks for pages. */
 export function refuseBeside({ browser }: LocalSession): void {
   if (!browser.chromium.blocksLoopback) return;
-  const message = 'this service runs no processes in sessions, because they would go around --block-loopback';
+  const message =
+    'this service runs with --block-loopback and so runs no programs in sessions: they could reach the blocked addresses';
   throw new OperationError('not_implemented', message);
 }
 
@@ -43,7 +44,7 @@ export function environmentIn({ root }: Place, own: Variables = {}): Variables {
   };
 }
 
-/** The directory of the machine for a directory of the session. Throws `bad_request` and `forbidden`. */
+/** The path on the machine of a directory that callers see in the session. Throws `bad_request` and `forbidden`. */
 export async function directoryIn({ root }: Place, sessionPath: string): Promise<string> {
   try {
     const directory = await withEntry(root, sessionPath, { followLink: true }, (entry) => realpath(entry));
@@ -54,7 +55,10 @@ export async function directoryIn({ root }: Place, sessionPath: string): Promise
   throw invalidField('cwd', `there is no directory ${sessionPath} in the session`);
 }
 
-/** The file of a command: an absolute path in the session or else of the machine, or a name in `PATH`. */
+/**
+ * Finds the file of a command: an absolute path in the session, else on the machine, or a name in `PATH`. Throws
+ * `bad_request` if there is none that the session's user may execute.
+ */
 export async function programIn(
   { root, resident }: Place,
   command: string,
@@ -68,7 +72,9 @@ export async function programIn(
       : inPath(command, environment);
   const found = await firstExecutable(files);
   if (found === undefined) {
-    const advice = isPath ? '' : ' in PATH. No shell reads the command: run sh with the arguments -c and the line';
+    const advice = isPath
+      ? ''
+      : ' in PATH. The service uses no shell: to run a shell command, pass sh as command and -c and the line as args';
     throw invalidField('command', `there is no program ${JSON.stringify(command.slice(0, 200))}${advice}`);
   }
   if (resident && !(await mayExecute(resident.user, found, root)))
@@ -76,7 +82,7 @@ export async function programIn(
   return found;
 }
 
-/** Root may execute more than the session's user. */
+/** Whether the session's user may execute the file. The service may run as root, which may execute more. */
 async function mayExecute(user: SystemUser, file: string, root: string): Promise<boolean> {
   const { mode, uid, gid } = await stat(file);
   const bit = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;

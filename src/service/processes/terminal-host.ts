@@ -6,12 +6,13 @@ import type { IPty, spawn } from '@lydell/node-pty';
 import { terminalDescriptors, type TerminalMessage, type TerminalReport, type TerminalTask } from './terminal-task.ts';
 
 /**
- * The entry point of a terminal's process: `terminal-host.js <file of node-pty>`. Starts one program in a terminal, under
- * the user of its session, and passes on input and output. It ends with its input, so also when the service is killed.
+ * The program of a terminal's process: `terminal-host.js <file of node-pty>`. Starts one program in a terminal, under the
+ * user of its session, and passes input and output on. Ends when its own input ends, for example because the service was
+ * killed.
  *
- * node-pty closes a terminal 200 ms after the end of its program, and loses output that nobody has read by then. Here
- * the terminal stays open until all output is passed on. Node loses output, too: at a hang-up of the terminal it takes
- * the first short read for the last one.
+ * node-pty closes a terminal 200 ms after the end of its program, and loses output that is unread then. Here the terminal
+ * stays open until all output is passed on. Node loses output, too: when a terminal closes, it stops at the first read
+ * that doesn't fill its buffer.
  */
 const silenceMs = 1000;
 
@@ -58,7 +59,7 @@ class Terminal {
     this.#pty = loaded.spawn(file, [...args], options);
     this.#socket = (this.#pty as unknown as { _socket: Socket })._socket;
     this.#keepOpen();
-    // Without an encoding, data are bytes.
+    // Without an encoding, node-pty gives bytes, although its type says text.
     this.#pty.onData((data) => this.#pass(data as unknown as Buffer));
     this.#pty.onExit(({ exitCode, signal }) => {
       tell({ exit_code: signal ? -1 : exitCode });
@@ -79,7 +80,7 @@ class Terminal {
     this.#socket.once('drain', () => lines.resume());
   }
 
-  /** To the group of the program, which leads it. */
+  /** Sends a signal to the process group of the program. */
   signal(name: 'TERM' | 'KILL' | 'INT' | 'HUP'): void {
     if (this.#hasExited) return;
     try {
@@ -104,7 +105,7 @@ class Terminal {
     output.once('drain', () => this.#pty.resume());
   }
 
-  /** Reads what the system still has, at most some 10 kB, before the terminal is closed. */
+  /** Reads the rest of the output from the system, usually a few kB, before the terminal closes. */
   #readRest(): void {
     const buffered = this.#socket.read() as Buffer | null;
     if (buffered) output.write(buffered);
@@ -114,11 +115,11 @@ class Terminal {
       for (let size = readSync(fd, buffer); size > 0; size = readSync(fd, buffer))
         output.write(Buffer.from(buffer.subarray(0, size)));
     } catch {
-      // EIO: that was all.
+      // EIO: the output has ended.
     }
   }
 
-  /** node-pty calls `destroy` without an error 200 ms after the end of the program. */
+  /** Replaces `destroy`, which node-pty calls 200 ms after the end of the program, without an error. */
   #keepOpen(): void {
     const socket = this.#socket;
     const destroy = socket.destroy.bind(socket);

@@ -1,7 +1,10 @@
 import type { SystemUser } from '../process/system-users.ts';
 import type { Signal, TerminalSize } from './running.ts';
 
-/** The descriptors of a terminal's process. Here, so that the process loads nothing else. */
+/**
+ * The file descriptors by which a terminal's process sends reports and output to the service. A separate file, so that
+ * the process loads nothing else.
+ */
 export const terminalDescriptors = { report: 3, output: 4 } as const;
 
 /** The first line on the standard input of a terminal's process, as JSON. */
@@ -14,8 +17,8 @@ export type TerminalTask = {
   size: Partial<TerminalSize>;
 };
 
-/** The lines after it. `input` is in Base64. */
+/** The lines after the first one. `input` is in Base64. */
 export type TerminalMessage = { input: string } | { size: TerminalSize } | { signal: Signal };
 
-/** The lines that the process reports. */
+/** The lines that the process sends to the service. */
 export type TerminalReport = { pid: number } | { failure: string } | { exit_code: number };

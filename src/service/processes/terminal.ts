@@ -13,7 +13,7 @@ import { terminalDescriptors, type TerminalMessage, type TerminalReport, type Te
 
 type Options = Omit<ProgramOptions, 'hasInput'> & { size: Partial<TerminalSize> };
 
-/** A running program in a terminal. A process of its own holds the terminal, and takes 45 MB. */
+/** A running program in a terminal. A separate process (`terminal-host.ts`) holds the terminal, and takes 45 MB. */
 export class Terminal implements Running {
   readonly pid: number;
   readonly outputs: { stdout: Readable };
@@ -44,11 +44,11 @@ export class Terminal implements Running {
     const [stdin, , , report, output] = child.stdio;
     for (const stream of [stdin, report, output]) stream?.on('error', () => {});
     let exitCode = -1;
-    // The program counts as running until its output was taken.
+    // The program counts as running until all of its output has arrived.
     const ended = new Promise<number>((resolve) => child.once('close', () => resolve(exitCode)));
     const pid = await new Promise<number>((resolve, reject) => {
       const fail = (reason: string) =>
-        reject(new OperationError('unavailable', `the terminal could not be opened: ${reason}`));
+        reject(new OperationError('unavailable', `the terminal for the program could not be opened: ${reason}`));
       child.once('error', ({ message }) => fail(message));
       child.once('exit', () => fail('its process ended'));
       createInterface({ input: report as Readable }).on('line', (line) => {
@@ -108,12 +108,15 @@ export class Terminal implements Running {
   }
 }
 
-/** The file of the package, an optional peer dependency. */
+/** The file of node-pty, an optional peer dependency. Throws `not_implemented` if it isn't installed. */
 function nodePty(): string {
   try {
     return fileURLToPath(import.meta.resolve('@lydell/node-pty'));
   } catch {
-    const advice = 'run "npm install @lydell/node-pty" beside playwright-pool on its machine';
-    throw new OperationError('not_implemented', `allocate_tty: this service has no terminals. ${advice}`);
+    const advice = 'run "npm install @lydell/node-pty" beside playwright-pool on the machine of the service';
+    throw new OperationError(
+      'not_implemented',
+      `allocate_tty needs a package that this service does not have: ${advice}`,
+    );
   }
 }

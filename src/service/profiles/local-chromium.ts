@@ -15,16 +15,16 @@ import { readSessionCookies } from './profile-directories.ts';
 
 export { findChromium, hasDisplay, playwrightDirectory };
 
-/** An event of Chromium, over the connection of its starter. */
+/** An event of the Chrome DevTools Protocol. */
 export type CdpMessage = { method: string; params: Record<string, unknown>; sessionId?: string };
 
-/** A Chromium of this machine without a service around it. It ends with the process that started it. */
+/** A Chromium that the CLI starts without a service. It ends with the process that started it. */
 export type LocalChromium = {
-  /** Lets CDP clients of this machine connect until Chromium is gone. Returns the address with its secret token. */
+  /** Lets CDP clients of this machine connect until Chromium ends. Returns the URL, which contains a secret token. */
   listen(): Promise<string>;
   /** Sends a command of the Chrome DevTools Protocol. Rejects if Chromium refuses it or doesn't answer within 10 s. */
   send(method: string, params?: object, sessionId?: string): Promise<Record<string, unknown>>;
-  /** Calls back for each event until the returned function is called. */
+  /** Calls `listener` for each event until the returned function is called. */
   onEvent(listener: (event: CdpMessage) => void): () => void;
   /** Resolves when Chromium is gone; never rejects. */
   exited: Promise<unknown>;
@@ -38,7 +38,7 @@ export type LocalChromium = {
 export async function startLocalChromium(options: {
   userDataDirectory: string;
   headless: boolean;
-  /** Default: the one that a service would run. */
+  /** The file of Chromium. Default: the one that a service would run. */
   executable?: string | undefined;
   /** Default: true, except for root. */
   sandbox?: boolean;
@@ -52,7 +52,7 @@ export async function startLocalChromium(options: {
   const kill = () => chromium.kill();
   try {
     for (const cookie of await readSessionCookies(userDataDirectory)) {
-      // A cookie that this Chromium refuses must not prevent the others.
+      // If Chromium refuses a cookie, set the others.
       await cdp.send('Storage.setCookies', { cookies: [cookie] }).catch(() => {});
     }
     return {

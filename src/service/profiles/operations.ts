@@ -10,6 +10,7 @@ type Profiles = {
   onRenamed: (projectId: string, profile: Profile & { name: string }, before: string | undefined) => Promise<void>;
 };
 
+/** The handlers of the profile operations. */
 export function profileHandlers({ store, directories, onRenamed }: Profiles): HandlerTree<typeof profiles> {
   return {
     create: ({ body, caller }) => store.create(caller.projectId, body),

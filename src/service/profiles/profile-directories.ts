@@ -20,7 +20,7 @@ type ReadVersion = { version: string; directory: string; release: () => Promise<
 /** The user-data directory of an ended session: a copy of the version `copyOf`. */
 type SessionDirectory = { directory: string; copyOf: string | undefined; sessionId: string; sessionCookies: Cookie[] };
 
-/** The session that had a user-data directory, and the version that it took. */
+/** The session that a user-data directory comes from, and the version that the session started with. */
 type Origin = Pick<SessionDirectory, 'sessionId' | 'copyOf'>;
 
 type Options = {
@@ -30,7 +30,7 @@ type Options = {
   onSaved: (profileId: string) => void;
 };
 
-/** In bytes. Chromium doesn't report failed writes. With less space left, some may have failed. */
+/** In bytes. With less space on the disk, a save fails: writes of Chromium may have failed, which it doesn't report. */
 const leastSpace = 16 * 1024 * 1024;
 const filesAtOnce = 8;
 
@@ -46,7 +46,7 @@ export class ProfileDirectories {
   readonly #readers = new Map<string, number>();
   /** The versions to remove after their last reader. */
   readonly #obsolete = new Set<string>();
-  /** For current versions, the session that saved it and the result of its save. */
+  /** For each current version, the session that saved it and the result of its save. */
   readonly #saves = new Map<string, { sessionId: string; save: ProfileSave }>();
   /** The storage origins of the current versions. A version never changes. */
   readonly #origins = new Map<string, Promise<string[]>>();
@@ -57,7 +57,7 @@ export class ProfileDirectories {
     this.#onSaved = onSaved;
   }
 
-  /** Nobody else may use `directory`. Removes unfinished versions of an earlier service. */
+  /** Uses `directory`, which must belong to this service alone. Removes unfinished versions of an earlier run. */
   static async open(options: Options): Promise<ProfileDirectories> {
     const directory = path.resolve(options.directory);
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -67,7 +67,7 @@ export class ProfileDirectories {
     return new ProfileDirectories({ ...options, directory });
   }
 
-  /** The current version; `undefined` before the first save. */
+  /** The current version, which stays until `release` is called. `undefined` before the first save. */
   read(profileId: string): ReadVersion | undefined {
     const version = this.#records.version(profileId);
     if (version === undefined) return undefined;
@@ -92,12 +92,12 @@ export class ProfileDirectories {
     }
   }
 
-  /** Notes that a session took a copy. */
+  /** Records that a session uses the profile now. */
   used(profileId: string): void {
     this.#records.used(profileId);
   }
 
-  /** Makes a copy for a session. Throws `insufficient_storage` on a full disk, and the signal's reason. */
+  /** Copies the current version for a session. Throws `insufficient_storage` on a full disk, and the signal's reason. */
   async copy(profileId: string, directory: string, signal: AbortSignal): Promise<ProfileCopy> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const stored = this.read(profileId);
@@ -120,8 +120,8 @@ export class ProfileDirectories {
   }
 
   /**
-   * Saves the user-data directory in an archive as the profile's new version. `copyOf` is the version that the session
-   * took. Throws `bad_request` for a damaged archive, and the errors of a copy's `save`.
+   * Saves an uploaded archive of a user-data directory as the profile's new version. `origin` is missing if the archive
+   * doesn't come from a session. Throws `bad_request` for a damaged archive, and the errors of a copy's `save`.
    */
   async receive(
     profileId: string,
@@ -180,7 +180,7 @@ export class ProfileDirectories {
     return save;
   }
 
-  /** Updates the result of the overwritten session, and returns that of the overwriting one. */
+  /** Changes the result of the session whose save was overwritten. Returns the result of the session that overwrote it. */
   #overwrite(version: string, sessionId: string): ProfileSave {
     const loser = this.#saves.get(version);
     if (!loser)
@@ -214,30 +214,30 @@ export class ProfileDirectories {
   }
 }
 
-/** Loads the code of the archive on first use. */
+/** Loads the archive's code on first use, so that the service starts faster. */
 async function readStorageOrigins(directory: string): Promise<string[]> {
   const { storageOrigins } = await import('../../archive/index.ts');
   return await storageOrigins(directory);
 }
 
-/** Loads the code of the archive on first use, so that the service starts faster. */
+/** Extracts an uploaded archive. Throws `bad_request` if it is damaged. */
 async function unpack(archive: AsyncIterable<Uint8Array>, directory: string, signal: AbortSignal): Promise<void> {
   const { ArchiveError, extract } = await import('../../archive/index.ts');
   try {
     await extract(archive, directory, { signal });
   } catch (error) {
     throw error instanceof ArchiveError
-      ? new OperationError('bad_request', `the archive can't be used: ${error.message}`, { cause: error })
+      ? new OperationError('bad_request', `the uploaded archive can't be used: ${error.message}`, { cause: error })
       : error;
   }
 }
 
-/** Ignores errors: the next start of the service removes the rest. */
+/** Removes a directory. Ignores errors: the next start of the service removes the rest. */
 async function remove(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true, maxRetries: 3 }).catch(() => {});
 }
 
-/** Copies if renaming fails: to another file system, or on Windows while a process still ends. */
+/** Copies the directory if it can't be renamed: to another file system, or on Windows while a process still uses it. */
 async function move(from: string, to: string): Promise<void> {
   try {
     await rename(from, to);
@@ -268,7 +268,7 @@ async function refuseFullDisk(directory: string): Promise<void> {
   if (blocks > 0 && bavail * bsize < leastSpace) throw Object.assign(new Error(diskFull), { code: 'ENOSPC' });
 }
 
-const diskFull = 'the disk on which the service keeps its files is full';
+const diskFull = 'the disk on which the service keeps its files is full: make room there';
 
 function saveError(error: unknown): OperationError {
   if (error instanceof OperationError) return error;
@@ -279,9 +279,10 @@ function saveError(error: unknown): OperationError {
   });
 }
 
-/** In the user-data directory, so that copies and downloads have the cookies too. */
+/** The file is in the user-data directory, so that copies and downloads contain the session cookies too. */
 const sessionCookiesFile = 'session-cookies.json';
 
+/** The session cookies that were saved with a user-data directory. Chromium itself forgets them when it ends. */
 export async function readSessionCookies(directory: string): Promise<Cookie[]> {
   try {
     return JSON.parse(await readFile(path.join(directory, sessionCookiesFile), 'utf8')) as Cookie[];

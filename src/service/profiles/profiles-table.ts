@@ -1,6 +1,7 @@
 import { integer, optional, text, time } from '../database/columns.ts';
 import { table } from '../database/table.ts';
 
+/** The stored profiles of all projects. */
 export const profilesTable = table('profiles', {
   id: text(),
   project_id: text(),
@@ -11,6 +12,6 @@ export const profilesTable = table('profiles', {
   last_used_at: optional(time()),
   /** The version of the files that was saved last. */
   version: optional(text()),
-  /** Of that version. */
+  /** The size of that version. */
   size_bytes: optional(integer()),
 });

@@ -13,7 +13,7 @@ type ProfileUpdate = BodyOutput<typeof profiles.update>;
 
 const toProfile = answerOf(profile, profilesTable);
 
-/** The stored profiles. A profile exists in its project only. */
+/** Stores the names and versions of profiles. Only the project that created a profile can see it. */
 export class ProfileStore {
   readonly #database: Database;
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class ProfileStore {
     if (!this.#rows.find({ project_id: projectId, name })) this.create(projectId, { name });
   }
 
-  /** An id wins over a name. Throws `not_found`. */
+  /** Finds a profile by id, else by name. Throws `not_found`. */
   get(projectId: string, idOrName: string): Profile {
     const row =
       this.#rows.find({ project_id: projectId, id: idOrName }) ??
@@ -83,7 +83,7 @@ export class ProfileStore {
     return this.get(projectId, id);
   }
 
-  /** Notes that a browser was started with the profile. */
+  /** Records that a browser started with the profile now. */
   used(id: string): void {
     this.#rows.change({ id }, { last_used_at: this.#clock.now() });
   }
@@ -98,7 +98,10 @@ export class ProfileStore {
     return this.#rows.list().flatMap(({ version }) => version ?? []);
   }
 
-  /** Sets the current version and its size, so that no power failure undoes it. Returns false if the profile doesn't exist. */
+  /**
+   * Sets the current version and its size. The row is on the disk afterwards, so that no power failure undoes it. Returns
+   * false if the profile doesn't exist.
+   */
   setVersion(id: string, version: string, sizeBytes: number): boolean {
     this.#database.pragma('synchronous = FULL');
     try {

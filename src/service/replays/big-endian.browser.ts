@@ -1,6 +1,6 @@
-// The bytes of containers of videos: MP4 and WebM store numbers with the highest byte first.
+// Builds bytes for video files: MP4 and WebM store numbers with the highest byte first (big-endian).
 
-/** An unsigned integer of so many bytes. */
+/** An unsigned integer in this number of bytes. */
 export function unsigned(value: number, bytes: number): Uint8Array {
   const result = new Uint8Array(bytes);
   for (let at = bytes - 1, rest = value; at >= 0; at--, rest = Math.floor(rest / 256)) result[at] = rest % 256;

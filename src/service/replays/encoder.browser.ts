@@ -1,4 +1,4 @@
-// Runs in the encoder's page. encoder.ts calls the exports.
+// Encodes videos in the page of a separate Chromium. `encoder.ts` calls the exports over CDP.
 import { Mp4Muxer } from './mp4.browser.ts';
 import type { Frame, Muxer, Track, Write } from './muxer.browser.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
@@ -11,7 +11,7 @@ type Format = {
   mux: (track: Track, write: Write) => Muxer;
 };
 
-/** A part of the file. */
+/** Bytes to write at a position of the file. */
 type Part = [position: number, base64: string];
 
 /** In seconds. The next key frame completes a fragment. */
@@ -19,7 +19,7 @@ const keyFrameInterval = 2;
 /** The duration of the last frame, in seconds. */
 const lastFrame = 0.001;
 
-/** The best first. The levels are those of the largest videos. */
+/** The best format first. The levels in the codec names are high enough for the largest videos. */
 const formats: Record<VideoFormat, Format> = {
   h264: {
     codec: 'avc1.640033',
@@ -37,7 +37,7 @@ const formats: Record<VideoFormat, Format> = {
 
 const recordings = new Map<string, Recording>();
 
-/** Without a name, takes the best format that this browser encodes. Returns `undefined` if it encodes none. */
+/** Begins a video. Without a name, takes the best format that this browser can encode. `undefined` if it can't. */
 export async function open(
   id: string,
   name: VideoFormat | undefined,
@@ -57,18 +57,21 @@ export async function open(
   return undefined;
 }
 
+/** Shows a JPEG image, in base64, from `at` seconds on. Returns the new parts of the file. */
 export async function show(id: string, at: number, jpeg: string): Promise<Part[]> {
   const recording = recordings.get(id)!;
   await recording.show(at, jpeg);
   return recording.take();
 }
 
+/** Completes the file up to `at` seconds. Returns the new parts of the file. */
 export async function write(id: string, at: number): Promise<Part[]> {
   const recording = recordings.get(id)!;
   await recording.write(at);
   return recording.take();
 }
 
+/** Ends the video at `at` seconds. Returns the last parts of the file. */
 export async function finish(id: string, at: number): Promise<Part[]> {
   const recording = recordings.get(id)!;
   await recording.finish(at);
@@ -76,6 +79,7 @@ export async function finish(id: string, at: number): Promise<Part[]> {
   return recording.take();
 }
 
+/** Gives the video up. */
 export function cancel(id: string): void {
   const recording = recordings.get(id);
   recordings.delete(id);

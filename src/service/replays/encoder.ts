@@ -11,14 +11,14 @@ import { openSecurePage } from '../chromium/secure-page.ts';
 import { Isolation } from '../chromium/isolation.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
 
-/** Later parts can replace earlier ones. */
+/** Bytes to write at a position of the video file. They may replace earlier bytes. */
 export type FilePart = { position: number; data: Buffer };
 
-/** How long an unused Chromium waits for the next recording. */
+/** The encoder's Chromium ends after this time without a recording, in ms. */
 const keptMs = 60_000;
 const commandTimeoutMs = 30_000;
 const loadTimeoutMs = 10_000;
-/** Recordings must not slow down the browsers under test. */
+/** A low priority for Chromium, so that recordings don't slow down the browsers under test. */
 const niceness = 10;
 
 type EncoderOptions = {
@@ -30,22 +30,22 @@ type EncoderOptions = {
   clock: Clock;
 };
 
-/** Encodes videos in a Chromium of its own. All recordings share it. */
+/** Encodes the videos of all recordings, in a separate Chromium that starts when it is needed. */
 export class Encoder {
   readonly #options: EncoderOptions;
   readonly #closing = new AbortController();
   readonly #open = new Set<string>();
   #running: Promise<EncoderPage> | undefined;
-  /** Resolves when each killed Chromium is gone. */
+  /** Resolves when all killed Chromium processes are gone. */
   #ended: Promise<unknown> = Promise.resolve();
   #cancelEnd = () => {};
 
-  /** Its Chromium gets a new directory in `directory`. */
+  /** Chromium gets a new directory in `directory`. */
   constructor(options: EncoderOptions) {
     this.#options = options;
   }
 
-  /** Throws `recording_failed` if no Chromium starts, or if it can't encode. */
+  /** Begins a video. Throws `recording_failed` if Chromium doesn't start or can't encode the format. */
   async begin(settings: VideoSettings, format: VideoFormat | undefined): Promise<Video> {
     this.#cancelEnd();
     const id = newId();
@@ -131,7 +131,7 @@ export class Encoder {
   }
 }
 
-/** A video that is being encoded. Write its parts in the order in which they come. */
+/** A video that is being encoded. Write the returned parts to the file in their order. */
 export class Video {
   readonly contentType: string;
   readonly #page: EncoderPage;
@@ -152,7 +152,7 @@ export class Video {
     return fileParts(await this.#page.call('show', this.#id, at, jpeg));
   }
 
-  /** Completes the file up to `at` seconds. */
+  /** Completes the file up to `at` seconds, so that it plays even if the recording ends here. */
   async write(at: number): Promise<FilePart[]> {
     return fileParts(await this.#page.call('write', this.#id, at));
   }
@@ -171,9 +171,10 @@ export class Video {
   }
 }
 
+/** The page in Chromium that encodes. Calls the functions of `encoder.browser.ts` in it. */
 class EncoderPage {
   readonly chromium: Chromium;
-  /** Resolves when the page answers no more. */
+  /** Resolves when the page has crashed or Chromium has ended. */
   readonly lost: Promise<void>;
   readonly #sessionId: string;
   readonly #objectId: string;
@@ -195,7 +196,7 @@ class EncoderPage {
   static async load(chromium: Chromium, script: string, aborted: AbortSignal): Promise<EncoderPage> {
     const { cdp } = chromium;
     const signal = AbortSignal.any([aborted, AbortSignal.timeout(loadTimeoutMs)]);
-    // Reports a crash: a crashed page answers no command.
+    // Lets Chromium report a crash of the page. A crashed page doesn't answer commands.
     await cdp.send(
       'Target.setDiscoverTargets',
       { discover: true, filter: [{ type: 'page' }, { exclude: true }] },
@@ -229,7 +230,7 @@ class EncoderPage {
         this.#lose();
         throw new OperationError(
           'recording_failed',
-          'the encoder of recordings ended unexpectedly; the next recording gets a new one',
+          'the browser that encodes recordings ended unexpectedly: start the recording again, which starts a new one',
           {
             cause: error,
           },

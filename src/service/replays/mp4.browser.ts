@@ -4,13 +4,13 @@ import { colorNumbers, type Frame, type Muxer, type Track, type Write } from './
 type Fragment = { at: number; position: number };
 
 const trackId = 1;
-/** Of 1000 ms. A frame's duration has 32 bits, so that a page can stay unchanged for 49 days. */
+/** Time units in a second. With ms and 32 bits, one frame can last for 49 days. */
 const timescale = 1000;
 const sampleFlags = { key: 0x0200_0000, delta: 0x0101_0000 };
 
 /**
- * Writes fragmented MP4 with H.264: ISO/IEC 14496-12 and 14496-15. A key frame begins a fragment. `finish` adds the
- * places of the fragments, for players that seek.
+ * Writes fragmented MP4 files with H.264 video (ISO/IEC 14496-12 and 14496-15). A key frame begins a fragment. `finish`
+ * adds a table of the fragments, so that players can seek.
  */
 export class Mp4Muxer implements Muxer {
   readonly #write: Write;
@@ -32,7 +32,7 @@ export class Mp4Muxer implements Muxer {
   finish(): void {
     const last = this.#frames.at(-1);
     if (last) this.#writeFragment(last.at + last.duration);
-    // One byte each for the numbers of the track's run and of the sample in it.
+    // Each entry: time, position, and one byte each for the numbers of fragment, run and sample.
     const places = this.#fragments.map(({ at, position }) => joined(u64(at), u64(position), Uint8Array.of(1, 1, 1)));
     const table = fullBox('tfra', 1, 0, u32(trackId), u32(0), u32(places.length), ...places);
     const mfraSize = 8 + table.length + 16;
@@ -57,10 +57,10 @@ export class Mp4Muxer implements Muxer {
         fullBox('mfhd', 0, 0, u32(this.#fragments.length)),
         box(
           'traf',
-          // Offsets count from the moof.
+          // The flag: offsets count from the moof box.
           fullBox('tfhd', 0, 0x02_0000, u32(trackId)),
           fullBox('tfdt', 1, 0, u64(first.at)),
-          // With the offset of the data, and each sample's duration, size and flags.
+          // The flags: the box has the offset of the data, and each sample's duration, size and flags.
           fullBox('trun', 0, 0x000701, u32(samples.length), u32(dataOffset), ...samples),
         ),
       );
@@ -179,5 +179,5 @@ function u64(value: number): Uint8Array {
   return unsigned(value, 8);
 }
 
-/** Neither turned nor scaled. */
+/** The matrix of a picture that is neither rotated nor scaled. */
 const matrix = joined(...[1, 0, 0, 0, 1, 0, 0, 0, 0x4000].map((value) => u32(value * 0x1_0000)));

@@ -1,4 +1,4 @@
-/** Puts the frames of one video into a file. */
+/** Puts the encoded frames of one video into a file. */
 export type Muxer = {
   /** Adds the next frame. A key frame completes the part of the file with the frames before it. */
   add(frame: Frame): void;
@@ -6,9 +6,10 @@ export type Muxer = {
   finish(): void;
 };
 
-/** Times in milliseconds. Later frames have later times. */
+/** An encoded frame. Times in ms. Each frame must be later than the one before. */
 export type Frame = { at: number; duration: number; isKey: boolean; data: Uint8Array };
 
+/** The properties of a video that its file states. */
 export type Track = {
   width: number;
   height: number;
@@ -36,7 +37,7 @@ function numberOf(name: string | null | undefined): number {
 
 const unspecified = 2;
 
-/** A name has the same number as primaries, as a transfer and as a matrix. */
+/** A name has the same number in each of the three tables of H.273: primaries, transfer and matrix. */
 const numbersByName: Record<string, number> = {
   rgb: 0,
   bt709: 1,

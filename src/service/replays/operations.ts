@@ -9,6 +9,7 @@ import type { Caller, HandlerTree } from '../http/handler.ts';
 
 const answer = answerOf(replay, replaysTable);
 
+/** The handlers of the operations that start, find, stop and delete recordings. */
 export function replayHandlers({
   sessions,
   replays,

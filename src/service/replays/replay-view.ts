@@ -6,7 +6,7 @@ import type { StoredBytes } from '../http/handler.ts';
 import { answerDocument, notice, type PageContext, type Pages } from '../http/document.ts';
 import { viewFile } from '../../views/view-file.ts';
 
-/** A recording for the pages. Times are in ms since the epoch. */
+/** A recording as its player shows it. Times are in ms since the epoch. */
 export type ReplayView = {
   readonly id: string;
   readonly title: string | undefined;
@@ -20,7 +20,7 @@ export type ReplayView = {
   video(): Promise<StoredBytes | undefined>;
 };
 
-/** The pages of `replay_view_url`: the player, and the video that it plays. */
+/** Answers `replay_view_url`: with the player's page, and with the video that it plays. */
 export function replayPages(findReplay: (id: string, token: string) => ReplayView | undefined): Pages {
   const waitingScript = viewFile('service/replays/waiting.browser.js');
   const pages: Pages = new Hono();

@@ -10,7 +10,7 @@ import type { LocalSession } from '../sessions/local-session.ts';
 export type ReplayOptions = {
   session: LocalSession;
   encoder: Encoder;
-  /** Default: the best that the encoder can. */
+  /** Default: the best format that the encoder can write. */
   format: VideoFormat | undefined;
   video: VideoSettings;
   maxDurationSeconds: number | undefined;
@@ -23,15 +23,15 @@ export type ReplayOptions = {
   onFinished: (failure: OperationError | undefined) => void;
 };
 
-/** In bytes; the hosted service's default. */
+/** A recording stops at this size, in bytes. The same limit as in the service of the hosted service's SDK (`@onkernel/sdk`). */
 const largestFile = 500 * 1024 * 1024;
-/** After this long without a frame, the video is written, so that a crash doesn't lose it. */
+/** After this time without a new frame, the video is written up to now, so that a crash doesn't lose it. In ms. */
 const idleMs = 1000;
 
-/** While the encoder starts or is slow, so many frames wait. Of more, every second one is left out. */
+/** At most this many frames wait for the encoder. Beyond that, every second one is dropped. */
 const mostWaiting = 16;
 
-/** A running recording. */
+/** A running recording: takes frames of a session's screencast, encodes them, and writes the video to a file. */
 export class Replay {
   readonly #options: ReplayOptions;
   readonly #startedAt = performance.now();
@@ -41,7 +41,7 @@ export class Replay {
   #waiting: { at: number; jpeg: string }[] = [];
   #endedAt: number | undefined;
   #discarded = false;
-  /** In bytes; counts completely written parts only. */
+  /** The size of the completely written parts, in bytes. */
   #size = 0;
   #failure: OperationError | undefined;
   #wake = () => {};
@@ -75,7 +75,7 @@ export class Replay {
     return Math.round(this.#elapsed() * 1000);
   }
 
-  /** Ends the recording and waits until its video is complete. Throws the error that broke it off. */
+  /** Ends the recording and waits until its video is complete. Throws the error that ended the recording early. */
   async stop(): Promise<void> {
     this.#screencast.stop();
     await this.#finished;
@@ -95,7 +95,7 @@ export class Replay {
       await this.#record();
     } catch (error) {
       this.#failure = failureOf(error);
-      // Players fail on an incomplete part.
+      // Remove an incomplete part: players fail on it.
       await file.truncate(this.#size).catch(() => {});
     }
     this.#screencast.stop();
@@ -167,6 +167,7 @@ export class Replay {
   }
 }
 
+/** Turns an error of a recording into one that callers see: `insufficient_storage` or `recording_failed`. */
 export function failureOf(error: unknown): OperationError {
   if (error instanceof OperationError) return error;
   if (isDiskFull(error)) {
@@ -183,7 +184,7 @@ export function failureOf(error: unknown): OperationError {
   });
 }
 
-/** Frames come late if processors are busy. Never negative, because someone may set the clock. */
+/** The age of a frame: frames arrive late on a busy machine. Never negative, even if somebody changes the clock. */
 function secondsSince(timestamp = Date.now() / 1000): number {
   return Math.max(0, Date.now() / 1000 - timestamp);
 }

@@ -2,6 +2,7 @@ import type { ErrorCode } from '../../contract/errors.ts';
 import { json, optional, text, time } from '../database/columns.ts';
 import { type RowOf, type Table, table } from '../database/table.ts';
 
+/** The recordings of all projects. */
 export const replaysTable = table('replays', {
   id: text(),
   projectId: text(),
@@ -13,7 +14,7 @@ export const replaysTable = table('replays', {
   finishedAt: optional(time()),
   /** Unknown until the first frame is encoded. */
   contentType: optional(text()),
-  /** Why the recording broke off. */
+  /** The error that ended the recording early. */
   failure: optional(json<{ code: ErrorCode; message: string }>()),
   markers: json<{ title: string; at_ms: number }[]>(),
 });

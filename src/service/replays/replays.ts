@@ -16,18 +16,18 @@ import { failureOf, Replay } from './replay.ts';
 import { local } from '../sessions/in-session.ts';
 import type { Session } from '../sessions/session.ts';
 
-/** `end` is the offset of the last byte. */
+/** A stored video. `read` returns the bytes from `start` to `end`, including the last one. */
 export type StoredVideo = {
   size: number;
   contentType: string;
   read: (part: { start: number; end: number }) => Readable;
 };
 
-/** How long a replay is kept, and a link to it works. */
+/** A replay is deleted after this time, in ms. Links to it work as long. */
 export const keptMs = 7 * 24 * 3600 * 1000;
 const usualSize = { width: 1280, height: 720 };
 
-/** The recordings of all sessions. They outlive their sessions and, with a data directory, the service. */
+/** Starts, finds and deletes recordings. They outlive their sessions and, with a data directory, the service. */
 export class Replays {
   readonly #options: ReplaysOptions;
   readonly #running = new Map<string, Recording>();
@@ -36,7 +36,7 @@ export class Replays {
     this.#options = options;
   }
 
-  /** Nothing else may use `directory`. Finishes the recordings of an earlier service. */
+  /** Uses `directory`, which must belong to this service alone. Completes the recordings of an earlier run. */
   static async open(options: ReplaysOptions): Promise<Replays> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 });
     const replays = new Replays(options);
@@ -45,14 +45,12 @@ export class Replays {
   }
 
   /**
-   * Throws `not_found` after the session's end, `conflict` if its lease ends meanwhile, and `insufficient_storage` if
-   * the disk is full.
+   * Starts a recording. Throws `not_found` after the session's end, `conflict` if its lease ends meanwhile, and
+   * `insufficient_storage` if the disk is full.
    */
   async start(session: Session, options: ReplayStart): Promise<ReplayRecord> {
-    if (options.record_audio) throw leftOutFields(['record_audio'], 'it records no audio');
-    void this.#expire().catch((error: unknown) =>
-      console.error('replays that have expired could not be deleted:', error),
-    );
+    if (options.record_audio) throw leftOutFields(['record_audio'], 'replays have no sound');
+    void this.#expire().catch((error: unknown) => console.error('expired replays could not be deleted:', error));
     const { records, record: startRecording, clock } = this.#options;
     const id = newId();
     const { hold, settings } = session;
@@ -121,7 +119,7 @@ export class Replays {
     return record && isSigned(token, record.token) ? record : undefined;
   }
 
-  /** `undefined` until the recording is finished. Throws `not_found` if it broke off before the first frame. */
+  /** The video. `undefined` while it is being recorded. Throws `not_found` if the recording failed before its first frame. */
   async video({ id, finishedAt, contentType, failure }: ReplayRecord): Promise<StoredVideo | undefined> {
     if (finishedAt === undefined) return undefined;
     const file = this.#fileOf(id);
@@ -132,13 +130,13 @@ export class Replays {
     return { size, contentType, read: ({ start, end }) => createReadStream(file, { start, end }) };
   }
 
-  /** Waits until the video is complete. Throws the error that broke the recording off, also after its end. */
+  /** Ends the recording and waits until the video is complete. Throws the error that ended it early, also later. */
   async stop({ id, failure }: ReplayRecord): Promise<void> {
     await this.#running.get(id)?.stop();
     if (failure) throw new OperationError(failure.code, failure.message);
   }
 
-  /** Throws `conflict` if the recording has ended and the marker has no time. */
+  /** Adds a chapter. Throws `conflict` if the recording has ended and the marker has no time. */
   mark({ id }: ReplayRecord, { title, at_ms }: ReplayMarker): void {
     const at = at_ms ?? this.#running.get(id)?.elapsedMs;
     if (at === undefined)
@@ -170,7 +168,7 @@ export class Replays {
         { finishedAt: clock.now(), failure: failure && { code: failure.code, message: failure.message } },
       );
     } catch (error) {
-      // The next service finishes it.
+      // The next service completes the row.
       console.error(`the end of the replay ${id} could not be stored:`, error);
     }
   }
@@ -183,7 +181,7 @@ export class Replays {
         records.delete({ id });
       } else if (finishedAt === undefined) {
         const { mtimeMs } = await stat(this.#fileOf(id));
-        const message = 'the service ended during the recording; the video up to there plays';
+        const message = 'the service ended during the recording: the video plays up to that moment';
         const failure = { code: 'recording_failed', message } as const;
         records.change({ id }, { finishedAt: Math.max(startedAt, Math.round(mtimeMs)), failure });
       }
@@ -210,10 +208,10 @@ export type ReplaysOptions = {
   clock: Clock;
 };
 
-/** A recording that runs. */
+/** A running recording, on this machine or on a machine of a control plane. */
 export type Recording = {
   readonly elapsedMs: number;
-  /** Ends the recording and waits until its video is complete. Throws the error that broke it off. */
+  /** Ends the recording and waits until its video is complete. Throws the error that ended the recording early. */
   stop(): Promise<void>;
   /** Ends the recording without completing its video. */
   discard(): Promise<void>;
@@ -222,6 +220,7 @@ export type Recording = {
 /** Starts a recording of a session. */
 export type Recorder = (session: Session, recorded: Recorded) => Recording | Promise<Recording>;
 
+/** The caller's options, and the file that a recording writes. */
 export type Recorded = {
   options: ReplayStart;
   /** An empty file. The recording closes it. */
@@ -233,7 +232,8 @@ export type Recorded = {
 };
 
 /**
- * Records sessions of this machine. `format` is that of all videos; default: the best that the encoder can.
+ * Returns the function that records sessions of this machine. `format` is the format of all videos. Default: the best
+ * that the encoder can write.
  */
 export function recorder(means: { encoder: Encoder; format: VideoFormat | undefined; clock: Clock }): Recorder {
   return (session, { options, ...recorded }) =>
@@ -246,7 +246,7 @@ export function recorder(means: { encoder: Encoder; format: VideoFormat | undefi
     });
 }
 
-/** Scales large viewports down. Encoders need even numbers. */
+/** Scales large viewports down. Width and height are even, because encoders need that. */
 function videoSettings({ size, framerate }: ReplayStart, viewport: { width: number; height: number }): VideoSettings {
   const scale = Math.min(1, usualSize.width / viewport.width, usualSize.height / viewport.height);
   const { width, height } = size ?? { width: viewport.width * scale, height: viewport.height * scale };

@@ -1,4 +1,5 @@
-// Runs in the page of a running recording, until its video can be played.
+// The script of the page that people see while a session is still being recorded. Reloads the page when the video can be
+// played.
 import { ask, say } from '../../views/view.browser.ts';
 
 const waiting = document.querySelector('[role=status]')!.textContent;
@@ -12,6 +13,6 @@ function pollLater(): void {
 async function poll(): Promise<void> {
   const response = await ask(`replays/video${location.search}`);
   if (response && response.status < 500 && response.status !== 202) return location.reload();
-  say(response ? waiting : 'The service cannot be reached; trying again.');
+  say(response ? waiting : 'The service cannot be reached. Trying again.');
   pollLater();
 }

@@ -1,7 +1,7 @@
 import { ascii, joined, unsigned } from './big-endian.browser.ts';
 import { colorNumbers, type Frame, type Muxer, type Track, type Write } from './muxer.browser.ts';
 
-/** Ids of elements, with their length marker: RFC 9559. */
+/** The ids of WebM elements, with their length marker (RFC 9559). */
 const id = {
   header: 0x1a45dfa3,
   version: 0x4286,
@@ -50,14 +50,14 @@ const id = {
 
 const trackNumber = 1;
 const millisecond = 1_000_000; // In nanoseconds.
-/** In bytes; enough for 4 TB. */
+/** The number of bytes for the size of the file's content. Enough for 4 TB. */
 const segmentSizeLength = 6;
-/** All bits are ones. */
+/** The size field of a file that isn't complete yet: all bits are ones. */
 const unknownSize = sized(2 ** (7 * segmentSizeLength) - 1, segmentSizeLength);
 
 /**
- * Writes WebM. A key frame begins a cluster. The frames of one must be at most 32 s apart. `finish` adds the duration
- * and the places of the clusters, for players that seek.
+ * Writes WebM files with VP8 or VP9 video. A key frame begins a cluster, which may last up to 32 s. `finish` adds the
+ * duration and a table of the clusters, so that players can seek.
  */
 export class WebmMuxer implements Muxer {
   readonly #write: Write;
@@ -112,7 +112,10 @@ export class WebmMuxer implements Muxer {
     this.#frames = [];
   }
 
-  /** Where the file's parts are, in bytes from the segment's content. Its length doesn't depend on `cues`. */
+  /**
+   * The positions of the file's parts, in bytes from the start of the segment's content. Its length doesn't depend on
+   * `cues`, so that `finish` can replace it.
+   */
   #seekHead(cues: number): Uint8Array {
     const build = (length: number) =>
       element(
@@ -197,12 +200,12 @@ function integer(elementId: number, value: number): Uint8Array {
 
 function element(elementId: number, ...contents: Uint8Array[]): Uint8Array {
   const content = joined(...contents);
-  // All ones would say that the size is unknown.
+  // 0x7f in one byte would mean an unknown size.
   const bytes = content.length < 0x7f ? 1 : 5;
   return joined(unsigned(elementId, lengthOf(elementId)), sized(content.length, bytes), content);
 }
 
-/** A number of so many bytes. The highest bit that is set tells their count. */
+/** A size in this number of bytes. The position of its highest bit tells readers the number of bytes. */
 function sized(value: number, bytes: number): Uint8Array {
   return unsigned(2 ** (7 * bytes) + value, bytes);
 }

@@ -1,18 +1,18 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 
-/** The beginning of a stand-in's content. The rest is the session path of the file that the file input gets. */
+/** A stand-in file begins with this text. The rest of it is the session path of the file to upload. */
 export const standInStart = 'playwright-pool has this file in the session: ';
 
-/** The name of the only file in a directory that is a stand-in for another directory. */
+/** A directory stands in for another one if it has a single file, with this name. */
 export const directoryStandIn = '.playwright-pool-directory';
 
 const longestStandIn = 8 * 1024;
 
 /**
- * Returns the session path that a stand-in names, or `undefined` for an ordinary file or directory. A client of
- * Playwright's protocol would send the content of files in messages. A worker writes the files over HTTP instead, and
- * sends a small stand-in for each file or directory.
+ * Finds the file or directory to upload if `hostPath` is a stand-in. Returns its session path, or `undefined` for an
+ * ordinary file or directory. Clients of Playwright's protocol send the content of uploads in messages. A test worker
+ * instead writes the upload into the session over HTTP, and sends a stand-in: a small file that names its path.
  */
 export function attachedPath(hostPath: string): string | undefined {
   const text = readSmall(hostPath) ?? readSmall(onlyFile(hostPath));
@@ -28,7 +28,7 @@ function onlyFile(directory: string): string | undefined {
   }
 }
 
-/** `undefined` for everything but a small file: the session's processes may replace it by a link or a FIFO. */
+/** The text of a small file. `undefined` for a link, FIFO or large file, which the session's processes may put there. */
 function readSmall(file: string | undefined): string | undefined {
   let descriptor: number | undefined;
   try {

@@ -6,10 +6,10 @@ import { browserPath, type Caller } from '../http/handler.ts';
 
 const liveViewLifeMs = 24 * 3600 * 1000;
 
-/** How a caller reaches the service. */
+/** The origin by which the caller reaches the service, and the caller. */
 export type Asked = { origin: string; caller: Caller };
 
-/** A session in the contract's form. */
+/** The API's answer about a session, with URLs that this caller can use. */
 export function browserAnswer(session: Session, { origin, caller }: Asked, clock: Clock): Browser {
   const { settings, endedAt } = session;
   const socketOrigin = origin.replace(/^http/, 'ws');

@@ -19,27 +19,27 @@ export type ClientSocket = {
   close(reason: string): void;
 };
 
-/** A command that waits for its answer: the client's id, and whether the answer must be changed. */
+/** A command that waits for its answer: the client's id for it, and its method. */
 type Waiting = { id: number; method: string };
 
 /** A CDP session of a client. */
 type ClientSession = {
   waiting: Map<number, Waiting>;
-  /** The CDP sessions that it opened. */
+  /** The CDP sessions that the client opened through this one. */
   children: Set<string>;
   /** The page that it is attached to. */
   targetId?: string | undefined;
-  /** Attached to one of the service's own targets, about which the client learns nothing. */
+  /** Whether it is attached to one of the service's own pages, which the client must not see. */
   isHidden: boolean;
 };
 
-/** Far above what clients have, and little memory. */
+/** The most unanswered commands in a CDP session. Far more than clients have, and still little memory. */
 const mostWaiting = 100_000;
 
 /**
- * A CDP client on the pipe to Chromium, which it shares with others. It has a CDP session with the browser: Chromium
- * keeps apart what belongs to each, as if they had connections of their own, and forgets it when the session is
- * detached.
+ * Connects one CDP client of a session with its Chromium. All clients share one pipe, and each has a CDP session with the
+ * browser. So Chromium separates their contexts and events, as if each had its own connection, and removes them when the
+ * client leaves.
  */
 export class CdpClient implements CdpReceiver {
   readonly #cdp: CdpConnection;
@@ -64,7 +64,7 @@ export class CdpClient implements CdpReceiver {
     return client;
   }
 
-  /** Passes a frame of the client on to Chromium. Returns false while Chromium doesn't keep up. */
+  /** Passes a frame of the client on to Chromium. Returns false if Chromium reads too slowly: then send no more. */
   fromClient(frame: Buffer): boolean {
     this.#inspected.touch();
     let command: ClientCommand | undefined;
@@ -77,7 +77,7 @@ export class CdpClient implements CdpReceiver {
     return !this.#cdp.isBusy;
   }
 
-  /** Calls back once Chromium has kept up. */
+  /** Calls `callback` once when Chromium has read enough. */
   onceDrained(callback: () => void): void {
     this.#cdp.onceDrained(callback);
   }
@@ -99,12 +99,12 @@ export class CdpClient implements CdpReceiver {
     if (passed !== undefined) this.#socket.send(this.#forClient(passed, sessionId), this.#cdp.hasMore);
   }
 
-  /** Chromium is gone. */
+  /** Called when Chromium has ended. */
   closed(): void {
     this.#socket.close('the browser has closed');
   }
 
-  /** The client is gone. */
+  /** Call when the client has disconnected. */
   leave(): void {
     if (this.#sessions.size === 0) return;
     const sessionId = this.#browserSession;
@@ -119,7 +119,11 @@ export class CdpClient implements CdpReceiver {
     if (session === undefined || session.isHidden)
       throw new FrameError(-32001, 'Session with given id not found.', command.id);
     if (session.waiting.size >= mostWaiting)
-      throw new FrameError(-32000, `${mostWaiting} commands of this session wait for their answers`, command.id);
+      throw new FrameError(
+        -32000,
+        `${mostWaiting} commands of this CDP session have no answer yet: wait for answers before you send more`,
+        command.id,
+      );
     const params = this.#inspection.command(command.method, command.params, session.targetId);
     if (!(params instanceof Promise)) return this.#send(command, { session, sessionId, params });
     params.then(
@@ -150,7 +154,7 @@ export class CdpClient implements CdpReceiver {
   }
 
   #answer(frame: Buffer, sessionId: string | undefined, id: number): void {
-    // Chromium's answer doesn't name a session that is gone.
+    // If the CDP session is gone, Chromium's answer doesn't name it. Then look in all of them.
     const sessions = sessionId === undefined ? this.#sessions.values() : [this.#sessions.get(sessionId)];
     for (const session of sessions) {
       const waiting = session?.waiting.get(id);
@@ -161,12 +165,12 @@ export class CdpClient implements CdpReceiver {
     }
   }
 
-  /** The client doesn't know its session with the browser. */
+  /** Removes the id of the client's CDP session with the browser, which the client doesn't know. */
   #forClient(frame: Buffer, sessionId: string | undefined): Buffer {
     return sessionId === this.#browserSession ? withoutSession(frame, sessionId) : frame;
   }
 
-  /** Returns true for the service's own targets. */
+  /** Returns true if the client must not see the target, because it is one of the service's own. */
   #attached(parent: ClientSession, parentId: string, attached: { sessionId: string; targetInfo: TargetInfo }): boolean {
     const { sessionId, targetInfo } = attached;
     const isHidden = this.#inspection.isOwn(targetInfo);
@@ -179,15 +183,15 @@ export class CdpClient implements CdpReceiver {
   }
 
   /**
-   * A client that attaches to all targets also attaches to the service's own, which then wait for the client. So the
-   * service resumes them before it detaches the client. Otherwise a page in chrome-headless-shell never loads.
+   * Detaches a client from one of the service's own pages. A client that attaches to all new pages can pause them, so
+   * resume the page first. Otherwise it never loads in chrome-headless-shell.
    */
   async #letGo(sessionId: string, parentId: string): Promise<void> {
     await this.#cdp.send('Runtime.runIfWaitingForDebugger', {}, { sessionId });
     await this.#cdp.send('Target.detachFromTarget', { sessionId }, { sessionId: parentId });
   }
 
-  /** Returns true for the service's own targets. */
+  /** Returns true if the client never saw the target. */
   #detached(parent: ClientSession, sessionId: string): boolean {
     const isHidden = this.#sessions.get(sessionId)?.isHidden ?? false;
     parent.children.delete(sessionId);
@@ -195,7 +199,7 @@ export class CdpClient implements CdpReceiver {
     return isHidden;
   }
 
-  /** Chromium detaches the sessions that a detached one opened, and doesn't always say so. */
+  /** Forgets a CDP session and those opened through it. Chromium detaches these too, and doesn't always report it. */
   #forget(sessionId: string): void {
     const session = this.#sessions.get(sessionId);
     this.#sessions.delete(sessionId);

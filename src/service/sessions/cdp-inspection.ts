@@ -8,35 +8,37 @@ import { pathSegments } from './confined-path.ts';
 
 /** The part of a session that its CDP clients need. */
 export type Inspected = {
-  /** The host directory that is the session's file-system root. */
+  /** The directory on the machine that callers see as `/`. */
   root: string;
-  /** The session path of downloads for which the client chose no directory. */
+  /** The session path for downloads if the client chooses no directory. */
   downloadDirectory: string;
   /**
-   * Whether Chromium has a user of its own. It then makes missing directories for downloads itself, so that they belong
-   * to it.
+   * Whether Chromium runs under its own user id. Then Chromium creates missing download directories itself, so that they
+   * belong to this user.
    */
   hasOwnUser?: boolean;
-  /** Whether the client runs beside Chromium and names paths of the host. Those in `root` then stay unchanged. */
+  /** Whether the client runs on Chromium's machine and sends paths of the machine. Paths in `root` then stay unchanged. */
   seesHost?: boolean | undefined;
-  /** Whether the client gets `<guid>/<name>` as the name of a download, so that it finds the file. */
+  /** Whether download events name the file as `<guid>/<name>`, so that the client finds it. */
   marksDownloads?: boolean | undefined;
-  /** Whether pages reach sites through the service only, so that a browser context may have no proxy of its own. */
+  /** Whether browser contexts can't have a proxy of their own, because all requests must go through the service. */
   refusesProxies?: boolean | undefined;
-  /** The proxy that a new browser context needs for the session's tunnel, if it needs another than the client says. */
+  /** The proxy for a new browser context, if the session's tunnel needs another one than the client asked for. */
   contextProxy?: (asked: ContextProxy) => Promise<ContextProxy> | undefined;
   /** The ids of the service's own targets and browser contexts. */
   ownTargets: Set<string>;
+  /** Called for each message of the client. */
   touch(): void;
+  /** Called when the client brings a page to the front. */
   broughtToFront(targetId: string): void;
-  /** The client is gone. */
+  /** Called when the client has disconnected. */
   left(): void;
 };
 
 /**
- * Changes what passes between a CDP client and Chromium: it hides the service's own targets, maps paths between the
- * session's file system and the host's, and notes pages that are brought to the front. Nearly all messages pass
- * undecoded, so that large ones cost nothing.
+ * Changes the messages between a CDP client and Chromium: hides the service's own pages, translates paths between the
+ * session and the machine, and notices pages that are brought to the front. Decodes only the few kinds of messages that
+ * need it, so that large ones cost nothing.
  */
 export class CdpInspection {
   readonly #session: Inspected;
@@ -73,7 +75,7 @@ export class CdpInspection {
     return Buffer.from(JSON.stringify(message));
   }
 
-  /** Returns an event of Chromium for the client; `undefined` if it concerns one of the service's own targets. */
+  /** Returns an event for the client, or `undefined` if the client must not see it. */
   event(method: string | undefined, frame: Buffer): Buffer | undefined {
     if (method === undefined || !inspectedEvents.has(method)) return frame;
     const event = JSON.parse(frame.toString()) as { params: Parameters };
@@ -103,7 +105,7 @@ export class CdpInspection {
     switch (method) {
       case 'Target.exposeDevToolsProtocol':
       case 'Target.sendMessageToTarget':
-        // The service would not see the commands that are sent there.
+        // The service could not inspect commands that a client sends this way.
         throw new OperationError('bad_request', `${method} is not offered: attach to the target with flatten: true`);
       case 'Target.activateTarget':
         if (params.targetId !== undefined) this.#session.broughtToFront(params.targetId);
@@ -151,13 +153,13 @@ export class CdpInspection {
     } catch {
       throw new OperationError(
         'bad_request',
-        `the directory ${downloadPath} cannot be made; choose another for downloads`,
+        `the directory ${downloadPath} for downloads cannot be created: choose another one`,
       );
     }
     return true;
   }
 
-  /** A Playwright host may have a stand-in for a file that is in the session already. */
+  /** The path of an upload on the machine. Resolves a stand-in to the file that is in the session already. */
   #uploaded(file: unknown): string {
     const hostPath = this.#toHost(file);
     const attached = this.#session.seesHost ? attachedPath(hostPath) : undefined;
@@ -167,7 +169,7 @@ export class CdpInspection {
   #toHost(sessionPath: unknown): string {
     if (typeof sessionPath !== 'string') throw new OperationError('bad_request', 'a path must be a string');
     if (this.#session.seesHost && isWithin(this.#session.root, sessionPath)) return sessionPath;
-    // Playwright on Windows names its own directory for downloads.
+    // Playwright on Windows sends the path of a directory on its own machine.
     const drive = /^([a-z]):[\\/]/i.exec(sessionPath)?.[1];
     const absolute = drive === undefined ? sessionPath : `/${drive}/${sessionPath.slice(3).replaceAll('\\', '/')}`;
     return path.join(this.#session.root, ...pathSegments(absolute));
@@ -191,7 +193,7 @@ const inspectedCommands: ReadonlySet<string> = new Set([
   'Target.sendMessageToTarget',
 ]);
 
-/** The commands of this domain that neither take nor tell paths of the host. */
+/** The commands of the domain `Extensions` that contain no paths of the machine. */
 const extensionCommands: ReadonlySet<string> = new Set([
   'Extensions.clearStorageItems',
   'Extensions.getStorageItems',
@@ -234,7 +236,7 @@ type Result = { browserContextIds?: string[]; path?: string; targetInfos?: Targe
 function refusedExtension(method: string): OperationError {
   return new OperationError(
     'bad_request',
-    `${method} is not offered, because it names paths of the service: load extensions by POST /browsers/{id}/extensions`,
+    `${method} is not offered, because it uses paths of the service's machine: load extensions by POST /browsers/{id}/extensions`,
   );
 }
 

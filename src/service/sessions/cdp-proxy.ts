@@ -5,7 +5,7 @@ import type { ServiceEvents } from '../process/service-events.ts';
 import type { ClientSocket } from './cdp-client.ts';
 import { pingRegularly, refuse, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../http/websockets.ts';
 
-/** The part of a session that the proxy needs. */
+/** The parts of a session that `CdpProxy` needs. */
 export type ProxiedSession = {
   /** Restarts the idle countdown. */
   touch(): void;
@@ -14,23 +14,22 @@ export type ProxiedSession = {
 };
 
 type ConnectedClient = {
-  /** Passes a frame of the client on to Chromium. Returns false while Chromium doesn't keep up. */
+  /** Passes a frame of the client on to Chromium. Returns false if Chromium reads too slowly: then send no more. */
   fromClient(frame: Buffer): boolean;
-  /** Calls back once Chromium has kept up. */
+  /** Calls `callback` once when Chromium has read enough. */
   onceDrained(callback: () => void): void;
-  /** Call it when the client is gone. */
+  /** Call when the client has disconnected. */
   leave(): void;
 };
 
 const largestMessage = 256 * 1024 * 1024;
-/**
- * Limits of the bytes that wait for a client. From the first one on, the service reads no commands of this client.
- * Above the second one, it disconnects the client.
- */
+/** While this many bytes or more wait for a client, the service reads no commands from it. */
 const highWaterMark = 8 * 1024 * 1024;
+/** The service disconnects a client if more bytes than this wait for it. */
 const mostWaiting = 64 * 1024 * 1024;
+/** The most bytes in the buffer of the client's socket. The others wait in a queue that can be dropped. */
 const mostHandedOver = 1024 * 1024;
-/** The client has this long, in ms, to read why it is disconnected. */
+/** How long a client may take to read the reason before its connection is cut, in ms. */
 const closeTimeout = 30_000;
 
 const socketOptions = {
@@ -42,7 +41,7 @@ const socketOptions = {
   closeTimeout,
 };
 
-/** Carries CDP between clients of `cdp_ws_url` and Chromium. */
+/** Accepts the WebSockets of `cdp_ws_url`, and passes CDP messages between their clients and Chromium. */
 export class CdpProxy {
   readonly #byToken: (token: string) => ProxiedSession | undefined;
   readonly #clock: Clock;
@@ -64,9 +63,9 @@ export class CdpProxy {
     socket.on('error', () => socket.destroy());
     const { pathname, searchParams } = requestedUrl(request);
     if (pathname === '/browser/webdriver/session') {
-      return refuse(socket, 501, 'not_implemented', 'WebDriver is not offered; use cdp_ws_url');
+      return refuse(socket, 501, 'not_implemented', 'WebDriver is not offered: use cdp_ws_url');
     }
-    if (pathname !== '/browser/cdp') return refuse(socket, 404, 'not_found', 'there is no WebSocket here');
+    if (pathname !== '/browser/cdp') return refuse(socket, 404, 'not_found', `there is no WebSocket at ${pathname}`);
     const token = searchParams.get('jwt') ?? '';
     const session = this.#byToken(token);
     if (!session) return refuseToken(socket);
@@ -86,16 +85,20 @@ export class CdpProxy {
         });
     };
     // Connects to Chromium first, so that an accepted client can send at once and nothing must be queued.
-    session.connect(side).then(accept, () => refuse(socket, 503, 'unavailable', 'the browser does not answer'));
+    session
+      .connect(side)
+      .then(accept, () =>
+        refuse(socket, 503, 'unavailable', 'the browser does not answer: lease or start another one'),
+      );
   }
 
-  /** Drops every connection. */
+  /** Cuts all connections. */
   close(): void {
     for (const client of this.#server.clients) client.terminate();
   }
 }
 
-/** The socket of a client. */
+/** The service's end of a client's socket. Limits the bytes that wait for the client. */
 class ClientSide {
   readonly #socket: Duplex;
   #client: WebSocket | undefined;
@@ -144,14 +147,14 @@ class ClientSide {
 
   #end(client: WebSocket, code: number, reason: string): void {
     this.#connected?.leave();
-    // A paused socket would not see the client's answer.
+    // A paused socket would not read the client's close frame.
     if (client.isPaused) client.resume();
     client.close(code, reason);
     this.#waiting.length = 0;
   }
 
   /**
-   * Gives the socket only a little more than the client reads. The rest can be dropped when the client is disconnected.
+   * Gives the socket at most 1 MiB. The rest waits here, where it can be dropped if the client is disconnected.
    */
   #flush(client: WebSocket): void {
     if (client.readyState !== WebSocket.OPEN) return;
@@ -169,14 +172,14 @@ class ClientSide {
     this.#readOrWait(client);
   }
 
-  /** Stops reading from a client while too much waits for it, or while Chromium doesn't keep up. */
+  /** Stops reading from a client while too much waits for it, or while Chromium reads too slowly. */
   #readOrWait(client: WebSocket): void {
     const isToWait = this.#isBrowserBusy || this.#waitingBytes >= highWaterMark;
     if (isToWait && !client.isPaused) client.pause();
     if (!isToWait && client.isPaused) client.resume();
   }
 
-  /** Writes frames together that arrived together: a write costs more than all other work on a frame. */
+  /** Writes frames that arrive together in one system call, which costs more than all other work on a frame. */
   #gather(): void {
     if (this.#isGathering) return;
     this.#isGathering = true;

@@ -31,9 +31,10 @@ export function pathSegments(sessionPath: string): string[] {
 }
 
 /**
- * Calls `use` with two host paths: that of the entry `sessionPath` within `root`, which need not exist, and that of its
- * directory. Resolves links on the way, and with `followLink` also the entry itself. With `makeParents`, creates
- * missing parent directories. Throws `forbidden` if the path or a link leaves the root.
+ * Translates a path that a caller gave into paths of the machine, and calls `use` with them. `sessionPath` is a file or
+ * directory within `root` that need not exist: `use` gets its path and the path of its directory. Resolves links on the
+ * way, and with `followLink` the last name, too. With `makeParents`, creates missing parent directories. Throws
+ * `forbidden` if the path or a link leaves the root.
  *
  * Links are resolved here, one by one, so that a link out of the root is refused even if its target doesn't exist. A
  * directory may be replaced by a link after that. Therefore the entry's directory is held open, its real path is
@@ -64,9 +65,9 @@ export async function withEntry<T>(
 }
 
 /**
- * Makes a directory with exactly `mode`, independent of the umask. It belongs to the root's owner. Returns false if the
- * path exists already. If the service runs as root, the directory is changed by its descriptor: a session's processes
- * may replace it by a link.
+ * Creates a directory with exactly `mode`, independent of the umask. It belongs to the owner of `root`. Returns false if
+ * the path exists already. Changes owner and mode through a file descriptor, because a session's processes may replace
+ * the directory by a link.
  */
 export async function makeDirectory(directory: string, mode: number, root: string): Promise<boolean> {
   try {
@@ -84,15 +85,15 @@ export async function makeDirectory(directory: string, mode: number, root: strin
 /** The mode bits that a session may set: no setuid and no setgid, so that nothing runs as another user. */
 export const permissionBits = 0o1777;
 
-/** The user of a session that owns its root; `undefined` if it has none of its own. */
+/** The session's own user, which owns its root. `undefined` if the session runs as the service's user. */
 export async function ownUser(root: string): Promise<SystemUser | undefined> {
   const { uid, gid } = await lstat(root);
   return mayChangeUser && uid !== 0 ? { uid, gid } : undefined;
 }
 
 /**
- * Gives a file or directory to the session's own user. Without one, a file that replaces `existing` gets its owner, as
- * far as the service may do that.
+ * Makes the session's own user the owner of a file or directory. If the session has none, the owner of the replaced file
+ * (`existing`) stays the owner, if the service may set it.
  */
 export async function giveToOwner(handle: FileHandle, root: string, existing?: SystemUser): Promise<void> {
   const user = await ownUser(root);
@@ -105,8 +106,8 @@ async function openDirectory(directory: string): Promise<FileHandle> {
 }
 
 /**
- * Makes what is missing of a directory, going down from the root. On Linux each step starts at the open directory
- * above.
+ * Creates a directory and the missing ones above it. On Linux each one is created in the open directory above, so that no
+ * link can redirect it.
  */
 async function makeParents(root: string, directory: string): Promise<void> {
   let handle = await openDirectory(root);
@@ -150,7 +151,7 @@ async function locate(
     }
     links += 1;
     if (links > mostLinks) throw malformed(sessionPath, 'leads through too many symbolic links');
-    // Chromium isn't chrooted: an absolute link points to a place on the host.
+    // The target of an absolute link is a path of the machine, because Chromium sees the machine's file system.
     if (path.isAbsolute(target)) {
       if (!isWithin(root, target)) throw leavesRoot(sessionPath);
       current = root;
@@ -182,5 +183,8 @@ function malformed(sessionPath: string, problem: string): OperationError {
 }
 
 function leavesRoot(sessionPath: string): OperationError {
-  return new OperationError('forbidden', `the path ${JSON.stringify(sessionPath)} leaves the session's file system`);
+  return new OperationError(
+    'forbidden',
+    `the path ${JSON.stringify(sessionPath)} leads out of the session's directory`,
+  );
 }

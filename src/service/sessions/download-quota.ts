@@ -2,8 +2,8 @@ import type { CdpConnection } from '../chromium/cdp-connection.ts';
 import type { CdpEvent } from '../chromium/cdp-protocol.ts';
 
 /**
- * Cancels the downloads of a session's pages that exceed its quota. Several downloads share the quota; a canceled one
- * counts no longer.
+ * Cancels downloads of a session that exceed its quota. All downloads of the session share the quota. A canceled one
+ * doesn't count.
  */
 export class DownloadQuota {
   /** The number of downloads that were canceled. */
@@ -11,8 +11,7 @@ export class DownloadQuota {
   readonly #cdp: CdpConnection;
   readonly #quota: number;
   /**
-   * The bytes of each download, by its id: of the whole download if the server announced them, else those received
-   * until now.
+   * The bytes of each download, by its id: the size that the server announced, or the received bytes if they are more.
    */
   readonly #sizes = new Map<string, number>();
   /** The downloads that were told to stop. */
@@ -25,7 +24,7 @@ export class DownloadQuota {
     cdp.onEvent((event) => this.#follow(event));
   }
 
-  /** Forgets earlier downloads, for the next holder of the session. */
+  /** Forgets earlier downloads. Call it before the next lease. */
   reset(): void {
     this.canceled = 0;
     this.#sizes.clear();
@@ -47,7 +46,7 @@ export class DownloadQuota {
     const { browserContextIds } = await this.#cdp
       .send('Target.getBrowserContexts', {})
       .catch(() => ({ browserContextIds: [] }));
-    // The event doesn't name the context. Only one of them knows the download.
+    // The event doesn't say to which browser context the download belongs, so try them all.
     for (const browserContextId of [undefined, ...browserContextIds]) {
       const context = browserContextId === undefined ? {} : { browserContextId };
       const isCanceled = await this.#cdp.send('Browser.cancelDownload', { guid, ...context }).then(

@@ -2,8 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Session } from './session.ts';
 
 /**
- * Calls `takeBack` if the caller for whom a session was started or leased has hung up, or hangs up before it has the
- * answer.
+ * Gives a started or leased session to its caller. Calls `takeBack` if the caller hangs up before it gets the answer.
  */
 export async function handOver({ hold }: Session, signal: AbortSignal, takeBack: () => void): Promise<void> {
   // The event loop must read from the socket again to see that a caller hung up right after its request.

@@ -5,12 +5,11 @@ import type { Session, SessionSettings } from './session.ts';
 import type { Sessions } from './sessions.ts';
 import type { Clock } from '../process/clock.ts';
 
-/** Shorter than the shortest idle timeout. */
+/** How often a session in use is touched, in ms. Shorter than the shortest idle timeout. */
 const touchIntervalMs = 4000;
 
 /**
- * The sessions that callers may use: single ones, and those leased from a pool. Callers can't reach the idle browsers
- * of pools.
+ * Finds the sessions that callers may use: single sessions and those leased from a pool, but no idle browsers of pools.
  */
 export class HeldSessions {
   readonly #sessions: Sessions;
@@ -26,7 +25,7 @@ export class HeldSessions {
     return this.#sessions.draining;
   }
 
-  /** The sessions of a project. Its callers see no others. */
+  /** The sessions of a project. Callers see only sessions of their own project. */
   in(projectId: string): ProjectSessions {
     return new ProjectSessions({ projectId, sessions: this.#sessions, clock: this.#clock });
   }
@@ -97,12 +96,12 @@ export class ProjectSessions {
     if (this.#isHeld(session)) return session;
     const isKnown = session.settings.projectId === this.#projectId;
     const problem = isKnown
-      ? `the browser session ${id} was released to its pool`
+      ? `the browser session ${id} was released to its pool: lease another one`
       : `there is no browser session ${id}, or it has ended`;
     throw new OperationError('not_found', problem);
   }
 
-  /** A live session by its id or name. An id wins over a name. Throws `not_found`. */
+  /** Finds a live session by id, else by name. Throws `not_found`. */
   find(idOrName: string): Session {
     const live = this.list().filter(({ alive }) => alive);
     return live.find(({ id }) => id === idOrName) ?? live.find(({ name }) => name === idOrName) ?? this.get(idOrName);
@@ -129,7 +128,7 @@ export class ProjectSessions {
     }
   }
 
-  /** Keeps a session from being idle until the returned function is called. */
+  /** Keeps a session from its idle timeout until the returned function is called. */
   keepActive(session: Session): () => void {
     let cancel: () => void;
     const touch = () => {

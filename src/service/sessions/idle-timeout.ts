@@ -1,25 +1,25 @@
 import type { Clock } from '../process/clock.ts';
 
-/** If the check comes later than this, the service slept or its clock was set. */
+/** If a check comes this much too late, the machine slept or its clock was changed. In ms. */
 const lateMs = 1000;
-/** Longer than the interval of pings to clients. */
+/** After a late check, clients get this time to show that they are there. Longer than the interval of pings. In ms. */
 const graceMs = 6000;
 
-/** Calls `end` after a time without use. */
+/** Ends a session that nobody uses: calls `end` after a time without use. */
 export class IdleTimeout {
   readonly #clock: Clock;
   readonly #end: () => void;
   #activeAt: number;
   #cancel = () => {};
 
-  /** Each `start` leads to one call of `end`, unless another `start` or `stop` comes first. */
+  /** `end` is called once for each `start`, unless another `start` or a `stop` comes first. */
   constructor(clock: Clock, end: () => void) {
     this.#clock = clock;
     this.#activeAt = clock.now();
     this.#end = end;
   }
 
-  /** Starts to count, from 0 also if it was counting. */
+  /** Starts the countdown, or starts it again. */
   start(timeoutSeconds: number): void {
     this.stop();
     this.touch();
@@ -48,7 +48,7 @@ export class IdleTimeout {
     if (restMs > 0) {
       this.#cancel = this.#clock.after(restMs, () => this.#check(timeoutMs));
     } else if (restMs < -lateMs) {
-      // Clients had no chance to answer a ping meanwhile.
+      // Clients couldn't answer a ping meanwhile, so give them a moment.
       this.#activeAt = now - timeoutMs + graceMs;
       this.#cancel = this.#clock.after(graceMs, () => this.#check(timeoutMs));
     } else {

@@ -6,7 +6,7 @@ import type { Caller } from '../http/handler.ts';
 /** The part of a request that names its session. */
 export type SessionRequest = { caller: Caller; params: { id: string } };
 
-/** Acts in the live session of a request and keeps it active meanwhile. Throws `not_found`. */
+/** Calls `act` with the live session that a request names, and keeps the session active meanwhile. Throws `not_found`. */
 export async function inSession<T>(
   sessions: HeldSessions,
   { caller, params }: SessionRequest,
@@ -15,12 +15,12 @@ export async function inSession<T>(
   return await sessions.in(caller.projectId).use(params.id, (session) => act(local(session)));
 }
 
-/** The session if it runs on this machine. */
+/** The session, or `undefined` if it runs on another machine. */
 export function localOnly(session: Session | undefined): LocalSession | undefined {
   return session instanceof LocalSession ? session : undefined;
 }
 
-/** The session, which must run on this machine: requests about other sessions go to their machines. */
+/** The session, which must run on this machine. The service passes requests about other sessions on before they get here. */
 export function local(session: Session): LocalSession {
   if (session instanceof LocalSession) return session;
   throw new Error(`the browser session ${session.id} runs on another machine`);

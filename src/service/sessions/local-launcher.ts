@@ -36,7 +36,7 @@ type ChromiumOf = Pick<SessionSettings, 'headless' | 'viewport' | 'tunnel' | 'ex
 /** Starts sessions on this machine. */
 export class LocalLauncher implements Launcher<LocalSession> {
   readonly hasDisplay: boolean;
-  /** A starting Chromium needs half a core on average. */
+  /** Two for each core, because a starting Chromium needs half a core on average. */
   readonly launchesAtOnce = 2 * availableParallelism();
   readonly #clock: Clock;
   readonly #directory: string;
@@ -58,7 +58,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
     /** Default: none. */
     extensions?: StoredExtensions;
     chromium: ChromiumSettings;
-    /** Of the downloads of each session's pages, in bytes. */
+    /** The limit of all downloads of a session together, in bytes. Default: no limit. */
     downloadQuota?: number;
     environment?: Environment;
     /** The versions of Playwright whose protocol clients may speak. Default: none. */
@@ -149,7 +149,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
         ),
       );
     } catch (error) {
-      // If the session ended meanwhile, the copy may have been written after its directory was removed.
+      // If the session ended meanwhile, the copy of the profile may have created its directory again.
       const left = session.alive ? userDataDirectory : directory;
       await removeTree(left);
       throw error;
@@ -167,9 +167,9 @@ export class LocalLauncher implements Launcher<LocalSession> {
   }
 
   /**
-   * Loads extensions into a session, all or none. Restarts its browser, unless that was started with extensions. Throws
-   * `bad_request` for a taken name and for an extension that Chromium refuses, `not_implemented` if Chromium takes
-   * none, `conflict` while another call restarts the browser, and the errors of `start`.
+   * Loads extensions into a session, all or none. Restarts its browser, unless it was started with extensions. Throws
+   * `bad_request` for a taken name and for an extension that Chromium refuses, `not_implemented` if Chromium can't load
+   * extensions, `conflict` while another call restarts the browser, and the errors of `start`.
    */
   async loadExtensions(session: LocalSession, extensions: ExtensionFiles[], signal: AbortSignal): Promise<void> {
     const { settings, resident } = session;
@@ -207,7 +207,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
     const { directory, resident, takesExtensions } = place;
     const { executable: chosen, sandbox, blockLoopback } = this.#chromium;
     const mayBeShell = headless && !takesExtensions;
-    // A profile can name programs there that extensions start.
+    // A profile can contain a list of programs that extensions may start. Remove it.
     if (takesExtensions) await removeTree(path.join(directory, 'NativeMessagingHosts'));
     const warn = (text: string) => this.#warn(text);
     return await this.#isolation.launch({

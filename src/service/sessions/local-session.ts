@@ -21,7 +21,7 @@ import type { SessionExtensions } from './session-extensions.ts';
 import type { SessionNotice } from './session-notice.ts';
 import { SessionProfile } from './session-profile.ts';
 
-/** The longest time that Chromium may take to write its data before a restart, in ms. */
+/** How long Chromium may take to write its data before a restart, in ms. */
 const restartMs = 5000;
 
 /** Captures a session's telemetry from now on. */
@@ -32,9 +32,9 @@ export const downloadDirectory = '/home/user/Downloads';
 
 /** A session of this machine: one Chromium process with its own user-data directory and its own file-system root. */
 export class LocalSession extends Session {
-  /** The host directory that is the session's file-system root. */
+  /** The directory on the machine that callers see as `/`. */
   readonly root: string;
-  /** The user of its processes and files, if not that of the service. */
+  /** The user of the session's processes and files. `undefined`: the service's user. */
   readonly resident: Resident | undefined;
   /** The extensions that its browsers load. */
   readonly extensions: SessionExtensions;
@@ -63,7 +63,7 @@ export class LocalSession extends Session {
     extensions: SessionExtensions;
     /** Default: none. */
     playwrightVersions?: readonly string[];
-    /** Of the downloads of its pages together, in bytes. */
+    /** The limit of all its downloads together, in bytes. */
     downloadQuota: number;
     /** Default: there is no telemetry. */
     capture?: CaptureTelemetry | undefined;
@@ -82,22 +82,22 @@ export class LocalSession extends Session {
     this.ended = this.#untilRemoved(options.directory);
   }
 
-  /** The leader of Chromium's process group. */
+  /** The process id of Chromium's first process, which leads its process group. */
   get pid(): number {
     return this.#browser.chromium.pid;
   }
 
-  /** The connection to the Chromium that runs now. A loaded profile replaces Chromium. */
+  /** The connection to the current Chromium. Loading a profile replaces Chromium. */
   get cdp(): CdpConnection {
     return this.#browser.chromium.cdp;
   }
 
-  /** The browser that runs now. A loaded profile replaces it. */
+  /** The current browser. Loading a profile replaces it. */
   get browser(): SessionBrowser {
     return this.#browser;
   }
 
-  /** The hosts that pages reach on the machine of the lease's holder. */
+  /** The hosts that pages reach through a tunnel, on the machine of the session's client. */
   get exposure(): Exposure | undefined {
     return this.#exposure;
   }
@@ -242,7 +242,7 @@ export class LocalSession extends Session {
     return this.#connections.size > 0;
   }
 
-  /** Calls back for each notice until the returned function is called. */
+  /** Calls `listener` for each notice until the returned function is called. */
   onNotice(listener: (notice: SessionNotice) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -305,7 +305,7 @@ export class LocalSession extends Session {
       const duration_ms = Math.round(performance.now() - connectedAt);
       const data = { duration_ms, message_count: messages, reason: 'client_close' };
       this.note({ category: 'connection', type: 'cdp_disconnect', data });
-      // When a client is detached, Chromium forgets the download directory.
+      // Chromium forgets the download directory when a client leaves.
       if (this.#connections.size === 0) browser.chooseDownloadDirectory().catch(() => {});
     };
     this.#connections.add(socket);
@@ -371,11 +371,11 @@ export class LocalSession extends Session {
     this.markEnded();
     await this.resident?.end().catch((error: unknown) => console.error(`browser session ${this.id}:`, error));
     await this.#profile.saveIfAsked(this.id, exitCode);
-    // The rest is removed with the service's own directory.
+    // Ignore errors: the next start of the service removes the rest.
     await (this.resident ? this.resident.leave() : removeTree(directory)).catch(() => {});
   }
 
-  /** Waits for the end of Chromium, except if another one replaces it. */
+  /** Waits until Chromium has ended without being replaced by another one. Resolves to its exit code. */
   async #exited(): Promise<number | undefined> {
     for (;;) {
       const { chromium } = this.#browser;

@@ -18,6 +18,7 @@ import { pageOf } from '../http/list-page.ts';
 
 type BrowserOperations = Pick<typeof browsers, 'create' | 'list' | 'retrieve' | 'update' | 'handOver' | 'deleteByID'>;
 
+/** The handlers of the operations that start, find, change and end browser sessions. */
 export function browserHandlers({
   sessions,
   surroundingsOf,
@@ -79,7 +80,7 @@ export function browserHandlers({
 
     async deleteByID({ params, caller }) {
       const held = sessions.in(caller.projectId);
-      // A caller that lost the answer and asks again must find the profile saved.
+      // If the caller repeats a call whose answer was lost, wait until the profile is saved.
       const ended = held.list().find(({ id, alive }) => id === params.id_or_name && !alive);
       await ended?.saved().catch(() => {});
       const session = held.find(params.id_or_name);
@@ -96,7 +97,7 @@ export function browserHandlers({
     }
   }
 
-  /** Ends a session with its invocation, which may have ended meanwhile. */
+  /** Lets the session end with its invocation. Ends it now if the invocation has ended meanwhile. */
   async function bind(session: Session, invocationId: string, projectId: string): Promise<void> {
     session.invocationId = invocationId;
     try {

@@ -3,8 +3,8 @@ import type { CdpConnection } from '../chromium/cdp-connection.ts';
 import type { CdpEvent } from '../chromium/cdp-protocol.ts';
 
 /**
- * The page that a screen would show: the one that was opened or brought to the front last. Chromium can't tell, because
- * without a screen every page is visible.
+ * Finds the page that a screen would show: the one that was opened or brought to the front last. Chromium doesn't know
+ * it, because without a screen every page is visible.
  */
 export class PageInView {
   readonly #cdp: CdpConnection;
@@ -15,7 +15,7 @@ export class PageInView {
   readonly #attached = new Map<string, string>();
   readonly #listeners = new Set<() => void>();
 
-  /** `ownTargets` has the ids of the service's own targets and contexts (see clipboard.ts). */
+  /** `ownTargets` has the ids of the service's own pages and contexts, which don't count. */
   constructor(cdp: CdpConnection, ownTargets: ReadonlySet<string>) {
     this.#cdp = cdp;
     this.#ownTargets = ownTargets;
@@ -46,8 +46,8 @@ export class PageInView {
   }
 
   /**
-   * Calls back each time another page may have come into view or has another URL, until the returned function is
-   * called.
+   * Calls `listener` each time another page may have come into view or a page has another URL, until the returned function
+   * is called.
    */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);

@@ -2,12 +2,13 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Sessions } from './sessions.ts';
 
-/** How long a result counts, in ms. A started browser costs more than a question to one that runs. */
+/** A result is valid for this time, in ms. */
 const keptMs = 5000;
+/** A result for which a browser was started is valid longer, because starting one is expensive. In ms. */
 const keptAfterProbeMs = 60_000;
 const deadlineMs = 10_000;
 
-/** Tells whether the service can hand out a working browser. Anybody may ask, so it asks browsers rarely. */
+/** Checks whether the service can give callers a working browser. Keeps results, because anybody may ask often. */
 export class Readiness {
   readonly #sessions: Pick<Sessions, 'list' | 'draining'>;
   readonly #probe: (signal: AbortSignal) => Promise<void>;
@@ -28,8 +29,8 @@ export class Readiness {
   }
 
   /**
-   * Throws `draining`, and the reason why no browser answers. It calls the newest browser that runs. If that one
-   * doesn't answer or none runs, it starts another one.
+   * Throws `draining`, or the reason why no browser answers. Calls the newest running browser. If it doesn't answer or none
+   * runs, starts another one.
    */
   async check(): Promise<void> {
     if (this.#sessions.draining) throw this.#sessions.draining;
@@ -42,7 +43,7 @@ export class Readiness {
     if (this.#result?.error !== undefined) throw this.#result.error;
   }
 
-  /** Ends the check that runs. */
+  /** Cancels a running check. */
   async close(): Promise<void> {
     this.#closing.abort(new OperationError('unavailable', 'the service is shutting down'));
     await this.#running;

@@ -5,7 +5,7 @@ export class Replacement {
   /** Resolves when the running call has ended. */
   #running: Promise<unknown> | undefined;
 
-  /** Waits for the end of the running call. */
+  /** Waits until no call runs. */
   async settled(): Promise<void> {
     await this.#running;
   }

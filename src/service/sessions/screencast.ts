@@ -9,7 +9,7 @@ export type ScreencastOptions = {
   maxHeight: number;
   /** Frames per second at most. */
   framerate: number;
-  /** A JPEG image in base64. */
+  /** Called with each frame, a JPEG image in base64. */
   onFrame: (jpeg: string, metadata: ScreencastFrame['metadata']) => void;
   /** Called once, when the screencast ends. */
   onEnd: () => void;
@@ -25,7 +25,7 @@ const sizeCheckMs = 500;
 /** The page that frames come from, and the CDP session with it. */
 type Shown = { targetId: string; sessionId?: string; hasFrames: boolean };
 
-/** Frames of a session's page in view, one after each change. */
+/** Takes pictures of the page in view of a session, one after each change. */
 export class Screencast {
   readonly #cdp: CdpConnection;
   readonly #page: PageInView;

@@ -4,12 +4,12 @@ import { DownloadQuota } from './download-quota.ts';
 import { PageInView } from './page-in-view.ts';
 import { WindowSizes } from './window-sizes.ts';
 
-/** The Chromium of a session, with the parts of the service that act in it. */
+/** The Chromium of a session, with the parts of the service that act in it, such as downloads and window sizes. */
 export class SessionBrowser {
   readonly chromium: Chromium;
   readonly page: PageInView;
   readonly downloads: DownloadQuota;
-  /** Aborts with the session. */
+  /** Aborts when the session ends. */
   readonly ended: AbortSignal;
   /** The ids of the service's own targets and browser contexts. */
   readonly ownTargets = new Set<string>();
@@ -18,12 +18,12 @@ export class SessionBrowser {
   #screen: { width: number; height: number };
   readonly #parts = new Map<unknown, unknown>();
 
-  /** `downloadPath` is the host directory of downloads, unless a client chose another. */
+  /** `downloadPath` is the directory on the machine for downloads, unless a client chooses another. */
   constructor(options: {
     chromium: Chromium;
     screen: { width: number; height: number };
     downloadPath: string;
-    /** In bytes. */
+    /** The limit of all downloads together, in bytes. */
     downloadQuota: number;
     ended: AbortSignal;
   }) {
@@ -46,7 +46,7 @@ export class SessionBrowser {
     this.#screen = screen;
   }
 
-  /** Returns the part that another room adds to the browser, such as its mouse. `create` makes it at the first call. */
+  /** Returns a part that another room adds to the browser, such as its mouse. The first call creates it by `create`. */
   part<T>(create: (browser: SessionBrowser) => T): T {
     if (!this.#parts.has(create)) this.#parts.set(create, create(this));
     return this.#parts.get(create) as T;
@@ -58,11 +58,12 @@ export class SessionBrowser {
     await Promise.all([
       this.page.watch(),
       this.chooseDownloadDirectory(),
-      // This Chromium may refuse one cookie. The others must be set all the same.
+      // If Chromium refuses a cookie, set the others.
       ...sessionCookies.map((cookie) => cdp.send('Storage.setCookies', { cookies: [cookie] }).catch(() => {})),
     ]);
   }
 
+  /** Sets Chromium's directory for downloads. */
   async chooseDownloadDirectory(): Promise<void> {
     await this.chromium.cdp.send('Browser.setDownloadBehavior', {
       behavior: 'allow',

@@ -13,19 +13,19 @@ export type ExtensionFiles = { name: string; directory: string };
 
 /** The stored extensions that sessions start with. */
 export type StoredExtensions = {
-  /** The host directory with the files. */
+  /** The directory on the machine with the files. */
   filesOf(id: string): string;
-  /** Notes that a browser starts with the extension. */
+  /** Records that a browser starts with the extension now. */
   used(id: string): void;
 };
 
-/** The extensions of a session: copies of their files, which each of its browsers loads. */
+/** The extensions of a session: copies their files, and loads them into the session's browsers. */
 export class SessionExtensions {
   readonly #directory: string;
   readonly #resident: Resident | undefined;
   #copies: ExtensionFiles[] = [];
 
-  /** The copies belong to the resident, because Chromium writes into them. */
+  /** The copies belong to the session's user, because Chromium writes into them. */
   constructor(directory: string, resident: Resident | undefined) {
     this.#directory = directory;
     this.#resident = resident;
@@ -36,8 +36,8 @@ export class SessionExtensions {
   }
 
   /**
-   * Copies extensions. Throws `bad_request` for a taken name or a deleted extension, `insufficient_storage`, and the
-   * signal's reason; then nothing is copied.
+   * Copies extensions into the session, all or none. Throws `bad_request` for a taken name or a deleted extension,
+   * `insufficient_storage`, and the signal's reason.
    */
   async add(extensions: readonly ExtensionFiles[], signal: AbortSignal): Promise<ExtensionFiles[]> {
     const added: ExtensionFiles[] = [];
@@ -54,7 +54,10 @@ export class SessionExtensions {
       await this.remove(added);
       signal.throwIfAborted();
       if (isDiskFull(error))
-        throw new OperationError('insufficient_storage', 'the extensions could not be copied: the disk is full');
+        throw new OperationError(
+          'insufficient_storage',
+          'the extensions could not be copied, because the disk of the service is full: make room there',
+        );
       if (errorCode(error) === 'ENOENT')
         throw invalidField('extensions', `${added.at(-1)?.name} was deleted meanwhile: upload it again`);
       throw error;

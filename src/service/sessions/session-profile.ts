@@ -22,14 +22,14 @@ export type ProfileCopies = {
   copy(profileId: string, directory: string, signal: AbortSignal): Promise<ProfileCopy>;
 };
 
-/** The service has 10 s to end, and must save the profile in that time. */
+/** How long Chromium may take to close, in ms. Half of the time that a service has to end and to save profiles. */
 const closeTimeoutMs = 5000;
 
-/** The profile of a session, and its part in how the session ends. */
+/** The profile of a session. Saves it when the session ends, if the caller asked for that. */
 export class SessionProfile {
   /** The profile that is loaded or being loaded. */
   loaded: Profile | undefined;
-  /** The session's copy of it. */
+  /** The session's copy of the profile. */
   copy: ProfileCopy | undefined;
   /** Whether the copy is saved when the session ends. */
   isSaved: boolean;
@@ -71,7 +71,7 @@ export class SessionProfile {
     await browser.chromium.close(closeTimeoutMs);
   }
 
-  /** Call it when Chromium has ended, with the exit code unless it was killed. Never rejects. */
+  /** Call when Chromium has ended. `exitCode` is `undefined` if it was killed. Never rejects. */
   async saveIfAsked(sessionId: string, exitCode: number | undefined): Promise<void> {
     if (!this.unsaved) return;
     try {

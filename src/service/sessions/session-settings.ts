@@ -14,12 +14,13 @@ export type ProfileSelector = NonNullable<BrowserCreate['profile']>;
 export type ResolveProfile = (selector: ProfileSelector) => Profile;
 
 /**
- * The display, profiles, proxies and extensions that settings of a session refer to. The functions throw `not_found`.
+ * The display, profiles, proxies and extensions of a project, which settings of a session refer to. The functions throw
+ * `not_found`.
  */
 export type Surroundings = {
   projectId: string;
   hasDisplay: boolean;
-  /** Why there is no display, and what to do. */
+  /** The end of an error message: why there is no display, and how to get a browser. */
   noDisplay?: string;
   resolveProfile: ResolveProfile;
   resolveProxy: (id: string) => ProxyAccess;
@@ -44,7 +45,7 @@ type Request = Pick<
   | 'telemetry'
 > & { extensions?: readonly ExtensionSelector[] } & Unsupported;
 
-/** Fields that the service knows but doesn't support. */
+/** Fields of the hosted service's SDK (`@onkernel/sdk`) that this service refuses. */
 type Unsupported = {
   gpu?: boolean;
   chrome_policy?: Record<string, unknown>;
@@ -92,7 +93,7 @@ export function refuseUnsupported(request: Unsupported): void {
     chrome_policy: Object.keys(request.chrome_policy ?? {}).length > 0,
   };
   const fields = Object.entries(asked).flatMap(([field, isAsked]) => (isAsked ? [field] : []));
-  if (fields.length > 0) throw leftOutFields(fields, 'remove it from the request');
+  if (fields.length > 0) throw leftOutFields(fields, 'remove them from the request');
 }
 
 /**
@@ -141,7 +142,7 @@ export function withRefreshRate({
   return { width, height, refresh_rate: refresh_rate ?? refreshRate({ width, height }) };
 }
 
-/** In Hz. Lower for bigger viewports. */
+/** The refresh rate of a viewport, in Hz: lower for bigger ones. */
 function refreshRate({ width, height }: { width: number; height: number }): number {
   const pixels = width * height;
   if (pixels > 1920 * 1200) return 10;

@@ -14,7 +14,7 @@ export type SessionSettings = {
   headless: boolean;
   stealth: boolean;
   kioskMode: boolean;
-  /** The idle timeout. */
+  /** The idle timeout, in seconds. */
   timeoutSeconds: number;
   viewport: { width: number; height: number; refresh_rate?: number };
   profile?: Profile;
@@ -23,7 +23,7 @@ export type SessionSettings = {
   proxy?: ProxyAccess;
   /** The stored extensions that the browser starts with. */
   extensions?: readonly StoredExtension[];
-  /** Whether the default context can use a tunnel, which costs all of its requests a hop. */
+  /** Whether the default context can use a tunnel. All of its requests then pass through a local proxy. */
   tunnel?: boolean;
   startUrl?: string;
   /** Switches that the caller added for Chromium. */
@@ -37,15 +37,18 @@ export type SessionSettings = {
 /** A stored extension. */
 export type StoredExtension = { id: string; name?: string | undefined };
 
+/** The URLs of a session. */
 export type Links = Pick<
   Browser,
   'cdp_ws_url' | 'playwright_ws_url' | 'base_url' | 'tunnel_ws_url' | 'browser_live_view_url'
 >;
+/** The URL of a session's machine, and the machine's own URLs of the session if clients may use them. */
 export type Place = { machine: string; links: Links | undefined };
 
+/** An open CDP connection. Call `close` when it isn't needed any more. */
 export type OpenCdp = { cdp: CdpConnection; close: () => void };
 
-/** A browser session, wherever its browser runs: its holder, its links and its end. */
+/** A browser session, wherever its browser runs: its lease, its URLs and its end. */
 export abstract class Session {
   readonly id: string;
   /** In ms since the epoch. */
@@ -59,7 +62,7 @@ export abstract class Session {
   tags: Record<string, string> | undefined;
   /** The telemetry that is captured now. */
   telemetry: readonly TelemetryCategory[];
-  /** The idle timeout. It counts while the session is leased. */
+  /** The idle timeout, in seconds. It counts while the session is leased. */
   timeoutSeconds: number;
   /** The requested page. It may have failed to open. */
   startUrl: string | undefined;
@@ -67,9 +70,9 @@ export abstract class Session {
   invocationId: string | undefined;
   /** Set while leased from a pool. */
   pool: { id: string; name?: string } | undefined;
-  /** Whether its holder changed the browser so that no other lease may get it. */
+  /** Whether a caller changed the browser so much that no other lease may get it. */
   isChanged = false;
-  /** Why it ended, if no caller ended it. */
+  /** The reason if the session ended by itself. */
   endReason: Browser['end_reason'];
   /** When it was leased from the pool, in ms since the epoch. */
   leasedAt: number | undefined;
@@ -137,12 +140,12 @@ export abstract class Session {
     return this.#idleTimeout.idleMs;
   }
 
-  /** The machine with the browser, unless it is this one. `links` are the machine's own, for clients that may use them. */
+  /** The machine of the browser. `undefined`: this machine. */
   get place(): Place | undefined {
     return undefined;
   }
 
-  /** Whether it can be leased now. Its machine may not answer for a moment. */
+  /** Whether it can be leased now. False while its machine doesn't answer. */
   get isReachable(): boolean {
     return true;
   }
@@ -164,7 +167,7 @@ export abstract class Session {
   /** Rejects if the browser doesn't answer within 2 s. */
   abstract ping(): Promise<void>;
 
-  /** Makes sure that a session that was just leased is still there. Rejects if it isn't. */
+  /** Checks that a session that was just leased still runs. Rejects if it doesn't. */
   async confirm(): Promise<void> {}
 
   /** Changes the tags of a session in use. */
@@ -172,7 +175,7 @@ export abstract class Session {
     this.tags = tags;
   }
 
-  /** Stores the session's name, tags and lease, if sessions outlive this service. */
+  /** Stores the session's name, tags and lease. Needed only if sessions outlive this service. */
   record(): void {}
 
   /** Ends the browser, saves the profile if requested, and removes the session's files. */
@@ -187,13 +190,13 @@ export abstract class Session {
   /** Opens a page in the default context. */
   abstract openPage(url: string): Promise<void>;
 
-  /** A CDP connection for a room of the service. It closes with the session. */
+  /** Opens a CDP connection for the service itself. It closes with the session. */
   abstract openCdp(): Promise<OpenCdp>;
 
   /** Changes the telemetry of this lease. Rejects if the browser or its machine doesn't answer. */
   abstract capture(categories: readonly TelemetryCategory[]): Promise<void>;
 
-  /** Sets whether the session's end saves its profile. Returns false if the session doesn't carry this profile. */
+  /** Sets whether the session's end saves its profile. Returns false if the session doesn't use this profile. */
   abstract saveProfileAtEnd(profileId: string, isSaved: boolean): boolean;
 
   /**
@@ -202,7 +205,7 @@ export abstract class Session {
    */
   abstract resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void>;
 
-  /** Ends the access of the lease's holder: invalidates links to the session, closes sockets and ends screencasts. */
+  /** Ends the access of the lease's caller: invalidates the session's URLs, closes sockets and ends screencasts. */
   changeHands(): void {
     this.#token = newToken(this.id);
     this.#liveViewToken = newToken(this.id);
@@ -215,13 +218,13 @@ export abstract class Session {
     this.#idleTimeout.touch();
   }
 
-  /** Ends the session after so many idle seconds; `undefined` turns that off. */
+  /** Ends the session after this many idle seconds. `undefined`: never. */
   watchIdle(timeoutSeconds: number | undefined): void {
     if (timeoutSeconds === undefined || !this.alive) this.#idleTimeout.stop();
     else this.#idleTimeout.start(timeoutSeconds);
   }
 
-  /** Notes the end and ends the access of the holder. The second call does nothing. */
+  /** Marks the session as ended, and ends the access of its caller. The second call does nothing. */
   protected markEnded(): void {
     if (!this.alive) return;
     this.#endedAt = this.#clock.now();
@@ -230,7 +233,7 @@ export abstract class Session {
     this.#letGo();
   }
 
-  /** Called once, at the beginning of the end. */
+  /** Called once, when the session begins to end. */
   protected beforeEnd(): void {}
 
   /** Called when the session ends or changes hands. */

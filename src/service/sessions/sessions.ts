@@ -7,7 +7,7 @@ import { noLog, type Log } from '../process/log.ts';
 import type { Launcher } from './launcher.ts';
 import type { Session, SessionSettings } from './session.ts';
 
-/** Most browsers at once. Infinity means no cap. */
+/** The most browsers that may run at once. Infinity means no limit. */
 export type SessionLimits = {
   /** In all projects together. */
   readonly maxConcurrentSessions: number;
@@ -20,7 +20,7 @@ const unlimited: SessionLimits = {
   capsOf: () => ({ sessions: Infinity, pooledSessions: Infinity }),
 };
 
-/** All browser sessions of a service. */
+/** Starts, finds and ends the browser sessions of a service, within the limits. */
 export class Sessions<S extends Session = Session> {
   readonly limits: SessionLimits;
   readonly #launcher: Launcher<S>;
@@ -64,7 +64,8 @@ export class Sessions<S extends Session = Session> {
   }
 
   /**
-   * Throws `rate_limited` at the limit of the project or the organization, `draining`, and the errors of the launcher.
+   * Starts a session. Throws `rate_limited` at the limit of the project or the organization, `draining`, and the errors of
+   * the launcher.
    */
   async create(settings: SessionSettings, signal?: AbortSignal): Promise<S> {
     return await this.#untilClosing((closing) => this.#start(settings, closing), signal);
@@ -103,19 +104,19 @@ export class Sessions<S extends Session = Session> {
     );
   }
 
-  /** How many browsers a project has above its limit, which may have been lowered. */
+  /** How many browsers a project has above its limit. More than 0 if the limit was lowered. */
   excessOf(projectId: string): number {
     return Math.max(0, this.countIn(projectId) - this.limits.capsOf(projectId).sessions);
   }
 
-  /** Takes a session that an earlier service started. */
+  /** Adds a running session, for example one that an earlier service process started. */
   adopt(session: S): void {
     this.#sessions.set(session.id, session);
     this.#running.add(session);
     void session.ended.then(() => this.#retire(session));
   }
 
-  /** Calls back each time a session has ended or failed to start, and when the launcher has room again. */
+  /** Calls `callback` each time a session has ended or failed to start, and when the launcher has room again. */
   onRoom(callback: () => void): void {
     this.#onRoom.push(callback);
   }
@@ -131,7 +132,7 @@ export class Sessions<S extends Session = Session> {
     await this.#untilClosing((closing) => this.#launcher.changeProxy(session, proxy, closing), signal);
   }
 
-  /** Updates the name in sessions with the profile. */
+  /** Call after a profile was renamed: changes the name in its sessions. */
   profileRenamed({ id, name }: Profile): void {
     for (const { profile } of [...this.#sessions.values(), ...this.#startingIn])
       if (profile?.id === id) profile.name = name;
@@ -161,7 +162,7 @@ export class Sessions<S extends Session = Session> {
     return [...this.#sessions.values()].toReversed();
   }
 
-  /** Refuses new sessions, and resolves when none is left. */
+  /** Refuses new sessions with the error `refusal`. Resolves when all sessions have ended. */
   async drain(refusal: OperationError): Promise<void> {
     this.#draining = refusal;
     await new Promise<void>((resolve) => {
@@ -195,7 +196,7 @@ export class Sessions<S extends Session = Session> {
       return session;
     } catch (error) {
       if (!signal.aborted) this.#log('session_failed', { project: settings.projectId, message: String(error) });
-      // The caller must get the error first: a pool would try again at once otherwise.
+      // Give the caller the error first. Otherwise a pool would try again before it knows of the failure.
       setImmediate(() => this.#tellOfRoom());
       throw error;
     } finally {
@@ -217,7 +218,7 @@ export class Sessions<S extends Session = Session> {
     return limitReached(message, maxConcurrentSessions, all);
   }
 
-  /** Runs `start`, which `close` aborts and waits for. */
+  /** Runs `start`. If the service closes meanwhile, `close` aborts it and waits for it. */
   async #untilClosing<T>(start: (signal: AbortSignal) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     const closing = this.#closing.signal;
     const starting = start(AbortSignal.any(signal === undefined ? [closing] : [signal, closing]));

@@ -4,14 +4,13 @@ import type { PageInView } from './page-in-view.ts';
 type Size = { width: number; height: number };
 
 /**
- * Gives the windows of a session's pages another size than the browser was started with. A page for which a client
- * emulates a size keeps that size.
+ * Resizes the windows of a session's pages. A page keeps its size if a client emulates one for it.
  */
 export class WindowSizes {
   readonly #cdp: CdpConnection;
   readonly #page: PageInView;
   #size: Size | undefined;
-  /** The targets that have the size. */
+  /** The pages that have the size already. */
   #sized = new Set<string>();
 
   constructor(cdp: CdpConnection, page: PageInView) {
@@ -40,7 +39,7 @@ export class WindowSizes {
       const { windowId } = await this.#cdp.send('Browser.getWindowForTarget', { targetId });
       await this.#cdp.send('Browser.setWindowBounds', { windowId, bounds: { width, height } });
     } catch (error) {
-      // The page was closed meanwhile, or its window fills the screen.
+      // Ignore that the page was closed meanwhile, or that its window is maximized.
       if (!(error instanceof CdpError)) throw error;
     }
   }
