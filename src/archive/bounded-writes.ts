@@ -1,13 +1,13 @@
 const mostWrites = 32;
 const mostBytes = 4 * 1024 * 1024;
 
-/** Runs writes at the same time. The caller waits for `room` before it starts more. */
+/** Runs several file writes at the same time, up to 32 writes and 4 MiB. Wait for `room` before you start another one. */
 export class BoundedWrites {
   readonly #running = new Set<Promise<void>>();
   readonly #failure = new AbortController();
   #bytes = 0;
 
-  /** Starts a write of `bytes` bytes. Resolves at its end; `room` and `settled` throw its error. */
+  /** Starts a write of `bytes` bytes. The promise resolves when it ends, even if it fails: `room` and `settled` throw its error. */
   start(bytes: number, write: () => Promise<void>): Promise<void> {
     this.#bytes += bytes;
     const running = write()

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { ArchiveError } from './errors.ts';
 
-/** Reads given numbers of bytes from a stream. If the signal aborts, every wait rejects with its reason. */
+/** Reads an exact number of bytes at a time from a stream. If the signal aborts, every wait rejects with its reason. */
 export class ByteReader {
-  /** Number of bytes that came from the source so far. */
+  /** The number of bytes that the source has given so far. */
   bytesRead = 0;
   readonly #source: AsyncIterable<Uint8Array>;
   readonly #chunks: AsyncIterator<Uint8Array>;
@@ -22,6 +22,7 @@ export class ByteReader {
     signal?.addEventListener('abort', this.#onAbort);
   }
 
+  /** The number of bytes that were taken so far. */
   get position(): number {
     return this.bytesRead - this.#restBytes;
   }

@@ -4,7 +4,7 @@ type Drainable = {
   off(event: 'drain' | 'close', listener: () => void): unknown;
 };
 
-/** Resolves when the stream takes more. Rejects if it is closed before; the `error` event has the reason. */
+/** Waits until a full stream takes more data. Rejects if the stream closes first. Its `error` event then has the reason. */
 export async function drained(stream: Drainable): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const onDrain = () => settle(resolve);

@@ -16,8 +16,8 @@ const longestName = 1024;
 const noChildren = new Map<string, Node>();
 
 /**
- * All names of an archive. Refuses names that some file systems can't hold, and names that lead out of the directory.
- * The tree knows the kind of each name, so no entry can be written through a link.
+ * Collects and checks the names of all entries of an archive. Refuses names that some file systems don't allow, names that
+ * lead out of the directory, and names below a link, so that no file is written through a link.
  */
 export class EntryTree {
   readonly #root: Node = { name: '', kind: 'directory', isNamed: false, children: new Map() };
@@ -27,7 +27,10 @@ export class EntryTree {
     this.#limits = limits;
   }
 
-  /** Adds an entry. Missing parent directories count like entries. Throws an `ArchiveError` that names the entry. */
+  /**
+   * Adds an entry. Parent directories that have no entry of their own count as entries, too. Throws an `ArchiveError` that
+   * names the entry.
+   */
   add(entry: string, kind: Kind): Place {
     const segments = nameSegments(entry);
     const missing: string[] = [];
@@ -59,31 +62,33 @@ export class EntryTree {
     return { path: path.join(...segments), missing };
   }
 
-  /** The path of the file that a hard link names. Throws `unsafe_link` unless that is an earlier file. */
+  /** The path of the file that a hard link leads to. Throws `unsafe_link` unless an earlier entry is this file. */
   linkedFile(target: string, entry: string): string {
     const segments = nameSegments(target, entry);
     if (this.#find(segments)?.kind === 'file') return path.join(...segments);
     throw new ArchiveError(
       'unsafe_link',
-      `is a hard link to ${quoted(target)}, which is not an earlier file of the archive`,
+      `is a hard link to ${quoted(target)}, but no earlier entry of the archive is this file`,
       entry,
     );
   }
 
   /**
-   * Throws `unsafe_link` for a symbolic link that leads out of the directory or through another link. Call it after all
-   * entries.
+   * Checks a symbolic link. Throws `unsafe_link` if it leads out of the directory or through another link. Call it when all
+   * entries are added.
    */
   checkSymlink(entry: string, target: string): void {
     const refuse = (problem: string) =>
-      new ArchiveError('unsafe_link', `is a link to ${quoted(target)}, ${problem}`, entry);
+      new ArchiveError('unsafe_link', `is a symbolic link to ${quoted(target)}, ${problem}`, entry);
     if (target === '' || Buffer.byteLength(target) > longestName || isUnfit(target))
-      throw refuse('which not every file system can hold');
-    if (path.posix.isAbsolute(target) || path.isAbsolute(target)) throw refuse('which is outside of the directory');
+      throw refuse('a path that not every file system allows');
+    if (path.posix.isAbsolute(target) || path.isAbsolute(target))
+      throw refuse('a path outside of the directory to extract into');
     const place = nameSegments(entry).slice(0, -1);
     for (const segment of target.split('/')) {
-      if (this.#find(place)?.kind === 'symlink') throw refuse('which leads through another link');
-      if (segment === '..' && place.pop() === undefined) throw refuse('which is outside of the directory');
+      if (this.#find(place)?.kind === 'symlink') throw refuse('a path that leads through another link');
+      if (segment === '..' && place.pop() === undefined)
+        throw refuse('a path outside of the directory to extract into');
       if (segment !== '..' && segment !== '.' && segment !== '') place.push(segment);
     }
   }
@@ -95,21 +100,30 @@ export class EntryTree {
   }
 }
 
-/** The segments of a name; none for the directory itself. Throws `unsafe_name` for `entry`. */
+/**
+ * Splits the name of an entry, or the target of its link, into segments. The directory itself has none. Throws
+ * `unsafe_name`, with `entry` in the message, for a name that some file systems don't allow or that leads out of the
+ * directory.
+ */
 export function nameSegments(name: string, entry = name): string[] {
   const refuse = (problem: string) =>
-    new ArchiveError('unsafe_name', `${name === entry ? '' : `names ${quoted(name)}, which `}${problem}`, entry);
-  if (Buffer.byteLength(name) > longestName) throw refuse(`is longer than ${longestName} bytes`);
-  if (path.posix.isAbsolute(name) || path.isAbsolute(name)) throw refuse('is absolute');
-  if (name === '' || isUnfit(name)) throw refuse('is no name that every file system can hold');
+    new ArchiveError('unsafe_name', `${name === entry ? '' : `is a link to ${quoted(name)}, which `}${problem}`, entry);
+  if (Buffer.byteLength(name) > longestName) throw refuse(`has a name longer than ${longestName} bytes`);
+  if (path.posix.isAbsolute(name) || path.isAbsolute(name))
+    throw refuse('is an absolute path, but entries must be relative');
+  if (name === '') throw refuse('has an empty name');
+  if (isUnfit(name)) throw refuse('has a character in its name that not every file system allows');
   const segments = name.split('/').filter((segment) => segment !== '' && segment !== '.');
   if (segments.includes('..')) throw refuse('leads out of the directory with ".."');
   if (segments.some((segment) => Buffer.byteLength(segment) > longestSegment))
-    throw refuse(`has a part that is longer than ${longestSegment} bytes`);
+    throw refuse(`has a file or directory name longer than ${longestSegment} bytes`);
   return segments;
 }
 
-/** NUL ends a name, the replacement character stands for invalid UTF-8, and Windows gives some characters a meaning. */
+/**
+ * Whether the name has a character that not every file system allows: NUL, the replacement character for invalid UTF-8,
+ * and on Windows those with a special meaning.
+ */
 function isUnfit(name: string): boolean {
   return /[\0\ufffd]/.test(name) || (process.platform === 'win32' && /[\\:*?"<>|]/.test(name));
 }
@@ -117,10 +131,17 @@ function isUnfit(name: string): boolean {
 function sameName(parent: Node, segment: string, entry: string): Node | undefined {
   const node = parent.children.get(folded(segment));
   if (node === undefined || node.name === segment) return node;
-  throw new ArchiveError('duplicate_entry', `differs from ${quoted(node.name)} only in case`, entry);
+  throw new ArchiveError(
+    'duplicate_entry',
+    `differs from ${quoted(node.name)} only in upper and lower case, so some file systems can't hold both`,
+    entry,
+  );
 }
 
-/** File systems that ignore case also ignore how Unicode composes a character. */
+/**
+ * The form in which names are compared. Like file systems that ignore case, it also ignores how Unicode composes a
+ * character, such as é.
+ */
 function folded(segment: string): string {
   return segment.normalize('NFC').toLowerCase();
 }

@@ -1,12 +1,12 @@
 /**
- * The problem of an archive, or of the directory to extract into.
+ * The kind of problem with an archive, or with the directory to extract into.
  *
  * - `not_an_archive`: neither a zstd-compressed nor a plain tar
- * - `truncated`, `corrupt`, `trailing_bytes`: the bytes are incomplete, changed, or followed by others
+ * - `truncated`, `corrupt`, `trailing_bytes`: the archive is incomplete, is damaged, or has other data after its end
  * - `unsupported`: valid, but needs a window over 128 MiB or a dictionary, or has an entry of a type that no user-data
  *   directory has
- * - `unsafe_name`, `unsafe_link`: an entry that leads out of the directory, or that some file systems can't hold
- * - `duplicate_entry`: a name that an earlier entry has, or that differs from one only in case
+ * - `unsafe_name`, `unsafe_link`: an entry leads out of the directory, or has a name that some file systems don't allow
+ * - `duplicate_entry`: two entries have the same name, or names that differ only in upper and lower case
  * - `too_many_entries`, `too_large`: the archive exceeds a limit of `ExtractOptions.limits`
  * - `target_in_use`: the directory is not empty
  */
@@ -23,7 +23,7 @@ export type ArchiveErrorCode =
   | 'too_large'
   | 'target_in_use';
 
-/** The archive was refused. The directory is unchanged. */
+/** Thrown if an archive can't be extracted. The directory is unchanged. */
 export class ArchiveError extends Error {
   override name = 'ArchiveError';
   readonly code: ArchiveErrorCode;

@@ -28,7 +28,10 @@ const caches = new RegExp(
   ].join('|'),
 );
 
-/** Whether archives exclude an entry. Its name is relative to the user-data directory. */
+/**
+ * Whether archives of profiles leave out this file or directory. `name` is its path in the user-data directory.
+ * `withoutCaches`: also leave out caches.
+ */
 export function isExcluded(name: string, withoutCaches = false): boolean {
   return runAndCrashFiles.test(name) || (withoutCaches && caches.test(name));
 }

@@ -63,7 +63,7 @@ async function extractInto(reader: ByteReader, directory: string, options: Extra
   }
 }
 
-/** Returns whether the directory exists. Throws `target_in_use` if it isn't empty. */
+/** Returns whether the directory exists. Throws `target_in_use` if it isn't empty and may not be replaced. */
 async function refuseInUse(directory: string, replace: boolean): Promise<boolean> {
   const names = await unlessMissing(readdir(directory), undefined);
   if (names === undefined) return false;
@@ -86,7 +86,7 @@ async function putInPlace(temporary: string, target: string, replace: boolean): 
     await rename(old, target);
     throw error;
   }
-  // The archive is in place now. A failure to delete the old directory doesn't change that.
+  // The new content is in place. Ignore it if the old directory can't be deleted.
   await rm(old, { recursive: true, force: true }).catch(() => {});
 }
 

@@ -22,13 +22,13 @@ import type { ProgressCount } from './progress.ts';
 import type { EntrySink } from './tar-entries.ts';
 import { Turns } from './turns.ts';
 
-/** Files up to this size are written at once, larger files in batches of at least this size. */
+/** Files up to this size are written in one step, larger files in batches of at least this size. */
 const batchBytes = 256 * 1024;
 
 /**
- * Writes the entries of an archive into a directory. Short system calls are synchronous: through a thread they take
- * five times as long, and a user-data directory has thousands of small files. Threads write the contents of large
- * files.
+ * Writes the entries of an archive into a directory. Uses synchronous calls for small files: a user-data directory has
+ * thousands of them, and asynchronous calls, which Node runs in threads, take five times as long. Writes large files
+ * asynchronously.
  */
 export class Extraction {
   readonly #directory: string;
@@ -38,7 +38,7 @@ export class Extraction {
   readonly #tree: EntryTree;
   readonly #writes = new BoundedWrites();
   readonly #turns = new Turns();
-  // Keeps no headers: one can hold megabytes.
+  // These lists keep only the needed fields, because a tar header can hold megabytes.
   readonly #directories: { file: string; mode: number; time: number }[] = [];
   readonly #symlinks: { name: string; file: string; target: string; time: number }[] = [];
   readonly #hardLinks: { file: string; target: string }[] = [];
@@ -51,7 +51,7 @@ export class Extraction {
     this.#tree = new EntryTree(limits);
   }
 
-  /** Adds the next entry and returns the sink of its content. Throws an `ArchiveError` for a refused entry. */
+  /** Adds the next entry. Returns the object that takes its content. Throws an `ArchiveError` for a refused entry. */
   add(header: Header): EntrySink | undefined {
     const { name, type } = header;
     // tar-stream's types don't say that an empty name is null.
@@ -78,7 +78,7 @@ export class Extraction {
       default:
         throw new ArchiveError(
           'unsupported',
-          `is neither a plain file nor a directory or link (${type ?? 'of unknown type'})`,
+          `is not a file, directory or link (its type is ${isSparse(header) ? 'sparse' : (type ?? 'unknown')})`,
           name,
         );
     }
@@ -106,6 +106,7 @@ export class Extraction {
     this.#progress.end();
   }
 
+  /** Waits until no write runs. Never rejects. */
   async stopped(): Promise<void> {
     await this.#writes.settled().catch(() => {});
   }
@@ -175,17 +176,17 @@ export class Extraction {
   }
 }
 
-/** Without set-user-id bits, and readable and writable for the owner. */
+/** The mode of an extracted file: without set-user-id bits, and readable and writable for the owner. */
 function modeOf({ mode }: Header): number {
   return (mode & 0o777) | 0o600;
 }
 
-/** In seconds. Tars can hold times that no file system supports. */
+/** The time of an entry in seconds, limited to what file systems support. */
 function timeOf({ mtime }: Header): number {
   return Math.min(Math.max(mtime.getTime() / 1000 || 0, 0), 2 ** 32);
 }
 
-/** GNU tar stores a sparse file with a map of its holes. */
+/** Whether GNU tar has stored the file as a sparse file: its content then is a map of holes and the data between them. */
 function isSparse({ pax }: Header): boolean {
   return Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'));
 }

@@ -10,7 +10,7 @@ export type FrameHeader = {
 };
 
 /**
- * A piece of a zstd file. All pieces together are the file.
+ * A piece of a zstd file. The pieces in their order make up the whole file.
  *
  * - `skippable`: a skippable frame, or a part of a large one
  * - `frame`: a whole frame with header and checksum. Its content has at most `contentLimit` bytes
@@ -22,6 +22,7 @@ export type FramePiece =
   | { kind: 'frame'; bytes: Buffer; contentLimit: number }
   | { kind: 'part'; bytes: Buffer; header?: FrameHeader; checksum?: Buffer };
 
+/** Returns the largest content of a frame, in bytes, that may be decompressed at once. `taken`: compressed bytes so far. */
 type MostAtOnce = (header: FrameHeader, taken: number) => number;
 
 /** The window of `zstd --long=27`, the largest that zstd accepts by default. */
@@ -29,26 +30,23 @@ const widestWindowBytes = 128 * 1024 * 1024;
 const longestBlockBytes = 128 * 1024;
 const magicNumber = 0xfd2fb528;
 
+/** Whether a file begins like a zstd file. */
 export function isZstd(start: Buffer): boolean {
   return start.length >= 4 && (start.readUInt32LE() === magicNumber || isSkippable(start));
 }
 
 /**
- * Splits a zstd file into frames by the sizes in the headers of the blocks, without decompressing. A frame comes as a
- * whole if its content is not larger than `mostAtOnce` of the bytes taken so far. Throws an `ArchiveError` if the file
- * has other data than zstd frames.
+ * Splits a zstd file into pieces without decompressing it, by the sizes in its headers. Yields a frame as a whole if its
+ * content is at most `mostAtOnce`, else in parts. Throws an `ArchiveError` if the file has other data than zstd frames.
  */
 export async function* framePieces(reader: ByteReader, mostAtOnce: MostAtOnce): AsyncGenerator<FramePiece, void> {
   for (let start = await reader.peek(4); start.length > 0; start = await reader.peek(4)) {
     if (isSkippable(start)) yield* skippableFrame(reader);
     else if (isZstd(start)) yield* frame(reader, mostAtOnce);
     else if (start.length < 4)
-      throw new ArchiveError('truncated', 'the archive ends within the first bytes of a frame: it was cut off');
+      throw new ArchiveError('truncated', 'the archive is incomplete: it ends in the first bytes of a zstd frame');
     else
-      throw new ArchiveError(
-        'trailing_bytes',
-        `after ${reader.position} bytes of zstd, other data follows in the archive`,
-      );
+      throw new ArchiveError('trailing_bytes', `the archive has ${reader.position} bytes of zstd, and then other data`);
   }
 }
 
@@ -93,16 +91,19 @@ async function takeFrameHeader(reader: ByteReader): Promise<{ header: FrameHeade
   const descriptor = (await reader.peek(5))[4] ?? 0;
   const isSingleSegment = (descriptor & 0x20) !== 0;
   if ((descriptor & 0x08) !== 0)
-    throw new ArchiveError('unsupported', 'the archive has a zstd frame of an unknown format');
+    throw new ArchiveError(
+      'unsupported',
+      'the archive has a zstd frame of an unknown format: compress it with zstd 1.x',
+    );
   if ((descriptor & 0x03) !== 0)
-    throw new ArchiveError('unsupported', 'the archive was compressed with a dictionary; compress it without one');
+    throw new ArchiveError('unsupported', 'the archive was compressed with a dictionary: compress it without one');
   const contentSizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >> 6]!;
   const bytes = await reader.take((isSingleSegment ? 5 : 6) + contentSizeBytes);
   const contentBytes = contentSizeBytes === 0 ? undefined : readContentSize(bytes.subarray(-contentSizeBytes));
   const windowBytes = isSingleSegment ? Number(contentBytes) : readWindowSize(bytes[5]!);
   if (windowBytes > widestWindowBytes) {
-    const problem = `the archive needs a window of ${Math.ceil(windowBytes / 1024 ** 2)} MiB, and the limit is 128 MiB`;
-    throw new ArchiveError('unsupported', `${problem}; compress it with --long=27 or less`);
+    const problem = `the archive needs a zstd window of ${Math.ceil(windowBytes / 1024 ** 2)} MiB, and the limit is 128 MiB`;
+    throw new ArchiveError('unsupported', `${problem}: compress it with --long=27 or less`);
   }
   return { header: { windowBytes, contentBytes, hasChecksum: (descriptor & 0x04) !== 0 }, bytes };
 }
@@ -117,7 +118,7 @@ function readWindowSize(descriptor: number): number {
   return base + (base / 8) * (descriptor & 7);
 }
 
-/** Takes a block with its header; its content has at most `contentLimit` bytes. */
+/** Takes a block with its header. Its decompressed content has at most `contentLimit` bytes. */
 async function takeBlock(
   reader: ByteReader,
   longest: number,

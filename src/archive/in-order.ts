@@ -1,9 +1,9 @@
-/** `limit` is the largest total weight of running tasks. Default weight: 1 for each item. */
+/** `limit` is the largest total weight of the tasks that run at the same time. Default weight: 1 for each item. */
 export type InOrderOptions<T> = { limit: number; weight?: (item: T) => number };
 
 /**
- * Runs several tasks at the same time, and yields their results in the order of the items. A task heavier than the
- * limit runs alone. If the caller stops early, waits for the running tasks.
+ * Runs a task for each item, several at the same time, and yields the results in the order of the items. A task heavier
+ * than the limit runs alone. If the caller stops early, waits for the running tasks.
  */
 export async function* inOrder<T, R>(
   items: AsyncIterable<T>,
@@ -23,7 +23,7 @@ export async function* inOrder<T, R>(
       const itemWeight = weight(item);
       while (!hasRoom(itemWeight)) yield await oldest();
       const result = Promise.resolve(task(item));
-      // Awaited later. Until then a failure must not count as unhandled.
+      // Awaited later. Without a handler, a failure before that would end the process.
       result.catch(() => {});
       started.push({ result, weight: itemWeight });
       total += itemWeight;

@@ -3,7 +3,7 @@ import xxhash, { type XXHash } from 'xxhash-wasm';
 import { ArchiveError } from './errors.ts';
 import type { FrameHeader } from './frames.ts';
 
-/** Decompresses one frame block by block, and checks its length and checksum, which fzstd doesn't. */
+/** Decompresses one large zstd frame block by block. Checks its length and checksum, because the package fzstd doesn't. */
 export class LargeFrame {
   readonly #header: FrameHeader;
   readonly #decompress = new Decompress((chunk) => this.#chunks.push(chunk));
@@ -24,7 +24,8 @@ export class LargeFrame {
 
   /** Takes the frame's header, then each block, and returns the content decompressed so far. */
   add(bytes: Buffer): Uint8Array[] {
-    // fzstd holds back input that ends at the end of a block, so the last byte waits for the next block.
+    // If the input ends exactly with a block, fzstd keeps this block for the next call. So hold back the last byte, and
+    // fzstd returns all blocks before it.
     const all = Buffer.concat([this.#heldBack, bytes]);
     this.#heldBack = all.subarray(-1);
     return this.#push(all.subarray(0, -1));
@@ -37,7 +38,7 @@ export class LargeFrame {
     const isWhole = contentBytes === undefined || contentBytes === BigInt(this.#length);
     const isRight = !hasChecksum || BigInt(checksum.readUInt32LE()) === BigInt.asUintN(32, this.#hash.digest());
     if (!isWhole || !isRight)
-      throw new ArchiveError('corrupt', 'the archive is damaged: the length or checksum of a frame is wrong');
+      throw new ArchiveError('corrupt', 'the archive is damaged: the length or checksum of a zstd frame is wrong');
     return rest;
   }
 

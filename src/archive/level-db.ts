@@ -2,7 +2,7 @@ const footerSize = 48;
 /** In bytes. Local storage holds at most 10 MB for an origin, so its blocks are smaller. */
 const largestBlock = 64 * 1024 * 1024;
 
-/** The keys of a LevelDB table, up to the first damage: Chromium can't read on from there either. */
+/** Reads the keys of a LevelDB table file (`.ldb`). Stops at the first damage, where Chromium stops, too. */
 export function* tableKeys(table: Buffer): Generator<string> {
   try {
     yield* wholeTableKeys(table);
@@ -23,14 +23,15 @@ function* wholeTableKeys(table: Buffer): Generator<string> {
   }
 }
 
-/** The byte after a block tells the compression. */
+/** Reads the block at this position. The byte after it says how it is compressed. */
 function blockAt(table: Buffer, start: number, size: number): Buffer {
   const block = table.subarray(start, start + size);
   return table[start + size] === 1 ? unsnapped(block) : block;
 }
 
 /**
- * Each key shares its beginning with the previous one. The end has the places of the keys that don't, and their number.
+ * The keys and values of a block. Each key has only the bytes after the beginning that it shares with the previous key. A
+ * list at the end has the positions of some keys that share nothing, and the list's length.
  */
 function* entries(block: Buffer): Generator<[key: Buffer, value: Buffer]> {
   const end = block.length - 4 - 4 * block.readUInt32LE(block.length - 4);
@@ -62,7 +63,7 @@ function unsnapped(compressed: Buffer): Buffer {
     }
     const length = kind === 1 ? ((tag >> 2) & 7) + 4 : (tag >> 2) + 1;
     const distance = kind === 1 ? ((tag >> 5) << 8) + reader.number(1) : reader.number(kind === 2 ? 2 : 4);
-    // A copy may overlap its own output.
+    // Byte by byte, because a copy may begin in earlier output and continue in its own.
     for (let count = 0; count < length; count += 1, filled += 1) whole[filled] = whole[filled - distance]!;
   }
   return whole;
@@ -77,7 +78,7 @@ class Reader {
     this.position = position;
   }
 
-  /** An unsigned number of so many bytes, the lowest first. */
+  /** An unsigned number of `size` bytes, the lowest byte first. */
   number(size: number): number {
     const value = this.#bytes.readUIntLE(this.position, size);
     this.position += size;

@@ -12,10 +12,10 @@ export type ExtractLimits = {
   ratio?: number | undefined;
 };
 
-/** The ratio of smaller tars isn't checked. */
+/** The limit `ratio` isn't checked for tars up to this size, in bytes. */
 const smallBytes = 32 * 1024 ** 2;
 
-/** Checks the limits while an archive is read. */
+/** Counts entries and bytes while an archive is read, and throws if they exceed the limits. */
 export class Limits {
   readonly #entries: number;
   readonly #bytes: number;
@@ -38,7 +38,7 @@ export class Limits {
     if (this.#entryCount > this.#entries) {
       throw new ArchiveError(
         'too_many_entries',
-        `is one more than the ${this.#entries} that an archive may have (limits.entries)`,
+        `exceeds the limit of ${this.#entries} entries: raise limits.entries if you trust the archive`,
         entry,
       );
     }
@@ -51,11 +51,11 @@ export class Limits {
     for await (const chunk of tarIn(reader)) {
       const mostByRatio = Math.max(smallBytes, this.#ratio * reader.bytesRead);
       const left = Math.min(this.#bytes, mostByRatio) - given;
-      // The part within the limits is still read, so that the error names the entry.
+      // First yield the part within the limits, so that the error names the entry that exceeds them.
       yield chunk.subarray(0, left);
       if (chunk.length > left)
         throw this.#tooLarge(
-          mostByRatio < this.#bytes ? `${this.#ratio} times its size (limits.ratio)` : this.#bytesLimit,
+          mostByRatio < this.#bytes ? `${this.#ratio} times its own size (limits.ratio)` : this.#bytesLimit,
         );
       given += chunk.length;
     }
@@ -65,10 +65,14 @@ export class Limits {
     return `${this.#bytes} bytes (limits.bytes)`;
   }
 
+  /** The error for the entry that exceeds `limit`. */
   #tooLarge(limit: string): ArchiveError {
+    const advice = 'raise this limit if you trust the archive';
     return new ArchiveError(
       'too_large',
-      `${this.#entry === undefined ? '' : 'is where '}the archive extracts to more than ${limit}`,
+      this.#entry === undefined
+        ? `the archive is too large: extracted, it has more than ${limit}: ${advice}`
+        : `makes the archive too large: extracted, it has more than ${limit}: ${advice}`,
       this.#entry,
     );
   }

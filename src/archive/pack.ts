@@ -16,16 +16,17 @@ export type PackOptions = {
   compression?: 'zstd' | 'none' | undefined;
 };
 
+/** Each zstd frame has this much uncompressed content. */
 const frameBytes = 2 * 1024 * 1024;
-/** Node's pool has four threads, which also read files. */
+/** Two of the four threads of Node's pool compress. The others read files. */
 const framesAtOnce = 2;
 
 /**
- * Packs a user-data directory: a tar with relative, sorted names, compressed with zstd in frames, several at the same
- * time on the thread pool. Skips locks, sockets and crash dumps. The same directory gives the same bytes.
+ * Packs a user-data directory into a tar with relative, sorted names, compressed with zstd. Skips locks, sockets and crash
+ * dumps. The same directory gives the same bytes.
  *
- * The directory may be in use. Skips files that vanish meanwhile. A file that changes has the length from when it was
- * opened. The stream fails with the file system's error if something can't be read.
+ * The directory may be in use. Skips files that vanish meanwhile. If a file changes, the archive has as many bytes of it
+ * as the file had when it was opened. The stream fails with the file system's error if a file can't be read.
  */
 export function pack(directory: string, options: PackOptions = {}): Readable {
   const { signal, compression = 'zstd', ...tarOptions } = options;
@@ -35,7 +36,7 @@ export function pack(directory: string, options: PackOptions = {}): Readable {
   return Readable.from(bytes, { objectMode: false, signal });
 }
 
-/** Joins chunks to pieces of the same size; only the last may be smaller. */
+/** Joins chunks to pieces of the same size. Only the last one may be smaller. */
 async function* inPieces(chunks: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Buffer, void> {
   let piece = Buffer.allocUnsafeSlow(size);
   let filled = 0;

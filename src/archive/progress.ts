@@ -8,7 +8,7 @@ export type Progress = {
 
 const intervalMs = 100;
 
-/** Counts, and reports at most ten times a second and once at the end. */
+/** Counts entries and bytes, and reports them at most ten times a second and once at the end. */
 export class ProgressCount {
   readonly #report: ((progress: Progress) => void) | undefined;
   #bytes = 0;

@@ -1,21 +1,20 @@
 import { createHash, type Hash } from 'node:crypto';
 import { ArchiveError } from './errors.ts';
 
-// zstd's own checksums are optional, and the library writes none. Therefore an archive of ours is sealed:
+// The archives that `pack` writes end with a seal, a SHA-256 of all bytes before it, so that `extract` notices damage.
+// (zstd has optional checksums of its own, but the library doesn't write them.) The parts of an archive:
 //
-// an empty zstd frame | skippable frame: mark | zstd frames ... | skippable frame: seal with SHA-256 of all bytes
-// before it
+// empty zstd frame | mark | zstd frames with the tar ... | seal
 //
-// The mark says that a seal must follow, so a cut-off seal is noticed. The empty frame comes first because programs
-// recognize a zstd file by the magic number of an ordinary frame. Every zstd can read the whole and skips the skippable
-// frames.
+// Mark and seal are skippable frames, which every zstd program ignores. The mark says that a seal must follow, so that an
+// archive whose end is missing is noticed. The empty frame comes first, because programs recognize a zstd file by it.
 
 const emptyFrame = Buffer.from('28b52ffd2000010000', 'hex');
 const markFrame = skippableFrame(Buffer.from('playwright-pool archive 1: a SHA-256 seal follows'));
 /** The bytes before the digest, the same in all seals. */
 const sealStart = sealFrame(Buffer.alloc(32)).subarray(0, -32);
 
-/** Adds mark and seal to a zstd archive. */
+/** Adds the empty frame, the mark and the seal to the zstd frames of an archive. */
 export async function* sealed(frames: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   const hash = createHash('sha256');
   const start = Buffer.concat([emptyFrame, markFrame]);
@@ -28,23 +27,26 @@ export async function* sealed(frames: AsyncIterable<Buffer>): AsyncGenerator<Buf
   yield sealFrame(hash.digest());
 }
 
-/** Checks the seal of an archive frame by frame; large frames come in parts. Foreign archives have no seal. */
+/** Checks the seal of an archive while its frames are read. Archives of other programs have no seal and always pass. */
 export class SealCheck {
   #hash: Hash | undefined = createHash('sha256');
   #state: 'start' | 'empty frame' | 'marked' | 'sealed' | 'foreign' = 'start';
 
   /**
-   * Adds the next frame with its header. Throws `corrupt` for a wrong seal and `trailing_bytes` for data after the
-   * seal.
+   * Adds the next frame, or a part of a large one. Throws `corrupt` for a wrong seal, and `trailing_bytes` for data after
+   * the seal.
    */
   add(frame: Buffer): void {
     if (this.#state === 'sealed')
-      throw new ArchiveError('trailing_bytes', 'the archive has other bytes after its seal');
+      throw new ArchiveError('trailing_bytes', 'the archive has other data after its end, the seal');
     if (isSeal(frame)) {
       if (this.#state !== 'marked')
-        throw new ArchiveError('corrupt', 'the archive is damaged: it has a seal, but no mark before its content');
+        throw new ArchiveError('corrupt', 'the archive is damaged: its beginning is missing or changed');
       if (!this.#hash!.digest().equals(frame.subarray(-32)))
-        throw new ArchiveError('corrupt', 'the archive was changed: its seal is broken');
+        throw new ArchiveError(
+          'corrupt',
+          'the archive is damaged or was changed: its SHA-256 seal does not fit its content',
+        );
       this.#state = 'sealed';
       return;
     }
@@ -54,9 +56,10 @@ export class SealCheck {
     this.#hash?.update(frame);
   }
 
+  /** Call at the end of the archive. Throws `truncated` if the seal is missing. */
   end(): void {
     if (this.#state === 'marked')
-      throw new ArchiveError('truncated', 'the archive ends without its seal: it was cut off');
+      throw new ArchiveError('truncated', 'the archive is incomplete: the SHA-256 seal at its end is missing');
   }
 }
 

@@ -32,7 +32,10 @@ export async function archivedStorageOrigins(
   }
 }
 
-/** For IndexedDB the directories, and one small file in each, because archives may lack entries for directories. */
+/**
+ * The entries that `storageOrigins` needs. Of IndexedDB only the names of directories, and one small file in each, because
+ * an archive may have no entries for directories.
+ */
 const storageEntries = /^Default\/(Local ?Storage|IndexedDB\/[^/]+(\/CURRENT)?$)/;
 
 async function localStorageOrigins(profile: string): Promise<string[]> {
@@ -42,7 +45,7 @@ async function localStorageOrigins(profile: string): Promise<string[]> {
     for (const [, origin] of text.matchAll(pattern)) if (origin !== undefined) origins.push(origin);
   };
   for (const name of await namesIn(levelDB)) {
-    // Logs have plain keys, tables have compressed blocks.
+    // Log files have plain keys, table files have compressed blocks.
     if (name.endsWith('.log')) add(await readFile(join(levelDB, name), 'latin1'), levelDBKey);
     if (name.endsWith('.ldb')) for (const key of tableKeys(await readFile(join(levelDB, name)))) add(key, levelDBKey);
   }
@@ -51,10 +54,10 @@ async function localStorageOrigins(profile: string): Promise<string[]> {
 }
 
 const levelDBKey = /(?:META(?:ACCESS)?:|_)(https?:\/\/[^\s\0-\x20/^"\x7F-\xFF]+)/g;
-/** SQLite stores a time after each key. Its first byte is 0. */
+/** SQLite stores a time after each key. The first byte of a time is 0. */
 const sqliteKey = /(https?:\/\/[^\s\0-\x20/^"\x7F-\xFF]+)\/\0/g;
 
-/** Takes names such as `https_example.com_0.indexeddb.leveldb`, with 0 for the default port. */
+/** The origin in a directory name such as `https_example.com_0.indexeddb.leveldb`. 0 stands for the default port. */
 function indexedDBOrigin(name: string): string[] {
   const [, scheme, host, port] = /^(https?)_(.+)_(\d+)(?:\.indexeddb\.\w+)?$/.exec(name) ?? [];
   return host === undefined ? [] : [`${scheme}://${host}${port === '0' ? '' : `:${port}`}`];

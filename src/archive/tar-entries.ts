@@ -2,15 +2,18 @@ import { extract as tarExtract, type Extract, type ExtractEvents, type Header } 
 import { drained } from './drained.ts';
 import { ArchiveError } from './errors.ts';
 
-/** Takes the content of an entry. The reader waits for each promise that a method returns. */
+/** Takes the content of an entry of a tar. The reader waits for each promise that a method returns. */
 export type EntrySink = { write(chunk: Buffer): Promise<void> | undefined; end(): Promise<void> | undefined };
 
-/** Called for each entry of a tar in order. Without a sink, the content is skipped. An exception ends the reading. */
+/** Called for each entry of a tar. Returns the sink for its content, or `undefined` to skip it. An exception ends the reading. */
 export type EntryListener = (header: Header) => EntrySink | undefined;
 
 const blockBytes = 512;
 
-/** Reads a tar. Throws an `ArchiveError` if it is damaged, has no end mark, or has data after the mark. */
+/**
+ * Reads a tar and calls `onEntry` for each entry. Throws an `ArchiveError` if the tar is damaged, has no end mark, or has
+ * data after the mark.
+ */
 export async function readTar(chunks: AsyncIterable<Uint8Array>, onEntry: EntryListener): Promise<void> {
   const tar = new TarReader(onEntry);
   try {
@@ -22,11 +25,11 @@ export async function readTar(chunks: AsyncIterable<Uint8Array>, onEntry: EntryL
 }
 
 /**
- * tar-stream accepts a tar without end mark, and reads on after the mark. So this class looks for the mark, at least
- * two blocks of zeros, wherever the header of the next entry could begin.
+ * Reads a tar with tar-stream, and checks its end. tar-stream accepts a tar without an end mark, and reads on after the
+ * mark. So this class looks for the mark, at least two blocks of zeros, wherever the header of the next entry could begin.
  */
 class TarReader {
-  // Uses up each chunk before the next one is written, so that `#chunk` contains the header of the current entry.
+  // Reads each chunk completely before the next one is written, so that `#chunk` contains the header of the current entry.
   readonly #tar: Extract = tarExtract({ highWaterMark: 1 });
   readonly #onEntry: EntryListener;
   #failure: unknown;
@@ -74,7 +77,7 @@ class TarReader {
     if (this.#mark === undefined && this.#entries === 0)
       throw this.#damage(isEmpty ? 'it is empty' : 'it is too short');
     if (this.#mark === undefined || end - this.#mark < 2 * blockBytes) {
-      throw new ArchiveError('truncated', 'the tar in the archive ends before its end mark: it was cut off');
+      throw new ArchiveError('truncated', 'the archive is incomplete: its tar has no end mark');
     }
     if (!isZero(this.#rest)) throw goesOn();
     await this.#entryDone;
@@ -87,8 +90,7 @@ class TarReader {
 
   async #read(header: Header, body: ExtractEvents['entry'][1]): Promise<void> {
     this.#entries += 1;
-    // tar-stream gives null for an unreadable size, against its types, and would wait for the end of the content for
-    // ever.
+    // For an unreadable size tar-stream gives null, although its types say otherwise, and would never end.
     if (!Number.isSafeInteger(header.size))
       throw this.#damage(`the size of ${JSON.stringify(header.name)} is not a number`);
     // tar-stream's types lack the offset of the content.
@@ -136,5 +138,5 @@ function isZero(bytes: Buffer): boolean {
 }
 
 function goesOn(): ArchiveError {
-  return new ArchiveError('trailing_bytes', 'the tar in the archive has other bytes after its end mark');
+  return new ArchiveError('trailing_bytes', 'the tar in the archive has other data after its end mark');
 }

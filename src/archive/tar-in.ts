@@ -8,16 +8,16 @@ import { LargeFrame } from './large-frame.ts';
 import { SealCheck } from './seal.ts';
 
 const mebibyte = 1024 * 1024;
-/** Total content of the frames that are decompressed at the same time. */
+/** The most content of the frames that are decompressed at the same time, in bytes. */
 const contentAtOnce = 6 * mebibyte;
-/** In bytes. An empty piece counts too: it takes memory, and a small archive can have millions. */
+/** Each piece counts as at least this many bytes. Even an empty one takes memory, and a small archive can have millions. */
 const leastWeight = 64 * 1024;
-/** fzstd blocks the event loop for some milliseconds with this many pieces of a large frame. */
+/** After this many pieces of a large frame, let the event loop run: fzstd blocks it for some milliseconds. */
 const piecesPerTurn = 8;
 
 /**
- * The tar in an archive: decompressed, or the archive itself if it isn't a zstd file. Throws an `ArchiveError` for
- * damaged zstd.
+ * Yields the tar in an archive: decompresses a zstd file, and takes any other file as a plain tar. Throws an `ArchiveError`
+ * for damaged zstd.
  */
 export async function* tarIn(reader: ByteReader): AsyncGenerator<Uint8Array, void> {
   if (!isZstd(await reader.peek(4))) {
@@ -40,9 +40,10 @@ export async function* tarIn(reader: ByteReader): AsyncGenerator<Uint8Array, voi
 }
 
 /**
- * zstd decompresses a frame with up to this much content as a whole; fzstd decompresses a larger one block by block.
- * fzstd moves its whole window with each block: with 128 MiB that takes a minute for 300 MB. So frames of `zstd --long`
- * or `--ultra` may take more memory, unless they are suspiciously small.
+ * The largest content of a frame, in bytes, that the zstd library decompresses at once. The package fzstd decompresses
+ * larger frames block by block. It moves its whole window with each block: with a window of 128 MiB that takes a minute for
+ * 300 MB. So frames with a large window (`zstd --long` or `--ultra`) may take more memory, unless they are suspiciously
+ * small.
  */
 function mostAtOnce({ windowBytes }: FrameHeader, taken: number): number {
   const most = windowBytes > 16 * mebibyte ? 512 * mebibyte : 32 * mebibyte;

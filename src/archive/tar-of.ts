@@ -15,13 +15,13 @@ export type TarOptions = {
 
 type EntryHeader = Partial<Header> & { name: string };
 
-/** An entry with its content, or the name of a large file that is read in its turn. */
+/** An entry with its content, or the name of a large file, whose content is read later. */
 type Loaded = { header: EntryHeader; content?: Buffer } | { large: string } | undefined;
 
 const smallFileBytes = 256 * 1024;
 const readBytes = 1024 * 1024;
 const entriesAtOnce = 16;
-/** The largest time in a header of tar-stream, in seconds. */
+/** The latest time that tar-stream can write into a header, in seconds. */
 const latestTime = 2 ** 31 - 1;
 
 /** Packs a directory into a tar. */
@@ -114,14 +114,17 @@ async function addEntry(
   const added = new Promise<void>((resolve, reject) => {
     const settle = (error?: Error | null) => (error ? reject(error) : resolve());
     const sink = Buffer.isBuffer(content) ? tar.entry(header, content, settle) : tar.entry(header, settle);
-    // The tar fails with the same error.
+    // Ignored here: the tar stream reports the same error.
     sink.on('error', () => {});
     if (typeof content === 'function') writing = content(sink);
   });
   await Promise.all([added, writing]);
 }
 
-/** Follows no link and waits for no FIFO that replaced the file meanwhile. */
+/**
+ * Opens a file for `use`. Resolves to `undefined` if it vanished. Doesn't follow a link, and doesn't wait for a FIFO, that
+ * replaced the file meanwhile.
+ */
 async function withFile<T>(file: string, use: (handle: FileHandle) => Promise<T>): Promise<T | undefined> {
   const handle = await unlessVanished(open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK));
   if (handle === undefined) return undefined;

@@ -2,11 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 
 const longestTurnMs = 5;
 
-/** Yields to the event loop from time to time during long synchronous work. */
+/** Lets the event loop run every 5 ms during long synchronous work. */
 export class Turns {
   #since = performance.now();
 
-  /** Returns `undefined` within a turn. After a turn that was long enough, resolves in the next one. */
+  /** Call after each step. Returns a promise to wait for if the work has blocked the event loop for 5 ms, else `undefined`. */
   next(): Promise<void> | undefined {
     return performance.now() - this.#since < longestTurnMs ? undefined : this.#wait();
   }

@@ -17,7 +17,7 @@ export async function* walk(
     const name = parent === '' ? dirent.name : `${parent}/${dirent.name}`;
     if (isExcluded(name)) continue;
     if (dirent.name.includes('\ufffd'))
-      throw new Error(`cannot archive ${path.join(root, name)}: its name is not valid UTF-8; rename it`);
+      throw new Error(`cannot archive ${path.join(root, name)}, because its name is not valid UTF-8: rename it`);
     if (dirent.isFile()) yield { name, kind: 'file' };
     else if (dirent.isSymbolicLink()) yield { name, kind: 'symlink' };
     else if (dirent.isDirectory()) {
@@ -33,7 +33,7 @@ export async function unlessVanished<T>(look: Promise<T>): Promise<T | undefined
     return await look;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    // ELOOP: it is a link now. EINVAL: it is no link any more. ENXIO: it is a socket now.
+    // ELOOP: it is a link now. EINVAL: it is not a link any more. ENXIO: it is a socket now.
     if (['ENOENT', 'ENOTDIR', 'ELOOP', 'EINVAL', 'ENXIO'].includes(String(code))) return undefined;
     throw error;
   }

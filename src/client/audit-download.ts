@@ -41,7 +41,10 @@ export type AuditLogDownload = (
 
 type ExportChunk = (query: ChunkQuery, options?: CallOptions) => Promise<Bytes>;
 
-/** `service` identifies the service: a download never resumes at another one. */
+/**
+ * Creates the function that downloads audit records. `service` identifies the service, so that a download doesn't resume
+ * with another one.
+ */
 export function auditLogDownload(exportChunk: ExportChunk, service: string): AuditLogDownload {
   return async (to, query, { onProgress, ...options } = {}) => {
     const part = await open(`${to}.part`, 'a+', 0o600);
@@ -57,7 +60,10 @@ export function auditLogDownload(exportChunk: ExportChunk, service: string): Aud
           to,
         );
         if (chunk.next !== undefined && unfinished.hasUsed(chunk.next)) {
-          throw new AuditLogDownloadError(to, `the service repeats the cursor ${chunk.next}`);
+          throw new AuditLogDownloadError(
+            to,
+            `the service sends the same part again and again (it repeats the cursor ${chunk.next})`,
+          );
         }
         await unfinished.append(chunk);
         onProgress?.(unfinished.progress);
@@ -101,7 +107,7 @@ async function verifiedChunk(
   });
 }
 
-/** Its errors are final: the service would repeat them. */
+/** Checks the headers of a chunk. Its errors aren't retried, because the service would send the same headers again. */
 async function checkedHeaders(
   answer: Bytes,
   format: ChunkQuery['format'],

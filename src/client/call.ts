@@ -8,7 +8,7 @@ import type { Answer, Reader } from './response.ts';
 import { withRetries } from './retry.ts';
 import { transportError } from './transport-error.ts';
 
-/** Makes a call, with retries, and reads its answer. Destroys the body's streams in the end, even unsent ones. */
+/** Sends a call, with retries, and reads its answer. Destroys the body's streams in the end, even unsent ones. */
 export async function perform(settings: Settings, call: Call, read: Reader): Promise<unknown> {
   if (!call.oneShot) return await performInTime(settings, call, read);
   const streams = (call.body as Segments).filter((segment) => segment instanceof Readable);
@@ -32,12 +32,12 @@ async function performInTime(settings: Settings, call: Call, read: Reader): Prom
     return await withRetries(call, deadline, settings.closing, attempt);
   } catch (error) {
     deadline.close();
-    // After an abort, the error is only a consequence.
+    // After an abort, throw the abort's reason: the error is only its consequence.
     throw deadline.aborted ? deadline.reason : error;
   }
 }
 
-/** In bytes. Each part that the connection takes restarts the deadline. */
+/** The size of the parts in which a large body is sent, in bytes. Each sent part restarts the deadline. */
 const partSize = 1024 * 1024;
 
 async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise<Answer> {
@@ -45,7 +45,7 @@ async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise
   const { body, length } = encodedBody(call, deadline);
   deadline.start();
   try {
-    // A connection whose answer was just read is free one turn later. Without the wait undici would open another one.
+    // Wait one turn of the event loop: a connection whose answer was just read is free then. Otherwise undici opens another.
     await setImmediate();
     return await pool.request({
       method,
@@ -63,7 +63,7 @@ async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise
   }
 }
 
-/** The body for undici, with its length if undici can't determine that. */
+/** The body in the form that undici takes, with its length if undici can't find it out. */
 function encodedBody(
   { body, oneShot }: Call,
   deadline: Deadline,
@@ -89,8 +89,8 @@ async function* parts(body: Segments, deadline: Deadline): AsyncGenerator<Uint8A
       }
     }
   } catch (error) {
-    // The caller's stream failed, not the connection. A failure while a part is sent has its own reason, perhaps in an
-    // early answer.
+    // If no part is being sent, the caller's stream failed: abort with its error. Otherwise the connection failed, and
+    // undici reports the reason.
     if (!isSending) deadline.abort(error);
     throw error;
   }

@@ -73,7 +73,7 @@ export type Client = ClientOf<Contract> & {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-/** Depends on the kind of the answer, not on its shape: any object may look like a page. */
+/** The result of a client function. Depends on the kind of the answer, not on its shape: any object may look like a page. */
 type Result<Kind, A> = [Kind, A] extends ['list', Page<infer T>]
   ? ItemList<T>
   : [Kind, A] extends ['token_list', TokenPage<infer T>]
@@ -138,7 +138,10 @@ export function createClient(options: ClientOptions): Client {
   return { ...functions, auditLogs: { ...functions.auditLogs, download }, close, [Symbol.asyncDispose]: close };
 }
 
-/** The cast is safe: the types and the code of the functions come from the same contract. */
+/**
+ * Makes a client function for each operation of a tree. The cast is safe: the types and the code of the functions come from
+ * the same contract.
+ */
 function functionsOf<T extends OperationTree>(tree: T, settings: Settings): ClientOf<T> {
   const functions = Object.entries(tree).map(([name, node]) => [
     name,
@@ -199,6 +202,6 @@ function checkedBaseURL(baseURL: string): URL {
   const url = URL.canParse(baseURL) ? new URL(baseURL) : undefined;
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash) return url;
   throw new TypeError(
-    "the service's base URL must be an http or https URL without credentials, query and fragment, http://127.0.0.1:3001 for instance",
+    "the service's base URL must be an http or https URL without credentials, query and fragment, such as http://127.0.0.1:3001",
   );
 }

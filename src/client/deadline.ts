@@ -1,14 +1,14 @@
 import { EventEmitter, setMaxListeners } from 'node:events';
 
 /**
- * Ends a call: emits `abort` when the caller's signal aborts or the limit has passed. A pause doesn't stop the clock,
- * only the check. undici takes an emitter instead of an AbortSignal; a signal for each call would cost a fifth of the
- * calls per second.
+ * Ends a call that takes too long: emits `abort` when the limit has passed or the caller's signal aborts. While it pauses,
+ * time goes on, but the call isn't ended. An event emitter, because undici takes it instead of an AbortSignal: a signal
+ * for each call would cost a fifth of the calls per second.
  */
 export class Deadline extends EventEmitter {
   aborted = false;
   reason: unknown;
-  /** The error of the attempt before. */
+  /** The error of the last attempt. It becomes the cause of the timeout error. */
   lastFailure: unknown;
   readonly #limit: number;
   readonly #caller: AbortSignal | undefined;
@@ -31,6 +31,7 @@ export class Deadline extends EventEmitter {
     caller.addEventListener('abort', this.#callerAborted, { once: true });
   }
 
+  /** The time until the limit, in milliseconds. */
   get remaining(): number {
     return this.#end - performance.now();
   }

@@ -1,6 +1,6 @@
 import type { ErrorObject } from '../contract/error-object.ts';
 
-/** The call of an error. `url` has no query, because a query may hold tokens. */
+/** Method and URL of a call, for error messages. `url` has no query, because a query may hold tokens. */
 export type CallName = { readonly method: string; readonly url: string };
 
 export type ErrorAnswer = CallName & {

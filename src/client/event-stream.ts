@@ -1,13 +1,13 @@
 import type { Readable } from 'node:stream';
 import { createParser } from 'eventsource-parser';
 
-/** In characters, so that an event without an end can't fill the memory. */
+/** The longest event, in characters, so that an event without an end can't fill the memory. */
 const longestEvent = 16 * 1024 * 1024;
 
 /** An open event stream. `invalid` creates the error for a response that isn't an event stream. */
 export type OpenEvents = { stream: Readable; invalid: (message: string) => Error };
 
-/** The events of a stream. Each iteration opens it, closes it in the end, and throws if it breaks off. */
+/** Iterates over the events of a stream. Each iteration opens the stream, closes it in the end, and throws if it breaks off. */
 export function eventStream(open: () => Promise<OpenEvents>): AsyncIterable<unknown> {
   return {
     [Symbol.asyncIterator]() {
@@ -28,7 +28,7 @@ export function eventStream(open: () => Promise<OpenEvents>): AsyncIterable<unkn
       return {
         next: () => events.next(),
         return() {
-          // The generator alone would wait for the next event.
+          // Destroy the stream, because the generator alone would wait for the next event.
           stopped = true;
           stream?.destroy();
           return events.return();

@@ -1,6 +1,9 @@
 import { CallTimeoutError, ConnectionError, ServiceError } from './errors.ts';
 
-/** The reactions to a failed call. The client does the first, the fixtures that lease a browser do the others. */
+/**
+ * Decides how to react to a failed call. The client uses `resend`. The fixtures that lease browsers use all other
+ * fields.
+ */
 export type Policy = {
   /** Sends the call again, up to `maxRetries` times within its timeout: any call, or one that is safe to repeat. */
   readonly resend: 'any' | 'repeatable' | 'none';
@@ -40,7 +43,7 @@ const policies = {
   other:           { resend: 'none',       askAgain: 'never',          mayHaveWorked: true,  replace: true,  outage: false },
 } as const satisfies Record<string, Policy>;
 
-/** The reactions to an error. The answer's headers about retries come first. */
+/** The reactions to an error. The answer's headers `x-should-retry` and `retry-after` override the table. */
 export function policyFor(error: unknown): Policy {
   const policy = policies[situationOf(error)];
   if (!(error instanceof ServiceError)) return policy;
@@ -57,6 +60,7 @@ export const neverConnected: ReadonlySet<string | undefined> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
+/** Whether a call failed because the client was closed. */
 export function isOfClosedClient({ code }: { code: string | undefined }): boolean {
   return code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED';
 }

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectionError, ServiceError } from './errors.ts';
 import { isOfClosedClient } from './failure-policy.ts';
 
-/** Services send a heartbeat every 15 to 30 s. */
+/** A stream counts as broken after this time without an event, in ms. Services send a heartbeat every 15 to 30 s. */
 const longestSilenceMs = 75_000;
+/** How long a broken stream is opened again before the error is thrown, in ms. */
 const longestOutageMs = 120_000;
 
 type Query = { since?: string | undefined };
@@ -11,9 +12,9 @@ type Query = { since?: string | undefined };
 type Event = { event: string; timestamp: string };
 
 /**
- * The events of a resumable stream. Opens it again if it breaks off, without losing or repeating a line.
- * Ends when the service ends the stream. Throws if the stream can't be opened, or can't be resumed for two minutes.
- * The waits between attempts end when `closing` aborts.
+ * Iterates over the events of a log stream. Opens the stream again if it breaks off, without losing or repeating a line.
+ * Ends when the service ends the stream. Throws if the stream can't be opened, or can't be resumed for two minutes. Stops
+ * waiting between attempts when `closing` aborts.
  */
 export function follow(
   open: (query: Query) => AsyncIterable<unknown>,
@@ -25,8 +26,8 @@ export function follow(
 }
 
 /**
- * The events of a stream whose events have a number, `seq`. Opens it again after the last event if it breaks off. Ends
- * and throws like `follow`, but a long silence is normal.
+ * Iterates over the events of a stream whose events have a number, `seq`. Opens the stream again after the last event if it
+ * breaks off. Ends and throws like `follow`, but a long silence is normal.
  */
 export function followNumbered(
   open: (id: number | undefined) => AsyncIterable<unknown>,
@@ -36,7 +37,7 @@ export function followNumbered(
   return resumed(open, () => new NumberedPlace(), { longestSilenceMs: undefined, closing, signal });
 }
 
-/** A place in a stream: the way to open the stream there, and which events are new. */
+/** Remembers the last event of a stream: how to open the stream after it, and which events are new. */
 type PlaceIn<Q> = { query(): Q; isNew(event: Event): boolean; readonly isBegun: boolean };
 
 function resumed<Q>(
@@ -93,10 +94,10 @@ function resumed<Q>(
 class Place {
   readonly #query: Query;
   readonly #startedAt = performance.now();
-  /** The timestamp of the last line, and how many lines had it. */
+  /** The timestamp of the last line, and the number of lines with this timestamp. */
   #last: string | undefined;
   #count = 0;
-  /** How many lines with that timestamp the service still repeats. */
+  /** How many lines with this timestamp the service will repeat after the stream is opened again. */
   #again = 0;
   readonly #states = new Map<string, string>();
   isBegun = false;
@@ -135,7 +136,10 @@ class Place {
     return true;
   }
 
-  /** Adds the time since the first opening to a duration: `5m` becomes `5m1200ms`. */
+  /**
+   * The caller's `since`. If it is a duration, adds the time since the first opening, so that it means the same moment:
+   * `5m` becomes `5m1200ms`.
+   */
   #since(): string | undefined {
     const { since } = this.#query;
     const passed = Math.ceil(performance.now() - this.#startedAt);
@@ -179,6 +183,7 @@ async function withinSilence(reader: AsyncIterator<unknown>, longestMs: number):
 
 class Silence extends Error {}
 
+/** Whether the stream may work again later after this error. */
 function mayPass(error: unknown): boolean {
   if (error instanceof ServiceError) return error.status === 429 || error.status >= 502;
   return error instanceof Silence || (error instanceof ConnectionError && !isOfClosedClient(error));

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * A file in a multipart body. A stream is sent as it is read, and destroyed with the call; it can't be sent again by a
- * retry.
+ * A file in a multipart body. A stream is sent while it is read, and destroyed at the end of the call. A call with a stream
+ * is never retried.
  */
 export type UploadFile = Uint8Array | Blob | AsyncIterable<Uint8Array>;
 
@@ -11,7 +11,7 @@ export type Segments = readonly (Uint8Array | AsyncIterable<Uint8Array>)[];
 type Fields = { readonly [name: string]: Field };
 type Field = string | number | boolean | undefined | UploadFile | readonly Field[] | Fields;
 
-/** Encodes fields as `multipart/form-data`. Names of lists and objects have brackets, and the files come last. */
+/** Encodes fields as `multipart/form-data`. Names of list items and object fields have brackets. Files come last. */
 export function multipart(fields: object): { contentType: string; segments: Segments } {
   const boundary = `playwright-pool-${randomBytes(16).toString('hex')}`;
   const sorted = leaves('', fields as Fields).toSorted(([, a], [, b]) => Number(isFile(a)) - Number(isFile(b)));

@@ -1,6 +1,6 @@
 import type { Page, TokenPage } from '../contract/operation.ts';
 
-/** A list that is fetched while it is iterated. Each iteration starts at the beginning. */
+/** A list whose pages are fetched during iteration. Each iteration starts at the beginning. */
 export type ItemList<T> = AsyncIterable<T> & {
   /** The single pages, `for await (const { items } of list.pages())`. */
   pages(): AsyncIterable<Page<T>>;
@@ -12,14 +12,14 @@ export type TokenItemList<T> = AsyncIterable<T> & {
   pages(): AsyncIterable<TokenPage<T>>;
 };
 
-/** `fetchPage` gets no offset for the first page. */
+/** Creates a list from a function that fetches one page. It gets no offset for the first page. */
 export function itemList<T>(fetchPage: (offset?: number) => Promise<Page<T>>): ItemList<T> {
   const next = ({ items, hasMore, nextOffset }: Page<T>) =>
     items.length > 0 && hasMore && nextOffset !== 0 ? nextOffset : undefined;
   return listOf(fetchPage, next, 'offset');
 }
 
-/** `fetchPage` gets no token for the first page. */
+/** Creates a list from a function that fetches one page. It gets no token for the first page. */
 export function tokenItemList<T>(fetchPage: (token?: string) => Promise<TokenPage<T>>): TokenItemList<T> {
   return listOf(fetchPage, ({ nextPageToken }) => nextPageToken, 'token');
 }
@@ -40,7 +40,7 @@ function listOf<T, P extends { items: T[] }, Place extends string | number>(
       const next = nextPlace(page);
       if (next !== undefined && next === place) {
         throw new Error(
-          `the list doesn't end: its next ${name} stays ${next}. Report this to the operator of the service`,
+          `the list does not end, because the service sends the same next ${name} again: ${next}. Report this to the operator of the service`,
         );
       }
       place = next;

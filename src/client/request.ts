@@ -24,7 +24,7 @@ export type CallOptions = {
   headers?: Record<string, string>;
 };
 
-/** A body of raw bytes. The call destroys a stream in the end, and can't retry it. */
+/** A body of raw bytes. A stream is destroyed at the end of the call, and a call with a stream is never retried. */
 export type Upload = Uint8Array | string | AsyncIterable<Uint8Array>;
 
 export type Settings = {
@@ -56,8 +56,8 @@ export type Call = CallName &
   };
 
 /**
- * Encodes arguments: path parameters, body, query, options. The returned function throws a TypeError for invalid
- * arguments.
+ * Returns a function that turns the arguments of a client function (path parameters, body, query, options) into a call. It
+ * throws a TypeError for invalid arguments.
  */
 export function encoder(operation: Operation, settings: Settings): (args: readonly unknown[]) => Call {
   const { method, body, query } = operation;
@@ -96,11 +96,12 @@ export function encoder(operation: Operation, settings: Settings): (args: readon
   };
 }
 
+/** The position of the query among the arguments of a client function. */
 export function queryPosition(operation: Operation): number {
   return pathParameterNames(operation.path).length + (operation.body ? 1 : 0);
 }
 
-/** Percent-encodes all characters that the URL standard doesn't allow in a segment, `/` too. */
+/** Encodes a path parameter: percent-encodes all characters that the URL standard doesn't allow in a segment, and `/`. */
 export function pathSegment(value: unknown, name: string): string {
   if (typeof value !== 'string' || value === '' || value === '.' || value === '..') {
     throw new TypeError(`${name} must be a string other than '', '.' and '..', not ${JSON.stringify(value)}`);
@@ -111,8 +112,8 @@ export function pathSegment(value: unknown, name: string): string {
 }
 
 /**
- * `?a=1&list=x%2Cy&tags%5Bteam%5D=a`, or nothing: joins lists by commas, puts keys of objects in brackets, skips
- * undefined.
+ * Encodes a query, for example `?a=1&list=x%2Cy&tags%5Bteam%5D=a`. Joins lists by commas, puts keys of objects in brackets,
+ * and skips undefined values. Empty without a value.
  */
 export function queryString(query: unknown): string {
   const pairs: string[] = [];
@@ -120,7 +121,7 @@ export function queryString(query: unknown): string {
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
 }
 
-/** Throws a TypeError for times that a timer can't hold. */
+/** Returns the time if it is valid. Throws a TypeError for times that Node's timers don't support. */
 export function checkedTimeout(name: string, milliseconds: number): number {
   if (milliseconds >= 1 && milliseconds <= 2 ** 31 - 1) return milliseconds;
   throw new TypeError(`${name} must be between 1 and ${2 ** 31 - 1} milliseconds, not ${milliseconds}`);

@@ -12,7 +12,7 @@ import { transportError } from './transport-error.ts';
 
 export type Answer = Dispatcher.ResponseData<unknown>;
 
-/** Returns the value of a client function. Closes the deadline when the answer is complete. */
+/** Reads an answer. Resolves to the result of the client function. Closes the deadline when the answer is complete. */
 export type Reader = (answer: Answer, call: Call, deadline: Deadline) => Promise<unknown>;
 
 /**
@@ -32,6 +32,7 @@ export type Bytes = {
   text(): Promise<string>;
 };
 
+/** Creates the function that reads the answers of an operation. */
 export function reader(operation: Operation, { apiKey }: Settings): Reader {
   const kinds = operation.responses;
   const usual = Object.values(kinds).find((kind) => kind.kind !== 'empty') ?? empty;
@@ -72,7 +73,11 @@ function page(items: unknown, answer: Answer, call: Call): Page<unknown> {
   const next = Number.parseInt(header(answer, pageHeaders.nextOffset) ?? '', 10);
   const more = header(answer, pageHeaders.hasMore);
   if (more === 'true' && Number.isNaN(next) && items.length > 0) {
-    throw invalidAnswer(answer, call, `the answer says ${pageHeaders.hasMore} but has no ${pageHeaders.nextOffset}`);
+    throw invalidAnswer(
+      answer,
+      call,
+      `the answer has the header ${pageHeaders.hasMore}: true, but no ${pageHeaders.nextOffset}`,
+    );
   }
   const nextOffset = next > 0 ? next : 0;
   return { items, hasMore: more === undefined ? nextOffset > 0 : more === 'true', nextOffset };
@@ -113,9 +118,9 @@ function openEvents(answer: Answer, call: Call, deadline: Deadline): OpenEvents 
   throw invalid(`the answer is not an event stream: its content type is ${contentType ?? 'missing'}`);
 }
 
-/** In characters: a gateway may answer with a whole page. */
+/** The longest text in a message, in characters: a gateway may answer with a whole page. */
 const longestMessage = 500;
-/** In bytes. */
+/** The rest of a longer error answer isn't read. In bytes. */
 const longestErrorBody = 64 * 1024;
 const baseURLAdvice = 'Check that the base URL belongs to the service';
 
@@ -135,13 +140,13 @@ async function readError(answer: Answer, call: Call, apiKey: string): Promise<Se
 function plainMessage(answer: Answer, text: string): string {
   const location = header(answer, 'Location')?.split('?')[0];
   if (location !== undefined) return `redirected to ${location}. Set the base URL to the address of the service`;
-  if (text === '') return `an answer without text. ${baseURLAdvice}`;
+  if (text === '') return `the answer has no text. ${baseURLAdvice}`;
   const message = shortened(text.replaceAll(/\s+/g, ' '));
   // The service itself answers with an error object, and gateways use other statuses.
   return [404, 405, 501].includes(answer.statusCode) ? `${message}. ${baseURLAdvice}` : message;
 }
 
-/** The text up to the limit, or until the answer breaks off. */
+/** The text of an error answer, up to the limit or until the answer breaks off. */
 async function errorText({ body }: Answer): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -155,7 +160,7 @@ async function errorText({ body }: Answer): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Empty if the text isn't an error object. Machines behind the service omit the code. */
+/** Reads the service's error object. Empty if the text isn't one. The code may be missing. */
 function errorObject(text: string): Partial<ErrorObject> {
   let value: unknown;
   try {
@@ -209,7 +214,7 @@ function shortened(text: string): string {
   return text.length > longestMessage ? `${text.slice(0, longestMessage)}…` : text;
 }
 
-/** Servers may echo the request. */
+/** Removes the API key from a text: a server may repeat the request in its answer. */
 function redacted(text: string, apiKey: string): string {
   return text.replaceAll(apiKey, '[API key]');
 }

@@ -13,8 +13,8 @@ export type Repeatability = {
 };
 
 /**
- * Repeats `attempt` if that is safe, within one deadline and without pauses once `closing` aborts. Rejects with the
- * last attempt's error.
+ * Runs `attempt`, and repeats it after an error if that is safe, within one deadline. When `closing` aborts, it doesn't
+ * pause any more. Rejects with the last attempt's error.
  */
 export async function withRetries<T>(
   call: Repeatability,
@@ -27,7 +27,7 @@ export async function withRetries<T>(
   } catch (error) {
     if (call.maxRetries === 0 || !mayRepeat(call, error)) throw error;
     const signal = deadline.toSignal();
-    // The first attempt ran outside of p-retry because that is faster.
+    // The first attempt ran without p-retry, because that is faster. So its first attempt only repeats the error.
     return await pRetry((number) => (number === 1 ? Promise.reject(error) : attempt()), {
       retries: call.maxRetries,
       minTimeout: 0,
@@ -44,8 +44,8 @@ function mayRepeat(call: Repeatability, error: unknown): boolean {
 }
 
 /**
- * Waits as long as the service asked for, else 0.5 s, 1 s, 2 s and so on. Returns false at once if the deadline is
- * earlier.
+ * Waits before a retry: as long as the service asked for, else 0.5 s, 1 s, 2 s and so on. Returns false at once if the
+ * deadline is earlier.
  */
 async function pause(
   error: unknown,
@@ -60,7 +60,7 @@ async function pause(
   try {
     await sleep(delay, undefined, { signal });
   } catch {
-    // The attempt after an aborted pause fails with the reason.
+    // The pause was aborted. The next attempt fails with the reason.
   }
   return true;
 }

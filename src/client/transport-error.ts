@@ -2,18 +2,18 @@ import { errors as undiciErrors } from 'undici';
 import { type CallName, CallTimeoutError, ConnectionError } from './errors.ts';
 import { isOfClosedClient, neverConnected } from './failure-policy.ts';
 
-/** Turns an error of undici into an error of the client. */
+/** Turns an error of undici, the HTTP library, into an error of the client with advice. */
 export function transportError(error: unknown, call: CallName & { readonly timeout: number }): Error {
   if (error instanceof undiciErrors.BodyTimeoutError)
     return new CallTimeoutError(call, call.timeout, 'more of the answer');
   if (error instanceof undiciErrors.InvalidArgumentError)
     return new TypeError(`${error.message} (${call.method} ${call.url})`);
-  // No cause: its text is in the message, and a parse error contains bytes of the answer, which may echo the API key.
+  // Don't keep the error as cause: a parse error contains bytes of the answer, which may repeat the API key.
   const { code, message } = describe(error);
   return new ConnectionError(call, code, `${message} (${call.method} ${call.url}). ${adviceFor(code)}`);
 }
 
-/** The AggregateError of node:net has a code and the single errors, but no message. */
+/** Code and message of an error. Node's AggregateError has no message of its own, so join those of its errors. */
 function describe(error: unknown): { code: string | undefined; message: string } {
   if (!(error instanceof Error)) return { code: undefined, message: String(error) };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;

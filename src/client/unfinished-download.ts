@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import { appendFile, type FileHandle, readFile, writeFile } from 'node:fs/promises';
 
-/** An undamaged part of a download. `next` is the cursor of the next chunk; the last one has none. */
+/** An undamaged part of a download. `next` is the cursor of the next chunk. The last chunk has none. */
 export type DownloadedChunk = Noted & { body: Buffer };
 
 type Noted = { rows: number; sha256: string; next?: string | undefined };
 type JournalLine = Noted & { bytes: number };
 
-/** A file that grows chunk by chunk, and a journal with a line for the source and one for each chunk. */
+/**
+ * A download that can be interrupted and resumed: a file that grows chunk by chunk, and a journal with a line for the
+ * source and one for each chunk.
+ */
 export class UnfinishedDownload {
   readonly #part: FileHandle;
   readonly #journal: string;
@@ -20,8 +23,8 @@ export class UnfinishedDownload {
   }
 
   /**
-   * Keeps the undamaged chunks of an earlier download from the same source. `part` must be open for reading and
-   * appending.
+   * Begins a download, or resumes an earlier one from the same source after its undamaged chunks. `part` is the file, open
+   * for reading and appending.
    */
   static async open({
     part,
@@ -89,7 +92,7 @@ async function intactChunks(part: FileHandle, lines: string[]): Promise<JournalL
   return intact;
 }
 
-/** `undefined` for a damaged line: incomplete, or zeros after a power failure. */
+/** The chunk in a line of the journal. `undefined` for a damaged line: incomplete, or zeros after a power failure. */
 function chunkIn(text: string): JournalLine | undefined {
   try {
     return JSON.parse(text) as JournalLine;

@@ -70,8 +70,8 @@ const apiKeyList = pageQuery.extend({
 export type ApiKeyList = z.output<typeof apiKeyList>;
 
 /**
- * A project's key sees and makes keys of its project. No key outlives the key that created it. The key of an app's
- * process only reads.
+ * The operations on API keys. A project's key sees and creates only keys of its project. No key outlives the key that
+ * created it. The key of an app's process can only read keys.
  */
 export const apiKeys = {
   create: operation('POST /org/api_keys', 'Create an API key; only this answer contains the key', {

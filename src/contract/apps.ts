@@ -16,6 +16,7 @@ export const appVersion = z.looseObject({
 
 export type AppVersion = z.output<typeof appVersion>;
 
+/** The operation that lists the apps which can be invoked. */
 export const apps = {
   list: operation('GET /apps', 'List the versions of applications that can be invoked, newest first', {
     query: pageQuery.extend({

@@ -49,6 +49,7 @@ const filters = {
     .describe('Ids of users; their records are listed too, besides the records that `search` finds'),
 };
 
+/** The operations that search and download the audit records. */
 export const auditLogs = {
   list: operation('GET /audit-logs', 'Search the audit records, newest first', {
     scope: 'organization',

@@ -27,7 +27,10 @@ const canReauthReason = z.enum([
 
 export type CanReauthReason = z.output<typeof canReauthReason>;
 
-/** A stored credential by its name, or an item of a provider: by its path, or with `auto` the item for the domain. */
+/**
+ * The login data of a connection: a stored credential by its name, or an item of a credential provider by its path. With
+ * `auto`, the provider's item for the domain.
+ */
 const credentialReference = z.looseObject({
   name: z.string().optional(),
   provider: z.string().optional(),
@@ -175,6 +178,7 @@ const timelineItem = z.looseObject({
 
 export type TimelineItem = z.output<typeof timelineItem>;
 
+/** The operations on auth connections: profiles that the service keeps logged in to a web site. */
 export const authConnections = {
   create: operation(
     'POST /auth/connections',
@@ -240,6 +244,7 @@ export const authConnections = {
   ),
 };
 
+/** Makes all fields of a schema optional and nullable. */
 function nullable<T extends Record<string, z.ZodType>>(shape: T) {
   return Object.fromEntries(Object.entries(shape).map(([key, schema]) => [key, schema.nullable().optional()])) as {
     [K in keyof T]: z.ZodOptional<z.ZodNullable<T[K]>>;

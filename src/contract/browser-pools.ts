@@ -103,9 +103,10 @@ const browserPool = z.looseObject({
 
 export type BrowserPool = z.output<typeof browserPool>;
 
-/** How long the service holds one acquire open, in seconds. The client of the hosted service waits up to 60 s. */
+/** The longest wait of one acquire call, in seconds. The hosted service's SDK (`@onkernel/sdk`) waits up to 60 s for an answer. */
 export const longestPollSeconds = 30;
 
+/** The operations on pools: create and change them, acquire and release their browsers. */
 export const browserPools = {
   create: operation('POST /browser_pools', 'Create a pool; it fills in the background', {
     body: poolCreate,

@@ -26,9 +26,9 @@ import {
 } from './values.ts';
 
 /**
- * The result of saving a session's profile. `overwrote`: another session had saved the profile after this one took its
- * copy, and that save is replaced. `overwritten`: a session with an older copy replaced this save. `failed` and
- * `discarded`: the profile is unchanged, after an error, or because `save_changes` was switched off.
+ * The result of saving a session's profile. `overwrote`: another session saved the profile after this one had copied it,
+ * and lost its save. `overwritten`: another session with an older copy saved later, and this save is lost. `failed`: there
+ * was an error, and the profile is unchanged. `discarded`: `save_changes` was switched off, and the profile is unchanged.
  */
 const profileSave = z.looseObject({
   status: z.enum(['saved', 'overwrote', 'overwritten', 'failed', 'discarded']),
@@ -104,7 +104,7 @@ export const browser = z.looseObject({
 
 export type Browser = z.output<typeof browser>;
 
-/** Chromium opens no longer URLs than 2 MiB. */
+/** The page that a session opens first. Chromium opens URLs of at most 2 MiB. */
 export const startUrl = z.string().max(2 ** 21);
 
 const browserCreate = z.strictObject({
@@ -150,7 +150,7 @@ const browserUpdate = z.strictObject({
   telemetry: telemetryRequest
     .refine(
       (to) => to?.enabled !== false || Object.keys(to.browser ?? {}).length === 0,
-      'enabled: false and categories exclude each other',
+      'must have either enabled: false or categories, not both',
     )
     .optional(),
 });
@@ -164,6 +164,7 @@ const browserList = pageQuery.extend({
   tags: tags.optional().describe('Sessions that have all of these tags'),
 });
 
+/** The operations on browser sessions. */
 export const browsers = {
   create: operation('POST /browsers', 'Start a browser session', {
     body: browserCreate.prefault({}),

@@ -7,7 +7,7 @@ const coordinate = z
   .describe('Pixels from the top left corner of the page');
 const milliseconds = z.int().min(0).max(600_000);
 
-/** An X11 key symbol or a character, or several joined by plus signs: `Return`, `a`, `Control+Shift+t`. */
+/** A key by its X11 name or its character, or several keys joined by plus signs: `Return`, `a`, `Control+Shift+t`. */
 const keys = z.string().min(1).max(100);
 const holdKeys = z.array(keys).max(20).default([]).describe('Keys to hold down during the action');
 
@@ -110,9 +110,10 @@ const region = z.strictObject({
 /** A part of the screen, in pixels. */
 export type Region = z.output<typeof region>;
 
-/** 409: the session has no page to act on. */
+/** Answer and errors of most actions. 409: the session has no page to act on. */
 const done = { responses: { 200: empty }, errors: [409] } as const;
 
+/** The operations that use mouse, keyboard, clipboard and screen of a session, as a person would. */
 export const computer = {
   clickMouse: operation(
     'POST /browsers/{id}/computer/click_mouse',

@@ -14,7 +14,7 @@ import { profiles } from './profiles.ts';
 import { projects } from './projects.ts';
 import { proxies } from './proxies.ts';
 
-/** Written out, so that declaration files refer to the operations instead of repeating them. */
+/** The type of `contract`, written out so that declaration files refer to the operations instead of repeating them. */
 export type Contract = {
   browsers: typeof browsers;
   browserPools: typeof browserPools;
@@ -33,7 +33,10 @@ export type Contract = {
   extensions: typeof extensions;
 };
 
-/** All operations of the service. The keys are the client's names. */
+/**
+ * All operations of the service, under the names of the client's functions. Paths and payloads are those of the hosted
+ * service, whose SDK (the npm package `@onkernel/sdk`) works with this service, too.
+ */
 export const contract: Contract = {
   browsers,
   browserPools,

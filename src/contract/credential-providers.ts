@@ -21,7 +21,7 @@ const projectIds = z
 /** The URL of a 1Password Connect server. */
 const address = httpUrl.regex(/^[^?#@]*$/, 'must not contain a user, a query or a fragment');
 
-/** A vault outside of the service that has credentials. No answer contains its token and address. */
+/** A password vault outside of the service. No answer contains its token and address. */
 export const credentialProvider = z.looseObject({
   id: z.string(),
   provider_type: providerType,
@@ -81,6 +81,7 @@ const item = z.looseObject({
 
 export type CredentialProviderItem = z.output<typeof item>;
 
+/** The operations on credential providers: password vaults that the service asks for login data. */
 export const credentialProviders = {
   create: operation('POST /org/credential_providers', 'Add a vault that has credentials', {
     scope: 'organization',

@@ -14,7 +14,7 @@ const values = z
   )
   .refine((fields) => Object.keys(fields).length <= 100, 'must have at most 100 entries');
 
-/** The secret of RFC 6238, as sites show it: upper or lower case, with any spaces and hyphens. */
+/** The secret of one-time codes (TOTP, RFC 6238), as sites show it: in upper or lower case, with spaces and hyphens. */
 const totpSecret = z
   .string()
   .max(1024, { abort: true })
@@ -69,6 +69,7 @@ export type CredentialUpdate = z.output<typeof credentialUpdate>;
 
 const totpCode = z.looseObject({ code: z.string().regex(/^\d{6}$/), expires_at: timestamp });
 
+/** The operations on stored login data. */
 export const credentials = {
   create: operation('POST /credentials', 'Store the login data of a web site', {
     body: credentialCreate,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { json, operation } from './operation.ts';
 
-/** A request's header names, and values without line breaks, which would begin another header. */
+/** The headers of a request. Values can't have line breaks, which would begin another header. */
 const headers = z.record(
   z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/, 'must be the name of a header'),
   z
@@ -10,7 +10,7 @@ const headers = z.record(
     .regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'must be the value of a header, without line breaks'),
 );
 
-/** Parsing a host takes time quadratic in its length. */
+/** Limits the host to 1024 characters, because parsing takes time quadratic in its length. */
 const url = z
   .string()
   .max(65_536, { abort: true })
@@ -19,9 +19,10 @@ const url = z
 
 export const curlMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** In milliseconds. */
+/** Limits and default of a request's timeout, in milliseconds. */
 export const curlTimeout = { shortest: 1000, longest: 60_000, usual: 30_000 } as const;
 
+/** A request that a session's browser sends, without its body. */
 export const curlTarget = z.strictObject({
   url,
   method: z.enum(curlMethods).default('GET'),
@@ -41,6 +42,7 @@ const answer = z.looseObject({
   duration_ms: z.int(),
 });
 
+/** The operation that sends a request through a session's browser. */
 export const curl = operation(
   'POST /browsers/{id}/curl',
   "Send a request through the browser's network stack, with its cookies and proxy; follows redirects. An error status of the target is a success. Bodies have at most 10 MiB",

@@ -7,7 +7,10 @@ export type DashboardEvent =
 /** Changed entries of a list, with new ones, and the ids of removed ones. */
 export type Changes<T> = { changed: T[]; removed: string[] };
 
-/** The state that a key may see: an organization key all of it, others their project. Times are in ms since the epoch. */
+/**
+ * The state of the service that the dashboard shows. An organization key sees all of it, a project's key only its project.
+ * Times are in ms since the epoch.
+ */
 export type DashboardState = {
   /** The service's time. */
   now: number;
@@ -34,7 +37,7 @@ export type ServiceState = {
 
 export type Counts = { leased: number; starting: number; waiting: number; free: number; draining: number };
 
-/** The counts at one time. They stay until the next sample. */
+/** The counts at one time. They are valid until the next sample. */
 export type HistorySample = Counts & { at: number };
 
 export type SessionState = {

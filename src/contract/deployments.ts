@@ -6,7 +6,7 @@ import { pageQuery, queryBoolean } from './pagination.ts';
 import { since } from './since.ts';
 import { timestamp } from './values.ts';
 
-/** `stopped` and `failed` are terminal. */
+/** A deployment never leaves the states `stopped` and `failed`. */
 const deploymentStatus = z.enum(['queued', 'in_progress', 'running', 'failed', 'stopped']);
 
 export type DeploymentStatus = z.output<typeof deploymentStatus>;
@@ -69,6 +69,7 @@ const deploymentEvent = z.discriminatedUnion('event', [
 
 export type DeploymentEvent = z.output<typeof deploymentEvent>;
 
+/** The operations on deployments, which are released versions of applications. */
 export const deployments = {
   create: operation(
     'POST /deployments',

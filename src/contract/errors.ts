@@ -36,13 +36,13 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus;
 
-/** The statuses that every operation may answer. */
+/** The error statuses that every operation may answer with. */
 export const commonErrors = [400, 401, 413, 415, 500, 503, 507] as const;
 
-/** The maximum number at the same time, and how many more may be added now. */
+/** A limit that a request reached: the most resources at the same time, and how many more may be added now. */
 export type ReachedLimit = { most: number; left: number };
 
-/** The error of an operation; the service answers it with the status of its code. */
+/** An error of an operation. The service answers with its message and the HTTP status of its code. */
 export class OperationError extends Error {
   override name = 'OperationError';
   readonly code: ErrorCode;
@@ -50,7 +50,7 @@ export class OperationError extends Error {
   /** Id of the existing resource that conflicts with the new one. */
   readonly existingId: string | undefined;
   readonly limit: ReachedLimit | undefined;
-  /** Chromium's error, of a `request_failed`. */
+  /** Chromium's error code. Only with the code `request_failed`. */
   readonly netError: Omit<NetFailure, 'message'> | undefined;
 
   constructor(
@@ -77,12 +77,15 @@ export class OperationError extends Error {
   }
 }
 
-/** A `rate_limited` error: `count` of at most `most` exist now. */
+/** Creates a `rate_limited` error. `count` resources exist now, and `most` are allowed. */
 export function limitReached(message: string, most: number, count: number): OperationError {
   return new OperationError('rate_limited', message, { limit: { most, left: Math.max(0, most - count) } });
 }
 
-/** A `not_implemented` error for fields of the hosted service that this service doesn't have. The details name them. */
+/**
+ * Creates a `not_implemented` error for fields that the hosted service's SDK (`@onkernel/sdk`) sends, but this service
+ * doesn't support. The details name them.
+ */
 export function leftOutFields(fields: string[], advice: string): OperationError {
   const message = `this service does not support ${fields.join(', ')}: ${advice}`;
   return new OperationError('not_implemented', message, {
@@ -90,7 +93,7 @@ export function leftOutFields(fields: string[], advice: string): OperationError 
   });
 }
 
-/** A `bad_request` error whose details name the field too. */
+/** Creates a `bad_request` error about a field. Message and details name the field. */
 export function invalidField(field: string, problem: string): OperationError {
   const message = `${field}: ${problem}`;
   return new OperationError('bad_request', message, { details: [{ code: 'invalid_input', message }] });

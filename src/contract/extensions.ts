@@ -29,7 +29,7 @@ const extensionLoad = z.strictObject({
     .max(20),
 });
 
-/** Part of `browsers`: it acts in a session. */
+/** The operation that loads extensions into a session. `browsers` contains it. */
 export const loadExtensions = operation(
   'POST /browsers/{id}/extensions',
   'Load extensions into a session from zip archives, all or none. Restarts the browser, unless it was started with extensions; ' +
@@ -37,6 +37,7 @@ export const loadExtensions = operation(
   { body: multipart(extensionLoad), responses: { 201: empty }, errors: [409, 501], repeatable: false },
 );
 
+/** The operations on stored extensions. */
 export const extensions = {
   upload: operation('POST /extensions', 'Store an extension', {
     body: multipart(extensionUpload),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The type of a file in the schema of a multipart body. Client and service replace it by their own types. */
+/** The type of a file in the schema of a multipart body. Client and service replace it by their own types of files. */
 export type FilePart = { readonly [isFilePart]: true };
 declare const isFilePart: unique symbol;
 
@@ -9,5 +9,5 @@ export const filePart = z
   .custom<FilePart>((value) => value !== undefined, 'must be a file')
   .meta({ type: 'string', format: 'binary' });
 
-/** A field of the hosted service's forms that the service answers with 501. */
+/** A form field that the hosted service's SDK (`@onkernel/sdk`) can send, but this service refuses with 501. */
 export const leftOutField = z.never().optional();

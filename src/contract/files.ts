@@ -6,7 +6,7 @@ import { absolutePath, timestamp } from './values.ts';
 /** Permission bits in octal. */
 const mode = z.string().regex(/^[0-7]{3,4}$/, 'must be three or four octal digits');
 
-/** `mode` is symbolic here, for example `-rw-r--r--`. Directories have size 0. */
+/** A file or directory. `mode` is symbolic, for example `-rw-r--r--`. Directories have size 0. */
 export const fileInfo = z.looseObject({
   name: z.string(),
   path: z.string(),
@@ -36,6 +36,7 @@ const upload = z.strictObject({
 
 const zipUpload = z.strictObject({ dest_path: absolutePath, zip_file: filePart });
 
+/** The operations on the files of a session. */
 export const files = {
   readFile: operation('GET /browsers/{id}/fs/read_file', 'Read a file of the session', {
     query: path,

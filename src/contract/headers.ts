@@ -1,6 +1,6 @@
 /**
- * The headers of a list answer. `hasMore` is `true` or `false`; `nextOffset` is the index of the next page's first item
- * in the whole list.
+ * The headers of a list answer. `hasMore` is `true` or `false`. `nextOffset` is the index, in the whole list, of the next
+ * page's first item.
  */
 export const pageHeaders = {
   hasMore: 'X-Has-More',
@@ -11,8 +11,8 @@ export const pageHeaders = {
 } as const;
 
 /**
- * The headers of an answer that a limit refused: seconds until a retry may succeed, the limit, and the number that is
- * still free.
+ * The headers of an answer that refuses a request because of a limit: the seconds until a retry may succeed, the limit,
+ * and how many resources may still be added.
  */
 export const limitHeaders = {
   retryAfter: 'Retry-After',
@@ -21,7 +21,8 @@ export const limitHeaders = {
 } as const;
 
 /**
- * The headers of an export chunk. The hash is of the body as sent, possibly compressed; the last chunk has no cursor.
+ * The headers of a chunk of audit records. The hash is of the body as it is sent, possibly compressed. The last chunk has no
+ * cursor.
  */
 export const chunkHeaders = {
   sha256: 'X-Content-Sha256',

@@ -6,7 +6,7 @@ import { pageQuery } from './pagination.ts';
 import { since } from './since.ts';
 import { timestamp } from './values.ts';
 
-/** `succeeded` and `failed` are terminal. */
+/** An invocation never leaves the states `succeeded` and `failed`. */
 const invocationStatus = z.enum(['queued', 'running', 'succeeded', 'failed']);
 
 export type InvocationStatus = z.output<typeof invocationStatus>;
@@ -63,6 +63,7 @@ const invocationEvent = z.discriminatedUnion('event', [
 
 export type InvocationEvent = z.output<typeof invocationEvent>;
 
+/** The operations on invocations, which are runs of an application's action. */
 export const invocations = {
   create: operation(
     'POST /invocations',

@@ -1,20 +1,20 @@
-/** The tag with the titles of the test that uses a session, and of its groups. */
+/** The tag with the title of the test that uses a session, after the titles of its `describe` groups. */
 export const testTag = 'playwright-pool.test';
 
 /** The tag with the file of that test. */
 export const fileTag = 'playwright-pool.file';
 
-/** The tag with the index of the worker, as `TEST_PARALLEL_INDEX` has it. */
+/** The tag with the index of the Playwright worker, from `TEST_PARALLEL_INDEX`. */
 export const workerTag = 'playwright-pool.worker';
 
-/** The tag that says to which test run a session belongs. Pools serve runs in turn. */
+/** The tag with the id of the test run that uses a session. Pools serve runs in turn. */
 export const runTag = 'playwright-pool.run';
 
 const longestTag = 256;
 
 /**
- * Writes a text as the value of a tag, for example the title of a test. Tags take few characters: others become `=XX`
- * for each byte of their UTF-8, as in quoted-printable. Cuts texts that are too long.
+ * Encodes a text, for example the title of a test, as the value of a tag. Tags allow few characters: others become `=XX`
+ * for each byte in UTF-8. Cuts texts that are too long.
  */
 export function testTagOf(text: string): string {
   let tag = '';
@@ -36,7 +36,7 @@ function textOf(tag: string): string {
   try {
     return decodeURIComponent(tag.replaceAll('=', '%'));
   } catch {
-    // Another client chose the tag.
+    // The tag isn't encoded: another client set it.
     return tag;
   }
 }

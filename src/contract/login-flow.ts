@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { errorEvent, heartbeatEvent } from './app-events.ts';
 import { timestamp } from './values.ts';
 
-/** All but the first are terminal. */
+// The parts of a login that the contract of auth connections uses: its states, questions and answers.
+
+/** The states of a login. It ends with any state but the first. */
 export const flowStatus = z.enum(['IN_PROGRESS', 'SUCCESS', 'FAILED', 'EXPIRED', 'CANCELED']);
 export const flowStep = z.enum([
   'DISCOVERING',
@@ -17,10 +19,10 @@ export type FlowStatus = z.output<typeof flowStatus>;
 export type FlowStep = z.output<typeof flowStep>;
 export type FlowType = z.output<typeof flowType>;
 
-/** `switch` is a link to another way to log in. */
+/** The ways to confirm a login. `switch` is a link to another way. */
 const mfaType = z.enum(['sms', 'call', 'email', 'totp', 'push', 'password', 'switch']);
 
-/** A value that a login needs. A submission has it under `id`, a credential under `ref`. */
+/** A value that a login asks for. `id` is its key in an answer, `ref` its key in a stored credential. */
 const field = z.looseObject({
   id: z.string(),
   ref: z.string(),
@@ -30,7 +32,7 @@ const field = z.looseObject({
   observed_selector: z.string().nullable().optional(),
 });
 
-/** One of several ways to go on. A submission names it by its `id`. */
+/** One of several ways to continue a login. An answer chooses it by its `id`. */
 const choice = z.looseObject({
   id: z.string(),
   type: z.enum([
@@ -73,7 +75,7 @@ const signInOption = z.looseObject({
 
 const ssoButton = z.looseObject({ selector: z.string(), provider: z.string(), label: z.string() });
 
-/** The questions of a login: as `fields` and `choices`, and as `discovered_fields` and so on for older clients. */
+/** The questions of a login: as `fields` and `choices`, and again in the older form, `discovered_fields` and so on. */
 export const asked = {
   fields: z.array(field),
   choices: z.array(choice),
@@ -106,7 +108,7 @@ export const submission = z
   })
   .refine(
     ({ sso_button_selector, sso_provider }) => sso_button_selector === undefined || sso_provider === undefined,
-    'sso_button_selector and sso_provider exclude each other',
+    'must have either sso_button_selector or sso_provider, not both',
   );
 
 export type Submission = z.output<typeof submission>;

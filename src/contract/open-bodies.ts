@@ -1,8 +1,9 @@
 import type { Operation } from './operation.ts';
 
 /**
- * The operations whose JSON bodies and forms the hosted service's document closes. Bodies of all others may have
- * fields that the contract doesn't know, and all queries may have unknown parameters. The service ignores them.
+ * The operations that refuse unknown fields in JSON bodies and forms. They are those whose body the hosted service's
+ * OpenAPI document closes (`additionalProperties: false`). Its SDK is the npm package `@onkernel/sdk`. In bodies of all
+ * other operations, and in all queries, the service ignores unknown fields.
  */
 const closed =
   /^\/(browsers\/\{id\}\/(fs|computer|process|playwright|curl)|auth\/connections|credentials|org\/credential_providers)(\/|$)/;

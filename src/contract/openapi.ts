@@ -60,7 +60,8 @@ export type OpenAPIDocument = {
 };
 
 /**
- * The OpenAPI 3.1 document of a contract. An operation's id is its dotted name, its tag the part before the last dot.
+ * Creates the OpenAPI 3.1 document of a contract. The id of an operation is its dotted name. Its tag is the part before the
+ * last dot.
  */
 export function openapi(contract: OperationTree, info: { title: string; version: string }): OpenAPIDocument {
   const paths: OpenAPIDocument['paths'] = {};
@@ -223,7 +224,7 @@ function jsonContent(schema: Schema): Content {
   return { 'application/json': { schema } };
 }
 
-/** The contract's schemas refuse unknown fields. Open bodies may have them. */
+/** The JSON schema of a body. The contract's schemas refuse unknown fields, but an open body may have them. */
 function inputSchema(schema: z.ZodType, isOpen: boolean): Schema {
   return jsonSchema(schema, 'input', ({ jsonSchema: described }) => {
     if (isOpen && described.additionalProperties === false) delete described.additionalProperties;

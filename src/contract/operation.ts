@@ -3,8 +3,8 @@ import { commonErrors } from './errors.ts';
 import type { FilePart } from './file-part.ts';
 
 /**
- * One entry of the contract. Client, service and OpenAPI document derive from it. `path` has its parameters in braces.
- * The schema of an optional JSON `body` accepts `undefined`.
+ * One entry of the contract. The client's function, the service's route and the OpenAPI document come from it. `path` has
+ * its parameters in braces. The schema of an optional JSON `body` accepts `undefined`.
  */
 export type Operation = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -16,23 +16,23 @@ export type Operation = {
   readonly responses: { readonly [status: number]: ResponseKind };
   /** Error statuses besides those that `errorsOf` derives. */
   readonly errors?: readonly number[];
-  /** The deprecated path, at which the service still answers. */
+  /** A deprecated path that the service still answers. */
   readonly former?: FormerPath;
   /**
-   * Default: the operation acts in the caller's project. `organization`: it needs an organization key. `key`: it acts
-   * in the part of the organization that the key may see. `none`: it needs no key, because its body has a secret. All
-   * three ignore `X-Kernel-Project-Id`.
+   * Where the operation acts. Default: in the caller's project. `organization`: in the organization, and it needs an
+   * organization key. `key`: in the organization or the project that the key belongs to. `none`: it needs no key, because
+   * its body has a secret. These three ignore the header `X-Kernel-Project-Id`, which chooses a project.
    */
   readonly scope?: 'organization' | 'key' | 'none';
   /**
-   * Whether the client can continue an event stream that broke off: the query has `since`, `log` events have
-   * `timestamp` and `message`, and all other events describe a state. `seq`: all events have that number, and the header
-   * `Last-Event-ID` takes it.
+   * Whether the client can continue an event stream that broke off. `true`: it continues by the time of the last line. The
+   * query must have `since`, `log` events must have `timestamp` and `message`, and all other events must describe a state.
+   * `seq`: it continues after the number `seq` of the last event, by the header `Last-Event-ID`.
    */
   readonly resumable?: boolean | 'seq';
   /** False if a second call would do more than one call. The client never retries such calls. */
   readonly repeatable?: boolean;
-  /** Whether the service may let the caller wait long for an answer, of JSON or nothing. */
+  /** Whether the service may let the caller wait long for an answer. The answer must be JSON or empty. */
   readonly waits?: boolean;
 };
 
@@ -56,8 +56,8 @@ export type Octets = {
 };
 /**
  * A `multipart/form-data` body with the fields of `schema`. Lists and objects have brackets: `files[0][dest_path]`. A
- * `filePart` is streamed. If the list `plain` has a single item, its fields may also be written without prefix:
- * `dest_path`. Repeated names without a number count the items of a list: `files.file`, `files[][file]`.
+ * `filePart` is streamed. `plain` names a list: if it has a single item, the item's fields may also be written without
+ * prefix: `dest_path`. Names without a number may repeat, once for each item of a list: `files.file`, `files[][file]`.
  */
 export type Multipart<S extends z.ZodObject = z.ZodObject> = {
   readonly kind: 'multipart';
@@ -180,7 +180,7 @@ export function pathParameterNames(path: string): string[] {
   return Array.from(path.matchAll(/\{(\w+)\}/g), (match) => match[1]!);
 }
 
-/** An operation at its former path. */
+/** An operation under its deprecated path. */
 export type DeprecatedOperation = Operation & { readonly deprecated: FormerPath & { readonly replacement: string } };
 
 /**

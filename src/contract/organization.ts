@@ -15,6 +15,7 @@ const organizationLimits = z.looseObject({
 
 export type OrganizationLimits = z.output<typeof organizationLimits>;
 
+/** The operations on the organization's limits. */
 export const organization = {
   limits: {
     retrieve: operation('GET /org/limits', 'Get the limits of the organization', {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+/** An integer in a query string. */
 export function queryInteger() {
   return z.coerce.number<number | string>().int();
 }

@@ -22,6 +22,7 @@ const codeRun = z.strictObject({
 
 export type CodeRun = z.output<typeof codeRun>;
 
+/** The operation that runs Playwright code in a session, beside its browser. */
 export const playwright = {
   execute: operation(
     'POST /browsers/{id}/playwright/execute',

@@ -4,7 +4,7 @@ import { absolutePath, timestamp } from './values.ts';
 
 const text = z.string().refine((value) => !value.includes('\0'), 'must not contain a NUL character');
 
-/** The largest input of one call, in bytes, and the most that may wait for a process to read it. */
+/** The largest input of one call, and the most unread input of a process. In bytes. */
 export const largestInput = 1024 * 1024;
 
 const commandFields = {
@@ -28,7 +28,7 @@ const commandFields = {
 
 const isOneUser = ({ as_user, as_root }: { as_user?: string | null | undefined; as_root: boolean }) =>
   !as_root || !as_user;
-const twoUsers = 'as_root and as_user exclude each other';
+const twoUsers = 'must have either as_root or as_user, not both';
 
 const size = { rows: z.int().min(1).max(65_535), cols: z.int().min(1).max(65_535) };
 
@@ -81,6 +81,7 @@ export type ProcessEvent = z.output<typeof processEvent>;
 
 const ok = { 200: json(z.looseObject({ ok: z.boolean() })) };
 
+/** The operations that run programs in a session. */
 export const processes = {
   exec: operation(
     'POST /browsers/{id}/process/exec',

@@ -25,6 +25,7 @@ const profileWithOrigins = profile.extend({
     .describe("Origins that may have local storage or IndexedDB databases (this service's own field)"),
 });
 
+/** The operations on profiles. */
 export const profiles = {
   create: operation('POST /profiles', 'Create an empty profile', {
     body: z.strictObject({ name: name.optional() }).prefault({}),

@@ -19,7 +19,7 @@ export type Project = z.output<typeof project>;
 const cap = z.int().min(0);
 const capUpdate = cap.nullable().optional();
 
-/** Null: the project has no own cap. */
+/** The limits of a project. Null: the project has no cap of its own. */
 export const projectLimits = z.looseObject({
   max_concurrent_sessions: cap.nullable().describe('Browsers at the same time, with those of pools'),
   max_concurrent_invocations: cap.nullable(),
@@ -38,11 +38,12 @@ const projectLimitsUpdate = z
 
 export type ProjectLimitsUpdate = z.output<typeof projectLimitsUpdate>;
 
+/** Marks a deprecated path of a project operation. */
 function formerly<P extends `/${string}`>(path: P) {
   return { path, deprecatedOn: '2026-05-24', removedOn: '2026-11-24' } as const;
 }
 
-/** A project's key can only read its own project. */
+/** The operations on projects. A project's key can only read its own project. */
 export const projects = {
   create: operation('POST /org/projects', 'Create a project', {
     former: formerly('/projects'),

@@ -6,7 +6,7 @@ import { httpUrl, label, timestamp } from './values.ts';
 const proxyType = z.enum(['datacenter', 'isp', 'residential', 'mobile', 'custom']);
 const protocol = z.enum(['http', 'https']);
 
-/** Not unique: paths contain the id only. */
+/** The name of a proxy. Names need not be unique, because operations find a proxy by its id only. */
 const proxyName = z.string().trim().pipe(label);
 
 const bypassHosts = z
@@ -46,7 +46,7 @@ const customConfig = z.strictObject({
   ca_bundle: z
     .string()
     .max(65_536)
-    .regex(/-----BEGIN CERTIFICATE-----/, 'must hold certificates in PEM')
+    .regex(/-----BEGIN CERTIFICATE-----/, 'must contain certificates in PEM format (-----BEGIN CERTIFICATE-----)')
     .optional()
     .describe('Certificate authorities to trust instead of the usual ones, for a proxy that is reached by https'),
 });
@@ -118,9 +118,10 @@ export const proxy = z.looseObject({
 
 export type Proxy = z.output<typeof proxy>;
 
-/** A check without a URL requests this one. */
+/** The URL that a check requests by default. */
 export const defaultCheckUrl = 'http://example.com/';
 
+/** The operations on the proxies that browsers use. */
 export const proxies = {
   create: operation('POST /proxies', 'Add a proxy for browsers; the embedded service only accepts the type custom', {
     body: proxyCreate,

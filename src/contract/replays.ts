@@ -3,7 +3,7 @@ import { empty, json, list, octets, operation } from './operation.ts';
 import { pageQuery } from './pagination.ts';
 import { timestamp } from './values.ts';
 
-/** A recording of a session. `finished_at` is null while it records. */
+/** A recording of a session. `finished_at` is null while the recording runs. */
 export const replay = z.looseObject({
   replay_id: z.string(),
   session_id: z.string().optional().describe("The recorded session (this service's own field)"),
@@ -54,6 +54,7 @@ const marker = z.strictObject({
 
 export type ReplayMarker = z.output<typeof marker>;
 
+/** The operations on recordings. */
 export const replays = {
   start: operation('POST /browsers/{id}/replays', 'Start recording a session', {
     body: replayStart.prefault({}),

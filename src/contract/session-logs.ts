@@ -3,6 +3,7 @@ import { logEvent } from './app-events.ts';
 import { events, operation } from './operation.ts';
 import { queryBoolean } from './pagination.ts';
 
+/** The operation that reads log files of a session, and the messages of its browser. */
 export const sessionLogs = {
   stream: operation(
     'GET /browsers/{id}/logs/stream',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+/** The units of durations, in microseconds. */
 const unitMicroseconds: Record<string, number> = {
   ns: 0.001,
   us: 1,
@@ -15,7 +16,7 @@ const timestamp = z.iso.datetime({ offset: true });
 /** A date with or without a time. Without a zone it is in UTC. */
 const date = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d)(:\d\d(?:\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
-/** A time to read from: an RFC 3339 timestamp, a date, or a duration before now, for example `5m` or `1h30m`. */
+/** The time from which to read: an RFC 3339 timestamp, a date, or a duration before now, for example `5m` or `1h30m`. */
 export const since = z
   .string()
   .refine(
@@ -23,7 +24,10 @@ export const since = z
     'must be an RFC 3339 timestamp, or a duration such as 5m or 1h30m',
   );
 
-/** Microseconds since the epoch, the resolution of logs; `undefined` for an invalid text. `now` is in milliseconds. */
+/**
+ * The time that such a text means, in microseconds since the epoch, which is the resolution of logs. `undefined` for an
+ * invalid text. `now` is in milliseconds.
+ */
 export function sinceMicroseconds(text: string, now: number): number | undefined {
   const iso = text
     .toUpperCase()

@@ -6,7 +6,7 @@ import { telemetryCategories, type telemetryRequest } from './values.ts';
 
 export type TelemetryCategory = (typeof telemetryCategories)[number];
 
-/** Captured if a request doesn't choose otherwise. */
+/** The categories that are captured if telemetry is on and the request names none. */
 const usual: readonly TelemetryCategory[] = ['control', 'connection', 'system', 'captcha'];
 
 const event = z.looseObject({
@@ -22,11 +22,12 @@ const event = z.looseObject({
   truncated: z.boolean().optional().describe('Whether long texts of `data` were cut'),
 });
 
-/** `seq` counts the events of a lease from 1. A gap means that events were lost. */
+/** An event of a session. `seq` counts the events of a lease from 1. A gap means that events were lost. */
 export const telemetryEvent = z.looseObject({ seq: z.int().min(1), event });
 
 export type TelemetryEvent = z.output<typeof telemetryEvent>;
 
+/** The operations that read the events of a session. */
 export const telemetry = {
   stream: operation(
     'GET /browsers/{id}/telemetry/stream',
@@ -57,8 +58,8 @@ export const telemetry = {
 };
 
 /**
- * The categories that a request asks for; none if telemetry is off. `before` are those of a running session: a request
- * without `enabled` changes them. `undefined`: the request changes nothing.
+ * The categories to capture after a request. None if it switches telemetry off. `before`: the categories of a running
+ * session, which a request without `enabled` adds to and removes from. `undefined`: the request changes nothing.
  */
 export function requestedCategories(
   request: z.output<typeof telemetryRequest> | undefined,
@@ -74,7 +75,7 @@ export function requestedCategories(
   return telemetryCategories.filter((name) => on.has(name) && !off.has(name));
 }
 
-/** The request that captures exactly these categories. */
+/** Returns the request that makes a service capture exactly these categories. */
 export function telemetryOf(categories: readonly TelemetryCategory[]): NonNullable<z.output<typeof telemetryRequest>> {
   if (categories.length === 0) return { enabled: false };
   const browser = Object.fromEntries(

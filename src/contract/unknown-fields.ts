@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Operation } from './operation.ts';
 
-/** A field that a body has but the contract doesn't, with its path, and the names of the contract's fields. */
+/** A field that the contract doesn't have: its path in the body, and the names of the fields that may be there. */
 export type UnknownField = { path: string; known: string[] };
 
-/** The first unknown field of a JSON body or a form. */
+/** Finds the first unknown field of a JSON body or a form. */
 export function unknownField({ body }: Operation, fields: unknown): UnknownField | undefined {
-  // The fields of a plain form have names of their own.
+  // A form with `plain` allows names that aren't in its schema, so it can't be checked.
   if (!body || 'plain' in body) return undefined;
   const schema = 'schema' in body ? body.schema : body;
   if (!(schema instanceof z.ZodType)) return undefined;

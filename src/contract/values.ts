@@ -32,12 +32,12 @@ export const domain = z
   )
   .overwrite(asHost);
 
-/** The host as browsers write it: lower case, Punycode, and without the port 443. */
+/** Writes a host as browsers do: in lower case, in Punycode, and without the port 443. */
 export function asHost(text: string): string {
   return URL.canParse(`https://${text}`) ? new URL(`https://${text}`).host : text;
 }
 
-/** A host's name, with or without a port. */
+/** Matches a host name, with or without a port. */
 export const hostName = /^[\p{L}\p{M}\p{N}_](?:[\p{L}\p{M}\p{N}._-]*[\p{L}\p{M}\p{N}])?(?::\d{1,5})?$/u;
 
 const tagCharacters = /^[A-Za-z0-9 _.:/=+@-]*$/;
@@ -46,7 +46,7 @@ export const tags = z
   .record(z.string().min(1).max(128).regex(tagCharacters), z.string().max(256).regex(tagCharacters))
   .refine((value) => Object.keys(value).length <= 50, 'must have at most 50 entries');
 
-/** `refresh_rate` is in Hz. Default: the service chooses. */
+/** The size of a browser's window in pixels. `refresh_rate` is in Hz. Default: the service chooses it. */
 export const viewport = z.strictObject({
   width: z.int().min(1).max(10_000),
   height: z.int().min(1).max(10_000),

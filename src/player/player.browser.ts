@@ -1,4 +1,4 @@
-// Runs in the page that player.ts makes.
+// The script of the page that plays a recording: keys, speed and chapters. `player.ts` makes the page.
 
 const video = document.querySelector('video')!;
 const speed = document.querySelector('select')!;
@@ -29,7 +29,7 @@ addEventListener('hashchange', () => seekToFragment());
 if (video.readyState > 0) start();
 else video.addEventListener('loadedmetadata', start, { once: true });
 
-/** The file of an interrupted recording may lack the duration. The browser finds it by seeking the end. */
+/** Begins at the right time. The file of an interrupted recording has no duration, so first seek the end to find it. */
 function start(): void {
   const begin = () => seekToFragment(video.dataset['start']);
   if (video.duration !== Infinity) return begin();
@@ -37,7 +37,7 @@ function start(): void {
   video.currentTime = Number.MAX_SAFE_INTEGER / 1e6;
 }
 
-/** Without a time in the fragment, seeks to `otherwise`, in seconds. */
+/** Seeks to the time in the URL's fragment (`#t=12.5`), else to `otherwise`, in seconds. */
 function seekToFragment(otherwise?: string): void {
   const seconds = /^#t=(\d+(?:\.\d+)?)$/.exec(location.hash)?.[1] ?? otherwise;
   if (seconds !== undefined) video.currentTime = Number(seconds);
@@ -61,7 +61,7 @@ function takeKey(event: KeyboardEvent): void {
 
 /** Marks the last chapter that has begun. */
 function markChapter(): void {
-  // Seeking may end a little too early.
+  // Add 0.05 s, because seeking may end a little too early.
   const begun = chapters.filter(({ at }) => at <= video.currentTime + 0.05);
   const latest = Math.max(...begun.map(({ at }) => at));
   const current = begun.findLast(({ at }) => at === latest)?.button;

@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { viewFile, viewStyle } from '../views/view-file.ts';
 
+/** A place in the recording that the player lists beside the video. */
 export type Chapter = {
   title: string;
   /** Milliseconds from the start of the video. */
@@ -16,15 +17,15 @@ export type PlayerOptions = {
   /** `src` may be a `data:` URL; `type` is the media type. */
   video: { src: string; type: string };
   chapters: Chapter[];
-  /** Further sentences above the video. */
+  /** More sentences above the video. */
   notes?: string[];
-  /** The player removes terminal colours. */
+  /** The text of a test's error. Colour codes for terminals are removed. */
   error?: string;
   /** The nonce of the script and the style in the page's Content-Security-Policy. */
   nonce?: string;
 };
 
-/** One HTML document, which loads only the video. */
+/** Returns the HTML page that plays a recording, for the service's replay view and the reporter. It loads only the video. */
 export function playerPage({ title, video, chapters, notes = [], error, nonce }: PlayerOptions): string {
   const allowed = nonce === undefined ? '' : ` nonce="${text(nonce)}"`;
   return `<!doctype html>

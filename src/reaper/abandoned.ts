@@ -7,7 +7,10 @@ import { Ledger, runnerOf, workerOf } from './ledger.ts';
 /** In milliseconds. Longer than any idle timeout of a session. */
 const forgottenAfter = 4 * 24 * 60 * 60 * 1000;
 
-/** A run whose reaper is gone, for example after a power failure. All sessions of a forgotten run have timed out. */
+/**
+ * A test run whose reaper is gone, for example after a power failure. `isForgotten`: it is so old that all of its sessions
+ * have timed out.
+ */
 export type AbandonedRun = { ledger: Ledger; isForgotten: boolean };
 
 /** The abandoned runs of this user on this machine, except the one of `ownDirectory`. */
@@ -24,8 +27,8 @@ export async function abandonedRuns(ownDirectory: string): Promise<AbandonedRun[
 }
 
 /**
- * Whether the runner and the workers with open leases are gone, and no reaper answers: another container may share the
- * directory.
+ * Whether a run is abandoned: its runner and its workers with open leases are gone, and no reaper answers. The check for
+ * the reaper is necessary because another container may share the directory, and has other process ids.
  */
 export async function isAbandoned(directory: string): Promise<boolean> {
   const runner = runnerOf(directory);

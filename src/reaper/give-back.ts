@@ -3,12 +3,12 @@ import type { LedgerEntry } from './ledger.ts';
 
 const leaseTag = 'playwright-pool.lease';
 
-/** The tags of a leased session. They find the session if the answer to the lease was lost. */
+/** The tags of a leased session. By these tags, `findLeased` finds the session if the answer to the lease was lost. */
 export function tagsOf({ lease, holder }: Pick<LedgerEntry, 'lease' | 'holder'>): Record<string, string> {
   return { [leaseTag]: lease, 'playwright-pool.holder': holder };
 }
 
-/** The session of a lease, if it still exists: another lease may have the browser by now. */
+/** Finds the session of a lease. `undefined` if it has ended, or if another lease has the browser now. */
 export async function findLeased(
   client: Client,
   { lease }: Pick<LedgerEntry, 'lease'>,
@@ -20,7 +20,7 @@ export async function findLeased(
   return undefined;
 }
 
-/** Ends a lease at the service. It may have ended before. */
+/** Returns a leased browser to the service. Does nothing if the lease has ended already. */
 export async function giveBack(
   client: Client,
   { pool, sessionId, reuse }: { pool: string | undefined; sessionId: string; reuse: boolean },

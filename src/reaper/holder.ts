@@ -6,10 +6,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LeasedFrom, LedgerEntry } from './ledger.ts';
 
+// The worker's side of the reaper: the process that returns a worker's leases to the service, even if the worker is killed.
+
 /** A worker starts another reaper if the first one doesn't listen after this time, in milliseconds. */
 const startTime = 2000;
 
-/** The first message of a worker. It holds a secret, so it is never written to a file. */
+/** The first message of a worker to the reaper. It contains an API key, so it is never written to a file. */
 export type Hello = {
   holder: string;
   service: LeasedFrom & { apiKey: string; userAgent?: string };
@@ -17,9 +19,10 @@ export type Hello = {
   flush?: string;
 };
 
-/** A worker sends the entry of a lease that it could not give back. */
+/** A message of a worker: first a `Hello`, later the entry of each lease that the reaper must give back. */
 export type Message = Hello | LedgerEntry;
 
+/** The path of the socket on which the reaper of a run listens. */
 export function reaperSocket(directory: string): string {
   return process.platform === 'win32'
     ? `\\\\.\\pipe\\${directory.replaceAll(/[:\\/]/g, '-')}`
@@ -35,18 +38,18 @@ export class ReaperConnection implements Disposable {
     socket.on('error', () => undefined);
   }
 
-  /** False after the reaper was killed. */
+  /** Whether the connection is open. False after the reaper was killed. */
   get isThere(): boolean {
     return !this.#socket.destroyed;
   }
 
-  /** From now on the reaper gives back the leases that the ledger has for this process, however the process ends. */
+  /** Makes the reaper give back all leases of this worker in the ledger as soon as the worker ends, in whatever way. */
   async hold(hello: Hello, signal: AbortSignal): Promise<void> {
     this.#socket.write(`${JSON.stringify(hello)}\n`);
     await once(this.#socket, 'data', { signal });
   }
 
-  /** Lets the reaper give back a lease at once. */
+  /** Asks the reaper to give back a lease now. */
   leave(entry: LedgerEntry): void {
     this.#socket.write(`${JSON.stringify(entry)}\n`);
   }
@@ -67,7 +70,10 @@ export async function connectReaper(options: {
   for (;;) {
     const socket = await tryConnect(path);
     if (socket) return new ReaperConnection(socket);
-    if (options.signal.aborted) throw new Error(`The reaper that gives leases back did not start (${options.reaper})`);
+    if (options.signal.aborted)
+      throw new Error(
+        `The process that returns leased browsers after a crash did not start (${options.reaper}). Check that this machine can start more processes`,
+      );
     if (isFirstToStart(options.directory)) startReaper(options);
     await sleep(10);
   }
@@ -79,8 +85,8 @@ function startReaper({ reaper, directory, runnerPid }: { reaper: string; directo
 }
 
 /**
- * Only one of several workers that start together starts the reaper, to save processor time. A second reaper would end
- * at once.
+ * Whether this worker must start the reaper. Of several workers that start together only one does it, to save processor
+ * time: a second reaper would end at once.
  */
 function isFirstToStart(directory: string): boolean {
   const file = join(directory, 'reaper.starting');
@@ -95,7 +101,7 @@ function isFirstToStart(directory: string): boolean {
   return true;
 }
 
-/** `undefined` if nobody listens on the socket. */
+/** Connects to a socket. `undefined` if no process listens on it. */
 export async function tryConnect(path: string): Promise<Socket | undefined> {
   const socket = connect(path);
   try {
@@ -106,13 +112,14 @@ export async function tryConnect(path: string): Promise<Socket | undefined> {
   }
 }
 
+/** Whether a reaper runs for this run directory. */
 export async function reaperAnswers(directory: string): Promise<boolean> {
   const socket = await tryConnect(reaperSocket(directory));
   socket?.destroy();
   return socket !== undefined;
 }
 
-/** Leaves out secrets: the reaper gets credentials over its socket. */
+/** The reaper's environment variables, without secrets. It gets API keys over its socket. */
 function reaperEnvironment(): NodeJS.ProcessEnv {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'NODE_EXTRA_CA_CERTS'];
   return Object.fromEntries(kept.map((name) => [name, process.env[name]]));

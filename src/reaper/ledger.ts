@@ -5,10 +5,13 @@ import { tmpdir, userInfo } from 'node:os';
 import { basename, join } from 'node:path';
 import { isRunning } from '../service/process/is-running.ts';
 
-/** The service of a lease. `pid` is the process of an embedded service; all its browsers end with it. */
+/** The service that granted a lease. `pid` is the process of an embedded service. All its browsers end with this process. */
 export type LeasedFrom = { baseURL: string; projectId?: string | undefined; pid?: number | undefined };
 
-/** One line of the ledger. A lease has up to three lines, with the same `lease`, which is also a tag of its session. */
+/**
+ * One line of the ledger. A lease has up to three lines, one for each event, with the same id in `lease`. The session has
+ * this id as a tag.
+ */
 export type LedgerEntry = {
   event: 'asked' | 'acquired' | 'released';
   lease: string;
@@ -17,7 +20,7 @@ export type LedgerEntry = {
   /** In milliseconds since the epoch. */
   at: number;
   service: LeasedFrom;
-  /** A session outside of pools has none. */
+  /** The pool of the session. Sessions outside of pools have none. */
   pool?: string;
   /** The latest time at which the service may grant the lease, in milliseconds since the epoch. */
   until?: number;
@@ -27,7 +30,10 @@ export type LedgerEntry = {
 
 export type LeaseCount = { acquired: number; released: number; leaked: number };
 
-/** The file of a run's leases, to which its workers and its reaper append lines. It holds no secret. */
+/**
+ * The file that lists the leases of a test run, so that none is forgotten after a crash. The run's workers and its reaper
+ * append lines. It contains no secret.
+ */
 export class Ledger {
   /** The directory of the run. */
   readonly directory: string;
@@ -39,8 +45,8 @@ export class Ledger {
   }
 
   /**
-   * The `User-Agent` of the run's calls, which finds the run in the service's audit records; `undefined` before the
-   * first worker.
+   * The `User-Agent` of the run's calls. By it, the run can be found in the service's audit records. `undefined` before the
+   * first worker starts.
    */
   get userAgent(): string | undefined {
     try {
@@ -58,7 +64,7 @@ export class Ledger {
       writeFileSync(draft, `playwright-pool/${version} run/${randomUUID()}`, { mode: 0o600 }),
     );
     try {
-      // A link appears with its content, and only one process can create it.
+      // Link instead of write: the file appears with its whole content, and only one process can create it.
       linkSync(draft, this.#userAgentFile);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -72,11 +78,12 @@ export class Ledger {
     return join(this.directory, 'user-agent');
   }
 
-  /** Synchronous, so that no line is lost if the process ends. @throws Error if the disk is full. */
+  /** Adds a line, synchronously, so that it isn't lost if the process ends. @throws Error if the disk is full. */
   append(entry: LedgerEntry): void {
     writing(this.directory, () => appendFileSync(this.#file, `${JSON.stringify(entry)}\n`, { mode: 0o600 }));
   }
 
+  /** All complete lines. Empty if the file is missing. */
   read(): LedgerEntry[] {
     let text: string;
     try {
@@ -125,7 +132,7 @@ export function runnerOf(directory: string): number | undefined {
   return pid === undefined ? undefined : Number(pid);
 }
 
-/** The pid of the entry's holder. */
+/** The pid of the worker that has the lease. */
 export function workerOf({ holder }: LedgerEntry): number {
   return Number(holder.split(':')[2]);
 }
@@ -136,13 +143,13 @@ export function makeRunDirectory(runnerPid: number): string {
   writing(parent, () => mkdirSync(parent, { recursive: true, mode: 0o700 }));
   const { uid } = lstatSync(parent);
   if (process.getuid && uid !== process.getuid())
-    throw new Error(`${parent} belongs to another user; set TMPDIR to another directory`);
+    throw new Error(`${parent} belongs to another user: set TMPDIR to another directory`);
   const directory = runDirectory(runnerPid);
   writing(directory, () => mkdirSync(directory, { recursive: true, mode: 0o700 }));
   return directory;
 }
 
-/** Adds advice to errors of the file system. */
+/** Runs `write`. Adds advice to the errors of the file system. */
 function writing(directory: string, write: () => void): void {
   try {
     write();
@@ -152,7 +159,7 @@ function writing(directory: string, write: () => void): void {
   }
 }
 
-/** Empty for an incomplete line: a process is writing it, or the disk was full. */
+/** The entry in a line. Empty for an incomplete line: a process is writing it, or the disk was full. */
 function entryIn(line: string): LedgerEntry[] {
   try {
     const entry = JSON.parse(line) as Partial<LedgerEntry>;

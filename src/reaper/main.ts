@@ -3,7 +3,8 @@ import { Ledger } from './ledger.ts';
 import { Reaper } from './reaper.ts';
 import { reaperAnswers, reaperSocket } from './holder.ts';
 
-// The reaper's process: `node main.js <run directory> <runner pid>`. It ends at once if the run has one.
+// The program of the reaper, which returns the leases of killed workers: `node main.js <run directory> <runner pid>`. It
+// ends at once if the run has a reaper already.
 
 const [directory, runnerPid] = process.argv.slice(2);
 if (!directory || !runnerPid) throw new Error('usage: main.js <run directory> <runner pid>');

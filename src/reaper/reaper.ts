@@ -10,22 +10,22 @@ import { hasEnded, type LeasedFrom, type Ledger, type LedgerEntry } from './ledg
 
 // In milliseconds.
 const runnerPoll = 250;
-/** The longest time that the reaper waits for workers after their runner. */
+/** After the runner's end, the reaper waits this long for workers. */
 const workerGrace = 5000;
 const lookAgainAfter = 1000;
 const callTimeout = 10_000;
 
 const releaseAttempts = 5;
 
-/** Returns the leases of a run's dead workers to the service, and those that earlier runs failed to return. */
+/** Returns leased browsers to the service: those of a run's dead workers, and those that earlier runs failed to return. */
 export class Reaper {
   readonly #ledger: Ledger;
   readonly #server: Server;
   readonly #holders = new Map<Socket, string>();
-  /** By `placeOf`: any worker's credentials can give back the lease of a dead worker. */
+  /** The services of the run, by `placeOf`. The API key of any worker can give back the lease of a dead one. */
   readonly #services = new Map<string, Hello['service']>();
   readonly #toFlush = new Map<string, { pool: string; service: Hello['service'] }>();
-  /** By lease. */
+  /** The running releases, by the lease's id. */
   readonly #releasing = new Map<string, Promise<void>>();
   readonly #sweeping = new Set<Promise<void>>();
 
@@ -34,7 +34,7 @@ export class Reaper {
     this.#server = createServer((socket) => this.#greet(socket));
   }
 
-  /** Throws EADDRINUSE if the run has a reaper. */
+  /** Listens for workers. Throws EADDRINUSE if the run has a reaper already. */
   async listen(path: string): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
@@ -42,7 +42,7 @@ export class Reaper {
     });
   }
 
-  /** Ends when the runner and its workers are gone and their leases returned. */
+  /** Resolves when the runner and its workers are gone, and all their leases are returned. */
   async watch(runnerPid: number): Promise<void> {
     while (isRunning(runnerPid)) await sleep(runnerPoll);
     const deadline = performance.now() + workerGrace;
@@ -76,15 +76,15 @@ export class Reaper {
     if (flush !== undefined) this.#toFlush.set(`${place} ${flush}`, { pool: flush, service });
     if (this.#services.has(place)) return;
     this.#services.set(place, service);
-    // If this fails, a later run sweeps.
+    // Ignore errors: a later run tries again.
     this.#sweeping.add(this.#sweep().catch(() => undefined));
   }
 
-  /** Gives back the leases of abandoned runs at the services that are known now. */
+  /** Gives back the leases of abandoned runs to the services that this run uses. */
   async #sweep(): Promise<void> {
     for (const { ledger, isForgotten } of await abandonedRuns(this.#ledger.directory)) {
       const released = await Promise.all(ledger.open().map((entry) => this.#release(entry)));
-      // Another runner may have got the pid meanwhile.
+      // Check again: another run may have got the same pid, and so the same directory, meanwhile.
       const isDone = (isForgotten || released.every(Boolean)) && (await isAbandoned(ledger.directory));
       if (isDone) rmSync(ledger.directory, { recursive: true, force: true });
     }
@@ -104,7 +104,7 @@ export class Reaper {
     }
   }
 
-  /** Whether the lease is gone at the service. */
+  /** Gives a lease back. Returns whether the lease has ended at the service. */
   async #release(entry: LedgerEntry): Promise<boolean> {
     const service = this.#services.get(placeOf(entry.service));
     if (!service) return hasEnded(entry.service);
@@ -124,17 +124,17 @@ export class Reaper {
     for (const { pool, service } of this.#toFlush.values()) {
       if (hasEnded(service)) continue;
       await using client = await openClient(service);
-      // The service may have ended with the runner, and its idle browsers with it.
+      // Ignore errors: the service may have ended with the runner, and its idle browsers, too.
       await client.browserPools.flush(pool).catch(() => undefined);
     }
   }
 }
 
-/** Gives back the lease's session; false while the service may still grant the lease. */
+/** Gives back the lease's session. Returns false while the service may still grant the lease. */
 async function endLease(client: Client, entry: LedgerEntry): Promise<boolean> {
   const { findLeased, giveBack } = await import('./give-back.ts');
   const session = await findLeased(client, entry);
-  // The browser is in an unknown state.
+  // Don't reuse the browser: a killed worker leaves it in an unknown state.
   if (session) await giveBack(client, { pool: entry.pool, sessionId: session.session_id, reuse: false });
   return session !== undefined || entry.event === 'acquired' || Date.now() > (entry.until ?? 0);
 }
@@ -143,7 +143,7 @@ function placeOf({ baseURL, projectId = '' }: LeasedFrom): string {
   return `${baseURL} ${projectId}`;
 }
 
-/** Loads the client late: the workers wait for the reaper's start, and most runs leave no lease. */
+/** Loads the client only when it is needed. Most runs need it never, and workers wait for the reaper's start. */
 async function openClient(service: Hello['service']): Promise<Client> {
   const { createClient } = await import('../client/index.ts');
   return createClient({ ...service, callTimeout });

@@ -1,6 +1,6 @@
 import type { Attributes, Context } from '@opentelemetry/api';
 
-/** Sends the spans of a process to the address in `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+/** Records the OpenTelemetry spans of a process, and sends them to the address in `OTEL_EXPORTER_OTLP_ENDPOINT`. */
 export type Spans = {
   /** Runs `act` in a span. Send `headers` with calls to a service, so that its spans get this one as parent. */
   run<T>(span: NewSpan, act: (headers: Record<string, string>) => Promise<T>): Promise<T>;
@@ -13,10 +13,11 @@ export type Spans = {
 export type NewSpan = {
   name: string;
   attributes?: Attributes;
-  /** A `traceparent`. Default: the span of the process. */
+  /** The `traceparent` of its parent. Default: the root span of the process. */
   parent?: string | undefined;
 };
 
+/** Records nothing. */
 export const noSpans: Spans = {
   run: async (_span, act) => await act({}),
   note: () => {},
@@ -85,7 +86,7 @@ async function open({ service, root, parent }: { service: string; root?: string;
       try {
         return await act({ traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}` });
       } catch (error) {
-        // Not the error's message, because it may contain URLs or secrets.
+        // Send only the error's name: its message may contain URLs or secrets.
         span.setStatus({ code: SpanStatusCode.ERROR, message: error instanceof Error ? error.name : 'error' });
         throw error;
       } finally {

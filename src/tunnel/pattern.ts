@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** Whether connections to a host and port pass. The host is as in URLs: lower case, IPv6 addresses in brackets. */
+/** Whether a pattern allows connections to a host and port. Hosts are as in URLs: lower case, IPv6 in brackets. */
 export type NetworkPattern = (hostname: string, port: number) => boolean;
 
 /**
@@ -17,7 +17,7 @@ function isLoopback(hostname: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(hostname) || hostname.endsWith('.localhost');
 }
 
-/** A host as `net.connect` takes it. Names below `localhost` are in no DNS. */
+/** Translates the host of a URL for `net.connect`. Names such as `app.localhost` become `localhost`: no DNS has them. */
 export function dialedHost(hostname: string): string {
   return hostname.endsWith('.localhost') ? 'localhost' : hostname.replace(/^\[|\]$/g, '');
 }
@@ -27,7 +27,7 @@ const itemForm = /^(<loopback>|\[[\da-f:.]+\]|[\w.*-]+)(?::(\d{1,5}))?$/;
 function parseItem(item: string): NetworkPattern {
   const [, host = '', port] = itemForm.exec(isIP(item) === 6 ? `[${item}]` : item) ?? [];
   if (host === '' || Number(port) > 65_535) {
-    const problem = `"${item}" is no host of a network pattern`;
+    const problem = `"${item}" is not a host of a network pattern`;
     throw new Error(`${problem}: write for example <loopback>, localhost:3000, *.test or *, with commas between them`);
   }
   const matchesHost = hostMatcher(host);
@@ -40,6 +40,6 @@ function hostMatcher(host: string): (hostname: string) => boolean {
   if (!host.includes('*') && !host.startsWith('.')) return (hostname) => hostname === host;
   const words = (host.startsWith('.') ? `*${host}` : host).split('*').map((word) => word.replaceAll('.', '\\.'));
   const form = new RegExp(`^${words.join('.*')}$`);
-  // An address has no name that could end as the pattern says.
+  // A pattern with `*` is for names only, so it doesn't match IP addresses.
   return (hostname) => isIP(hostname) === 0 && !hostname.startsWith('[') && form.test(hostname);
 }

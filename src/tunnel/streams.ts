@@ -1,26 +1,26 @@
 import type { SessionOptions } from 'node:http2';
 
-/** The credit of each stream. A stream that nobody reads holds so many bytes; at 100 ms round trip it carries 10 MB/s. */
+/** The most unread bytes of a stream. With a round trip of 100 ms, it limits a stream to 10 MB/s. */
 export const windowBytes = 1024 * 1024;
 
-/** Connections through one tunnel at once. Chromium opens 32 for each of its contexts, and as many for WebSockets. */
+/** The most connections through one tunnel at once. Chromium opens up to 32 for each context, and as many for WebSockets. */
 export const mostStreams = 512;
 
 /** The settings of HTTP/2 at both ends of a tunnel. */
 export const streamOptions: SessionOptions = {
   settings: { enablePush: false, initialWindowSize: windowBytes, maxConcurrentStreams: mostStreams },
-  // The limit of nghttp2's own memory, in MB. The default, 10, is too small for many streams at once.
+  // The memory limit of Node's HTTP/2 library, in MB. The default, 10, is too small for many streams at once.
   maxSessionMemory: 64,
 };
 
-/** The window of the connection in bytes. It only limits data on the way, see README.md. */
+/** The window of the connection in bytes. It limits data that is being sent, not unread data (README.md). */
 export const connectionWindowBytes = 64 * 1024 * 1024;
 
-/** The header of an answer that says why there is no connection. */
+/** The header of an answer with the reason why a connection failed. */
 export const reasonHeader = 'tunnel-reason';
 
-/** The header of the answer to the upgrade with the address of the proxy that leads through the tunnel. */
+/** The header of the answer to the upgrade with the address of a proxy, on the browser's machine, into the tunnel. */
 export const proxyHeader = 'tunnel-proxy';
 
-/** Of the WebSocket. Both ends send nothing larger than a few HTTP/2 frames. */
+/** The options of the WebSocket. Messages are small: both ends send at most a few HTTP/2 frames at once. */
 export const socketOptions = { perMessageDeflate: false, maxPayload: 16 * 1024 * 1024, closeTimeout: 2000 };

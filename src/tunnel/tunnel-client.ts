@@ -10,16 +10,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { dialedHost, parseNetworkPattern, type NetworkPattern } from './pattern.ts';
 import { connectionWindowBytes, proxyHeader, reasonHeader, socketOptions, streamOptions } from './streams.ts';
 
-/** Loaded by `require` in 9 ms: `import` makes each file of ws a module and takes 30 ms. */
+/** `require` loads ws in 9 ms. `import` would take 30 ms, because it loads each of its files as a module. */
 const { WebSocket, createWebSocketStream } = createRequire(import.meta.url)('ws') as typeof import('ws');
 type WebSocket = import('ws').WebSocket;
 
 const connectTimeoutMs = 30_000;
-/** The service pings every 4 s. */
+/** The connection counts as broken after this time without a ping. The service pings every 4 s. */
 const silenceMs = 15_000;
+/** The pauses before new attempts after a connection broke. The last one repeats. */
 const pausesMs = [100, 250, 500, 1000, 2000];
 
-/** The service refuses the tunnel. Another attempt would fail, too. */
+/** Thrown if the service refuses the tunnel. Another attempt would fail, too. */
 export class TunnelRefusedError extends Error {
   override name = 'TunnelRefusedError';
   /** The HTTP status of the answer. */
@@ -37,18 +38,18 @@ export type TunnelOptions = {
   /** The pattern of the hosts that pages may reach. */
   expose: string;
   signal: AbortSignal;
-  /** Called when the tunnel breaks, and when it is there again. */
+  /** Called when the tunnel breaks, and when it is open again. */
   onChange?: ((state: { isOpen: boolean; reason: string }) => void) | undefined;
 };
 
 /**
- * Exposes hosts of this machine's network to the pages of a session, until it is closed or the session ends. A broken
- * tunnel is opened again.
+ * Lets the pages of a session open hosts of this machine's network, until it is closed or the session ends. Connects again
+ * if the tunnel breaks.
  */
 export class TunnelClient {
   /** Resolves when the tunnel is closed or the service ends it, with the reason. */
   readonly closed: Promise<string>;
-  /** The address, on the browser's machine, of a proxy that leads through the tunnel. */
+  /** The address of a proxy on the browser's machine whose connections go through the tunnel. */
   proxy: string | undefined;
   readonly #options: TunnelOptions;
   readonly #matches: NetworkPattern;
@@ -61,14 +62,14 @@ export class TunnelClient {
     this.#matches = parseNetworkPattern(options.expose);
     this.#url = new URL(options.url);
     this.#url.searchParams.set('expose', options.expose);
-    // A second connection of the same client replaces the first one, which may be dead without the service knowing it.
+    // By this id the service lets a new connection replace the old one, even if it doesn't know yet that that one broke.
     this.#url.searchParams.set('client', randomUUID());
     this.closed = new Promise((resolve) => {
       this.#closing.signal.addEventListener('abort', () => resolve(String(this.#closing.signal.reason)));
     });
   }
 
-  /** Throws for a malformed pattern, `TunnelRefusedError`, and if the service can't be reached. */
+  /** Opens a tunnel. Throws for a malformed pattern, `TunnelRefusedError`, and if the service can't be reached. */
   static async open(options: TunnelOptions): Promise<TunnelClient> {
     const tunnel = new TunnelClient(options);
     await tunnel.#connect(options.signal);
@@ -92,7 +93,7 @@ export class TunnelClient {
     });
     refused.catch(() => undefined);
     socket.once('upgrade', ({ headers }) => (this.proxy = String(headers[proxyHeader])));
-    // At once, because the first bytes may come together with the answer to the upgrade.
+    // Start before the socket is open, because the first bytes may come together with the answer to the upgrade.
     const session = performServerHandshake(
       createWebSocketStream(socket).on('error', () => undefined),
       streamOptions,
@@ -143,9 +144,12 @@ export class TunnelClient {
     const { hostname = '', port = '' } = URL.canParse(`http://${authority}`) ? new URL(`http://${authority}`) : {};
     const number = Number(port || 80);
     if (headers[':method'] !== 'CONNECT' || !this.#matches(hostname, number))
-      return refuse(stream, 403, `${authority} is not exposed (${this.#options.expose})`);
+      return refuse(stream, 403, `${authority} is not exposed: the tunnel exposes only ${this.#options.expose}`);
     const socket = connect({ host: dialedHost(hostname), port: number, allowHalfOpen: true, noDelay: true });
-    const timer = setTimeout(() => socket.destroy(new Error('no connection within 30 s')), connectTimeoutMs);
+    const timer = setTimeout(
+      () => socket.destroy(new Error(`no connection within ${connectTimeoutMs / 1000} s`)),
+      connectTimeoutMs,
+    );
     stream.once('close', () => socket.destroy());
     socket.once('error', (error) => {
       clearTimeout(timer);
@@ -171,7 +175,7 @@ function refuse(stream: ServerHttp2Stream, status: number, reason: string): void
   stream.resume();
 }
 
-/** Several attempts, one for each address of a name, have no message of their own. */
+/** The code or message of an error. The error of several attempts, one for each address of a name, has no message. */
 function problemOf(error: NodeJS.ErrnoException): string {
   return error.code ?? (error.message || 'no connection');
 }
@@ -185,7 +189,10 @@ function terminateIfSilent(socket: WebSocket): void {
 async function refusalOf(answer: IncomingMessage): Promise<Error> {
   const body = await text(answer).catch(() => '');
   const { message } = parsed(body);
-  return new TunnelRefusedError(answer.statusCode ?? 0, message ?? `it answers with the status ${answer.statusCode}`);
+  return new TunnelRefusedError(
+    answer.statusCode ?? 0,
+    message ?? `the service answers with the status ${answer.statusCode}`,
+  );
 }
 
 function parsed(body: string): { message?: string } {

@@ -6,8 +6,7 @@ export function viewStyle(name?: string): string {
 }
 
 /**
- * The text of a script or a style of a view. It comes from the build, because the scripts are compiled for browsers
- * there.
+ * The text of a script or style of an HTML view. Reads it from the build, because scripts are compiled for browsers there.
  */
 export function viewFile(name: string): string {
   return readFileSync(new URL(`dist/src/${name}`, import.meta.resolve('playwright-pool/package.json')), 'utf8');

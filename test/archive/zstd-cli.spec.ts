@@ -96,7 +96,7 @@ for (const [what, command] of [
 
 const refusal = (size: number) => ({
   code: 'unsupported',
-  message: expect.stringMatching(`a window of ${size} MiB, .* --long=27`),
+  message: expect.stringMatching(`a zstd window of ${size} MiB, .* --long=27`),
 });
 
 test('refuses a window of more than 128 MiB, with the reason', async ({}, testInfo) => {

@@ -140,7 +140,7 @@ test("tunnel lets a session's pages reach this machine until it is interrupted",
   const { body: session } = await service.call('POST', '/browsers', { headless: true, name: 'checkout', tunnel: true });
   expect(await cli(['tunnel', 'checkout', '--expose', 'http://localhost'])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('--expose: "http://localhost" is no host of a network pattern'),
+    stderr: expect.stringContaining('--expose: "http://localhost" is not a host of a network pattern'),
   });
   expect(await cli(['tunnel', 'none'])).toMatchObject({ code: 1, stderr: expect.stringContaining('none') });
   await using tunnel = new CliProcess(['tunnel', 'checkout'], { env });

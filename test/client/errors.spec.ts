@@ -96,7 +96,7 @@ test('shortens an answer without error object and uses it as the message', async
     '400: no code here',
     '400: null',
     '400: {"code":"c","message":5}',
-    '404: an answer without text. Check that the base URL belongs to the service',
+    '404: the answer has no text. Check that the base URL belongs to the service',
     '404: <h1>Not Found</h1> <p>Nothing is here. Check that the base URL belongs to the service',
     '301: redirected to https://example.com/browsers. Set the base URL to the address of the service',
   ]);

@@ -84,13 +84,13 @@ test('an answer that announces more items without a next offset is invalid', asy
   const error = await errorOf(names(connect(server).profiles.list()));
   expect(error).toMatchObject({
     code: 'invalid_answer',
-    message: expect.stringContaining('says X-Has-More but has no X-Next-Offset'),
+    message: expect.stringContaining('has the header X-Has-More: true, but no X-Next-Offset'),
   });
 });
 
 test("fails instead of looping forever if the next offset doesn't advance", async ({ serve, connect }) => {
   const server = await serve(page(['a'], { more: 'true', next: '1' }));
-  await expect(names(connect(server).profiles.list())).rejects.toThrow(/the list doesn't end: its next offset stays 1/);
+  await expect(names(connect(server).profiles.list())).rejects.toThrow(/the list does not end, because the service sends the same next offset again: 1/);
   expect(server.calls).toHaveLength(2);
 });
 
@@ -116,6 +116,6 @@ test('iterates over lists with page tokens, and repeats the query for each page'
 test("fails instead of looping forever if the page token doesn't change", async ({ serve, connect }) => {
   const server = await serve({ json: [], headers: { 'X-Next-Page-Token': 'x' } });
   const list = connect(server).auditLogs.list({ start: '2026-01-01T00:00:00Z', end: '2026-01-02T00:00:00Z' });
-  await expect(collect(list)).rejects.toThrow(/the list doesn't end/);
+  await expect(collect(list)).rejects.toThrow(/the list does not end/);
   expect(server.calls).toHaveLength(2);
 });

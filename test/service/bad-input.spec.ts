@@ -76,7 +76,7 @@ const mistakes: Record<string, Mistake> = {
       call('PATCH', `/browsers/${id}`, { telemetry: { enabled: false, browser: { console: { enabled: true } } } }),
     status: 400,
     code: 'bad_request',
-    field: /^telemetry: .*exclude/,
+    field: /^telemetry: .*not both/,
   },
   'files by the name of a session': {
     call: (call) => call('GET', '/browsers/named/fs/list_files?path=/'),

@@ -32,5 +32,5 @@ test("matches as Playwright's exposeNetwork does", () => {
 
 test('refuses invalid patterns', () => {
   for (const text of ['http://localhost', 'localhost:70000', 'a b', 'a,,b', '<local>', 'a/b', '(a+)+$'])
-    expect(() => parseNetworkPattern(text), text).toThrow('is no host of a network pattern');
+    expect(() => parseNetworkPattern(text), text).toThrow('is not a host of a network pattern');
 });

@@ -51,7 +51,7 @@ test('refuses programs, directories and users that a session does not have @long
     [{ command: 'ls', cwd: '/../..' }, 403, /leads out of the session/],
     [{ command: 'ls', as_root: true }, 501, /does not support as_root/],
     [{ command: 'ls', as_user: 'nobody' }, 501, /does not support as_user/],
-    [{ command: 'ls', as_user: 'nobody', as_root: true }, 400, /exclude each other/],
+    [{ command: 'ls', as_user: 'nobody', as_root: true }, 400, /either as_root or as_user, not both/],
     [{ command: 'ls', args: ['x'.repeat(200_000)] }, 400, /E2BIG/],
   ];
   for (const [body, status, message] of refusals) {
