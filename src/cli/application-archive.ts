@@ -6,8 +6,8 @@ import { finished } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
 
 /**
- * Streams a zip archive of a directory's files, without `.git` and links that lead out of the directory. Breaks off if a
- * file can't be read.
+ * Packs an application for `deploy`: streams a zip archive of a directory, without `.git` and without links that lead out
+ * of the directory. The stream fails if a file can't be read.
  */
 export function packApplication(directory: string): Readable {
   const zip = new ZipFile();
@@ -20,7 +20,7 @@ export function packApplication(directory: string): Readable {
   return output;
 }
 
-/** Keeps only one file open at a time. */
+/** Adds the files below a directory one after the other, so that only one file is open at a time. */
 async function addFiles(zip: ZipFile, directory: string, below: string, output: Readable): Promise<void> {
   for (const entry of (await readdir(join(directory, below), { withFileTypes: true })).toSorted((a, b) =>
     a.name < b.name ? -1 : 1,

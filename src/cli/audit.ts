@@ -38,7 +38,7 @@ const columns = {
 
 const parseLimit = wholeNumber(0, 999_999_999, 'It must be a number, or 0 for all.');
 const hourMs = 60 * 60 * 1000;
-/** The clocks may differ, and workers return the last browsers after the run. */
+/** How much longer than the run --run searches: the clocks may differ, and workers return browsers after the run. In ms. */
 const aroundRunMs = 2 * 60 * 1000;
 
 const help = `
@@ -51,6 +51,7 @@ Examples:
 Times are ages (90s, 15m, 24h, 7d), days or ISO 8601 times, at most 30 days apart.
 --run shows the calls that the workers of one test run made to the service. Exit code 3: the run made no calls.`;
 
+/** The command `audit`. */
 export function auditCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(
     new Command('audit').description('Show the requests that the service answered, newest first'),
@@ -118,7 +119,9 @@ function queryOf(options: AuditOptions, receipt: Receipt | undefined): Query {
 async function receiptIn(file: string): Promise<Receipt> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     const problem = `${file} cannot be read (${error.code})`;
-    throw new CommandError(`${problem}: name the reporter's browser-leases.json`, exitCodes.failed, { cause: error });
+    throw new CommandError(`${problem}: name the file browser-leases.json that the reporter wrote`, exitCodes.failed, {
+      cause: error,
+    });
   });
   const run = reportedRun(text);
   if (run === null) throw new CommandError(`the run of ${file} made no calls to a service`, exitCodes.nothingThere);
@@ -129,7 +132,7 @@ async function receiptIn(file: string): Promise<Receipt> {
   )
     return run;
   const advice = 'name the browser-leases.json that playwright-pool/reporter wrote';
-  throw new CommandError(`${file} has no run: ${advice}`);
+  throw new CommandError(`${file} does not describe a test run: ${advice}`);
 }
 
 function reportedRun(text: string): Receipt | null | undefined {

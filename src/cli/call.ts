@@ -15,6 +15,7 @@ const help = `${examples(
 "name=text" gives a text, "name:=json" any other value, "name=@file" a file of a form. Names come from the path, the query and the body.
 The command prints answers as JSON, list items and events one per line, and bytes unchanged.`;
 
+/** The command `call`, which calls any operation of the service. */
 export function callCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('call').description('Call an operation of the service, or list all operations'))
     .argument('[operation]', 'for example browserPools.acquire; without it, list all')

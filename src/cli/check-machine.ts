@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { inBytes } from './progress.ts';
 import type { Examined, Finding } from './finding.ts';
 
-/** In bytes: a few profiles and replays fill it. */
+/** With less free space than this, `doctor` warns. In bytes: a few profiles and replays fill it. */
 const littleSpace = 1e9;
 
 const { engines, peerDependencies } = createRequire(import.meta.url)('playwright-pool/package.json') as {
@@ -12,6 +12,7 @@ const { engines, peerDependencies } = createRequire(import.meta.url)('playwright
   peerDependencies: { '@playwright/test': string };
 };
 
+/** The checks of `doctor` that need no service: the versions of Node and Playwright, and the free disk space. */
 export async function checkMachine(examined: Examined): Promise<Finding[]> {
   return [checkNode(), checkPlaywright(examined), await checkDisk(examined)];
 }
@@ -50,7 +51,10 @@ function checkPlaywright({ directory }: Examined): Finding {
   }
 }
 
-/** Differs from the tests' own copy if packages of one repository ask for several versions. */
+/**
+ * The `@playwright/test` that playwright-pool loads. It isn't the one of the tests if packages of one repository need
+ * several versions.
+ */
 function loadedByPool(required: NodeJS.Require): string | undefined {
   try {
     return createRequire(required.resolve('playwright-pool/package.json')).resolve('@playwright/test/package.json');
@@ -70,7 +74,7 @@ async function checkDisk({ options, env, directory }: Examined): Promise<Finding
   return { check, level: 'warning', message, fix };
 }
 
-/** The space at the nearest existing directory above. */
+/** The free space at a path. If it doesn't exist, at the nearest existing directory above. */
 async function spaceAt(place: string): Promise<{ bavail: number; bsize: number; place: string }> {
   try {
     const { bavail, bsize } = await statfs(place);
@@ -81,7 +85,7 @@ async function spaceAt(place: string): Promise<{ bavail: number; bsize: number; 
   }
 }
 
-/** `range` is one of a package.json: `^20.19 || >=22.12`, `>=1.61 <2`. */
+/** Whether a version is in a range of package.json, such as `^20.19 || >=22.12` or `>=1.61 <2`. */
 export function isIn(range: string, version: string): boolean {
   const [major = 0, minor = 0] = numbersIn(version);
   const fits = (part: string): boolean => {

@@ -4,7 +4,7 @@ import { checkTransports } from './check-transports.ts';
 import { connected, hostedURL } from './connection.ts';
 import type { Examined, Finding } from './finding.ts';
 
-/** In milliseconds. Signatures and the expiry of keys depend on the service's clock. */
+/** How much the clocks may differ, in ms. The expiry of keys and links depends on the service's clock. */
 const clockTolerance = 5000;
 const answerTimeout = 10_000;
 
@@ -94,7 +94,7 @@ async function checkClock({ options, env, signal }: Examined): Promise<Finding[]
   });
   const date = Date.parse(response.headers.get('date') ?? '');
   if (Number.isNaN(date)) return [];
-  // The header has whole seconds.
+  // The header has no fractions of a second.
   const difference = Math.max(Math.abs(Date.now() - date) - 1000, 0);
   if (difference <= clockTolerance)
     return [{ check, level: 'ok', message: "this machine's clock agrees with the service's clock" }];

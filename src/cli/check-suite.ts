@@ -14,7 +14,7 @@ import { findUnpooled } from './unpooled.ts';
 
 const listTimeout = 60_000;
 
-/** Reads the suite. Without one the finding is a failure. */
+/** Checks that Playwright can read the suite in this directory, and returns the suite. */
 export async function checkSuite(examined: Examined): Promise<{ suite?: Suite; finding: Finding }> {
   const check = 'suite';
   try {
@@ -40,7 +40,7 @@ export async function checkSuite(examined: Examined): Promise<{ suite?: Suite; f
   }
 }
 
-/** Checks the options of projects that use the same service. */
+/** Checks the options of Playwright projects that use the same service. */
 export async function checkProjects(suite: Suite, examined: Examined, isReachable: boolean): Promise<Finding[]> {
   return [
     ...(isReachable ? await checkPool(suite, examined) : []),
@@ -61,7 +61,7 @@ export async function checkSources({ config }: Suite): Promise<Finding[]> {
   }));
 }
 
-/** The line with the error among Playwright's output. */
+/** The line of Playwright's output with the error. */
 function reasonOf({ message, stderr }: Error & { stderr?: string }): string {
   const lines = (stderr || message).trim().split('\n');
   return lines.find((line) => /Error\b.*: /.test(line)) ?? lines[0]!;
@@ -86,7 +86,7 @@ async function readSuite({ directory, config, signal }: Examined): Promise<Suite
   }
 }
 
-/** More workers than browsers wait for one another. */
+/** Checks that the pool exists and has a browser for each worker. Otherwise workers wait for one another. */
 async function checkPool({ workers, projects }: Suite, { options, env, signal }: Examined): Promise<Finding[]> {
   const check = 'pool';
   const findings: Finding[] = [];
@@ -98,7 +98,7 @@ async function checkPool({ workers, projects }: Suite, { options, env, signal }:
       if (isHosted) findings.push({ check, level: 'failure', message: 'the config names no pool', fix });
       continue;
     }
-    // The config doesn't change an existing pool.
+    // Ask the service first, because the config doesn't change the size of an existing pool.
     const size = (await sizeOf(name, { options, env, signal })) ?? (typeof pool === 'object' ? pool.size : undefined);
     const message = `${name} has ${counted(size ?? 0, 'browser')} for ${counted(workers, 'worker')}`;
     if (size === undefined) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Client } from '../client/index.ts';
 import type { Examined, Finding } from './finding.ts';
 
-/** The part of `@playwright/test` that the checks use. */
+/** The parts of `@playwright/test` that the checks use. */
 type Chromium = {
   connectOverCDP(url: string, options: { timeout: number }): Promise<Browser>;
   connect(url: string, options: { timeout: number }): Promise<Browser>;
@@ -59,7 +59,7 @@ function chromiumOf(directory: string): Chromium | undefined {
   }
 }
 
-/** Playwright's messages name the URL and go on with a log. */
+/** The first line of Playwright's message, without the token in the URL. A log follows in the other lines. */
 function withoutToken(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return (message.split('\n', 1)[0] ?? '').replaceAll(/jwt=[^\s&]+/g, 'jwt=…');

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 
-/** A workflow, or the reason why there is none. Empty if a workflow of the repository runs Playwright. */
+/** A GitHub workflow to write, or the reason why there is none. Empty if the repository has one that runs Playwright. */
 export type NewWorkflow = { file: string; text: string; reason?: never } | { file?: never; reason?: string };
 
 type PackageManager = {
@@ -15,7 +15,7 @@ type PackageManager = {
 
 export const npm: PackageManager = { cache: 'npm', install: 'npm ci', run: 'npx' };
 
-/** Returns a file that doesn't exist yet. Its command names a chosen config. */
+/** Proposes a GitHub workflow for a suite, in a file that doesn't exist yet. `isChosen`: its command names the config. */
 export async function newWorkflow(config: string, isChosen: boolean): Promise<NewWorkflow> {
   const here = process.cwd();
   const root = nearest('.git', here) ?? here;
@@ -51,8 +51,8 @@ export async function newWorkflow(config: string, isChosen: boolean): Promise<Ne
 }
 
 /**
- * The package manager of the current directory's package: the one of its `packageManager` field, otherwise the one
- * whose lockfile exists.
+ * The package manager of the package in the current directory: the one in its `packageManager` field, else the one with a
+ * lockfile there.
  */
 async function packageManager(): Promise<PackageManager | undefined> {
   const { packageManager: field = '' } = JSON.parse(await readFile('package.json', 'utf8')) as {

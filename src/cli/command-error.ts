@@ -1,14 +1,14 @@
-/** The exit codes of all commands; 0 is success. */
+/** The exit codes that all commands use. 0 is success. */
 export const exitCodes = {
   failed: 1,
   usage: 2,
-  /** The resource is still empty. */
+  /** There is no result yet: the resource is still empty. */
   nothingThere: 3,
   /** Ctrl+C or a signal. */
   interrupted: 130,
 } as const;
 
-/** An error with an exit code. */
+/** An error that ends a command with an exit code. Its message is printed for the user. */
 export class CommandError extends Error {
   override name = 'CommandError';
   readonly exitCode: number;

@@ -1,25 +1,25 @@
-// Finds the object that a config exports, if it has a usual form. Needs no parser: TypeScript's is larger than this
-// package.
+// Finds the object that a Playwright config exports, if the config has a usual form. Uses regular expressions instead of a
+// parser, because TypeScript's parser is larger than this package.
 
-/** The place of a value in a source. `bracket` encloses the whole value. */
+/** The place of a value in a source. `bracket`: the opening bracket, if brackets enclose the whole value. */
 type Value = { start: number; end: number; bracket: string | undefined };
 
 /**
- * `start` is the place of its brace, `types` the code around it that may contain types. Unless `isWhole`, it may have
- * more properties.
+ * An object in a source. `start` is the place of its brace, `types` the code around it that may contain types. `isWhole`:
+ * `properties` has all of its properties.
  */
 export type ConfigObject = { start: number; types: string; properties: Map<string, Value>; isWhole: boolean };
 
-/** Comments, strings and regular expressions. */
+/** Matches comments, strings and regular expressions. */
 const notCode =
   /\/\/.*|\/\*[^]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[^]|[^`\\])*`|(?<=[=(:,[!&|?]\s*)\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\//g;
 
-/** Replaces comments, and punctuation in strings, by spaces. All code keeps its place. */
+/** Returns a source with spaces instead of comments and of punctuation in strings. The code keeps its place. */
 export function codeOf(text: string): string {
   return text.replaceAll(notCode, (found) => found.replaceAll(/^\/[/*]/.test(found) ? /\S/g : /[()[\]{},:;]/g, ' '));
 }
 
-/** The object that a config exports; `undefined` if there are several. */
+/** The object that a config exports. `undefined` if there is none in a usual form, or if there are several. */
 export function configObject(text: string): ConfigObject | undefined {
   const code = codeOf(text);
   if ([...code.matchAll(/\bdefineConfig\s*[<(]/g)].length > 1) return undefined;
@@ -31,12 +31,12 @@ export function configObject(text: string): ConfigObject | undefined {
   const start = found.index + found[0].length - 1;
   const end = closing(code, start);
   const [after = ''] = /^[^;\n]*/.exec(code.slice(end + 1)) ?? [];
-  // Of several objects the last one wins.
+  // `defineConfig` has several objects, and the last one wins: leave such a config alone.
   if (end === -1 || /^\s*,\s*[^)\s]/.test(code.slice(end + 1))) return undefined;
   return { start, types: found[0] + after, ...propertiesOf(code, start, end) };
 }
 
-/** Each `testDir` of a config; `undefined` for one that isn't a string literal. */
+/** The value of each `testDir` in a config. `undefined` for one that isn't a string literal. */
 export function testDirectories(text: string): (string | undefined)[] {
   return [...codeOf(text).matchAll(/(?<=\btestDir\s*:\s*)(?:(['"]).*?\1|[^'"\s])/g)].map(
     ({ index, 0: { length }, 1: quote }) =>
@@ -68,7 +68,7 @@ function isOpening(code: string, at: number): boolean {
   return '([{'.includes(code.charAt(at));
 }
 
-/** The end of the bracket that opens at `start`; -1 if it has none. */
+/** The place of the bracket that closes the one at `start`. -1 if there is none. */
 export function closing(code: string, start: number): number {
   let depth = 0;
   for (let at = start; at < code.length; at++) {

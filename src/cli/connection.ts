@@ -7,6 +7,7 @@ export type ServiceAddress = { baseURL: string; apiKey: string };
 
 export type ConnectionOptions = { baseUrl?: string; apiKey?: string; dataDir?: string };
 
+/** Adds the options to a command that choose its service. */
 export function connectionOptions(command: Command): Command {
   return command
     .option(
@@ -22,7 +23,10 @@ export function connectionOptions(command: Command): Command {
     );
 }
 
-/** Runs `use` with a client of the service. A service that was `startedHere` ends with the command. */
+/**
+ * Runs `use` with a client of the service that the options choose. `startedHere`: the command has started an embedded
+ * service, which ends with the command.
+ */
 export async function connected<T>(
   options: ConnectionOptions,
   env: NodeJS.ProcessEnv,
@@ -42,7 +46,7 @@ export async function connected<T>(
   }
 }
 
-/** The service's URL; `undefined` for an embedded one. */
+/** The URL of the chosen service. `undefined`: the embedded service of this project. */
 export function hostedURL({ baseUrl, dataDir }: ConnectionOptions, env: NodeJS.ProcessEnv): string | undefined {
   return baseUrl ?? (dataDir === undefined ? env['PLAYWRIGHT_POOL_BASE_URL']?.trim() || undefined : undefined);
 }
@@ -55,7 +59,7 @@ async function serviceOf(options: ConnectionOptions, env: NodeJS.ProcessEnv, sig
     const apiKey = options.apiKey ?? env['PLAYWRIGHT_POOL_API_KEY']?.trim();
     if (apiKey) return { baseURL, apiKey, startedHere: false };
     throw new CommandError(
-      `the service at ${baseURL} needs an API key: set PLAYWRIGHT_POOL_API_KEY, or give --api-key`,
+      `the service at ${baseURL} needs an API key: set PLAYWRIGHT_POOL_API_KEY, or pass --api-key`,
       exitCodes.usage,
     );
   }

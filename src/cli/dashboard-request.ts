@@ -4,7 +4,7 @@ import type { ServiceAddress } from './connection.ts';
 /** In milliseconds. */
 const answerTimeout = 10_000;
 
-/** Asks the dashboard of a service. Throws `CommandError` if nobody answers, or if the key is refused. */
+/** Sends a request to a service's dashboard. Throws `CommandError` if the service doesn't answer or refuses the API key. */
 export async function dashboardRequest(
   { baseURL, apiKey }: ServiceAddress,
   [method, path]: readonly ['GET' | 'POST', string],
@@ -17,7 +17,7 @@ export async function dashboardRequest(
     redirect: 'error',
   }).catch((error: unknown) => {
     const { message, cause } = error as Error & { cause?: { code?: string } };
-    throw new CommandError(`the service at ${baseURL} doesn't answer: ${cause?.code ?? message}`);
+    throw new CommandError(`the service at ${baseURL} doesn't answer (${cause?.code ?? message}): check that it runs`);
   });
   const { status } = response;
   if (status === 401 || status === 403)

@@ -3,12 +3,12 @@ import type { ServiceAddress } from './connection.ts';
 import { dashboardRequest } from './dashboard-request.ts';
 import type { LeaseState, ServiceState } from './service-state.ts';
 
-/** The state that the dashboard of a service shows; `undefined` for a service without a dashboard. */
+/** Reads the state that a service's dashboard shows, for `top`. `undefined` if the service has no dashboard. */
 export async function dashboardSnapshot(
   service: ServiceAddress,
   { signal, project }: { signal: AbortSignal; project: string | undefined },
 ): Promise<ServiceState | undefined> {
-  // Ends the stream, which would go on with changes.
+  // Ends the stream after the first event. Otherwise it would continue with changes.
   const enough = new AbortController();
   try {
     const response = await dashboardRequest(service, ['GET', '/dashboard/events'], {

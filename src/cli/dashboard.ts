@@ -10,6 +10,7 @@ import { printJSON } from './table.ts';
 
 type DashboardOptions = ServiceOptions & { print?: boolean };
 
+/** The command `dashboard`. */
 export function dashboardCommand(env: NodeJS.ProcessEnv): Command {
   return serviceCommand('dashboard', "Open the service's dashboard in your browser")
     .option('--print', 'print the link instead of opening it')
@@ -30,14 +31,14 @@ If no service runs, the command starts one and keeps it until Ctrl+C.`,
           else await openInBrowser(url, env);
           if (!startedHere) return;
           console.error('The service was started for the dashboard. Ctrl+C ends both.');
-          // Only a timer keeps the process running; this is the longest one.
+          // Keep the process running until Ctrl+C, by the longest timer that Node has.
           await setTimeout(2 ** 31 - 1, undefined, { signal }).catch(() => {});
         }),
       ),
     );
 }
 
-/** A link that signs in once. */
+/** Asks the service for a link that signs in once. */
 async function newLink(service: ServiceAddress, signal: AbortSignal): Promise<string> {
   const response = await dashboardRequest(service, ['POST', '/dashboard/links'], { signal });
   const { status } = response;

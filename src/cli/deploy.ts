@@ -31,6 +31,7 @@ The entrypoint is a module that makes apps with @onkernel/sdk, or whose default 
 .git and links that lead out of it. Without node_modules, the service installs the dependencies of the lockfile. The application's
 output during the start is printed on stderr.`;
 
+/** The command `deploy`. */
 export function deployCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('deploy'))
     .description('Deploy an application and wait until its actions can be invoked')

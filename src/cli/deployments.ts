@@ -6,6 +6,7 @@ import { type Columns, printList } from './table.ts';
 
 type ListOptions = ServiceOptions & { app?: string };
 
+/** The command `deployments`. */
 export function deploymentsCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('deployments')
     .description('List and delete deployments')

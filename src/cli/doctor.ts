@@ -14,6 +14,7 @@ import { printable, styled } from './terminal.ts';
 const help = `${examples('doctor', 'doctor --config e2e/playwright.config.ts', 'doctor --json')}\n\nExit code 1: something failed.`;
 const marks = { ok: ['green', 'ok     '], warning: ['yellow', 'warning'], failure: ['red', 'FAILURE'] } as const;
 
+/** The command `doctor`. */
 export function doctorCommand(env: NodeJS.ProcessEnv): Command {
   return serviceCommand(
     'doctor',
@@ -60,8 +61,8 @@ async function examine(examined: Examined, show: (what: string) => void): Promis
 }
 
 /**
- * Groups projects by service, and puts the service into the environment of each part. The command's options apply to
- * all parts.
+ * Groups the Playwright projects of a suite by the service that they use. Each part gets its service as environment
+ * variables. A service that the command's options name counts for all projects.
  */
 function partsByService(suite: Suite, examined: Examined): { suite: Suite; examined: Examined }[] {
   const { baseUrl, dataDir } = examined.options;

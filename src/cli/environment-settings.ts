@@ -3,7 +3,7 @@ import type { Command, Option } from 'commander';
 const prefix = 'PLAYWRIGHT_POOL_';
 
 /**
- * Lets each option of the command also come from an environment variable: `--max-sessions` from
+ * Makes each option of a command available as an environment variable, too: `--max-sessions` as
  * PLAYWRIGHT_POOL_MAX_SESSIONS. The command line wins. Empty variables count as unset.
  */
 export function withEnvironment(command: Command, env: NodeJS.ProcessEnv): Command {
@@ -12,7 +12,7 @@ export function withEnvironment(command: Command, env: NodeJS.ProcessEnv): Comma
       const name = prefix + option.name().replaceAll('-', '_').toUpperCase();
       const text = env[name]?.trim();
       const source = command.getOptionValueSource(option.attributeName());
-      // Kubernetes gives each pod the address of a service with the name playwright-pool.
+      // If a Kubernetes service is named playwright-pool, Kubernetes sets PLAYWRIGHT_POOL_PORT to its address in each pod.
       const isOfKubernetes = name === `${prefix}PORT` && text?.startsWith('tcp://');
       if (!text || isOfKubernetes || (source !== undefined && source !== 'default')) continue;
       try {
@@ -26,7 +26,7 @@ export function withEnvironment(command: Command, env: NodeJS.ProcessEnv): Comma
   });
 }
 
-/** Returns `undefined` for a flag that is off. */
+/** The value of an option from a text. `undefined` for a flag that is off. */
 function valueOf(option: Option, text: string): unknown {
   if (option.isBoolean()) {
     if (/^(0|false|no|off)$/i.test(text)) return undefined;

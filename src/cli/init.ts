@@ -13,7 +13,7 @@ import { styled } from './terminal.ts';
 import { findUnpooled } from './unpooled.ts';
 
 type InitOptions = { config?: string; tests?: string; ci: boolean; yes?: boolean; dryRun?: boolean };
-/** The text of a file; `before` is empty for a new file. */
+/** A change of a file. `before` is empty for a new file. */
 type Edit = { file: string; before: string; after: string };
 
 const configNames = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'].map((extension) => `playwright.config.${extension}`);
@@ -23,6 +23,7 @@ const help = `${examples('init', 'init --dry-run', 'init --tests e2e --no-ci --y
 init changes imports of "@playwright/test" to "playwright-pool", and adds the reporter and replays of failed tests to the config. It adds a
 workflow to .github/workflows, unless a workflow there runs Playwright. It shows the changes before it makes them.`;
 
+/** The command `init`. */
 export function initCommand(): Command {
   return new Command('init')
     .description('Move the Playwright project in this directory to the pool; show the changes first')
@@ -67,7 +68,7 @@ async function init(options: InitOptions, signal: AbortSignal): Promise<void> {
   console.log(`Changed ${counted(edits.length, 'file')}. Run the suite: npx playwright test`);
 }
 
-/** `config` is the text with the `testDir`s. */
+/** The changes of tests that a person must make. `config` is the text of the config. */
 function leftInTests(tests: Edit[], config: string): string[] {
   if (testDirectories(config).includes(undefined))
     return ['name the directory of the tests with --tests: testDir is not a string literal.'];

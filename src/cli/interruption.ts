@@ -2,7 +2,7 @@ import { CommandError, exitCodes } from './command-error.ts';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Aborts a command's signal on Ctrl+C, or when nobody reads its output. A second Ctrl+C exits at once. */
+/** Runs a command with a signal that aborts on Ctrl+C, or when nobody reads its output. A second Ctrl+C exits at once. */
 export async function interruptible(run: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const controller = new AbortController();
   const interrupt = () => {
@@ -20,7 +20,7 @@ export async function interruptible(run: (signal: AbortSignal) => Promise<void>)
     await run(controller.signal);
   } catch (error) {
     if (isOutputLost) return;
-    // After an abort the error is only its consequence.
+    // After an abort, throw its reason: the error is only a consequence.
     throw controller.signal.aborted ? controller.signal.reason : error;
   } finally {
     for (const signal of signals) process.off(signal, interrupt);

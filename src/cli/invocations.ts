@@ -35,6 +35,7 @@ Examples:
   $ playwright-pool invocations --app greeter --status failed --since 1h
   $ playwright-pool invocations --query crawl --limit 100 --json`;
 
+/** The command `invocations`. */
 export function invocationsCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('invocations'))
     .description('List invocations, newest first')

@@ -26,6 +26,7 @@ Examples:
 The command prints the result on stdout and the action's output on stderr. Ctrl+C ends the invocation. With --async it prints only the id of
 the invocation. The service must then go on running: playwright-pool serve.`;
 
+/** The command `invoke`. */
 export function invokeCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('invoke'))
     .description('Run an action of an application and print its result')

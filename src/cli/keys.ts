@@ -24,6 +24,7 @@ const columns: Columns<ApiKey> = {
   EXPIRES: ({ expires_at }) => expires_at ?? 'never',
 };
 
+/** The command `keys`. */
 export function keysCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('keys')
     .description('List, create, rotate and delete API keys')

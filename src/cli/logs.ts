@@ -17,6 +17,7 @@ Examples:
 
 The log of a deployment contains the logs of its invocations. --follow ends when the deployment or invocation ends, or with Ctrl+C.`;
 
+/** The command `logs`. */
 export function logsCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('logs'))
     .description('Print the log of a deployment or an invocation')
@@ -42,21 +43,21 @@ async function printLogs(
     else if (event.event === 'log')
       console.log(`${styled(process.stdout, 'dim', event.timestamp)} ${printable(event.message)}`);
     else if (isState && event.message !== undefined) console.error(printable(event.message));
-    // The service sends the state after the stored lines.
+    // The service sends the state after all stored lines, so this is the end of the log.
     if (isState && !follow) return;
   }
 }
 
 async function eventsOf(client: Client, id: string, since: string | undefined, signal: AbortSignal): Promise<Events> {
   const query = since === undefined ? {} : { since };
-  if (await isThere(client.deployments.retrieve(id, { signal })))
+  if (await exists(client.deployments.retrieve(id, { signal })))
     return client.deployments.follow(id, query, { signal });
-  if (await isThere(client.invocations.retrieve(id, { signal })))
+  if (await exists(client.invocations.retrieve(id, { signal })))
     return client.invocations.follow(id, query, { signal });
   throw new CommandError(`no deployment and no invocation has the id ${id}`);
 }
 
-async function isThere(found: Promise<unknown>): Promise<boolean> {
+async function exists(found: Promise<unknown>): Promise<boolean> {
   try {
     await found;
     return true;

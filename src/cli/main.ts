@@ -3,12 +3,12 @@ import { exitCodes } from './command-error.ts';
 import { report, run } from './program.ts';
 
 process.stdout.once('error', ({ code }: NodeJS.ErrnoException) => {
-  // A reader such as head has read enough.
+  // EPIPE: a reader such as `head` has read enough.
   if (code === 'EPIPE') return;
   report(new Error(`the output can't be written (${code})`), process.env);
   process.exitCode = exitCodes.failed;
 });
-// Further errors of stdout, and all errors of stderr, must not end the process.
+// Ignore later errors of stdout and all errors of stderr: they must not end the process.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 void main();

@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 
 /**
- * Parses the whole numbers from `min` to `max`. Throws an InvalidArgumentError with the message `problem` for other
- * texts.
+ * Returns a parser for an option that takes whole numbers from `min` to `max`. It throws an InvalidArgumentError with the
+ * message `problem` for other texts.
  */
 export function wholeNumber(min: number, max: number, problem: string): (text: string) => number {
   return (text) => {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** In milliseconds. An opener that still runs after this time shows the page. */
+/** If the program that opens pages still runs after this time, it counts as successful. In ms. */
 const openingTimeout = 3000;
 
 /** Opens a page in the user's browser. If that fails, prints the reason and the address. */
@@ -32,7 +32,7 @@ async function whyNotOpened(
 
 function opener(url: string): [command: string, ...args: string[]] {
   if (process.platform === 'darwin') return ['open', url];
-  // cmd would interpret the ampersands of an address.
+  // Not `start`: cmd would interpret an & in the URL.
   if (process.platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler', url];
   return ['xdg-open', url];
 }

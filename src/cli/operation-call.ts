@@ -10,11 +10,12 @@ import { CommandError, exitCodes } from './command-error.ts';
 import { saveBytes } from './save-bytes.ts';
 import { type Columns, printJSON, printList } from './table.ts';
 
-/** Files: `input` has the body, `output` gets the answer's bytes. */
+/** Names of files: `input` has the body, `output` gets the answer's bytes. */
 export type CallOptions = { input?: string; output?: string };
 
 type Arguments = { path: string[]; query: Record<string, unknown>; body: Record<string, unknown> };
 
+/** Prints a table of all operations. */
 export function listOperations(): void {
   const columns: Columns<[name: string, operation: Operation]> = {
     OPERATION: ([name]) => name,
@@ -48,7 +49,7 @@ export async function call(
 ): Promise<void> {
   const [exactName, operation] = operationNamed(name);
   if (options.output !== undefined && !Object.values(operation.responses).some(({ kind }) => kind === 'octets'))
-    throw new CommandError(`${exactName} doesn't answer with bytes: leave out --output`, exitCodes.usage);
+    throw new CommandError(`${exactName} doesn't answer with a file: leave out --output`, exitCodes.usage);
   const args = await argumentsOf([exactName, operation], parameters, options, signal);
   const answer = await functionOf(client, exactName)(...args);
   if (answer === undefined && Object.values(operation.responses).some(({ kind }) => kind !== 'empty'))
@@ -92,7 +93,7 @@ async function argumentsOf(
   return [...path, ...(operation.body ? [sent] : []), ...(operation.query ? [query] : []), { signal }];
 }
 
-/** The service would ignore most of them. */
+/** Refuses a body with a field that the operation doesn't have. The service would ignore most of them. */
 function refuseUnknownField(name: string, operation: Operation, sent: unknown): void {
   const unknown = unknownField(operation, sent);
   if (!unknown) return;
@@ -110,14 +111,17 @@ async function bodyOf(
   const stream = input === undefined ? undefined : input === '-' ? process.stdin : fileStream(input);
   if ('kind' in kind && kind.kind === 'octets') {
     if (stream && !fields) return stream;
-    throw new CommandError('this operation takes bytes: give them with --input', exitCodes.usage);
+    throw new CommandError(
+      'this operation takes the content of a file: pass the file with --input, and no fields',
+      exitCodes.usage,
+    );
   }
   if (!stream) return fields;
-  if (fields) throw new CommandError('give the body as parameters or with --input, not both', exitCodes.usage);
+  if (fields) throw new CommandError('pass the body either as parameters or with --input, not both', exitCodes.usage);
   return JSON.parse(await text(addAbortSignal(signal, stream))) as unknown;
 }
 
-/** If the call fails early, nobody reads the stream. A missing file must not end the process then. */
+/** Opens a file for a call. Ignores errors here: if the call fails early, nobody reads the stream or its error. */
 function fileStream(file: string): Readable {
   return createReadStream(file).on('error', () => {});
 }
@@ -134,7 +138,7 @@ function parse(parameter: string): [name: string, value: unknown] {
   try {
     return [name, JSON.parse(value!) as unknown];
   } catch {
-    throw new CommandError(`the value of ${name} is not JSON: ${value}; write ${name}=text for text`, exitCodes.usage);
+    throw new CommandError(`the value of ${name} is not JSON: ${value}. For text, write ${name}=text`, exitCodes.usage);
   }
 }
 
@@ -145,7 +149,7 @@ function sorted(operation: Operation, parameters: [name: string, value: unknown]
   const missing = names.filter((name) => !values.has(name));
   if (missing.length > 0)
     throw new CommandError(
-      `${operation.path} needs ${missing.map((name) => `${name}=...`).join(' ')}`,
+      `${operation.path} needs more parameters: ${missing.map((name) => `${name}=...`).join(' ')}`,
       exitCodes.usage,
     );
   const path = names.map((name) => String(values.get(name)));

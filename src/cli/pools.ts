@@ -25,6 +25,7 @@ const columns: Columns<BrowserPool> = {
   CREATED: 'created_at',
 };
 
+/** The command `pools`. */
 export function poolsCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('pools')
     .description('List, create, change, flush and delete pools')

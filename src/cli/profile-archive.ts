@@ -53,7 +53,7 @@ export async function unpack(
   signal: AbortSignal,
 ): Promise<void> {
   const directory = resolve(output);
-  // A mistyped directory must not be replaced.
+  // Don't replace a directory that was mistyped.
   if (force && !(await mayHoldUserData(directory))) {
     const problem = 'has other files than a user-data directory, so --force does not replace it';
     throw new CommandError(`${directory} ${problem}. Name another directory`);
@@ -65,7 +65,7 @@ export async function unpack(
     else console.log(`Unpacked ${inEntries({ bytes, entries })} to ${directory}.`);
   } catch (error) {
     if (!(error instanceof ArchiveError && error.code === 'target_in_use')) throw error;
-    const advice = 'name another directory, or replace what is in it with --force';
+    const advice = 'name another directory, or replace its content with --force';
     throw new CommandError(`${directory} is not empty: ${advice}`, exitCodes.failed, { cause: error });
   }
 }
@@ -101,12 +101,12 @@ export async function extractFile(
   return extracted;
 }
 
-/** `2 entries, 1.5 MB`. */
+/** The size of an archive for people: `2 entries, 1.5 MB`. */
 export function inEntries({ bytes, entries }: Extracted): string {
   return `${counted(entries, 'entry', 'entries')}, ${inBytes(bytes)}`;
 }
 
-/** True for a directory that Chromium has used, or that is empty or missing. */
+/** Whether a directory is a user-data directory of Chromium, or is empty or missing. */
 export async function mayHoldUserData(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch((): string[] => []);
   return names.length === 0 || names.includes('Default') || names.includes('Local State');

@@ -10,8 +10,8 @@ import { downloaded, extractFile, inEntries, mayHoldUserData } from './profile-a
 import { withProgress } from './progress.ts';
 
 /**
- * Runs `use` on a temporary copy of a profile's user-data directory.
- * `source` is a path if it has a separator or ends like an archive, else the name or id of a profile of the service.
+ * Runs `use` on a temporary copy of a profile's user-data directory. `source` is a path if it contains `/` or ends in
+ * `.tar` or `.tar.zst`. Otherwise it is the name or id of a profile of the service.
  */
 export async function withCopy<T>(
   source: string,
@@ -72,9 +72,9 @@ async function copyOfProfile(
   }
 }
 
-/** Leaves out locks: Chromium would refuse a directory in use. */
+/** Copies a user-data directory without its locks, with which Chromium would refuse the copy. */
 async function copyOfDirectory(directory: string, copy: string, signal: AbortSignal): Promise<void> {
-  // A wrong directory may be large, so check before copying.
+  // Check before copying, because a wrong directory may be large.
   if (!(await mayHoldUserData(directory))) throw notUserData(directory);
   await withProgress(`Copying ${directory}`, (show) =>
     extract(pack(directory, { signal, withoutCaches: true, compression: 'none' }), copy, {
@@ -85,5 +85,7 @@ async function copyOfDirectory(directory: string, copy: string, signal: AbortSig
 }
 
 function notUserData(source: string): CommandError {
-  return new CommandError(`${source} is not a user-data directory: it has neither "Default" nor "Local State"`);
+  return new CommandError(
+    `${source} is not a user-data directory of Chromium: it contains neither "Default" nor "Local State"`,
+  );
 }

@@ -19,7 +19,7 @@ export type DiffOptions = ConnectionOptions & {
 const different = 1;
 const failed = 2;
 
-/** A value, or its length in characters and a mark that equal values of one output share. */
+/** A value as it is printed: itself, or its length in characters and a mark. Equal values of one output have the same mark. */
 type Shown = { length: number; mark: string } | { value: string };
 type Side = Shown & { attributes?: string };
 type Differences = {
@@ -94,7 +94,7 @@ function plainValue({ value }: Item): Shown {
   return { value };
 }
 
-/** Uses a new key each time: otherwise short values could be guessed from their marks. */
+/** Hides values behind marks. Uses a new random key each time: otherwise short values could be guessed from their marks. */
 function masked(): (item: Item) => Shown {
   const key = randomBytes(32);
   return ({ value }) => ({

@@ -11,7 +11,7 @@ export type OpenOptions = ConnectionOptions & {
   json?: boolean;
 };
 
-/** Runs Chromium on a copy of a profile, until someone closes it or interrupts the command. */
+/** Runs Chromium on a copy of a profile, until the user closes it or interrupts the command. */
 export async function openCopy(
   profile: string,
   options: OpenOptions,

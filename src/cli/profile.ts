@@ -15,6 +15,7 @@ import {
 
 const columns = { NAME: 'name', ID: 'id', CREATED: 'created_at', UPDATED: 'updated_at', 'LAST USED': 'last_used_at' };
 
+/** The command `profile`. */
 export function profileCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('profile')
     .description('List, create, download, open, compare and delete profiles')

@@ -28,7 +28,7 @@ const { version } = createRequire(import.meta.url)('playwright-pool/package.json
 const exitCodesText = `
 Exit codes: 0 done, 1 failed, 2 called wrongly, 3 there is no result yet, 130 interrupted. The help of a command names its other exit codes.`;
 
-/** Runs a command, prints its error, and returns the exit code. `serve` goes on running after that. */
+/** Runs the command in `args` and prints its error. Returns the exit code. The service of `serve` then keeps running. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   try {
     await programOf(env).parseAsync(args, { from: 'user' });
@@ -41,7 +41,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   }
 }
 
-/** Prints an error for people. */
+/** Prints the message of an error. With PLAYWRIGHT_POOL_DEBUG, prints the whole error. */
 export function report(error: unknown, env: NodeJS.ProcessEnv): void {
   const message = error instanceof Error ? error.message : String(error);
   if (env['PLAYWRIGHT_POOL_DEBUG']) console.error(inspect(error));
@@ -76,7 +76,7 @@ function programOf(env: NodeJS.ProcessEnv): Command {
   return program;
 }
 
-/** Commander's settings of each subcommand: it inherits none. */
+/** Sets up a command and its subcommands, which inherit no settings. */
 function setUp(command: Command): void {
   command.showHelpAfterError(`(see ${commandPath(command)} --help)`);
   command.exitOverride();

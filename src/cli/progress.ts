@@ -1,6 +1,6 @@
 import { printable } from './terminal.ts';
 
-/** `part` of the whole is 0 to 1, if it is known. */
+/** Shows a text, and how much of the work is done: `part` is 0 to 1, if it is known. */
 export type ShowProgress = (text: string, part?: number) => void;
 
 const drawIntervalMs = 100;
@@ -30,7 +30,7 @@ export async function withProgress<T>(title: string, run: (show: ShowProgress) =
     line = printable([title, part !== undefined && amount(part, stderr.isTTY), text].filter(Boolean).join(' '));
     const wait = nextAt - performance.now();
     if (wait <= 0) draw();
-    // The last step may take long.
+    // Draw later, even if no other step follows soon: this step may take long.
     else due ??= setTimeout(draw, wait);
   };
   try {
@@ -41,6 +41,7 @@ export async function withProgress<T>(title: string, run: (show: ShowProgress) =
   }
 }
 
+/** A size for people: `1.5 MB`. */
 export function inBytes(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB'];
   let unit = 0;

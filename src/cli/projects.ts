@@ -11,6 +11,7 @@ import {
 
 const columns = { NAME: 'name', ID: 'id', STATUS: 'status', CREATED: 'created_at' };
 
+/** The command `projects`. */
 export function projectsCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('projects')
     .description("List, create and delete the service's projects. Each has its own sessions, pools and profiles")

@@ -15,6 +15,7 @@ import { type Columns, printJSON, printList } from './table.ts';
 /** The longest wait for an incomplete video, in milliseconds. */
 const readyTimeout = 60_000;
 
+/** The command `replays`. */
 export function replaysCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('replays')
     .description('List, download and watch recordings of sessions')
@@ -86,7 +87,7 @@ If no service runs, the command starts one and keeps it until Ctrl+C, because th
           else await openInBrowser(url, env);
           if (!startedHere) return;
           console.error('The service was started for this link. Ctrl+C ends both.');
-          // Only a timer keeps the process running; this is the longest one.
+          // Keep the process running until Ctrl+C, by the longest timer that Node has.
           await setTimeout(2 ** 31 - 1, undefined, { signal }).catch(() => {});
         }),
       ),

@@ -6,15 +6,15 @@ import type { Bytes } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { inBytes, withProgress } from './progress.ts';
 
-/** The path of `output`, or of `name` in it if it is a directory or ends in "/". */
+/** The file to write for `--output`: `output` itself, or `name` in it if it is a directory or ends in "/". */
 export async function fileAt(output: string, name: string): Promise<string> {
   const isDirectory = /[/\\]$/.test(output) || (await stat(output).catch(() => undefined))?.isDirectory();
   return resolve(isDirectory ? join(output, name) : output);
 }
 
 /**
- * Writes an answer into a file, which appears when it is complete and only its owner can read; or into a pipe or
- * device. Returns its size.
+ * Writes an answer into a file, which appears when it is complete. Only its owner can read it. Also writes into a pipe or
+ * device. Returns the size in bytes.
  */
 export async function saveBytes(
   { stream, size }: Bytes,

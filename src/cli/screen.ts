@@ -1,6 +1,6 @@
 import { cut } from './terminal.ts';
 
-/** The whole terminal, drawn again and again. */
+/** The whole terminal, for a view that is drawn again and again. */
 export type Screen = {
   /** Aborts when the user ends the view. */
   readonly closed: AbortSignal;
@@ -25,7 +25,7 @@ export async function onWholeScreen(use: (screen: Screen) => Promise<void>): Pro
     if (/q/i.test(String(keys)) || String(keys).includes(ctrlC)) controller.abort();
   };
   const onResize = () => resized.forEach((draw) => draw());
-  // Also if the process exits at once, after a second signal.
+  // Restore the terminal even if the process exits at once, after a second signal.
   const restore = () => void stdout.write(leave);
   process.once('exit', restore);
   stdout.on('resize', onResize);

@@ -52,6 +52,7 @@ the file "api-key" in the data directory. The service creates that file if it is
 data directory use the service without configuration. SIGINT ends the service and all its browsers. SIGTERM first refuses new sessions
 and waits until the others have ended.`;
 
+/** The command `serve`. */
 export function serveCommand(env: NodeJS.ProcessEnv): Command {
   const command = new Command('serve')
     .description('Run the browser automation service on this machine')

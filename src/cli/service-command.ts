@@ -8,11 +8,12 @@ import { type Columns, printJSON, printList } from './table.ts';
 
 export type ServiceOptions = ConnectionOptions & { json?: boolean };
 
+/** Creates a command that calls the service, with the options `--json` and those that choose the service. */
 export function serviceCommand(name: string, description: string): Command {
   return connectionOptions(new Command(name).description(description).option('--json', 'print JSON'));
 }
 
-/** Prints all items of a list. */
+/** Creates a command that prints all items of a list. */
 export function listCommand<T>(
   env: NodeJS.ProcessEnv,
   description: string,
@@ -29,7 +30,7 @@ export function listCommand<T>(
 
 type DeleteOptions = ServiceOptions & { yes?: boolean; keepChildren?: boolean; force?: boolean };
 
-/** Deletes the `resource` that the first argument names, after a question. */
+/** Creates a command that asks the user, and then deletes the `resource` in its first argument. */
 export function deleteCommand(
   env: NodeJS.ProcessEnv,
   description: string,
@@ -47,7 +48,7 @@ export function deleteCommand(
     );
 }
 
-/** Help text. The calls leave out the program's name. */
+/** The examples in a command's help. `calls` don't contain the program's name. */
 export function examples(...calls: string[]): string {
   return `\nExamples:\n${calls.map((call) => `  $ playwright-pool ${call}`).join('\n')}`;
 }
@@ -61,7 +62,7 @@ export async function withClient(
   await interruptible((signal) => connected(options, env, signal, (client) => use(client, signal)));
 }
 
-/** All items of a list; Node 20 has no Array.fromAsync. */
+/** All items of a list, as an array. Node 20 has no Array.fromAsync. */
 export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const list: T[] = [];
   for await (const item of items) list.push(item);
@@ -79,7 +80,7 @@ export function without<T extends object, K extends keyof T>(value: T, fields: r
   return Object.fromEntries(Object.entries(value).filter(([name]) => !fields.includes(name as K))) as Omit<T, K>;
 }
 
-/** Throws if the answer is no, or if there is no terminal. */
+/** Asks the user a question. Throws if the answer is no, or if there is no terminal. */
 export async function confirm(question: string, signal: AbortSignal): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
     throw new CommandError(
@@ -88,7 +89,7 @@ export async function confirm(question: string, signal: AbortSignal): Promise<vo
     );
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  // A terminal in raw mode sends no signal.
+  // While readline asks, the terminal sends no signal for Ctrl+C. Send it here.
   terminal.once('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   try {
     const answer = await terminal.question(`${question} [y/N] `, { signal });

@@ -3,11 +3,11 @@ import type { Browser } from '../contract/browsers.ts';
 import { runTag, testTitleOf, workerTag } from '../contract/lease-tags.ts';
 import { all } from './service-command.ts';
 
-/** The state of a service at one moment. */
+/** The state of a service at one moment, as `top` shows it. */
 export type ServiceState = {
   counts: Counts & { draining: number };
   pools: PoolState[];
-  /** Machines of a control plane. A service without a dashboard tells those with leases only. */
+  /** The machines of a control plane. Of a service without a dashboard, only those with leases are known. */
   machines: MachineState[];
   /** Sessions in use, the longest first. */
   leases: LeaseState[];
@@ -24,7 +24,7 @@ export type LeaseState = {
   name?: string;
   pool?: string;
   machine?: string;
-  /** The file and the title. */
+  /** The test that uses the session: its file and its title. */
   test?: string;
   worker?: string;
   run?: string;
@@ -32,8 +32,8 @@ export type LeaseState = {
 };
 
 /**
- * Asks the operations of a service without a dashboard. The count of starting browsers isn't exact: it is the number that
- * pools lack.
+ * Reads the state of a service without a dashboard from its lists. The count of starting browsers is an estimate: the
+ * number of browsers that are missing in pools.
  */
 export async function listedState(client: Client, signal: AbortSignal): Promise<ServiceState> {
   const call = { signal, timeout: 10_000 };
@@ -68,7 +68,7 @@ function poolState(pool: BrowserPool): PoolState {
     size,
     leased,
     free,
-    // A pool launches its missing browsers at once.
+    // An estimate: a pool starts its missing browsers at once.
     starting: Math.max(0, size - leased - free),
     waiting,
     ...(wait_reason !== undefined && { wait_reason }),
@@ -107,7 +107,7 @@ async function drains(client: Client, signal: AbortSignal): Promise<boolean> {
     const { draining = false } = await client.organization.limits.retrieve({ signal });
     return draining;
   } catch (error) {
-    // Keys of a project may not ask.
+    // A project's key may not read the limits.
     if (error instanceof ServiceError && error.status === 403) return false;
     throw error;
   }

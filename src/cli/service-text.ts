@@ -7,7 +7,7 @@ export type Size = { columns: number; rows: number };
 
 const wide = 80;
 
-/** The state as lines for people. Long lists end with the number of the entries that have no room. */
+/** The state of a service as lines of text for `top`. If a list has no room, its last line has the number of the rest. */
 export function serviceLines(state: ServiceState, { columns, rows }: Size): string[] {
   const { counts, pools, machines, leases } = state;
   const summary = Object.entries(counts).map(([name, count]) => `${name} ${count}`);
@@ -18,7 +18,7 @@ export function serviceLines(state: ServiceState, { columns, rows }: Size): stri
     waits.map(({ id, name, waiting, wait_reason }) => `${printable(name ?? id)}: ${reason(waiting, wait_reason)}`),
     machines.length === 0 ? [] : tableLines(machines, machineColumns),
   ].filter((block) => block.length > 0);
-  // On a small terminal half of the rows belong to the leases.
+  // On a small terminal, keep half of the rows for the leases.
   const others = shortened(
     heads
       .map((block) => block.join('\n'))
@@ -66,7 +66,7 @@ function leaseColumns(hasMachines: boolean): Columns<Lease> {
   return { AGE: AGE!, POOL: 'pool', ...(hasMachines && { MACHINE: 'machine' }), WORKER: WORKER!, TEST: TEST! };
 }
 
-/** `1:05` is 1 min 5 s. */
+/** A duration for people: `1:05` is 1 min 5 s. */
 function ageOf(seconds: number): string {
   const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
   return hours > 0 ? `${hours}:${padded(minutes)}:${padded(rest)}` : `${minutes}:${padded(rest)}`;

@@ -7,7 +7,7 @@ import { type Columns, printJSON, printList } from './table.ts';
 
 type ListOptions = ServiceOptions & { status: 'active' | 'deleted' | 'all' };
 
-/** These links need no API key. */
+/** The links of a session that work without an API key. `sessions list` doesn't print them. */
 const links = [
   'cdp_ws_url',
   'playwright_ws_url',
@@ -16,6 +16,7 @@ const links = [
   'browser_live_view_url',
 ] as const;
 
+/** The command `sessions`. */
 export function sessionsCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('sessions')
     .description('List browser sessions, show them live and end them')
@@ -53,7 +54,8 @@ const columns: Columns<Browser> = {
 };
 
 /**
- * The process that leased the session. Its tag has the pid of the run, the index of the worker and the worker's pid.
+ * The worker process that leased the session. Its tag has the pid of the test run, the index of the worker and the worker's
+ * pid.
  */
 function holderOf(tags: Browser['tags']): string | undefined {
   const { 'playwright-pool.holder': holder, 'playwright-pool.host': host } = tags ?? {};

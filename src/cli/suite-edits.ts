@@ -9,7 +9,7 @@ export function editedImports(text: string): string {
   );
 }
 
-/** Adds this package's reporter and replays of failed tests, unless the config has them. */
+/** Adds this package's reporter and the replays of failed tests to a config, unless it has them. */
 export function editedConfig(text: string, file: string): string {
   return withReplay(withReporter(text), file);
 }
@@ -43,7 +43,7 @@ function isTypeScript(file: string): boolean {
   return /\.[cm]?ts$/.test(file);
 }
 
-/** The reporter must come first: some others copy the attachments at once. */
+/** Adds the reporter. It must come first, because some other reporters copy the attachments at once. */
 function withReporter(text: string): string {
   const config = configObject(text);
   if (config === undefined || hasReporter(text)) return text;
@@ -66,7 +66,7 @@ function withReplay(text: string, file: string): string {
   return use.bracket === '{' ? inserted(typed, use.start, replay) : text;
 }
 
-/** Adds the types of this package's options; returns `undefined` if the config has a type that can't take them. */
+/** Adds the types of this package's options to a config. `undefined` if the config has a type to which they can't be added. */
 function withTypes(text: string): string | undefined {
   const types = configObject(text)?.types ?? '';
   if (types.includes('PoolTestOptions') || !/[:<]|\b(?:defineConfig|satisfies|as)\b/.test(types)) return text;

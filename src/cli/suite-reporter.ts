@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import type { FullConfig, Reporter, Suite as PlaywrightSuite } from '@playwright/test/reporter';
 
+/** The parts of a suite that `doctor` checks. */
 export type Suite = { config: string | undefined; workers: number; tests: number; projects: PlaywrightProject[] };
 
-/** `timeout` is in milliseconds. */
+/** A project of the Playwright config. `timeout` is in milliseconds. */
 export type PlaywrightProject = {
   name: string;
   timeout: number;
@@ -21,8 +22,8 @@ type Uses = {
 };
 
 /**
- * Writes the suite into the file PLAYWRIGHT_POOL_SUITE_FILE. It is a reporter because only Playwright can read the
- * config.
+ * Writes a description of the suite, for `doctor`, into the file that PLAYWRIGHT_POOL_SUITE_FILE names. It is a Playwright
+ * reporter, because only Playwright itself can read the config.
  */
 export default class SuiteReporter implements Reporter {
   onBegin(config: FullConfig, suite: PlaywrightSuite): void {

@@ -1,7 +1,7 @@
 import stringWidth from 'string-width';
 import { printable, styled } from './terminal.ts';
 
-/** The columns of a table by their heads. A cell is a field of the item, or computed from it. */
+/** The columns of a table: for each head, the field of an item, or a function that computes the cell. */
 export type Columns<T> = Record<string, string | ((item: T) => string | number | null | undefined)>;
 
 /** Prints items as JSON, or as a table for people. `none` is printed instead of an empty table. */
@@ -11,12 +11,12 @@ export function printList<T>(items: T[], columns: Columns<T>, { json }: { json?:
   for (const line of tableLines(items, columns)) console.log(line);
 }
 
-/** The lines of a table with its head. */
+/** The lines of a table, with its head first. */
 export function tableLines<T>(items: T[], columns: Columns<T>): string[] {
   const cellOf = (item: T, cell: Columns<T>[string]) => (typeof cell === 'string' ? item[cell as keyof T] : cell(item));
   const rows = items.map((item) => Object.values(columns).map((cell) => printable(String(cellOf(item, cell) ?? ''))));
   const lines = [Object.keys(columns), ...rows];
-  // A call with one argument per row would overflow the stack.
+  // Not Math.max(...): with one argument per row it would overflow the stack.
   const widths = Object.keys(columns).map((_, column) =>
     lines.reduce((widest, cells) => Math.max(widest, stringWidth(cells[column]!)), 0),
   );
@@ -27,6 +27,7 @@ export function tableLines<T>(items: T[], columns: Columns<T>): string[] {
   });
 }
 
+/** Prints a value as indented JSON. */
 export function printJSON(value: unknown): void {
   console.log(JSON.stringify(value, undefined, 2));
 }

@@ -19,7 +19,7 @@ export function printable(text: string): string {
   );
 }
 
-/** Cuts a line that is wider than the terminal, between two characters. Styles count nothing. */
+/** Cuts a line that is wider than the terminal, between two characters. Codes for styles have no width. */
 export function cut(line: string, columns: number): string {
   if (stringWidth(line) <= columns) return line;
   let kept = '';

@@ -6,7 +6,10 @@ import { testDirectories } from './config-object.ts';
 const source = /\.[cm]?[jt]sx?$/;
 const ignored = new Set(['node_modules', 'dist', 'test-results', 'playwright-report', 'blob-report']);
 
-/** All sources except the config: those below its directory and its `testDir`s, or below the chosen directory. */
+/**
+ * Finds the sources of a suite for `init` and `doctor`: those below the directory of the config and below its `testDir`s,
+ * or below the directory `chosen`. Leaves out the config itself. `text` is its content.
+ */
 export async function testSources(config: string, text: string, chosen: string | undefined): Promise<string[]> {
   const here = dirname(config);
   const named = testDirectories(text).map((directory) => resolve(here, directory ?? ''));

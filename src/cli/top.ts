@@ -10,7 +10,7 @@ import { examples, serviceCommand, type ServiceOptions } from './service-command
 import { printJSON } from './table.ts';
 import { printable, styled } from './terminal.ts';
 
-/** Asks for the state of the service. */
+/** Reads the state of the service. */
 type Read = (signal: AbortSignal) => Promise<ServiceState>;
 
 type TopOptions = ServiceOptions & { once?: boolean };
@@ -18,6 +18,7 @@ type TopOptions = ServiceOptions & { once?: boolean };
 const intervalMs = 1000;
 const noLimit = { columns: Infinity, rows: Infinity };
 
+/** The command `top`. */
 export function topCommand(env: NodeJS.ProcessEnv): Command {
   return serviceCommand('top', "Show the service's browsers, pools and running tests, and update the view each second")
     .option('--once', 'print the state once, as in a pipe or a file')
@@ -44,7 +45,7 @@ Draining counts the browsers of services and machines that are about to end.`,
     );
 }
 
-/** Draws the state each second until somebody ends it. */
+/** Draws the state each second until the user ends the view. */
 async function follow(read: Read, screen: Screen, interrupted: AbortSignal): Promise<void> {
   const signal = AbortSignal.any([interrupted, screen.closed]);
   let state = await read(signal).catch((error: unknown) => {
@@ -67,7 +68,7 @@ async function follow(read: Read, screen: Screen, interrupted: AbortSignal): Pro
       if (!signal.aborted) state = await read(signal);
       problem = '';
     } catch (error) {
-      // The last state stays on the screen.
+      // Keep the last state on the screen, and show the problem above it.
       problem = `not up to date: ${printable((error as Error).message)}`;
     }
   }

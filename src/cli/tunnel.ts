@@ -12,6 +12,7 @@ const notes = `
 The command runs until Ctrl+C, or until the session ends. Pages that contexts of the session open from now on reach the hosts on this
 machine. The default context reaches them only if the session or its pool was made with the field tunnel.`;
 
+/** The command `tunnel`. */
 export function tunnelCommand(env: NodeJS.ProcessEnv): Command {
   return connectionOptions(new Command('tunnel'))
     .description("Let a session's pages reach apps on this machine")
@@ -29,7 +30,10 @@ export function tunnelCommand(env: NodeJS.ProcessEnv): Command {
           const { expose } = options;
           checkPattern(expose);
           const { tunnel_ws_url: url } = await client.browsers.retrieve(session, {}, { signal });
-          if (url === undefined) throw new CommandError(`the service offers no tunnel to ${session}`);
+          if (url === undefined)
+            throw new CommandError(
+              `the service offers no tunnel to the session ${session}: it must be a newer version`,
+            );
           const tunnel = await TunnelClient.open({ url, expose, signal, onChange: tell });
           signal.addEventListener('abort', () => tunnel.close());
           console.log(`Pages of ${session} reach ${expose} on this machine. Press Ctrl+C to end the tunnel.`);

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { closing, codeOf } from './config-object.ts';
 
-/** Code that launches its own browser, or an option without effect on leased browsers. `places` are `file:line`. */
+/** Code that starts its own browser, or an option without effect on leased browsers. `places` are `file:line`. */
 export type Unpooled = { message: string; fix: string; places: string[] };
 
 const kinds = [
@@ -19,7 +19,7 @@ const kinds = [
     fix: 'Remove it. PLAYWRIGHT_POOL_CHROMIUM chooses the Chromium of the embedded service.',
   },
   {
-    // `slowMo` alone works.
+    // Not if `slowMo` is the only option: it works.
     pattern: /\blaunchOptions\s*:(?!\s*\{\s*slowMo\s*:[^,}]*,?\s*\})/g,
     isOption: true,
     message: 'launchOptions has no effect on leased browsers, except slowMo',
@@ -27,7 +27,7 @@ const kinds = [
   },
 ];
 
-/** Finds browsers and options in a suite's sources that the pool ignores. */
+/** Finds code in a suite's sources that doesn't use the pool's browsers, for `init` and `doctor`. */
 export async function findUnpooled(config: string, tests: string[]): Promise<Unpooled[]> {
   const sources = await Promise.all(
     [config, ...tests].map(async (file) => ({ file, text: await readFile(file, 'utf8').catch(() => '') })),
@@ -51,7 +51,7 @@ export async function findUnpooled(config: string, tests: string[]): Promise<Unp
 
 type Part = { code: string; start?: number };
 
-/** The objects of `use: { … }` and `test.use({ … })`. */
+/** The code of the objects in `use: { … }` and `test.use({ … })`. */
 function optionsIn(code: string): Part[] {
   return Array.from(code.matchAll(/\buse\s*[:(]\s*\{/g), ({ index, 0: found }) => {
     const start = index + found.length - 1;

@@ -5,11 +5,11 @@ import { startLocalChromium, type LocalChromium } from '../service/profiles/loca
 import { CommandError } from './command-error.ts';
 import type { ShowProgress } from './progress.ts';
 
-/** `attributes` can differ too, and hold no secret. */
+/** A value in a profile. `attributes` are compared, too. They contain no secret. */
 export type Item = { value: string; attributes?: string };
 export type Items = Map<string, Item>;
 
-/** The compared parts of a user-data directory, by unique and readable keys. */
+/** The parts of a user-data directory that `profile diff` compares. Each value has a unique key that people can read. */
 export type UserData = { cookies: Items; local_storage: Items; preferences: Items; extensions: Items };
 
 type Settings = Omit<Parameters<typeof startLocalChromium>[0], 'userDataDirectory' | 'headless'>;
@@ -18,7 +18,7 @@ type Json = { [name: string]: unknown };
 /** Reads a user-data directory. It must be a copy, because Chromium changes it. */
 export async function readUserData(directory: string, show: ShowProgress, settings: Settings): Promise<UserData> {
   const profile = join(directory, 'Default');
-  // Chromium rewrites these files when it starts.
+  // Read these files first, because Chromium rewrites them when it starts.
   const preferences = [
     await readJSON(join(profile, 'Preferences')),
     await readJSON(join(profile, 'Secure Preferences')),
@@ -67,7 +67,10 @@ async function readCookies(chromium: LocalChromium): Promise<Items> {
   );
 }
 
-/** Opens each origin in a page, and answers its requests with an empty document, so that no site gets a request. */
+/**
+ * Reads the local storage of each origin in a page of this origin. Answers the page's requests with an empty document, so
+ * that no site gets a request.
+ */
 async function readLocalStorage(
   chromium: LocalChromium,
   origins: string[],
@@ -88,7 +91,7 @@ async function readLocalStorage(
       responseCode: 200,
       responseHeaders: [{ name: 'Content-Type', value: 'text/html' }],
     };
-    // The page may have cancelled the request.
+    // Ignore errors: the page may have canceled the request.
     send('Fetch.fulfillRequest', answer).catch(() => {});
   });
   await send('Network.enable');
@@ -111,7 +114,8 @@ async function readLocalStorage(
 }
 
 /**
- * Each leaf by its path, without extensions, which are compared apart, and signatures, which follow the signed values.
+ * All values of nested preferences by their paths. Leaves out extensions, which are compared separately, and signatures,
+ * which only depend on other values.
  */
 function flattened(value: unknown, path = ''): [string, Item][] {
   if (path === 'extensions.settings' || path === 'protection') return [];
@@ -120,7 +124,7 @@ function flattened(value: unknown, path = ''): [string, Item][] {
   return Object.entries(value).flatMap(([name, inner]) => flattened(inner, path === '' ? name : `${path}.${name}`));
 }
 
-/** Installed extensions have a directory for each version; unpacked ones are only in the preferences. */
+/** Reads the extensions. Installed ones have a directory for each version. Unpacked ones are only in the preferences. */
 async function readExtensions(profile: string, preferences: Json[]): Promise<Items> {
   const items: Items = new Map();
   for (const { extensions } of preferences) {
@@ -149,7 +153,7 @@ async function namesIn(directory: string): Promise<string[]> {
   return await readdir(directory).catch((): string[] => []);
 }
 
-/** Returns an empty object if there is no file. */
+/** Reads a JSON file. Returns an empty object if there is no file. */
 async function readJSON(file: string): Promise<Json> {
   let text: string;
   try {

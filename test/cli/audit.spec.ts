@@ -93,10 +93,10 @@ test('audit refuses wrong times, numbers and reports, and names the fix', async 
     expect(ended.stderr).toMatch(said);
   }
   for (const [text, code, said] of [
-    ['no JSON', 1, /has no run/],
-    ['null', 1, /has no run/],
-    ['{"version":1,"leases":null}', 1, /has no run/],
-    ['{"run":{"started_at":"x","ended_at":"y","user_agent":"z"}}', 1, /has no run/],
+    ['no JSON', 1, /does not describe a test run/],
+    ['null', 1, /does not describe a test run/],
+    ['{"version":1,"leases":null}', 1, /does not describe a test run/],
+    ['{"run":{"started_at":"x","ended_at":"y","user_agent":"z"}}', 1, /does not describe a test run/],
     ['{"version":1,"run":null}', 3, /made no calls/],
   ] as const) {
     await writeFile(report, text);

@@ -98,7 +98,7 @@ test('call explains wrong operations, parameters and files', async ({ cli }) => 
   const mistakes: [args: string[], code: number, message: string][] = [
     [['browsers.destroy'], 2, 'there is no operation browsers.destroy'],
     [['browsers.writeFile'], 2, 'did you mean browsers.fs.writeFile?'],
-    [['browsers.retrieve'], 2, 'needs id_or_name=...'],
+    [['browsers.retrieve'], 2, 'needs more parameters: id_or_name=...'],
     [['browsers.create', 'name'], 2, 'write name=text or name:=json'],
     [['browsers.create', 'timeout_seconds:=soon'], 2, 'is not JSON'],
     [['browsers.list', 'colour=red'], 2, 'colour is not a parameter of GET /browsers'],
@@ -113,7 +113,7 @@ test('call explains wrong operations, parameters and files', async ({ cli }) => 
     [
       ['profiles.create', 'name=ann', '--output', 'ann.json'],
       2,
-      "profiles.create doesn't answer with bytes: leave out --output",
+      "profiles.create doesn't answer with a file: leave out --output",
     ],
   ];
   for (const [args, code, message] of mistakes) {
@@ -124,7 +124,7 @@ test('call explains wrong operations, parameters and files', async ({ cli }) => 
 
 test('call names a missing parameter before it reads the file of another parameter', async ({ cli }) => {
   const { code, stderr } = await cli(['call', 'browsers.fs.upload', 'file=@missing']);
-  expect([code, stderr]).toEqual([2, 'playwright-pool: /browsers/{id}/fs/upload needs id=...\n']);
+  expect([code, stderr]).toEqual([2, 'playwright-pool: /browsers/{id}/fs/upload needs more parameters: id=...\n']);
   expect(await cli(['call', 'browsers.fs.upload', 'id=a', 'dest_path=/a', 'file=@missing'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining("'missing'"),

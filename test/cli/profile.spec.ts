@@ -88,7 +88,7 @@ test('profile unpack --force replaces only user-data directories', async ({ run,
   expect(await unpack()).toEqual({
     code: 1,
     stdout: '',
-    stderr: `playwright-pool: ${target} is not empty: name another directory, or replace what is in it with --force\n`,
+    stderr: `playwright-pool: ${target} is not empty: name another directory, or replace its content with --force\n`,
   });
   expect(await readdir(target)).toContain('mine');
   expect((await unpack('--force')).code).toBe(0);

@@ -90,7 +90,9 @@ test('an answer that announces more items without a next offset is invalid', asy
 
 test("fails instead of looping forever if the next offset doesn't advance", async ({ serve, connect }) => {
   const server = await serve(page(['a'], { more: 'true', next: '1' }));
-  await expect(names(connect(server).profiles.list())).rejects.toThrow(/the list does not end, because the service sends the same next offset again: 1/);
+  await expect(names(connect(server).profiles.list())).rejects.toThrow(
+    /the list does not end, because the service sends the same next offset again: 1/,
+  );
   expect(server.calls).toHaveLength(2);
 });
 

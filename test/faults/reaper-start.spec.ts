@@ -74,7 +74,9 @@ test("names the reaper's program if it doesn't start", async ({}, testInfo) => {
   const directory = testInfo.outputDir;
   mkdirSync(directory, { recursive: true });
   const connecting = connectReaper({ directory, runnerPid: process.pid, reaper, signal: AbortSignal.timeout(100) });
-  await expect(connecting).rejects.toThrow(`The process that returns leased browsers after a crash did not start (${reaper})`);
+  await expect(connecting).rejects.toThrow(
+    `The process that returns leased browsers after a crash did not start (${reaper})`,
+  );
 });
 
 test('the reaper survives a SIGTERM to all processes of the machine @long', async ({ run }) => {
