@@ -43,7 +43,7 @@ export class ByteReader {
   /** Takes exactly `length` bytes, in the chunks of the source. Throws `truncated` if there are fewer. */
   async takeParts(length: number): Promise<Buffer[]> {
     while (this.#restBytes < length) {
-      if (!(await this.#pull())) throw new ArchiveError('truncated', 'the archive ends too early: it was cut off');
+      if (!(await this.#pull())) throw new ArchiveError('truncated', 'the archive is incomplete: it ends too early');
     }
     const parts: Buffer[] = [];
     for (let missing = length; missing > 0;) {

@@ -37,7 +37,11 @@ export class EntryTree {
     let node = this.#root;
     for (const [index, segment] of segments.entries()) {
       if (node.kind !== 'directory')
-        throw new ArchiveError('unsafe_name', `is below ${quoted(node.name)}, which is a ${node.kind}`, entry);
+        throw new ArchiveError(
+          'unsafe_name',
+          `is inside ${quoted(node.name)}, but that is a ${node.kind} and not a directory`,
+          entry,
+        );
       const isLast = index === segments.length - 1;
       let child = sameName(node, segment, entry);
       if (child === undefined) {

@@ -1,7 +1,7 @@
-// Edits the suite's sources the way a person would. Leaves code of an unusual form alone.
+// The edits that `init` makes in the sources of a suite. They leave code of an unusual form alone.
 import { codeOf, configObject } from './config-object.ts';
 
-/** Imports from this package, which exports all of Playwright Test. */
+/** Changes imports of `@playwright/test` to this package, which exports all of Playwright Test. */
 export function editedImports(text: string): string {
   return text.replaceAll(
     /^((?:import\b[^;'"]*\bfrom\s*|(?:const|let|var)\b[^;'"]*=\s*require\(\s*|\}\s*from\s*|export\b[^;'"]*\bfrom\s*))(['"])@playwright\/test\2/gm,

@@ -31,9 +31,7 @@ export function tunnelCommand(env: NodeJS.ProcessEnv): Command {
           checkPattern(expose);
           const { tunnel_ws_url: url } = await client.browsers.retrieve(session, {}, { signal });
           if (url === undefined)
-            throw new CommandError(
-              `the service offers no tunnel to the session ${session}: it must be a newer version`,
-            );
+            throw new CommandError(`the service offers no tunnel to the session ${session}: update the service`);
           const tunnel = await TunnelClient.open({ url, expose, signal, onChange: tell });
           signal.addEventListener('abort', () => tunnel.close());
           console.log(`Pages of ${session} reach ${expose} on this machine. Press Ctrl+C to end the tunnel.`);

@@ -90,7 +90,7 @@ async function verifiedChunk(
     const body = await buffer(answer.stream);
     const sha256 = createHash('sha256').update(body).digest('hex');
     if (sha256 !== answer.header(chunkHeaders.sha256)) {
-      throw new AuditLogDownloadError(to, 'the hash of a chunk is wrong');
+      throw new AuditLogDownloadError(to, 'a part of the download is damaged: its hash is wrong');
     }
     try {
       return { body, sha256, ...(await checkedHeaders(answer, query.format, body, to)) };
@@ -117,12 +117,15 @@ async function checkedHeaders(
   const more = answer.header(chunkHeaders.hasMore);
   const next = answer.header(chunkHeaders.nextCursor) || undefined;
   if ((more !== 'true' && more !== 'false') || (more === 'true') !== (next !== undefined)) {
-    throw new AuditLogDownloadError(to, `a chunk lacks the cursor of the next one (${chunkHeaders.hasMore}: ${more})`);
+    throw new AuditLogDownloadError(
+      to,
+      `a part of the download does not say correctly where the next one begins (${chunkHeaders.hasMore}: ${more})`,
+    );
   }
   const rows = answer.header(chunkHeaders.rowCount);
   const lines = await countLines(body, format);
   if (rows !== String(lines))
-    throw new AuditLogDownloadError(to, `a chunk has ${lines} rows, but its header says ${rows}`);
+    throw new AuditLogDownloadError(to, `a part of the download has ${lines} records, but its header says ${rows}`);
   return { rows: lines, next };
 }
 

@@ -3,6 +3,7 @@ import { empty, json, list, operation } from './operation.ts';
 import { pageQuery, queryBoolean } from './pagination.ts';
 import { label, timestamp } from './values.ts';
 
+/** An API key, without the key itself. */
 export const apiKey = z.looseObject({
   id: z.string(),
   name: z.string(),

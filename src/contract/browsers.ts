@@ -38,6 +38,7 @@ const profileSave = z.looseObject({
 
 export type ProfileSave = z.output<typeof profileSave>;
 
+/** A browser session, with the links by which clients reach it. */
 export const browser = z.looseObject({
   session_id: z.string(),
   created_at: timestamp,

@@ -17,6 +17,7 @@ const url = z
   .regex(/^https?:\/\/[^/?#\\]{1,1024}([/?#\\]|$)/i, { error: 'must be an http or https URL', abort: true })
   .refine((text) => URL.canParse(text), 'must be an http or https URL');
 
+/** The HTTP methods of requests through a session's browser. */
 export const curlMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 /** Limits and default of a request's timeout, in milliseconds. */

@@ -109,7 +109,7 @@ test('call explains wrong operations, parameters and files', async ({ cli }) => 
       2,
       'viewport.hight is not a field of POST /browsers: it has width, height, refresh_rate',
     ],
-    [['browsers.fs.writeFile', 'id=a', 'path=/b'], 2, 'give them with --input'],
+    [['browsers.fs.writeFile', 'id=a', 'path=/b'], 2, 'pass the file with --input'],
     [
       ['profiles.create', 'name=ann', '--output', 'ann.json'],
       2,

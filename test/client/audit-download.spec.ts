@@ -179,15 +179,23 @@ for (const [title, answer, problem] of [
   [
     'fewer rows than the service said',
     chunk({ ...last, headers: { 'x-row-count': '2' } }),
-    /a chunk has 1 rows, but its header says 2/,
+    /a part of the download has 1 records, but its header says 2/,
   ],
   [
     'no word on whether there is more',
     chunk({ ...last, headers: { 'x-has-more': 'maybe' } }),
-    /lacks the cursor of the next one/,
+    /does not say correctly where the next one begins/,
   ],
-  ['more without a cursor', chunk({ ...last, headers: { 'x-has-more': 'true' } }), /lacks the cursor of the next one/],
-  ['a cursor after the end', chunk({ ...last, headers: { 'x-next-cursor': 'x' } }), /lacks the cursor of the next one/],
+  [
+    'more without a cursor',
+    chunk({ ...last, headers: { 'x-has-more': 'true' } }),
+    /does not say correctly where the next one begins/,
+  ],
+  [
+    'a cursor after the end',
+    chunk({ ...last, headers: { 'x-next-cursor': 'x' } }),
+    /does not say correctly where the next one begins/,
+  ],
 ] as const) {
   test(`${title} is refused at once`, async ({ serve, connect }, testInfo) => {
     const server = await serve(answer);

@@ -21,7 +21,7 @@ const suite = `${waits} ${works}`;
 
 for (const [end, tag, error] of [
   ['worker', '', 'worker process exited unexpectedly'],
-  ['host', ' @long', 'the Playwright host has ended'],
+  ['host', ' @long', "the Playwright host (the service's process between client and browser) has ended"],
   ['connection', ' @long', 'closed'],
 ] as const)
   test(`loses no lease if the ${end} ends in the middle of an action${tag}`, async ({ start, hosted, faultProxy }) => {

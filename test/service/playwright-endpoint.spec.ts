@@ -180,7 +180,9 @@ test('survives a killed Playwright host', async ({ session, connect, hosts }) =>
   const browser = await connect(session.playwright_ws_url);
   const page = await browser.newPage();
   const action = page.locator('#missing').click();
-  const failure = expect(action).rejects.toThrow('the Playwright host has ended');
+  const failure = expect(action).rejects.toThrow(
+    "the Playwright host (the service's process between client and browser) has ended",
+  );
   const disconnected = new Promise((resolve) => browser.once('disconnected', resolve));
   // The spare one, too.
   for (const pid of hosts()) process.kill(pid, 'SIGKILL');

@@ -73,7 +73,8 @@ export function forwarding({
   ...sockets
 }: { held: HeldSessions } & ConstructorParameters<typeof ForwardedSockets>[0]) {
   const pass = async (session: Session, exchange: Exchange, operation: ForwardedOperation) => {
-    if (!(session instanceof MachineSession)) throw new Error(`the browser session ${session.id} has no machine`);
+    if (!(session instanceof MachineSession))
+      throw new Error(`the browser session ${session.id} does not run on a machine of this control plane`);
     if (operation.path === loadExtensions.path) {
       session.isChanged = true;
       session.record();
@@ -85,7 +86,7 @@ export function forwarding({
     if (session.endReason === 'machine_lost')
       throw new OperationError(
         'not_found',
-        `the machine of the browser session ${session.id} was lost, and its telemetry`,
+        `the machine of the browser session ${session.id} was lost, and the events of the session with it`,
       );
     await pass(session, exchange, telemetry.events);
   };
@@ -100,7 +101,8 @@ export function forwarding({
     },
     /** Passes a request to `curl/raw` on. */
     async raw(session: Session, exchange: Exchange) {
-      if (!(session instanceof MachineSession)) throw new Error(`the browser session ${session.id} has no machine`);
+      if (!(session instanceof MachineSession))
+        throw new Error(`the browser session ${session.id} does not run on a machine of this control plane`);
       await forwardRequest(session, exchange, { operation: rawCurl, clock: sockets.clock, isRaw: true });
     },
     /** Passes on a request of the dashboard that reads a session. */

@@ -60,5 +60,7 @@ function refuseMalformed(source: string): void {
   const url = URL.canParse(source) ? new URL(source) : undefined;
   if (url?.protocol === 'dns:' && url.hostname !== '' && url.port !== '') return;
   if (url && /^https?:$/.test(url.protocol)) return;
-  throw new Error(`--machines: ${JSON.stringify(source)} is neither the URL of a machine nor dns://NAME:PORT`);
+  throw new Error(
+    `--machines: ${JSON.stringify(source)} is neither the URL of a machine nor dns://NAME:PORT. Write for example http://10.0.0.5:8080`,
+  );
 }

@@ -180,7 +180,9 @@ export class MachineSession extends Session {
     if (this.settings.poolId !== undefined && this.settings.profile) return false;
     if (this.#profile?.id !== profileId || !this.sent) return false;
     this.#isSaved = isSaved;
-    this.#save = isSaved ? undefined : { status: 'discarded', message: 'save_changes was switched off' };
+    this.#save = isSaved
+      ? undefined
+      : { status: 'discarded', message: 'the profile was not saved, because save_changes was switched off' };
     this.record();
     return true;
   }

@@ -209,7 +209,7 @@ export class ApiKeyStore {
     const row = this.#row(id, projectId, false);
     const { callerId, keepsChildren = false } = options;
     if (id === callerId)
-      throw new OperationError('bad_request', 'a key cannot delete itself: use another one for that');
+      throw new OperationError('bad_request', 'a key cannot delete itself: use another key for this call');
     if (!keepsChildren && callerId !== undefined && this.#lineage.isBelow(callerId, id)) {
       throw new OperationError(
         'bad_request',
@@ -244,7 +244,7 @@ export class ApiKeyStore {
     const oldEnd = Math.min(old.expires_at ?? Infinity, now + graceMs);
     const end = this.#endOf(lifeMs, caller, days !== undefined);
     if ((lifeMs ?? Infinity) < graceMs || (end ?? Infinity) < oldEnd) {
-      const problem = `the new key would expire before the grace period of the old one, ${graceMs / dayMs} days, is over`;
+      const problem = `the new key would expire before the old one, which stays valid for ${graceMs / dayMs} days (the grace period): pass more days, or a shorter expire_in_days`;
       throw invalidField('days_to_expire', problem);
     }
     return inTransaction(this.#database, () => {

@@ -2,6 +2,7 @@ import type { Project } from '../../contract/projects.ts';
 import { boolean, integer, optional, text, time } from '../database/columns.ts';
 import { table } from '../database/table.ts';
 
+/** The projects of the organization, with their limits. */
 export const projectsTable = table('projects', {
   id: text(),
   /** Unique among projects that aren't deleted. */
@@ -20,6 +21,7 @@ export const organizationTable = table('organization', {
   default_project_max_concurrent_sessions: optional(integer()),
 });
 
+/** The API keys. Deleted ones stay, because the list can show them. */
 export const apiKeysTable = table('api_keys', {
   id: text(),
   name: text(),

@@ -47,7 +47,7 @@ export function currentProfileId(config: PoolConfig, surroundings: Surroundings)
 function checked(config: PoolConfig, surroundings: Surroundings): PoolConfig {
   sessionSettings(config, surroundings);
   if (config.refresh_on_profile_update && !config.profile)
-    throw invalidField('refresh_on_profile_update', 'needs a profile');
+    throw invalidField('refresh_on_profile_update', 'works only in a pool with a profile: pass profile too');
   return config;
 }
 

@@ -7,6 +7,7 @@ export type LogFields = Readonly<Record<string, string | number | boolean | unde
 /** Logs an event of the service, such as `session_started`. */
 export type Log = (event: string, fields?: LogFields) => void;
 
+/** A log that drops all events. */
 export const noLog: Log = () => {};
 
 /** A log that writes one line for each event, as text or as JSON. */

@@ -56,7 +56,7 @@ export class Encoder {
       if (!opened)
         throw new OperationError(
           'recording_failed',
-          `the encoder's browser cannot encode ${format ?? 'any known format'}`,
+          `the Chromium that encodes recordings cannot encode ${format ?? 'any known format'}: start the service with another --replay-format or --chromium`,
         );
       return new Video(page, id, opened.contentType, () => this.#close(id));
     } catch (error) {

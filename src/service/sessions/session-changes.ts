@@ -4,9 +4,9 @@ import type { LocalSession } from './local-session.ts';
 import type { ExtensionFiles } from './session-extensions.ts';
 
 /**
- * Loads extensions, all or none. If the browser takes none, `start` restarts it on the same user-data directory: its
- * pages, clients and recordings end. If that fails, the session ends. Throws `conflict` while another call replaces
- * the browser.
+ * Loads extensions into a session, all or none. If its browser was started without extensions, `start` restarts it on the
+ * same user-data directory: its pages, clients and recordings end. If that fails, the session ends. Throws `conflict`
+ * while another call replaces the browser.
  */
 export async function loadExtensions(
   session: LocalSession,
@@ -27,8 +27,8 @@ export async function loadExtensions(
 }
 
 /**
- * Sends requests through another proxy, or directly. If the browser must restart for that, `start` restarts it like
- * `loadExtensions`. Throws `conflict` while another call replaces the browser.
+ * Sends a session's requests through another proxy, or directly. If the browser must restart for that, `start` restarts it
+ * as in `loadExtensions`. Throws `conflict` while another call replaces the browser.
  */
 export async function changeProxy(
   session: LocalSession,

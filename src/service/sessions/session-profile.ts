@@ -51,7 +51,9 @@ export class SessionProfile {
   /** Sets whether the session's end saves the profile. */
   decide(isSaved: boolean): void {
     this.isSaved = isSaved;
-    this.#save = isSaved ? undefined : { status: 'discarded', message: 'save_changes was switched off' };
+    this.#save = isSaved
+      ? undefined
+      : { status: 'discarded', message: 'the profile was not saved, because save_changes was switched off' };
   }
 
   /** The result of saving the profile. */
