@@ -26,7 +26,7 @@ const graceMs = 2000;
 export type Place = {
   /** Marks the program's processes by an environment variable. */
   readonly mark: string;
-  /** Aborts when the session ends or changes hands. */
+  /** Aborts when the session or its lease ends. */
   readonly hold: AbortSignal;
   /** Call when the program has started. */
   started(program: Running): void;

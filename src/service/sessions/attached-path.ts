@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 
-/** A stand-in file begins with this text. The rest of it is the session path of the file to upload. */
+/** A stand-in file begins with this text. The rest of it is the path of the file to upload, as callers see it. */
 export const standInStart = 'playwright-pool has this file in the session: ';
 
 /** A directory stands in for another one if it has a single file, with this name. */
@@ -10,8 +10,8 @@ export const directoryStandIn = '.playwright-pool-directory';
 const longestStandIn = 8 * 1024;
 
 /**
- * Finds the file or directory to upload if `hostPath` is a stand-in. Returns its session path, or `undefined` for an
- * ordinary file or directory. Clients of Playwright's protocol send the content of uploads in messages. A test worker
+ * Finds the file or directory to upload if `hostPath` is a stand-in. Returns its path as callers see it, or `undefined` for
+ * an ordinary file or directory. Clients of Playwright's protocol send the content of uploads in messages. A test worker
  * instead writes the upload into the session over HTTP, and sends a stand-in: a small file that names its path.
  */
 export function attachedPath(hostPath: string): string | undefined {

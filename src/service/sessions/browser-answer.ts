@@ -56,7 +56,7 @@ function telemetryAnswer({ telemetry }: Session): Browser['telemetry'] {
   return { browser: Object.fromEntries(telemetry.map((category) => [category, { enabled: true }])) };
 }
 
-/** A link to the live view of a session, for the holder of an API key. It works for a day. */
+/** A link to the live view of a session. It works for a day, as long as the API key with this id is valid. */
 export function liveViewUrl(
   { liveViewToken }: Session,
   { origin, apiKeyId, clock }: { origin: string; apiKeyId: string; clock: Clock },

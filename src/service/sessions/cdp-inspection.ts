@@ -10,7 +10,7 @@ import { pathSegments } from './confined-path.ts';
 export type Inspected = {
   /** The directory on the machine that callers see as `/`. */
   root: string;
-  /** The session path for downloads if the client chooses no directory. */
+  /** The directory for downloads, as callers see it, if the client chooses none. */
   downloadDirectory: string;
   /**
    * Whether Chromium runs under its own user id. Then Chromium creates missing download directories itself, so that they

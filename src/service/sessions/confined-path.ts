@@ -10,7 +10,8 @@ const longestName = 255;
 const mostLinks = 40;
 
 /**
- * Returns the segments of an absolute session path without empty ones, `.` and `..`. The root has none.
+ * Splits an absolute path, as callers see it in a session, into segments without empty ones, `.` and `..`. The root has
+ * none.
  * Throws `bad_request` for a malformed path and `forbidden` if `..` leaves the root.
  */
 export function pathSegments(sessionPath: string): string[] {

@@ -27,7 +27,7 @@ const restartMs = 5000;
 /** Captures a session's telemetry from now on. */
 export type CaptureTelemetry = (session: LocalSession, categories: readonly TelemetryCategory[]) => Promise<void>;
 
-/** The session path of downloads, unless a client chose another directory. */
+/** The directory for downloads, as callers see it, unless a client chooses another. */
 export const downloadDirectory = '/home/user/Downloads';
 
 /** A session of this machine: one Chromium process with its own user-data directory and its own file-system root. */
@@ -281,7 +281,7 @@ export class LocalSession extends Session {
     return { cdp: this.cdp, close: () => {} };
   }
 
-  /** Starts a screencast, which ends at the latest when the session ends or changes hands. */
+  /** Starts a screencast, which ends at the latest when the session or its lease ends. */
   screencast(options: ScreencastOptions): Screencast {
     if (!this.alive) throw new OperationError('not_found', `the browser session ${this.id} has ended`);
     const screencast: Screencast = new Screencast(this.#browser.chromium.cdp, this.#browser.page, {

@@ -130,7 +130,7 @@ export abstract class Session {
     return this.#endedAt === undefined;
   }
 
-  /** Aborts when the session ends or changes hands. */
+  /** Aborts when the session or its lease ends. */
   get hold(): AbortSignal {
     return this.#hold.signal;
   }
@@ -236,7 +236,7 @@ export abstract class Session {
   /** Called once, when the session begins to end. */
   protected beforeEnd(): void {}
 
-  /** Called when the session ends or changes hands. */
+  /** Called when the session or its lease ends. */
   protected abstract closeConnections(): void;
 
   #letGo(): void {
