@@ -7,7 +7,10 @@ export class BoundedWrites {
   readonly #failure = new AbortController();
   #bytes = 0;
 
-  /** Starts a write of `bytes` bytes. The promise resolves when it ends, even if it fails: `room` and `settled` throw its error. */
+  /**
+   * Starts a write of `bytes` bytes. The promise resolves when the write ends, even if it fails: `room` and `settled`
+   * throw its error.
+   */
   start(bytes: number, write: () => Promise<void>): Promise<void> {
     this.#bytes += bytes;
     const running = write()

@@ -83,16 +83,16 @@ export class EntryTree {
    */
   checkSymlink(entry: string, target: string): void {
     const refuse = (problem: string) =>
-      new ArchiveError('unsafe_link', `is a symbolic link to ${quoted(target)}, ${problem}`, entry);
+      new ArchiveError('unsafe_link', `is a symbolic link to ${quoted(target)}, but ${problem}`, entry);
     if (target === '' || Buffer.byteLength(target) > longestName || isUnfit(target))
-      throw refuse('a path that not every file system allows');
+      throw refuse('not every file system allows this target');
     if (path.posix.isAbsolute(target) || path.isAbsolute(target))
-      throw refuse('a path outside of the directory to extract into');
+      throw refuse('this target is outside of the directory to extract into');
     const place = nameSegments(entry).slice(0, -1);
     for (const segment of target.split('/')) {
-      if (this.#find(place)?.kind === 'symlink') throw refuse('a path that leads through another link');
+      if (this.#find(place)?.kind === 'symlink') throw refuse('this target leads through another link');
       if (segment === '..' && place.pop() === undefined)
-        throw refuse('a path outside of the directory to extract into');
+        throw refuse('this target is outside of the directory to extract into');
       if (segment !== '..' && segment !== '.' && segment !== '') place.push(segment);
     }
   }

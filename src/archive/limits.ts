@@ -67,12 +67,10 @@ export class Limits {
 
   /** The error for the entry that exceeds `limit`. */
   #tooLarge(limit: string): ArchiveError {
-    const advice = 'raise this limit if you trust the archive';
+    const problem = `it has more than ${limit} when it is extracted. Raise this limit if you trust the archive`;
     return new ArchiveError(
       'too_large',
-      this.#entry === undefined
-        ? `the archive is too large: extracted, it has more than ${limit}: ${advice}`
-        : `makes the archive too large: extracted, it has more than ${limit}: ${advice}`,
+      this.#entry === undefined ? `the archive is too large: ${problem}` : `makes the archive too large: ${problem}`,
       this.#entry,
     );
   }

@@ -38,7 +38,7 @@ export class SealCheck {
    */
   add(frame: Buffer): void {
     if (this.#state === 'sealed')
-      throw new ArchiveError('trailing_bytes', 'the archive has other data after its end, the seal');
+      throw new ArchiveError('trailing_bytes', 'the archive has other data after the seal at its end');
     if (isSeal(frame)) {
       if (this.#state !== 'marked')
         throw new ArchiveError('corrupt', 'the archive is damaged: its beginning is missing or changed');

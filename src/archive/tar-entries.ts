@@ -5,7 +5,10 @@ import { ArchiveError } from './errors.ts';
 /** Takes the content of an entry of a tar. The reader waits for each promise that a method returns. */
 export type EntrySink = { write(chunk: Buffer): Promise<void> | undefined; end(): Promise<void> | undefined };
 
-/** Called for each entry of a tar. Returns the sink for its content, or `undefined` to skip it. An exception ends the reading. */
+/**
+ * Called for each entry of a tar. Returns the sink that takes its content, or `undefined` to skip the content. If it
+ * throws, reading ends.
+ */
 export type EntryListener = (header: Header) => EntrySink | undefined;
 
 const blockBytes = 512;

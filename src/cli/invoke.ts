@@ -93,6 +93,6 @@ function jsonText(text: string): string {
     JSON.parse(text);
     return text;
   } catch {
-    throw new InvalidArgumentError('It must be JSON; quote it for the shell.');
+    throw new InvalidArgumentError('It must be JSON. Put it in quotes, so that the shell does not change it.');
   }
 }

@@ -94,6 +94,6 @@ function show(created: { id: string; key: string }, { json }: ServiceOptions): v
 
 function parseLifetime(text: string): number {
   const days = parseDays(text);
-  if (days === 0) throw new InvalidArgumentError('It must be at least 1; a key without --days never expires.');
+  if (days === 0) throw new InvalidArgumentError('It must be at least 1. A key without --days never expires.');
   return days;
 }

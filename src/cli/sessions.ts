@@ -73,7 +73,8 @@ function openCommand(env: NodeJS.ProcessEnv): Command {
     .action((session: string, options: ServiceOptions & { readOnly?: boolean; print?: boolean }) =>
       withClient(options, env, async (client, signal) => {
         const { browser_live_view_url } = await client.browsers.retrieve(session, {}, { signal });
-        if (browser_live_view_url === undefined) throw new Error(`the service offers no live view of ${session}`);
+        if (browser_live_view_url === undefined)
+          throw new Error(`the service offers no live view of the session ${session}`);
         const url = options.readOnly ? `${browser_live_view_url}&readOnly=true` : browser_live_view_url;
         if (options.json) printJSON({ url });
         else if (options.print) console.log(url);

@@ -103,7 +103,10 @@ const browserPool = z.looseObject({
 
 export type BrowserPool = z.output<typeof browserPool>;
 
-/** The longest wait of one acquire call, in seconds. The hosted service's SDK (`@onkernel/sdk`) waits up to 60 s for an answer. */
+/**
+ * The longest wait of one acquire call, in seconds. The hosted service's SDK (`@onkernel/sdk`) waits up to 60 s for an
+ * answer.
+ */
 export const longestPollSeconds = 30;
 
 /** The operations on pools: create and change them, acquire and release their browsers. */

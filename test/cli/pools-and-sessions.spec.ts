@@ -131,7 +131,7 @@ test('sessions shows the pool, profile, test, holder and idle time of a lease, a
     'second        p                                                                                  now',
     '',
   ]);
-  const stderr = 'playwright-pool: the service offers no live view of first\n';
+  const stderr = 'playwright-pool: the service offers no live view of the session first\n';
   expect(await cli(['sessions', 'open', 'first', '--print'], { env })).toEqual({ code: 1, stdout: '', stderr });
 });
 

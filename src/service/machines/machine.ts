@@ -28,7 +28,10 @@ const answerMs = 3000;
 const lostMs = 15_000;
 const leastFailures = 3;
 
-/** A service that runs sessions for this control plane. Checks regularly that it answers and that both know the same sessions. */
+/**
+ * A service that runs sessions for this control plane. Checks regularly that the machine answers, and that both know the
+ * same sessions.
+ */
 export class Machine implements Host {
   readonly url: string;
   readonly apiKey: string;

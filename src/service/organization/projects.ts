@@ -118,6 +118,7 @@ export class ProjectStore {
   }
 }
 
+/** The error for an id or name that no project has. */
 function noProject(idOrName: string): OperationError {
   return new OperationError('project_not_found', `no project has the id or name ${idOrName}`);
 }

@@ -74,7 +74,7 @@ export class PlaywrightHosts {
     try {
       return await publishOn(host, session, options);
     } catch (error) {
-      // A host that an earlier client used may have died unnoticed.
+      // The host of an earlier client may have ended without notice. Then start a new one.
       if (!host.process.hasEnded) throw error;
       return await publishOn(await this.#hostOf(session, playwright), session, options);
     }
@@ -110,7 +110,7 @@ export class PlaywrightHosts {
     this.#spares.delete(playwright.version);
     // Start the spare later, so that it doesn't slow down the browser that a client waits for now.
     setTimeout(() => void this.#keepSpare(playwright).catch(() => {}), 1000).unref();
-    // A spare may have died unnoticed.
+    // The spare may have ended without notice. Then start a new host.
     const host = spare && (await this.#join(session, spare).catch(() => undefined));
     return host ?? (await this.#join(session, await this.#spawn(playwright)));
   }

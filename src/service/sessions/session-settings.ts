@@ -93,7 +93,7 @@ export function refuseUnsupported(request: Unsupported): void {
     chrome_policy: Object.keys(request.chrome_policy ?? {}).length > 0,
   };
   const fields = Object.entries(asked).flatMap(([field, isAsked]) => (isAsked ? [field] : []));
-  if (fields.length > 0) throw leftOutFields(fields, 'remove them from the request');
+  if (fields.length > 0) throw leftOutFields(fields, 'send the request without these fields');
 }
 
 /**
