@@ -4,8 +4,8 @@ import type { Parts } from './parts.ts';
 import { local, localOnly } from './sessions/in-session.ts';
 
 /**
- * Answers requests below a session's `base_url`, whose path contains the session's token. If the session runs on
- * another machine, which this service controls, the request is forwarded to that machine.
+ * Answers requests below a session's `base_url`. They have no API key, but the session's token in the query (`jwt`). If
+ * the session runs on another machine, which this service controls, the request is forwarded to that machine.
  */
 export function tokenRequests(
   { sessions, held, ownPort }: Parts,

@@ -19,7 +19,7 @@ export type Launch = {
   createdBy: string;
   /** In seconds. */
   timeoutSeconds: number;
-  /** Ends the process. The signal's reason becomes the reason of the ending. */
+  /** Ends the process when it aborts. The reason of the abort is reported as the reason of the end. */
   signal: AbortSignal;
 };
 
@@ -56,7 +56,7 @@ export class AppLauncher {
     await this.#options.users.leave(deploymentId);
   }
 
-  /** Deletes the API key of a run that an earlier service started and could not end. */
+  /** Deletes the API key of a process that was running when the service was killed. Call it at the next start. */
   ended(run: { deploymentId: string } | { invocationId: string }): void {
     this.#options.endAccess(accessName(run));
   }

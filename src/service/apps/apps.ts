@@ -73,19 +73,19 @@ export class Apps {
     });
   }
 
-  /** Takes over the deployments and invocations of an earlier service. */
+  /** Takes over the deployments and invocations of an earlier run of the service. */
   async open(): Promise<void> {
     this.#expire();
     this.invocations.open();
     await this.deployments.open();
   }
 
-  /** Starts the deployments of an earlier service again. Call it when the service accepts calls. */
+  /** Starts the deployments of an earlier run again. Call it when the service accepts calls. */
   resume(): void {
     this.deployments.resume();
   }
 
-  /** Ends all processes. The next service starts the deployments again. */
+  /** Ends all processes. The next run of the service starts the deployments again. */
   async close(): Promise<void> {
     this.#cancelExpiry();
     await Promise.all([this.deployments.close(), this.invocations.close()]);

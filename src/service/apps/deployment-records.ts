@@ -60,7 +60,7 @@ export class DeploymentRecords {
     return this.#rows.find({ id });
   }
 
-  /** A version of an app that can be invoked. */
+  /** Finds the running version of an app: the one whose actions can be invoked. */
   running(projectId: string, appName: string, version: string): AppVersionRecord | undefined {
     return this.#versions.find({ projectId, appName, version, status: 'running' });
   }

@@ -52,7 +52,7 @@ export class Deployments {
     this.#options = options;
   }
 
-  /** Takes over the deployments of an earlier service. */
+  /** Takes over the deployments of an earlier run of the service. */
   async open(): Promise<void> {
     const { directory, records, launcher } = this.#options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -67,7 +67,7 @@ export class Deployments {
     }
   }
 
-  /** Starts the deployments that an earlier service had not started yet. */
+  /** Starts the deployments that an earlier run of the service had not started yet. */
   resume(): void {
     for (const record of this.#options.records.inStatus('queued', 'in_progress')) this.#start(record);
   }
@@ -134,7 +134,7 @@ export class Deployments {
     if (!isTerminal(this.get(id, projectId).status)) await this.#finish(id, 'stopped', 'it was deleted');
   }
 
-  /** Ends the deployments that are starting. The next service starts them again. */
+  /** Ends the deployments that are starting. The next run of the service starts them again. */
   async close(): Promise<void> {
     this.#isClosing = true;
     const starts = [...this.#starts.values()];

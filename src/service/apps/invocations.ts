@@ -57,7 +57,7 @@ export class Invocations {
     this.#options = options;
   }
 
-  /** Marks the unfinished invocations of an earlier service as failed. */
+  /** Marks the unfinished invocations of an earlier run of the service as failed. */
   open(): void {
     const { records, launcher, clock } = this.#options;
     for (const { id } of records.unfinished()) {

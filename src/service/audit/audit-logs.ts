@@ -22,8 +22,8 @@ const mostWaiting = 50_000;
 const dayMs = 24 * 60 * 60 * 1000;
 
 /**
- * The audit records. They are written in batches after the requests that they record. Reading writes the waiting ones
- * first.
+ * Stores and finds audit records. Writes them in batches, after their requests have ended. Before it reads, it writes
+ * the records that wait.
  */
 export class AuditLogStore {
   readonly #database: Database;

@@ -16,8 +16,8 @@ const pauseMs = 20;
 const sizeOf = '600 + 4 * length(path) + length(user_agent) + length(domain)';
 
 /**
- * Removes old audit records in the background: those past their retention, and the oldest ones if all take more than
- * `largestBytes`.
+ * Removes old audit records in the background: those older than the retention time, and the oldest ones if all together
+ * take more than `largestBytes`.
  */
 export class AuditRemoval {
   readonly #database: Database;

@@ -34,7 +34,7 @@ export function readCommand(frame: Buffer): ClientCommand {
   return { id, method, sessionId, params };
 }
 
-/** A frame for Chromium, with the NUL that ends it. */
+/** Writes a command as a frame for Chromium, with the NUL character that ends it. */
 export function writeCommand({ id, method, sessionId, params }: ClientCommand): Buffer {
   const session = sessionId === '' ? '' : `,"sessionId":${JSON.stringify(sessionId)}`;
   const head = `{"id":${id},"method":${JSON.stringify(method)}${session},"params":`;
@@ -47,13 +47,13 @@ export function writeCommand({ id, method, sessionId, params }: ClientCommand): 
   return frame;
 }
 
-/** The id of an answer of Chromium, which writes it first; `undefined` for an event. */
+/** Reads the id of an answer of Chromium; `undefined` for an event. Chromium writes the id at the beginning. */
 export function idOf(frame: Buffer): number | undefined {
   if (!hasAt(frame, 0, idKey)) return undefined;
   return integerAt(frame, idKey.length, skipInteger(frame, idKey.length));
 }
 
-/** The method of an event of Chromium, which writes it first. */
+/** Reads the method of an event of Chromium. Chromium writes the method at the beginning. */
 export function eventOf(frame: Buffer): string | undefined {
   if (!hasAt(frame, 0, methodKey)) return undefined;
   let end = methodKey.length;
@@ -61,7 +61,7 @@ export function eventOf(frame: Buffer): string | undefined {
   return frame[end] === quote ? frame.toString('latin1', methodKey.length, end) : undefined;
 }
 
-/** The CDP session of a message of Chromium, which writes it last. */
+/** Reads the CDP session of a message of Chromium. Chromium writes the session at the end. */
 export function sessionOf(frame: Buffer): string | undefined {
   const end = frame.length - 2;
   if (frame[end] !== quote || frame[end + 1] !== closingBrace) return undefined;
@@ -71,7 +71,7 @@ export function sessionOf(frame: Buffer): string | undefined {
   return frame.toString('latin1', start, end);
 }
 
-/** Gives an answer to a command of the service the id of the client's command. Overwrites the frame. */
+/** Replaces the id in an answer by the id that the client used for its command. Overwrites the frame. */
 export function withId(frame: Buffer, id: number): Buffer {
   const head = `{"id":${id}`;
   const start = frame.indexOf(comma) - head.length;
@@ -79,7 +79,7 @@ export function withId(frame: Buffer, id: number): Buffer {
   return frame.subarray(start);
 }
 
-/** The message without the CDP session at its end. Overwrites the frame. */
+/** Removes the CDP session from the end of a message. Overwrites the frame. */
 export function withoutSession(frame: Buffer, sessionId: string): Buffer {
   const end = frame.length - `,"sessionId":"${sessionId}"}`.length;
   frame[end] = closingBrace;
@@ -90,7 +90,7 @@ const noParameters = Buffer.from('{}');
 const idKey = Buffer.from('{"id":');
 const methodKey = Buffer.from('{"method":"');
 const sessionKey = Buffer.from(',"sessionId":"');
-/** In bytes. */
+/** Longer parameters aren't checked. In bytes. */
 const longestChecked = 1024 ** 2;
 const [quote, comma, minus, dot, zero, colon] = [0x22, 0x2c, 0x2d, 0x2e, 0x30, 0x3a] as const;
 const [backslash, openingBrace, closingBrace] = [0x5c, 0x7b, 0x7d] as const;

@@ -49,8 +49,9 @@ export class Isolation {
   }
 
   /**
-   * Like `launchChromium`, for a user. If the system forbids sandboxes, as Docker's default profile does, Chromium
-   * starts without one unless the options ask for it. The user id still protects the service.
+   * Starts Chromium like `launchChromium`, under the user in `options.resident`. If the system forbids sandboxes, as
+   * Docker's default profile does, Chromium starts without one, unless the options ask for it. The user id still
+   * protects the service.
    */
   async launch(options: LaunchOptions): Promise<Chromium> {
     if (!options.resident) return await launchChromium(options);

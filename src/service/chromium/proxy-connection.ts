@@ -13,7 +13,7 @@ export type ProxyAccess = {
   port: number;
   username?: string;
   password?: string;
-  /** Certificates in PEM, instead of those of the well-known authorities. */
+  /** The certificates to trust, in PEM. Default: those of the well-known authorities. */
   caBundle?: string;
   bypassHosts: string[];
 };
@@ -22,7 +22,7 @@ export type ProxyAccess = {
 type ProxyRequest = { method: string; path: string; headers: string[]; signal: AbortSignal };
 
 const connectTimeoutMs = 30_000;
-/** Sites with many cookies exceed Node's own limit of 16 KiB. */
+/** The largest head of a request or an answer, in bytes. Sites with many cookies exceed Node's own limit of 16 KiB. */
 export const largestHead = 256 * 1024;
 
 /** The proxy answers with an error instead of forwarding. */

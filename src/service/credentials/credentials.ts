@@ -44,7 +44,7 @@ export class CredentialStore {
     return this.get(projectId, id);
   }
 
-  /** An id wins over a name. Throws `not_found`. */
+  /** Finds a credential by its id or its name. The id is tried first. Throws `not_found`. */
   get(projectId: string, idOrName: string): Credential {
     const row = this.#row(projectId, idOrName);
     return { ...this.#answer(row), value_keys: this.#values.list({ credential_id: row.id }).map(({ name }) => name) };

@@ -28,7 +28,7 @@ export type DashboardRoutesOptions = {
   sessions: Sessions;
   apiKeys: ApiKeyStore;
   callers: Callers;
-  /** Passes a request on to the machine of its session. */
+  /** Passes a request on to the machine of its session. `undefined` if all sessions run on this machine. */
   pass:
     | ((session: Session, exchange: { incoming: IncomingMessage; outgoing: ServerResponse }) => Promise<void>)
     | undefined;

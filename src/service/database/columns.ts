@@ -12,7 +12,7 @@ type Sealing = { secrets: Secrets | undefined; row: Values };
  */
 export type Sealed = { open(): string };
 
-/** How values are stored (`encode`, `decode`) and how the wire shows them (`show`). */
+/** How the values of a column are stored (`encode`, `decode`), and how answers of the API show them (`show`). */
 export type Column<Read = unknown, Written = Read> = {
   readonly type: 'TEXT' | 'INTEGER';
   readonly isOptional: boolean;

@@ -9,14 +9,14 @@ import { migrations } from './migrations.ts';
 export type Database = Libsql.Database;
 export type Statement = Libsql.Statement;
 
-/** Another process, or another service of this process, holds the database. */
+/** Another service has the database open, in another process or in this one. */
 export class DatabaseInUseError extends Error {
   override name = 'DatabaseInUseError';
 }
 
 /**
- * Opens a service's database and migrates it to the newest version. Without a file it is in memory. The file is locked
- * exclusively until it is closed or the process ends. A second opener gets `DatabaseInUseError`.
+ * Opens a service's database and migrates it to the newest version. Without a file it is in memory. The file stays
+ * locked until the database is closed or the process ends. Throws `DatabaseInUseError` if another service has it open.
  */
 export async function openDatabase(file?: string): Promise<Database> {
   // Don't open an existing file here: closing it would release all locks that this process has on it.
@@ -44,9 +44,9 @@ export async function openDatabase(file?: string): Promise<Database> {
 }
 
 /**
- * Closes a database and releases its locks. `close` alone would keep them until the statements are garbage-collected.
- * Leaving the write-ahead log ends the exclusive mode, but it deletes the file of that name. `isInPlace` says whether
- * that file still belongs to this database.
+ * Closes a database and releases its locks. `close` alone would keep the locks until all statements are
+ * garbage-collected. The locks end with the mode of the write-ahead log, and this deletes the log's file beside the
+ * database. `isInPlace` must be false if that file may belong to another database by now.
  */
 export function closeDatabase(database: Database, isInPlace = true): void {
   const unlocking = [

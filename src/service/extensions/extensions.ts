@@ -30,7 +30,7 @@ export class ExtensionStore {
   }
 
   /**
-   * Opens the store in `directory`, where no other code may write. Deletes unfinished uploads of an earlier service.
+   * Opens the store in `directory`, where no other code may write. Deletes unfinished uploads of an earlier run.
    */
   static async open(directory: string, database: Database, clock: Clock): Promise<ExtensionStore> {
     const store = new ExtensionStore(path.resolve(directory), database, clock);
@@ -87,7 +87,7 @@ export class ExtensionStore {
     }
   }
 
-  /** An id wins over a name. Throws `not_found`. */
+  /** Finds an extension by its id or its name. The id is tried first. Throws `not_found`. */
   get(projectId: string, idOrName: string): ExtensionRow {
     const row =
       this.#rows.find({ project_id: projectId, id: idOrName }) ??

@@ -19,7 +19,7 @@ import { isUpload, receive, uploadName } from './receive.ts';
 
 /**
  * The file operations on a session's file system: `/home/user/a` is `<root>/home/user/a` on the host, and nothing
- * outside the root is touched. Modes are octal text as on the wire. All methods throw `OperationError` with the session
+ * outside the root is touched. Modes are octal texts such as `644`. All methods throw `OperationError` with the session
  * path, never the host path.
  */
 export class SessionFiles {
@@ -141,8 +141,8 @@ export class SessionFiles {
   }
 
   /**
-   * Sets no set-user-id and set-group-id bit. `owner` and `group` are numbers or names. They are ignored if the service
-   * may not set them, and if the session has a user of its own.
+   * Sets the mode, the owner and the group, but never the set-user-id and set-group-id bits. `owner` and `group` are
+   * numbers or names. They are ignored if the service may not set them, and if the session has a user of its own.
    */
   async setPermissions(sessionPath: string, mode: string, owner?: string, group?: string): Promise<void> {
     await this.#at(sessionPath, { followLink: true, missing: 'path' }, async (entry) => {

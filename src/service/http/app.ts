@@ -196,7 +196,7 @@ function serveTokens(
 ): void {
   app.use(`${browserPath}/*`, async (context, next) => {
     const { url } = context.req;
-    // Asked again once the body is there: the session may have another holder then.
+    // Looked up again when the body has arrived: the session may have another holder then.
     const session = () => sessionOf(requests, url);
     session();
     context.set('session', session);

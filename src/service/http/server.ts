@@ -27,7 +27,7 @@ const leastRate = 1024;
 /** How long callers may read their answers after the service has ended. In ms. */
 const drainMs = 500;
 
-/** An HTTP server. */
+/** A running HTTP server. */
 export type HttpServer = {
   /** The URL for programs on this machine. */
   readonly url: string;

@@ -7,7 +7,7 @@ export type Waypoint = Point & { pause: number };
 /** How the mouse moves: the fields of the operations for moves and drags. */
 type Manner = { smooth: boolean; duration_ms?: number | undefined; steps_per_segment: number; step_delay_ms: number };
 
-/** One move per frame: a page handles about one. In ms. */
+/** The time between two mouse moves, in ms: a page handles about one move per frame. */
 const frameMs = 20;
 
 /**

@@ -16,7 +16,7 @@ const buttonBits: Record<MouseButton, number> = { none: 0, left: 1, right: 2, mi
 export class Mouse {
   #position: Point = { x: 0, y: 0 };
   readonly #down = new Set<MouseButton>();
-  /** The position of the last press, while a button is down. When the page goes, its buttons are released. */
+  /** The page of the last press, while a button is down. When the page closes, its buttons count as released. */
   #pressedOn: ActedPage | undefined;
   /** The dragged data and its page. During a drag the page gets drag events instead of mouse events. */
   #drag: { page: ActedPage; data: DragData; entered: boolean } | undefined;

@@ -33,7 +33,7 @@ export const liveInput = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text'), text: z.string().min(1).max(1_000_000) }),
 ]);
 
-/** A message of a viewer: input, or the wish to end the session. */
+/** A message of a viewer: input, or the request to end the session. */
 export const liveMessage = z.discriminatedUnion('type', [
   ...liveInput.options,
   z.strictObject({ type: z.literal('end') }),

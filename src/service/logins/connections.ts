@@ -36,7 +36,7 @@ export class AuthConnections {
     this.#checks = new HealthChecks(options.clock, (id, signal) => this.#check(id, signal));
   }
 
-  /** Takes over the connections of an earlier service. */
+  /** Takes over the connections of an earlier run of the service. */
   open(): void {
     const { records, clock } = this.#options;
     records.deleteBefore(clock.now() - keptMs);

@@ -44,7 +44,7 @@ export class Logins {
     this.#followers = new Followers(options.clock);
   }
 
-  /** Marks the unfinished login of an earlier service as failed. */
+  /** Marks a login as failed that was unfinished when an earlier run of the service ended. */
   takeOver({ id, flow }: ConnectionRecord): void {
     if (flow?.status !== 'IN_PROGRESS') return;
     const { records, clock } = this.#options;

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { serviceNow } from '../app/store.browser.ts';
 import { duration } from './format.browser.ts';
 
-/** The time since a moment, in ms since the epoch. Counts on each second. */
+/** Shows the time since a moment, such as `3 min 5 s`, and counts on each second. `since` is in ms since the epoch. */
 export function Age({ since }: { since: number }) {
   useSeconds();
   return <time dateTime={new Date(since).toISOString()}>{duration(serviceNow() - since)}</time>;

@@ -15,7 +15,7 @@ export type DialogProps = {
 export function Dialog({ title, onClose, children, actions, onSubmit }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  // Before the next key arrives.
+  // A layout effect runs before the next key arrives.
   useLayoutEffect(() => {
     const element = dialog.current!;
     element.showModal();

@@ -9,7 +9,7 @@ export function duration(ms: number): string {
   return hours < 24 ? both(hours, 'h', minutes % 60, 'min') : both(Math.floor(hours / 24), 'd', hours % 24, 'h');
 }
 
-/** A number with its noun. */
+/** A number with its noun, such as `1 pool` or `2 pools`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

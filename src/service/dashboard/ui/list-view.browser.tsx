@@ -18,7 +18,7 @@ export type ListViewProps<T> = {
   columns: readonly (Column<T> | false)[];
   /** The parameters of the URL: `q`, `project`, `offset` and `sort`. */
   params: Readonly<Record<string, string>>;
-  /** Without it, the list has no projects. */
+  /** The dashboard's state, if the entries of the list belong to projects. It has the projects to choose from. */
   state?: DashboardState;
   /** Shown if the list has no entries. */
   none: ComponentChildren;
@@ -26,7 +26,7 @@ export type ListViewProps<T> = {
   notFound: string;
   /** More tools beside the search. */
   tools?: ComponentChildren;
-  /** The buttons for other list pages. Default: those of offsets. */
+  /** The buttons for other list pages. Default: buttons that change the parameter `offset`. */
   paging?: ComponentChildren;
 };
 

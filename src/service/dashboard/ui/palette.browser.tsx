@@ -23,7 +23,7 @@ export function Palette({
   const [chosen, choose] = useState(0);
   const hits = useMemo(() => hitsOf(query, state, views), [query, state, views]);
   const current = Math.min(chosen, hits.length - 1);
-  // Before the next key arrives.
+  // A layout effect runs before the next key arrives.
   useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);

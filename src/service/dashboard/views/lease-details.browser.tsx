@@ -127,7 +127,7 @@ function useReplays({
     };
     listPage<Replay>(listPath('/replays', { query: session }), { project, signal: leave.signal }).then(
       ({ items }) => set(items.filter(isOwn)),
-      // The other facts are useful without.
+      // Without replays, the dialog still shows the other facts.
       () => {},
     );
     return () => leave.abort();

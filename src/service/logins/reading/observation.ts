@@ -1,6 +1,7 @@
 /** The position and size of an element, in CSS pixels of its frame. */
 export type Box = { x: number; y: number; width: number; height: number };
 
+/** The parts of a page that contain an element. */
 export type Place = { inSearch: boolean; inFooter: boolean; inHeader: boolean; inDialog: boolean };
 
 /** A field of a page, for any purpose. A missing text is empty. */
