@@ -356,7 +356,7 @@ function createFirstPool({ pools, projects }: Parts, definition: unknown): void 
   try {
     if (data) pools.create(projects.defaultId(), data);
   } catch (error) {
-    if (!(error instanceof OperationError)) console.error('the pool of the first user could not be created:', error);
+    if (!(error instanceof OperationError)) console.error('the pool of the first run could not be created:', error);
   }
 }
 

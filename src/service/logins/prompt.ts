@@ -83,7 +83,7 @@ function chosen(form: LoginForm, submission: Submission): LoginChoice | undefine
   ];
   const [way, other] = ways.filter(([given]) => given !== undefined);
   if (!way) return undefined;
-  if (other) throw notAsked('only one thing can be chosen at a time', form);
+  if (other) throw notAsked('the submission has more than one choice: send only one', form);
   const choice = form.choices.find(way[1]);
   if (!choice) throw notAsked('the login does not offer this choice', form);
   return choice;
