@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConnectionError, ServiceError } from './errors.ts';
+import { CallTimeoutError, ConnectionError, ServiceError } from './errors.ts';
 import { isOfClosedClient } from './failure-policy.ts';
 
-/** A stream counts as broken after this time without an event, in ms. Services send a heartbeat every 15 to 30 s. */
-const longestSilenceMs = 75_000;
 /** How long a broken stream is opened again before the error is thrown, in ms. */
 const longestOutageMs = 120_000;
 
@@ -12,9 +10,9 @@ type Query = { since?: string | undefined };
 type Event = { event: string; timestamp: string };
 
 /**
- * Iterates over the events of a log stream. Opens the stream again if it breaks off, without losing or repeating a line.
- * Ends when the service ends the stream. Throws if the stream can't be opened, or can't be resumed for two minutes. Stops
- * waiting between attempts when `closing` aborts.
+ * Iterates over the events of a log stream. Opens the stream again if it breaks off or falls silent, without losing or
+ * repeating a line. Ends when the service ends the stream. Throws if the stream can't be opened, or can't be resumed for
+ * two minutes. Stops waiting between attempts when `closing` aborts.
  */
 export function follow(
   open: (query: Query) => AsyncIterable<unknown>,
@@ -22,19 +20,19 @@ export function follow(
   closing: AbortSignal,
   signal?: AbortSignal,
 ): AsyncIterable<unknown> {
-  return resumed(open, () => new Place(query), { longestSilenceMs, closing, signal });
+  return resumed(open, () => new Place(query), { closing, signal });
 }
 
 /**
  * Iterates over the events of a stream whose events have a number, `seq`. Opens the stream again after the last event if it
- * breaks off. Ends and throws like `follow`, but a long silence is normal.
+ * breaks off or falls silent. Ends and throws like `follow`.
  */
 export function followNumbered(
   open: (id: number | undefined) => AsyncIterable<unknown>,
   closing: AbortSignal,
   signal?: AbortSignal,
 ): AsyncIterable<unknown> {
-  return resumed(open, () => new NumberedPlace(), { longestSilenceMs: undefined, closing, signal });
+  return resumed(open, () => new NumberedPlace(), { closing, signal });
 }
 
 /** Remembers the last event of a stream: how to open the stream after it, and which events are new. */
@@ -43,9 +41,8 @@ type PlaceIn<Q> = { query(): Q; isNew(event: Event): boolean; readonly isBegun: 
 function resumed<Q>(
   open: (query: Q) => AsyncIterable<unknown>,
   begin: () => PlaceIn<Q>,
-  options: { longestSilenceMs: number | undefined; closing: AbortSignal; signal: AbortSignal | undefined },
+  { closing, signal }: { closing: AbortSignal; signal: AbortSignal | undefined },
 ): AsyncIterable<unknown> {
-  const { longestSilenceMs, closing, signal } = options;
   return {
     [Symbol.asyncIterator]() {
       const place = begin();
@@ -59,9 +56,7 @@ function resumed<Q>(
         for (;;) {
           reader ??= open(place.query())[Symbol.asyncIterator]();
           try {
-            const result = await (longestSilenceMs === undefined
-              ? reader.next()
-              : withinSilence(reader, longestSilenceMs));
+            const result = await reader.next();
             brokenSince = undefined;
             pauseMs = 500;
             if (result.done || place.isNew(result.value as Event)) return result;
@@ -165,26 +160,8 @@ class NumberedPlace {
     return true;
   }
 }
-
-async function withinSilence(reader: AsyncIterator<unknown>, longestMs: number): Promise<IteratorResult<unknown>> {
-  let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new Silence());
-      reader.return?.()?.catch(() => {});
-    }, longestMs);
-  });
-  try {
-    return await Promise.race([reader.next(), silence]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-class Silence extends Error {}
-
-/** Whether the stream may work again later after this error. */
 function mayPass(error: unknown): boolean {
   if (error instanceof ServiceError) return error.status === 429 || error.status >= 502;
-  return error instanceof Silence || (error instanceof ConnectionError && !isOfClosedClient(error));
+  if (error instanceof CallTimeoutError) return true;
+  return error instanceof ConnectionError && !isOfClosedClient(error);
 }

@@ -52,8 +52,13 @@ export type Call = CallName &
     readonly timeout: number;
     /** The longest pause within the answer's body, in milliseconds; 0 is no limit. */
     readonly pauseLimit: number;
+    /** Whether the answer is an event stream that the service never leaves silent. */
+    readonly isKeptAlive: boolean;
     readonly signal: AbortSignal | undefined;
   };
+
+/** Services send a comment or a heartbeat every 15 to 30 s in streams that can be resumed. */
+const longestSilenceMs = 75_000;
 
 /**
  * Returns a function that turns the arguments of a client function (path parameters, body, query, options) into a call. It
@@ -67,6 +72,7 @@ export function encoder(operation: Operation, settings: Settings): (args: readon
   const optionsIndex = queryIndex + (query ? 1 : 0);
   const operationHeaders = { ...settings.headers, ...mediaTypes(operation) };
   const isEventStream = Object.values(operation.responses).some(({ kind }) => kind === 'events');
+  const isKeptAlive = operation.resumable !== undefined;
   const repeatable = isRepeatable(operation);
 
   return (args) => {
@@ -89,7 +95,8 @@ export function encoder(operation: Operation, settings: Settings): (args: readon
       repeatable,
       oneShot: typeof sent === 'object' && sent.some((segment) => !(segment instanceof Uint8Array)),
       timeout,
-      pauseLimit: isEventStream ? 0 : timeout,
+      pauseLimit: isKeptAlive ? longestSilenceMs : isEventStream ? 0 : timeout,
+      isKeptAlive,
       maxRetries: options.maxRetries === undefined ? settings.maxRetries : checkedRetries(options.maxRetries),
       signal: options.signal,
     };

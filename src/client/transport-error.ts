@@ -1,11 +1,15 @@
 import { errors as undiciErrors } from 'undici';
-import { type CallName, CallTimeoutError, ConnectionError } from './errors.ts';
+import { CallTimeoutError, ConnectionError } from './errors.ts';
 import { isOfClosedClient, neverConnected } from './failure-policy.ts';
+import type { Call } from './request.ts';
 
 /** Turns an error of undici, the HTTP library, into an error of the client with advice. */
-export function transportError(error: unknown, call: CallName & { readonly timeout: number }): Error {
-  if (error instanceof undiciErrors.BodyTimeoutError)
-    return new CallTimeoutError(call, call.timeout, 'more of the answer');
+export function transportError(error: unknown, call: Call): Error {
+  if (error instanceof undiciErrors.BodyTimeoutError) {
+    if (!call.isKeptAlive) return new CallTimeoutError(call, call.timeout, 'more of the answer');
+    const silence = `the event stream was silent for ${call.pauseLimit / 1000} s`;
+    return new ConnectionError(call, error.code, `${silence} (${call.method} ${call.url}). ${adviceFor(error.code)}`);
+  }
   if (error instanceof undiciErrors.InvalidArgumentError)
     return new TypeError(`${error.message} (${call.method} ${call.url})`);
   // Don't keep the error as cause: a parse error contains bytes of the answer, which may repeat the API key.

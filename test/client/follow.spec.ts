@@ -33,6 +33,18 @@ function stream(events: object[], then: 'end' | 'break' = 'end'): ScriptedAnswer
   };
 }
 
+/** Sends the frame and keeps the stream open, unless `then` ends it. */
+function open(frame: string, then: (response: ServerResponse) => void = () => {}): ScriptedAnswer {
+  return (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(frame);
+    then(response);
+  };
+}
+
+function telemetry(seq: number): object {
+  return { seq, event: { ts: seq, type: 'page_load', category: 'page' } };
+}
+
 const away: ScriptedAnswer = {
   status: 503,
   headers: { 'x-should-retry': 'false' },
@@ -133,6 +145,44 @@ test('stops when the caller leaves the loop or the signal aborts, also between t
   const next = reading.next();
   controller.abort(new Error('enough'));
   expect(await errorOf(next)).toMatchObject({ message: 'enough' });
+});
+
+test('opens a silent stream again after 75 s, but not one that is kept alive @long', async ({ serve, connect }) => {
+  test.slow();
+  const numbered = (seq: number) => `id: ${seq}\ndata: ${JSON.stringify(telemetry(seq))}\n\n`;
+  const lines = await serve(
+    open(`data: ${JSON.stringify(log(1, 'a'))}\n\n`),
+    stream([log(2, 'b'), state(3, 'stopped')]),
+  );
+  const cut = await serve(
+    open(numbered(1)),
+    open(numbered(2), (response) => response.end()),
+  );
+  const quiet = await serve(
+    open(numbered(1), (response) => {
+      const comments = setInterval(() => response.write(':\n\n'), 15_000);
+      setTimeout(() => {
+        clearInterval(comments);
+        response.end(numbered(2));
+      }, 100_000);
+    }),
+  );
+  const empty = await serve(open(':\n\n'));
+  const follow = (server: { url: string }) => collect(connect(server).browsers.telemetry.stream('s'));
+  const [found, resumed, kept, error] = await Promise.all([
+    collect(connect(lines).deployments.follow('d')),
+    follow(cut),
+    follow(quiet),
+    errorOf(follow(empty)),
+  ]);
+  expect(messages(found)).toEqual(['a', 'b', 'deployment_state']);
+  expect(resumed).toEqual([telemetry(1), telemetry(2)]);
+  expect(cut.calls.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, '1']);
+  expect(kept).toEqual([telemetry(1), telemetry(2)]);
+  expect(quiet.calls).toHaveLength(1);
+  // It has no event after which it could be resumed.
+  expect(error).toBeInstanceOf(ConnectionError);
+  expect((error as Error).message).toContain('the event stream was silent for 75 s');
 });
 
 test('delivers each line once through a connection that breaks again and again', async ({}, testInfo) => {
