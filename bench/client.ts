@@ -38,7 +38,7 @@ export async function run(runs: number): Promise<Comparison[]> {
     return [
       { measure: `calls a second, ${atOnce} at once, against undici alone`, unit: '/s', higherIsBetter: true, ...bare },
       {
-        measure: `calls a second, ${atOnce} at once, against the public client`,
+        measure: `calls a second, ${atOnce} at once, against the hosted service's SDK`,
         unit: '/s',
         higherIsBetter: true,
         ...publicClient,

@@ -1,4 +1,4 @@
-// The operations of the hosted service's client, read from its code.
+// The operations of the hosted service's SDK, read from its code.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -16,7 +16,7 @@ const actions = {
     'async (place) => { const fs = await import("node:fs"); fs.writeFileSync(place, "x"); return fs.statSync(place).uid; }',
 };
 
-test('an application can read its own directory, but nothing of the service or of other sessions', async ({
+test('an application reads its own directory, but no file of the service or of other sessions', async ({
   client,
   deploy,
   invoke,
@@ -49,7 +49,7 @@ test('an application can read its own directory, but nothing of the service or o
   delete process.env['SERVICE_SECRET'];
 });
 
-test('deleting a deployment frees its user id', async ({ client, deploy, invoke }, testInfo) => {
+test('deleting a deployment frees its user id for another one', async ({ client, deploy, invoke }, testInfo) => {
   const { id } = await deploy(appOf(actions));
   const uid = Number((await invoke('write', 'made')).output);
   const claims = () => readdirSync('/run/playwright-pool-users').filter((name) => name.startsWith(`${uid}.`));
@@ -59,7 +59,7 @@ test('deleting a deployment frees its user id', async ({ client, deploy, invoke 
   expect(readdirSync(testInfo.outputPath('data/sessions'))).toEqual([]);
 });
 
-test("installing dependencies runs as a user that ends with it, and adds none of the service's files", async ({
+test("npm runs under a temporary user id during a deployment, and can't read the service's files", async ({
   client,
   deploy,
 }, testInfo) => {

@@ -49,7 +49,7 @@ test('blocks host names that resolve to any address of this machine', async () =
   await expect(outside('192.0.2.1')).resolves.toEqual({ host: '192.0.2.1', family: 4 });
 });
 
-test('runs no programs and no code, and leads a session to its first proxy without a restart', async ({
+test('with --block-loopback, runs no programs and no code, and sets a session's first proxy without a restart', async ({
   client,
   open,
   service: { call },
@@ -74,7 +74,7 @@ test('runs no programs and no code, and leads a session to its first proxy witho
   await browser.close();
 });
 
-test("only the session's own processes can use its proxy", async ({ service: { call } }) => {
+test('refuses connections of other processes to the local proxy of a session', async ({ service: { call } }) => {
   test.skip(process.platform !== 'linux' || process.getuid?.() !== 0, 'only root can give sessions users of their own');
   const session = await startSession(call, { headless: true });
   const socket = connect(hopPort(session.session_id), '127.0.0.1');

@@ -11,7 +11,7 @@ const test = base.extend<{ clock: TestClock }>({
   serviceOptions: async ({ clock }, use) => use({ clock }),
 });
 
-test("setting the clock back doesn't prolong idle sessions, and shows no negative times", async ({
+test("setting the clock back doesn't prolong idle sessions, and shows no negative idle times", async ({
   service: { call },
   clock,
 }) => {
@@ -25,7 +25,7 @@ test("setting the clock back doesn't prolong idle sessions, and shows no negativ
   expect((await call('GET', `/browsers/${session.session_id}`)).status).toBe(404);
 });
 
-test('setting the clock forward ends idle sessions soon, but no sessions in use', async ({
+test('setting the clock forward ends idle sessions soon, but keeps sessions in use', async ({
   service: { call },
   clock,
 }) => {
@@ -57,7 +57,7 @@ for (const [direction, ms] of [
   ['back', -day],
   ['forward', day],
 ] as const) {
-  test(`a clock that jumps ${direction} doesn't change the wait of an acquire, and the pool fills as before`, async ({
+  test(`an acquire call waits its normal time although the clock jumps ${direction}, and the pool still fills`, async ({
     service: { call },
     clock,
   }) => {

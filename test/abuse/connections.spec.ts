@@ -73,7 +73,10 @@ test('closes connections that send no complete request in time', async ({ open }
   clearInterval(trickle);
 });
 
-test('closes a connection whose body stops, and serves one whose body comes slowly', async ({ open, noticed }) => {
+test('closes a connection whose request body stalls, but serves one whose body arrives slowly', async ({
+  open,
+  noticed,
+}) => {
   const stopped = dropped(open(`${post}{`).resume());
   const slow = open(post);
   const answered = once(slow, 'data');
@@ -86,14 +89,17 @@ test('closes a connection whose body stops, and serves one whose body comes slow
   expect(noticed).toMatchObject({ begun: 2, bodies: ['0123456789'.repeat(10)] });
 });
 
-test('closes a connection whose body comes too slowly, although it never stops', async ({ open }) => {
+test('closes a connection whose request body arrives below the lowest allowed rate', async ({ open }) => {
   const socket = open(post).resume();
   const trickle = setInterval(() => socket.write('x'), patienceMs / 10);
   await dropped(socket);
   clearInterval(trickle);
 });
 
-test('reads the rest of a refused body for a limited time, then serves the next request', async ({ open, noticed }) => {
+test('reads the rest of a refused request body for a limited time, then serves the next request', async ({
+  open,
+  noticed,
+}) => {
   const refused = 'POST /refused HTTP/1.1\r\nHost: 127.0.0.1\r\n';
   const slow = open(`${refused}Content-Length: 80\r\n\r\n`);
   const received = answersOn(slow);
@@ -111,7 +117,7 @@ test('reads the rest of a refused body for a limited time, then serves the next 
   clearInterval(sending);
 });
 
-test("closes a connection whose client doesn't read the answer, and closes the answer's stream", async ({
+test("closes a connection whose client doesn't read the answer, and ends the answer's source", async ({
   open,
   noticed,
 }) => {
@@ -120,7 +126,10 @@ test("closes a connection whose client doesn't read the answer, and closes the a
   expect(socket.bytesRead).toBeLessThan(64 * 1024 * 1024);
 });
 
-test('keeps a connection that waits for the service, however long that takes', async ({ open, noticed }) => {
+test('keeps a connection open while the service works on its request, however long that takes', async ({
+  open,
+  noticed,
+}) => {
   const socket = open('GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
   await sleep(patienceMs * 4);
   expect(noticed.begun).toBe(1);

@@ -46,7 +46,7 @@ const large: typeof hostile = {
   'has more than 50 MiB': { zip: () => Buffer.alloc(50 * MiB + 1), status: 413, message: /may have at most 50 MiB/ },
 };
 
-test('refuses archives without an extension, and keeps none of their files', async ({
+test('refuses uploaded archives that hold no extension, and keeps none of their files', async ({
   service: { call },
 }, testInfo) => {
   const { body: session } = await call('POST', '/browsers', {});
@@ -60,20 +60,20 @@ test('refuses archives without an extension, and keeps none of their files', asy
   expect((await call('GET', `/browsers/${session.session_id}`)).status).toBe(200);
 });
 
-test('refuses large archives @long', async ({ service: { call } }, testInfo) => {
+test('refuses extensions over the size limit @long', async ({ service: { call } }, testInfo) => {
   const { body: session } = await call('POST', '/browsers', {});
   await expectRefusals(call, session.session_id, large);
   expect(readdirSync(join(dataDirectory(testInfo), 'extensions'))).toEqual([]);
 });
 
-test('a caller that hangs up leaves no part of an extension', async ({ service }, testInfo) => {
+test('removes the uploaded part of an extension if the caller hangs up', async ({ service }, testInfo) => {
   const directory = join(dataDirectory(testInfo), 'extensions');
   const beginning = encoded([['file', await extensionZip('one'), 'file']]).subarray(0, 300);
   await breakOff(service, '/extensions', beginning, () => readdirSync(directory).length > 0);
   await expect.poll(() => readdirSync(directory)).toEqual([]);
 });
 
-test('an extension that is deleted while browsers start with it fails those browsers at most @long', async ({
+test('deleting an extension while browsers start with it fails only those starts @long', async ({
   service: { call },
 }, testInfo) => {
   const zip = await extensionZip('one', {}, [{ name: 'large', content: randomBytes(20 * MiB) }]);

@@ -107,7 +107,9 @@ test('offers no operation, document, view or WebSocket under a foreign host name
   }
 });
 
-test("refuses requests from pages of other sites, and serves the service's own views", async ({ service }) => {
+test("refuses requests from pages of other sites, and accepts those of the service's own views", async ({
+  service,
+}) => {
   const { body: session } = await service.call('POST', '/browsers', {});
   const sockets = [session.cdp_ws_url, liveSocket(session.browser_live_view_url)];
   for (const origin of foreignOrigins) {
@@ -124,7 +126,7 @@ test("refuses requests from pages of other sites, and serves the service's own v
   }
 });
 
-test('in a real browser, a site whose name resolves to this machine gets no answer, even with key and token', async ({
+test('answers no page of a site whose host name resolves to this machine, even with key and token', async ({
   service,
 }) => {
   const { port } = new URL(service.url);

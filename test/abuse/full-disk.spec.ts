@@ -36,7 +36,7 @@ function fill(directory: string): string {
   return filler;
 }
 
-test('every writing operation reports a full disk, and works again when there is space; reading always works', async ({
+test('on a full disk, writing operations report it and reading ones work; all work once there is space', async ({
   disk,
 }) => {
   await using service = await startService({ dataDirectory: disk });
@@ -82,7 +82,9 @@ test('every writing operation reports a full disk, and works again when there is
   expect((await call('DELETE', `/auth/connections/${connection.id}`)).status).toBe(204);
 });
 
-test("on a full disk, an invocation reports that its end can't be stored, and leaves no process", async ({ disk }) => {
+test("on a full disk, an invocation reports that its result can't be stored, and leaves no process", async ({
+  disk,
+}) => {
   const clock = new TestClock();
   await using service = await startService({ dataDirectory: disk, clock, auditRetentionDays: 0 });
   await using client = createClient({ ...service, baseURL: service.url, maxRetries: 0 });
@@ -118,7 +120,7 @@ test("on a full disk, an invocation reports that its end can't be stored, and le
   expect(processesWith(disk)).toEqual([]);
 });
 
-test('deletes expired files later if the disk was full when they expired', async ({ disk }) => {
+test('deletes expired files as soon as there is space, if the disk was full when they expired', async ({ disk }) => {
   const clock = new TestClock();
   await using service = await startService({ dataDirectory: disk, clock, auditRetentionDays: 0 });
   await using client = createClient({ ...service, baseURL: service.url });

@@ -4,7 +4,9 @@ import { test } from '../support/service.ts';
 
 test.skip(process.platform !== 'linux', 'ports are found in /proc');
 
-test('a page and a CDP client that try every local port find no browser', async ({ service }) => {
+test('finds no open debugging port of a browser when a page and a CDP client try every local port', async ({
+  service,
+}) => {
   const { body: victim } = await service.call('POST', '/browsers', {});
   expect((await service.call('POST', `/browsers/${victim.session_id}/replays`, {})).status).toBe(201);
   const { body: session } = await service.call('POST', '/browsers', {});

@@ -7,7 +7,7 @@ test.skip(
   'only root on Linux can give sessions users of their own',
 );
 
-test("a program can't read other sessions, the data directory or the service's environment", async ({
+test("a session's program can't read other sessions, the data directory or the service's environment", async ({
   client,
   shell,
 }, testInfo) => {
@@ -34,7 +34,7 @@ test("a program can't read other sessions, the data directory or the service's e
   await expect(shell.run(`kill -9 ${process.pid}`)).rejects.toThrow(/not permitted/);
 });
 
-test('a program gets no variable of the service that could hold a secret', async ({ shell }) => {
+test("a session's program gets no environment variable that could hold a secret of the service", async ({ shell }) => {
   const secrets = { PLAYWRIGHT_POOL_API_KEY: 'hidden-1', AWS_SECRET_ACCESS_KEY: 'hidden-2', HTTPS_PROXY: 'hidden-3' };
   const before = Object.keys(secrets).map((name) => [name, process.env[name]] as const);
   Object.assign(process.env, secrets);
@@ -50,13 +50,16 @@ test('a program gets no variable of the service that could hold a secret', async
   }
 });
 
-test('limits the processes of a program, and lets it write no core dumps @long', async ({ shell }) => {
+test("limits the number of processes of a session's program, and disables its core dumps @long", async ({ shell }) => {
   const limits = await shell.run('cat /proc/self/limits');
   expect(limits).toMatch(/^Max processes +2048 +2048 /m);
   expect(limits).toMatch(/^Max core file size +0 +0 /m);
 });
 
-test('the end of a session ends a program that always starts itself anew @long', async ({ client, shell }) => {
+test('ending a session ends its program, even if the program restarts itself all the time @long', async ({
+  client,
+  shell,
+}) => {
   await hop(shell.id);
   const count = () => hops(shell.id);
   await expect.poll(count).toBeGreaterThan(0);
@@ -70,7 +73,7 @@ test('the end of a session ends a program that always starts itself anew @long',
   }
 });
 
-test('a lease with such a program ends with its browser, or without the program @long', async ({ client }) => {
+test('a program that restarts itself is gone before the next lease of its pool begins @long', async ({ client }) => {
   const { id: pool } = await client.browserPools.create({ size: 1 });
   const { session_id: id } = (await client.browserPools.acquire(pool, { acquire_timeout_seconds: 30 }))!;
   const script = Buffer.from(`#!/bin/sh\nsetsid "$0" ${id} &\n`);
@@ -83,7 +86,7 @@ test('a lease with such a program ends with its browser, or without the program 
   expect(await shellIn(client, next.session_id).run('echo works')).toBe('works');
 });
 
-test('other programs live on when one session ends @long', async ({ client, shell }) => {
+test('ending a session leaves the programs of other sessions running @long', async ({ client, shell }) => {
   const { session_id: other } = await client.browsers.create();
   const line = uniqueSleep();
   const process = await shellIn(client, other).spawn(`echo begun; ${line}`);

@@ -20,7 +20,7 @@ const test = base.extend<{ cdpUrl: () => Promise<{ id: string; url: string }> }>
 
 test.skip(!asRoot, 'only root on Linux can give sessions users of their own');
 
-test('a session runs in its sandbox under a user id of its own', async ({ cdpUrl }) => {
+test('each session runs sandboxed under its own user id', async ({ cdpUrl }) => {
   const sessions = [await cdpUrl(), await cdpUrl()];
   const users = new Set<number>();
   for (const { id, url } of sessions) {
@@ -149,7 +149,7 @@ test('file operations follow no link out of the session', async ({ service, cdpU
   expect(statSync('/etc/passwd').mode).toBe(mode);
 });
 
-test('the end of a session frees its user id', async ({ service, cdpUrl }, testInfo) => {
+test('ending a session frees its user id for another session', async ({ service, cdpUrl }, testInfo) => {
   const { id } = await cdpUrl();
   const { uid } = statSync(testInfo.outputPath(`data/sessions/${id}/root`));
   const claims = () => readdirSync('/run/playwright-pool-users').filter((name) => name.startsWith(`${uid}.`));
@@ -158,7 +158,7 @@ test('the end of a session frees its user id', async ({ service, cdpUrl }, testI
   expect(claims()).toEqual([]);
 });
 
-test('sessions run although only root can enter the data directory and the cache of Playwright', async ({}, testInfo) => {
+test("sessions start although only root can enter the data directory and Playwright's browser cache", async ({}, testInfo) => {
   const closed = testInfo.outputPath('closed');
   const data = path.join(closed, 'data');
   const build = path.join(closed, 'browsers/chromium_headless_shell-9999');
@@ -193,7 +193,7 @@ test("refuses a Chromium that the session's user can't execute, with advice", as
   expect({ status, message: body.message }).toEqual({ status: 503, message: expect.stringContaining('/opt') });
 });
 
-test('without user ids, a service listens beyond loopback only with an explicit permission', async () => {
+test('without a user id for each session, the service listens beyond loopback only if explicitly allowed', async () => {
   const options = { host: '0.0.0.0', sessionUids: false } as const;
   await expect(startService(options)).rejects.toThrow('--allow-shared-user');
   await using service = await startService({ ...options, allowSharedUser: true });

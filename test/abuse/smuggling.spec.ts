@@ -47,7 +47,7 @@ const disagreements: Record<string, (head: string, smuggled: string) => string> 
     `${head.replace('POST', 'PO ST')}Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
 };
 
-test('never runs a request that is hidden inside an ambiguous one', async ({ service }) => {
+test('never executes a second request that is hidden inside an ambiguous one', async ({ service }) => {
   const { apiKey, url, call } = service;
   const victim = async () => (await call('GET', '/profiles/victim')).status;
   await call('POST', '/profiles', { name: 'victim' });
@@ -67,7 +67,7 @@ test('never runs a request that is hidden inside an ambiguous one', async ({ ser
   expect(await victim()).toBe(404);
 });
 
-test('refuses odd targets and methods with an error object, and answers pipelined requests one by one', async ({
+test('answers malformed targets and methods with an error object, and pipelined requests in their order', async ({
   service,
 }) => {
   const { apiKey, url, call } = service;

@@ -45,7 +45,9 @@ function forgeries(token: string, other: string, apiKey: string): string[] {
   ];
 }
 
-test('a token opens its own session only, and only if it is complete and unchanged', async ({ service }) => {
+test('a token opens only its own session, and only if no character of it is missing or changed', async ({
+  service,
+}) => {
   const { apiKey, call } = service;
   const [{ body: a }, { body: b }] = [await call('POST', '/browsers', {}), await call('POST', '/browsers', {})];
   for (const token of forgeries(tokenOf(a.cdp_ws_url), tokenOf(b.cdp_ws_url), apiKey)) {
@@ -66,7 +68,7 @@ test('a token opens its own session only, and only if it is complete and unchang
   expect(await open(a.cdp_ws_url)).toBe('open');
 });
 
-test("a token for CDP, live view or replay doesn't open the other two", async ({ service }) => {
+test('a token for one of CDP, live view and replay opens neither of the other two', async ({ service }) => {
   const { url, call } = service;
   const { body: session } = await call('POST', '/browsers', {});
   const live = tokenOf(session.browser_live_view_url);
@@ -96,7 +98,7 @@ test("a token for CDP, live view or replay doesn't open the other two", async ({
   expect(await pageStatus(`/browser/replays?jwt=${video}&replay_id=${replay.replay_id}`)).toBe(200);
 });
 
-test('a token ends with its lease or session, even if the browser keeps running', async ({ service }) => {
+test('a token stops working when its lease or session ends, even if the browser keeps running', async ({ service }) => {
   const { call, url } = service;
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: first } = await call('POST', '/browser_pools/ci/acquire', {});

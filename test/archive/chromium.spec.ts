@@ -67,7 +67,7 @@ async function visit(userDataDirectory: string, url: string, expression: string)
 }
 
 for (const withoutCaches of [false, true]) {
-  test(`keeps the data that sites stored in Chromium after packing and extracting${withoutCaches ? ' without caches' : ' @long'}`, async ({
+  test(`a packed and extracted directory still has the data that sites stored in Chromium${withoutCaches ? ', without caches' : ' @long'}`, async ({
     site,
   }, testInfo) => {
     const original = testInfo.outputPath('original');
@@ -87,7 +87,7 @@ for (const withoutCaches of [false, true]) {
   });
 }
 
-test('the directory of a running Chromium is packed too, without its lock', async ({ site }, testInfo) => {
+test('packs the directory of a running Chromium, without its lock', async ({ site }, testInfo) => {
   const original = testInfo.outputPath('original');
   const context = await chromium.launchPersistentContext(original, { executablePath: await systemChromium() });
   try {

@@ -15,7 +15,7 @@ function bordersOf(archive: Buffer): number[] {
 }
 
 test.describe('an archive of this package', () => {
-  test('is refused when it is cut off anywhere', async ({}, testInfo) => {
+  test('refuses our own archive if it is cut off at any byte', async ({}, testInfo) => {
     const archive = await buffer(pack(await sampleDirectory(testInfo.outputPath('original'))));
     const borders = bordersOf(archive);
     expect(borders.length).toBe(4);
@@ -34,7 +34,7 @@ test.describe('an archive of this package', () => {
     await extractHere(testInfo, archive);
   });
 
-  test('is refused when any of its bytes is changed', async ({}, testInfo) => {
+  test('refuses our own archive if any of its bytes is changed', async ({}, testInfo) => {
     const archive = await buffer(pack(await sampleDirectory(testInfo.outputPath('original'))));
     const start = bordersOf(archive)[2]! + 20;
     const random = randomOf(2);
@@ -47,7 +47,7 @@ test.describe('an archive of this package', () => {
     }
   });
 
-  test('is refused when a frame is left out, moved, or put in twice', async ({}, testInfo) => {
+  test('refuses our own archive if a zstd frame is missing, moved or doubled', async ({}, testInfo) => {
     const archive = await buffer(pack(await sampleDirectory(testInfo.outputPath('original'))));
     const borders = [...bordersOf(archive), archive.length];
     const [empty, mark, content, seal] = borders
@@ -78,7 +78,7 @@ test.describe('a foreign archive', () => {
     { name: 'Default/file', content: 'x'.repeat(3000) },
   ];
 
-  test('that is a plain tar is refused when it is cut off anywhere, also between entries', async ({}, testInfo) => {
+  test('refuses a plain tar archive that is cut off, even exactly between two entries', async ({}, testInfo) => {
     const tar = await tarOf(entries);
     for (let length = 0; length < tar.length; length += 128) {
       await expectRefused(testInfo, tar.subarray(0, length), { code: length < 512 ? 'not_an_archive' : 'truncated' });
@@ -89,13 +89,13 @@ test.describe('a foreign archive', () => {
     await extractHere(testInfo, tar);
   });
 
-  test('is refused when its frame is cut off', async ({}, testInfo) => {
+  test('refuses a foreign archive whose zstd frame is cut off', async ({}, testInfo) => {
     const archive = await zstdOf(entries);
     for (const length of archive.keys())
       await expectRefused(testInfo, archive.subarray(0, length), { code: length < 4 ? 'not_an_archive' : 'truncated' });
   });
 
-  test('is refused when other bytes follow', async ({}, testInfo) => {
+  test('refuses a foreign archive with extra bytes after its end', async ({}, testInfo) => {
     const [tar, archive] = [await tarOf(entries), await zstdOf(entries)];
     for (const more of ['x', 'x'.repeat(600), '\0\0x']) {
       await expectRefused(testInfo, Buffer.concat([tar, Buffer.from(more)]), { code: 'trailing_bytes' });
@@ -111,7 +111,7 @@ test.describe('a foreign archive', () => {
     await expectRefused(testInfo, Buffer.concat([archive, await compress(second)]), { code: 'trailing_bytes' });
   });
 
-  test('is refused when a header in the tar is damaged', async ({}, testInfo) => {
+  test('refuses a foreign archive if a tar header in it is damaged', async ({}, testInfo) => {
     const tar = await tarOf(entries);
     tar[512]! ^= 1;
     await expectRefused(testInfo, tar, { code: 'corrupt' });
@@ -120,7 +120,7 @@ test.describe('a foreign archive', () => {
     await expectRefused(testInfo, tar, { code: 'not_an_archive' });
   });
 
-  test('is refused when it is not an archive at all', async ({}, testInfo) => {
+  test("refuses a file that isn't an archive", async ({}, testInfo) => {
     for (const bytes of ['', 'x', 'PK\u0003\u0004', '<html>'.repeat(1000), '\u001f\u008b'.repeat(600)]) {
       await expectRefused(testInfo, Buffer.from(bytes, 'latin1'), { code: 'not_an_archive' });
       await expectRefused(testInfo, await compress(Buffer.from(bytes, 'latin1')), { code: 'not_an_archive' });
@@ -128,7 +128,7 @@ test.describe('a foreign archive', () => {
   });
 });
 
-test('a damaged archive leaves an existing target directory unchanged', async ({}, testInfo) => {
+test('leaves an existing target directory unchanged if the archive is damaged', async ({}, testInfo) => {
   const target = testInfo.outputPath('target');
   const archive = await zstdOf([{ name: 'new', content: 'new' }]);
   await extractHere(testInfo, await zstdOf([{ name: 'old', content: 'old' }]));
@@ -142,7 +142,7 @@ test('a damaged archive leaves an existing target directory unchanged', async ({
   expect(await readFile(`${target}/new`, 'utf8')).toBe('new');
 });
 
-test('refuses a size that is not a number, without waiting for the content', async ({}, testInfo) => {
+test('refuses a frame size that is not a number before it reads the content', async ({}, testInfo) => {
   const tar = await tarOf([{ name: 'file', content: 'content' }]);
   // The first byte says that a number in base 256 follows, but not of which sign.
   tar[124] = 0xc0;
@@ -150,7 +150,7 @@ test('refuses a size that is not a number, without waiting for the content', asy
   await expectRefused(testInfo, tar, { code: 'corrupt', message: expect.stringContaining('size') });
 });
 
-test('reads frames of any size, and refuses a damaged frame after reading those before it', async ({}, testInfo) => {
+test('reads zstd frames of any size, and refuses a damaged one only after it delivered those before it', async ({}, testInfo) => {
   const random = randomOf(3);
   const noise = Buffer.from(Array.from({ length: 140_000 }, () => random(256)));
   const tar = await tarOf([

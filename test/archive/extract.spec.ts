@@ -14,7 +14,7 @@ import { contentOf, extractHere, outputDirectory, sampleBytes, sampleDirectory, 
 test.describe('the target', () => {
   const archive = zstdOf([{ name: 'new', content: 'new' }]);
 
-  test("may be missing or empty, and gets the archive's content, readable by its owner only", async ({}, testInfo) => {
+  test('creates a missing target or fills an empty one, readable by its owner only', async ({}, testInfo) => {
     const target = await extractHere(testInfo, await archive);
     expect(await readdir(target)).toEqual(['new']);
     expect((await stat(target)).mode & 0o777).toBe(0o700);
@@ -24,7 +24,7 @@ test.describe('the target', () => {
     expect(await readdir(testInfo.outputDir)).toEqual(['target']);
   });
 
-  test("is refused before reading if it isn't empty, and replaced on demand", async ({}, testInfo) => {
+  test("refuses a target that isn't empty before reading the archive, or replaces it on demand", async ({}, testInfo) => {
     const target = testInfo.outputPath('target');
     await mkdir(path.join(target, 'old'), { recursive: true });
     await writeFile(path.join(target, 'old', 'file'), 'old');
@@ -40,7 +40,7 @@ test.describe('the target', () => {
     expect(await readdir(testInfo.outputDir)).toEqual(['target']);
   });
 
-  test('may be given as a symbolic link', async ({}, testInfo) => {
+  test('extracts into a target that is a symbolic link to a directory', async ({}, testInfo) => {
     await mkdir(testInfo.outputPath('real'));
     await symlink('real', testInfo.outputPath('target'));
     await extractHere(testInfo, await archive);
@@ -48,7 +48,7 @@ test.describe('the target', () => {
     expect((await readdir(testInfo.outputDir)).sort()).toEqual(['real', 'target']);
   });
 
-  test('must not be a file, and its parent must exist', async ({}, testInfo) => {
+  test("refuses a target that is a file, and one whose parent doesn't exist", async ({}, testInfo) => {
     await outputDirectory(testInfo);
     await writeFile(testInfo.outputPath('target'), 'a file');
     await expect(extractHere(testInfo, await archive)).rejects.toMatchObject({ code: 'ENOTDIR' });
@@ -61,7 +61,7 @@ test.describe('the target', () => {
     expect(await readdir(testInfo.outputDir)).toEqual(['target']);
   });
 
-  test('is refused if another process fills it meanwhile', async ({}, testInfo) => {
+  test('refuses a target that another process fills during the extraction', async ({}, testInfo) => {
     const target = path.join(await outputDirectory(testInfo), 'target');
     const source = new PassThrough();
     const extracting = extract(source, target);
@@ -78,7 +78,7 @@ test.describe('the target', () => {
 });
 
 test.describe('stopping', () => {
-  test('an abort while the source is silent takes effect at once and leaves no files', async ({}, testInfo) => {
+  test('an abort stops an extraction at once while its source is silent, and leaves no files', async ({}, testInfo) => {
     const original = await sampleDirectory(testInfo.outputPath('original'));
     await writeFile(path.join(original, 'large'), sampleBytes(20_000_000));
     const archive = await buffer(pack(original));
@@ -104,7 +104,7 @@ test.describe('stopping', () => {
     }
   });
 
-  test('an abort at any time leaves either no files or the complete directory @long', async ({}, testInfo) => {
+  test('an abort at any time leaves either no extracted files or the complete directory @long', async ({}, testInfo) => {
     const original = await sampleDirectory(testInfo.outputPath('original'));
     for (let index = 0; index < 100; index += 1)
       await writeFile(path.join(original, `file-${index}`), sampleBytes(20_000, index));
@@ -131,7 +131,7 @@ test.describe('stopping', () => {
     }
   });
 
-  test('an abort after the last write leaves no files, and no listener on the signal', async ({}, testInfo) => {
+  test('an abort after the last write removes the extracted files and the listener on the signal', async ({}, testInfo) => {
     const abort = new AbortController();
     // The first one comes with the first entry, the others seldom, and the last one when all is written.
     const onProgress = ({ bytes }: Progress) => bytes > 0 && abort.abort(new Error('enough'));
@@ -141,7 +141,7 @@ test.describe('stopping', () => {
     expect(getEventListeners(abort.signal, 'abort')).toEqual([]);
   });
 
-  test('closes the source of a refused archive', async ({}, testInfo) => {
+  test('closes the source stream when it refuses an archive', async ({}, testInfo) => {
     let isOpen: boolean;
     async function* endless() {
       try {
@@ -160,7 +160,7 @@ test.describe('stopping', () => {
     }
   });
 
-  test('a full disk ends the extraction at any point and leaves no files', async ({}, testInfo) => {
+  test('a full disk at any point ends the extraction and leaves no files', async ({}, testInfo) => {
     const disk = testInfo.outputPath('disk');
     await mkdir(disk, { recursive: true });
     const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', disk]).status === 0;
@@ -181,7 +181,7 @@ test.describe('stopping', () => {
     }
   });
 
-  test('reads nothing from the source if the signal is aborted already', async ({}, testInfo) => {
+  test('reads nothing from the source if the signal is already aborted', async ({}, testInfo) => {
     const source = new PassThrough();
     await expect(extractHere(testInfo, source, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow(
       'enough',
@@ -190,14 +190,14 @@ test.describe('stopping', () => {
     expect(await readdir(testInfo.outputDir)).toEqual([]);
   });
 
-  test('a missing archive file is an error, not a crash', async ({}, testInfo) => {
+  test('throws a typed error if the archive file is missing', async ({}, testInfo) => {
     await outputDirectory(testInfo);
     const source = createReadStream(testInfo.outputPath('nowhere'));
     await expect(extract(source, testInfo.outputPath('target'))).rejects.toMatchObject({ code: 'ENOENT' });
     expect(await readdir(testInfo.outputDir)).toEqual([]);
   });
 
-  test('an exception of the progress listener ends the extraction', async ({}, testInfo) => {
+  test('ends the extraction if the progress listener throws', async ({}, testInfo) => {
     const abort = AbortSignal.abort(new Error('enough'));
     await expect(
       extractHere(testInfo, await zstdOf([{ name: 'file' }]), { onProgress: () => abort.throwIfAborted() }),
@@ -206,7 +206,7 @@ test.describe('stopping', () => {
   });
 });
 
-test('extracts a download while it arrives, and throws if the server breaks off', async ({}, testInfo) => {
+test('extracts an archive while it is still downloading, and throws if the server breaks off', async ({}, testInfo) => {
   const original = await sampleDirectory(testInfo.outputPath('original'));
   await writeFile(path.join(original, 'large'), sampleBytes(5_000_000));
   const server = createServer((request, response) => {
@@ -234,7 +234,7 @@ test('extracts a download while it arrives, and throws if the server breaks off'
   }
 });
 
-test('progress counts entries and bytes, is reported at intervals, and ends with the totals', async ({}, testInfo) => {
+test('extracting reports the progress of entries and bytes at intervals, and the totals at the end', async ({}, testInfo) => {
   const entries = Array.from({ length: 300 }, (_, index) => ({ name: `file-${index}`, content: 'x'.repeat(1000) }));
   const archive = await zstdOf([
     ...entries,
@@ -248,7 +248,7 @@ test('progress counts entries and bytes, is reported at intervals, and ends with
   expect(reports.at(-1)).toEqual({ entries: 302, bytes: 20_300_000 });
 });
 
-test('the umask limits modes', async ({}, testInfo) => {
+test('applies the umask to the modes of extracted files', async ({}, testInfo) => {
   const archive = await zstdOf([
     { name: 'directory', type: 'directory', mode: 0o777 },
     { name: 'file', content: 'x', mode: 0o666 },
@@ -263,7 +263,7 @@ test('the umask limits modes', async ({}, testInfo) => {
   }
 });
 
-test('extracts only matching entries, but refuses an archive with damage or an unsafe name anywhere', async ({}, testInfo) => {
+test('extracts only the entries that match a filter, but checks the whole archive', async ({}, testInfo) => {
   const entries = [
     { name: './Default/', type: 'directory' as const },
     { name: './Default/file', content: 'x' },

@@ -119,7 +119,7 @@ async function unsafeIn(root: string): Promise<string[]> {
   return found;
 }
 
-test(`${mutations} damaged archives are refused, or extracted without writing outside the target`, async ({}, testInfo) => {
+test(`refuses ${mutations} damaged archives, or extracts them without writing outside the target`, async ({}, testInfo) => {
   const output = testInfo.outputPath('output');
   const original = await sampleDirectory(testInfo.outputPath('original'));
   await mkdir(output);
@@ -169,7 +169,7 @@ test(`${mutations} damaged archives are refused, or extracted without writing ou
   expect(extracted).toBeGreaterThan(mutations / 50);
 });
 
-test(`${mutations} damaged large frames are refused, or give content that fits their headers, in limited time`, async ({}, testInfo) => {
+test(`refuses ${mutations} damaged large frames, or returns as many bytes as their headers say, in limited time`, async ({}, testInfo) => {
   const content = sampleBytes(140_000);
   const frames = [await compress(content), await compress(Buffer.alloc(140_000, 'text that repeats itself; '))];
   if (noZstd === false) frames.push(await shell('zstd -q -19', path.dirname(testInfo.outputDir), content));

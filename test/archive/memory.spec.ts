@@ -29,7 +29,7 @@ async function memoryOf(code: string): Promise<number> {
   return Number(stdout) / 1000;
 }
 
-test(`packing and extracting ${megabytes} MB takes less than 200 MB of memory`, async ({}, testInfo) => {
+test(`packs and extracts ${megabytes} MB with less than 200 MB of memory`, async ({}, testInfo) => {
   // `npm run bench -- profile` has the bars: beside other work garbage is collected late.
   test.skip(!isLong, longOnly);
   const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => testInfo.outputPath(name)) as [
@@ -53,7 +53,7 @@ test(`packing and extracting ${megabytes} MB takes less than 200 MB of memory`, 
 
 const empty = '28b52ffd2000010000';
 for (const [kind, frame] of Object.entries({ empty, skippable: '502a4d1800000000' })) {
-  test(`reads only a few ${kind} frames of an archive ahead`, async () => {
+  test(`reads only a few ${kind} frames of an archive ahead of the extraction`, async () => {
     const archive = Buffer.from(empty + frame.repeat(10_000), 'hex');
     const reader = new ByteReader(Readable.from([archive]), undefined);
     const tar = tarIn(reader);
@@ -64,7 +64,7 @@ for (const [kind, frame] of Object.entries({ empty, skippable: '502a4d1800000000
   });
 }
 
-test('reads one frame of 300 MB, made by tar and zstd, with less than 200 MB of memory', async ({}, testInfo) => {
+test('reads a single frame of 300 MB, made by tar and zstd, with less than 200 MB of memory', async ({}, testInfo) => {
   test.skip(noZstd !== false, String(noZstd));
   test.skip(!isLong, longOnly);
   const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => testInfo.outputPath(name)) as [

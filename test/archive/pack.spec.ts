@@ -35,14 +35,14 @@ async function fill(directory: string, names: string[]): Promise<string> {
 }
 
 for (const compression of ['zstd', 'none'] as const) {
-  test(`keeps contents, modes, times, links and odd names (compression ${compression})`, async ({}, testInfo) => {
+  test(`keeps contents, modes, times, links and unusual names of files (compression ${compression})`, async ({}, testInfo) => {
     const original = await sampleDirectory(testInfo.outputPath('original'));
     const copy = await extractHere(testInfo, pack(original, { compression }));
     expect(await contentOf(copy)).toEqual(await contentOf(original));
   });
 }
 
-test("replaces times that tar can't store by the nearest possible ones", async ({}, testInfo) => {
+test("replaces file times that tar can't store by the nearest possible ones", async ({}, testInfo) => {
   const original = await fill(testInfo.outputPath('original'), ['before', 'after']);
   await utimes(path.join(original, 'before'), new Date('1960-01-01'), new Date('1960-01-01'));
   await utimes(path.join(original, 'after'), new Date('2060-01-01'), new Date('2060-01-01'));
@@ -66,7 +66,7 @@ test('packs an empty directory', async ({}, testInfo) => {
   expect(await namesIn(testInfo, pack(original))).toEqual([]);
 });
 
-test('keeps files with sizes around each block and buffer size', async ({}, testInfo) => {
+test('packs files with sizes around each block and buffer size correctly', async ({}, testInfo) => {
   const original = testInfo.outputPath('original');
   await mkdir(original);
   for (const size of [1, 511, 512, 513, 256 * 1024, 256 * 1024 + 1, 1024 * 1024, 2 * 1024 * 1024 + 1, 9_000_000]) {
@@ -76,7 +76,7 @@ test('keeps files with sizes around each block and buffer size', async ({}, test
 });
 
 test.describe('exclusions', () => {
-  test('skips locks and crash reports, but only at their usual paths', async ({}, testInfo) => {
+  test('leaves lock files and crash reports of Chromium out, but only at their usual paths', async ({}, testInfo) => {
     const kept = [
       'Crash Reports.txt',
       'Default/Crashpad',
@@ -99,7 +99,7 @@ test.describe('exclusions', () => {
     expect(await namesIn(testInfo, pack(original))).toEqual(['Default', ...kept].sort());
   });
 
-  test('skips sockets and FIFOs', async ({}, testInfo) => {
+  test('leaves sockets and FIFOs out', async ({}, testInfo) => {
     const original = await fill(testInfo.outputPath('original'), ['file']);
     execFileSync('mkfifo', ['fifo'], { cwd: original });
     // A socket's path must be short.
@@ -117,7 +117,7 @@ test.describe('exclusions', () => {
     server.close();
   });
 
-  test('skips caches on demand, but keeps the data of sites', async ({}, testInfo) => {
+  test('leaves caches out on demand, but keeps the data of sites', async ({}, testInfo) => {
     const kept = [
       'Default/Cache.db',
       'Default/Extensions/id/1.0/Cache/file',
@@ -156,7 +156,7 @@ test.describe('exclusions', () => {
 
 test.describe('a directory in use', () => {
   for (const compression of ['zstd', 'none'] as const) {
-    test(`skips files that vanish (compression ${compression})`, async ({}, testInfo) => {
+    test(`leaves out files that vanish during packing (compression ${compression})`, async ({}, testInfo) => {
       const copy = await changedWhilePacking(testInfo, compression, (directory) =>
         rm(path.join(directory, 'z-directory'), { recursive: true }),
       );
@@ -166,7 +166,7 @@ test.describe('a directory in use', () => {
     });
   }
 
-  test('skips entries that changed type: follows no link, waits for no FIFO', async ({}, testInfo) => {
+  test('leaves out entries that change type during packing: follows no link, waits for no FIFO', async ({}, testInfo) => {
     const secret = testInfo.outputPath('secret');
     const copy = await changedWhilePacking(testInfo, 'none', async (directory) => {
       await writeFile(secret, 'secret');
@@ -188,7 +188,7 @@ test.describe('a directory in use', () => {
     expect(names).toHaveLength(38);
   });
 
-  test('packs a growing file up to its first size, pads a shrinking one with zeros, and keeps other files', async ({}, testInfo) => {
+  test('packs a growing file up to its first size, pads a shrinking one with zeros, and packs the others unchanged', async ({}, testInfo) => {
     const original = testInfo.outputPath('original');
     await mkdir(original);
     const large = sampleBytes(20_000_000);
@@ -221,7 +221,7 @@ test.describe('a directory in use', () => {
     }
   });
 
-  test('archives a file that changes all the time, and all files after it', async ({}, testInfo) => {
+  test('packs a file that changes all the time, and all files after it', async ({}, testInfo) => {
     const original = testInfo.outputPath('original');
     await mkdir(original);
     await writeFile(path.join(original, 'a'), sampleBytes(3_000_000));
@@ -244,7 +244,7 @@ test.describe('a directory in use', () => {
   });
 });
 
-test('a missing directory or an unreadable entry is an error', async ({}, testInfo) => {
+test('throws if the directory is missing or an entry is unreadable', async ({}, testInfo) => {
   await expect(buffer(pack(testInfo.outputPath('nowhere')))).rejects.toMatchObject({ code: 'ENOENT' });
   const original = await fill(testInfo.outputPath('original'), ['file', 'closed/file']);
   await expect(buffer(pack(path.join(original, 'file')))).rejects.toMatchObject({ code: 'ENOTDIR' });
@@ -254,7 +254,7 @@ test('a missing directory or an unreadable entry is an error', async ({}, testIn
   await chmod(path.join(original, 'closed'), 0o700);
 });
 
-test('progress counts entries and bytes, is reported at intervals, and ends with the totals', async ({}, testInfo) => {
+test('packing reports the progress of entries and bytes at intervals, and the totals at the end', async ({}, testInfo) => {
   const original = testInfo.outputPath('original');
   await mkdir(original);
   for (let index = 0; index < 300; index += 1) await writeFile(path.join(original, String(index)), 'x'.repeat(1000));
@@ -271,7 +271,7 @@ test('progress counts entries and bytes, is reported at intervals, and ends with
 });
 
 test.describe('stopping', () => {
-  test('an abort ends the stream and closes all files', async ({}, testInfo) => {
+  test("an abort ends the archive's stream and closes all packed files", async ({}, testInfo) => {
     const original = testInfo.outputPath('original');
     await mkdir(original);
     await writeFile(path.join(original, 'large'), sampleBytes(30_000_000));
@@ -285,7 +285,7 @@ test.describe('stopping', () => {
     await expect(buffer(pack(original, { signal: AbortSignal.abort() }))).rejects.toMatchObject({ name: 'AbortError' });
   });
 
-  test('closes all files if the reader stops in the middle', async ({}, testInfo) => {
+  test('closes all packed files if the reader stops in the middle of the archive', async ({}, testInfo) => {
     const original = testInfo.outputPath('original');
     await mkdir(original);
     await writeFile(path.join(original, 'large'), sampleBytes(30_000_000));

@@ -30,7 +30,7 @@ for (const [format, args] of [
   });
 }
 
-test('finds no origins in a directory without storage, and ignores similar names', async ({}, testInfo) => {
+test('finds no origins in a directory without storage, even if names in it look similar', async ({}, testInfo) => {
   const directory = testInfo.outputPath('user-data');
   expect(await storageOrigins(directory)).toEqual([]);
   for (const name of [

@@ -22,7 +22,7 @@ import {
 
 test.skip(noZstd !== false, String(noZstd));
 
-test('zstd and tar read our archives', async ({}, testInfo) => {
+test('the zstd and tar commands read our compressed archives', async ({}, testInfo) => {
   const original = await sampleDirectory(testInfo.outputPath('original'));
   await writeFile(path.join(original, 'large'), sampleBytes(9_000_000));
   await pipeline(pack(original), createWriteStream(testInfo.outputPath('archive.tar.zst')));
@@ -36,7 +36,7 @@ test('zstd and tar read our archives', async ({}, testInfo) => {
   }
 });
 
-test('tar reads our plain archives', async ({}, testInfo) => {
+test('the tar command reads our uncompressed archives', async ({}, testInfo) => {
   const original = await sampleDirectory(testInfo.outputPath('original'));
   await pipeline(pack(original, { compression: 'none' }), createWriteStream(testInfo.outputPath('archive.tar')));
   await mkdir(testInfo.outputPath('copy'));
@@ -83,7 +83,7 @@ for (const [what, command] of [
     'head -c 90000000 large > original/larger; tar c -C original . | zstd -q --long=27',
   ],
 ]) {
-  test(`reads a file that tar and zstd compressed ${what}${/much|ultra/.test(String(what)) ? ' @long' : ''}`, async ({}, testInfo) => {
+  test(`reads an archive that the tar and zstd commands compressed ${what}${/much|ultra/.test(String(what)) ? ' @long' : ''}`, async ({}, testInfo) => {
     const original = await sampleDirectory(testInfo.outputPath('original'));
     await writeFile(path.join(original, 'large'), sampleBytes(3_000_000));
     if (what!.includes('much'))
@@ -99,7 +99,7 @@ const refusal = (size: number) => ({
   message: expect.stringMatching(`a zstd window of ${size} MiB, .* --long=27`),
 });
 
-test('refuses a window of more than 128 MiB, with the reason', async ({}, testInfo) => {
+test('refuses an archive that needs a zstd window of more than 128 MiB, and says why', async ({}, testInfo) => {
   await outputDirectory(testInfo);
   const archive = await shell('head -c 1000 /dev/zero | zstd -q --long=28', testInfo.outputDir);
   await expectRefused(testInfo, archive, refusal(256));
@@ -108,13 +108,13 @@ test('refuses a window of more than 128 MiB, with the reason', async ({}, testIn
   await expectRefused(testInfo, archive, refusal(144));
 });
 
-test('refuses a frame of an unknown format', async ({}, testInfo) => {
+test('refuses a zstd frame of an unknown format', async ({}, testInfo) => {
   const archive = await shell('zstd -q < /dev/null', await outputDirectory(testInfo));
   archive[4]! |= 0x08;
   await expectRefused(testInfo, archive, { code: 'unsupported', message: expect.stringContaining('unknown format') });
 });
 
-test('checks the checksums of frames of any length that are decompressed block by block', async ({}, testInfo) => {
+test('checks the checksum of zstd frames of any length that are decompressed block by block', async ({}, testInfo) => {
   await outputDirectory(testInfo);
   for (const length of [12, 31, 32, 33, 36, 39, 100, 10_004, 300_001]) {
     const content = randomBytes(length);
@@ -139,7 +139,7 @@ async function inBlocks(frame: Buffer): Promise<Uint8Array[]> {
   return content;
 }
 
-test('refuses a file that was compressed with a dictionary', async ({}, testInfo) => {
+test('refuses an archive that was compressed with a zstd dictionary', async ({}, testInfo) => {
   await outputDirectory(testInfo);
   const samples =
     'for i in $(seq 200); do echo "sample number $i of some text that repeats itself" > sample$i; done; zstd -q --train sample* -o dictionary';
@@ -147,7 +147,7 @@ test('refuses a file that was compressed with a dictionary', async ({}, testInfo
   await expectRefused(testInfo, archive, { code: 'unsupported', message: expect.stringContaining('dictionary') });
 });
 
-test('a checksum of a large frame is checked @long', async ({}, testInfo) => {
+test('checks the checksum of a large zstd frame @long', async ({}, testInfo) => {
   await outputDirectory(testInfo);
   await mkdir(testInfo.outputPath('original'));
   await writeFile(testInfo.outputPath('original/large'), Buffer.alloc(70_000_000, sampleBytes(1_000_000)));
@@ -159,7 +159,7 @@ test('a checksum of a large frame is checked @long', async ({}, testInfo) => {
   await expectRefused(testInfo, archive, { code: 'corrupt', message: expect.stringContaining('checksum') });
 });
 
-test('reads a source that delivers single bytes', async ({}, testInfo) => {
+test('reads an archive from a source that delivers one byte at a time', async ({}, testInfo) => {
   const original = await sampleDirectory(testInfo.outputPath('original'));
   const archive = await shell('tar c -C original . | zstd -q', testInfo.outputDir);
   const bytes = Readable.from([...archive].map((byte) => Buffer.from([byte])));

@@ -88,7 +88,7 @@ const source = appOf(
   "import { existsSync } from 'node:fs'; import greeting from 'linked'; console.log('loaded');",
 );
 
-test('deploy, invoke, logs and invocations work on the application of a directory', async ({
+test('deploys an application from a directory, invokes it, and shows its logs and invocations', async ({
   serve,
   run,
   start,
@@ -209,7 +209,7 @@ test('deploy, invoke, logs and invocations work on the application of a director
   }
 });
 
-test('the applications of a service end with it, even after kill -9, and the next service reports that @long', async ({
+test('ends the applications of a service even if it is killed with -9, and the next service reports that @long', async ({
   serve,
   run,
   application,

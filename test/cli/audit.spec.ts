@@ -68,7 +68,10 @@ test('audit shows records newest first, filtered, as a table and as JSON', async
   });
 });
 
-test('audit shows more than one list page if --limit asks for it', async ({ audit, service: { call } }) => {
+test('audit fetches further list pages until it has as many records as --limit asks for', async ({
+  audit,
+  service: { call },
+}) => {
   for (let index = 0; index < 105; index += 1) await call('GET', `/profiles/p${index}`);
   expect(paths(await audit('--json', '--search', 'profiles/p', '--limit', '0'))).toEqual(
     Array.from({ length: 105 }, (_, index) => `GET /profiles/p${104 - index}`),
@@ -76,7 +79,7 @@ test('audit shows more than one list page if --limit asks for it', async ({ audi
   expect(paths(await audit('--json', '--search', 'profiles/p'))).toHaveLength(100);
 });
 
-test('audit refuses wrong times, numbers and reports, and names the fix', async ({ audit }, testInfo) => {
+test('audit refuses wrong times, numbers and report files, and says how to fix them', async ({ audit }, testInfo) => {
   const report = testInfo.outputPath('report.json');
   for (const [args, code, said] of [
     [['--since', '15'], 2, /an age such as 15m/],
@@ -104,7 +107,7 @@ test('audit refuses wrong times, numbers and reports, and names the fix', async 
   }
 });
 
-test('audit --run finds records shortly before and after the run, because clocks differ', async ({
+test('audit --run includes records shortly before and after the run, because clocks differ', async ({
   audit,
   service: { call },
 }, testInfo) => {

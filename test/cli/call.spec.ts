@@ -26,7 +26,7 @@ test('call lists and describes every operation of the contract', async ({ cli })
   });
 });
 
-test('call puts parameters into path, query and body, and reads a body from a file', async ({ cli }, testInfo) => {
+test('call puts its parameters into path, query and body, and reads a body from a file', async ({ cli }, testInfo) => {
   const created = await cli([
     'call',
     'browsers.create',
@@ -53,7 +53,10 @@ test('call puts parameters into path, query and body, and reads a body from a fi
   });
 });
 
-test('call sends bytes of a file, and writes bytes to a file or stdout', async ({ cli, service }, testInfo) => {
+test('call sends the bytes of a file, and writes received bytes to a file or stdout', async ({
+  cli,
+  service,
+}, testInfo) => {
   const { body } = await service.call('POST', '/browsers', {});
   const [input, output] = [testInfo.outputPath('in'), testInfo.outputPath('out')];
   const content = Buffer.from([0, 1, 2, 255]);
@@ -77,7 +80,7 @@ test('call sends bytes of a file, and writes bytes to a file or stdout', async (
   });
 });
 
-test('call exits with 3 if there is no answer yet', async ({ cli, service: { call } }, testInfo) => {
+test('call exits with 3 if the service has no result yet', async ({ cli, service: { call } }, testInfo) => {
   await call('POST', '/profiles', { name: 'ann' });
   await call('POST', '/browser_pools', { name: 'ci', size: 1 });
   expect((await call('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
@@ -94,7 +97,7 @@ test('call exits with 3 if there is no answer yet', async ({ cli, service: { cal
   }
 });
 
-test('call explains wrong operations, parameters and files', async ({ cli }) => {
+test('call explains unknown operations, wrong parameters and unreadable files', async ({ cli }) => {
   const mistakes: [args: string[], code: number, message: string][] = [
     [['browsers.destroy'], 2, 'there is no operation browsers.destroy'],
     [['browsers.writeFile'], 2, 'did you mean browsers.fs.writeFile?'],
@@ -122,7 +125,7 @@ test('call explains wrong operations, parameters and files', async ({ cli }) => 
   expect((await cli(['profile', 'list'])).stdout).toBe('There are no profiles.\n');
 });
 
-test('call names a missing parameter before it reads the file of another parameter', async ({ cli }) => {
+test('call reports a missing parameter before it reads the file of another one', async ({ cli }) => {
   const { code, stderr } = await cli(['call', 'browsers.fs.upload', 'file=@missing']);
   expect([code, stderr]).toEqual([2, 'playwright-pool: /browsers/{id}/fs/upload needs more parameters: id=...\n']);
   expect(await cli(['call', 'browsers.fs.upload', 'id=a', 'dest_path=/a', 'file=@missing'])).toMatchObject({
@@ -131,7 +134,7 @@ test('call names a missing parameter before it reads the file of another paramet
   });
 });
 
-test('Ctrl+C ends a call that waits for its body', async ({ env }) => {
+test('Ctrl+C ends a call command that waits for its body on stdin', async ({ env }) => {
   const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
   const child = spawn(process.execPath, [main, 'call', 'browsers.create', '--input', '-'], {
     env: { ...process.env, ...env },

@@ -10,7 +10,7 @@ const test = base.extend<{}>({
   launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
 });
 
-test('dashboard prints a link that signs in once and has no key', async ({ cli, service, page }) => {
+test("dashboard prints a link that signs in once and doesn't contain the API key", async ({ cli, service, page }) => {
   const { code, stdout, stderr } = await cli(['dashboard', '--print']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(new RegExp(`^${service.url}/#sign-in=\\S+\n$`));
@@ -21,7 +21,7 @@ test('dashboard prints a link that signs in once and has no key', async ({ cli, 
   expect(JSON.parse((await cli(['dashboard', '--json'])).stdout).url).not.toBe(stdout.trim());
 });
 
-test('dashboard opens the link in the browser', async ({ cli, service }, testInfo) => {
+test("dashboard opens the link in the user's browser", async ({ cli, service }, testInfo) => {
   test.skip(process.platform !== 'linux', 'xdg-open is of Linux');
   const opener = join(testInfo.outputPath(), 'xdg-open');
   await writeFile(opener, `#!/bin/sh\necho "$1" > '${testInfo.outputPath('opened')}'\n`);
@@ -31,7 +31,7 @@ test('dashboard opens the link in the browser', async ({ cli, service }, testInf
   expect(await readFile(testInfo.outputPath('opened'), 'utf8')).toContain(`${service.url}/#sign-in=`);
 });
 
-test('dashboard explains a wrong key, a service without a dashboard and one that is gone', async ({
+test('dashboard explains a wrong key, a service without a dashboard, and an unreachable service', async ({
   cli,
   answering,
 }) => {

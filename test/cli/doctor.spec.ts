@@ -27,7 +27,7 @@ async function project(testInfo: TestInfo, config: string): Promise<string> {
   return directory;
 }
 
-test('doctor finds no problem in a suite that fits its service @long', async ({
+test('doctor finds no problem in a suite whose options fit the service @long', async ({
   cliProcess: cli,
   service,
 }, testInfo) => {
@@ -88,7 +88,7 @@ test('doctor finds each option that does not fit the service, and says how to fi
   expect(found.filter(({ level, fix }) => level !== 'ok' && !fix)).toEqual([]);
 });
 
-test('doctor finds sessions whose URLs lead nowhere, and prints no token @long', async ({
+test('doctor reports sessions whose URLs lead nowhere, and prints no token @long', async ({
   cliProcess: cli,
 }, testInfo) => {
   await using service = await startService({ publicUrl: 'http://127.0.0.1:1' });
@@ -105,7 +105,7 @@ test('doctor finds sessions whose URLs lead nowhere, and prints no token @long',
   expect(stdout + stderr).not.toMatch(/jwt=\w/);
 });
 
-test('doctor names the places that launch a browser or set options without effect @long', async ({
+test('doctor lists the places in a suite that launch a browser or set options without effect @long', async ({
   cliProcess: cli,
   service,
 }, testInfo) => {
@@ -157,7 +157,7 @@ test('doctor finds a second copy of Playwright that tests would load @long', asy
   expect(stdout).toContain(`ok      service: ${service.url}`);
 });
 
-test('doctor accepts the versions of Node in which a CommonJS test can load a module', ({}) => {
+test("doctor accepts those versions of Node that can load a CommonJS test's module", ({}) => {
   const { node } = (createRequire(import.meta.url)('playwright-pool/package.json') as { engines: { node: string } })
     .engines;
   const versions = ['v18.20.8', 'v20.18.3', 'v20.19.0', 'v21.7.3', 'v22.11.0', 'v22.12.0', 'v24.0.0'];
@@ -169,7 +169,7 @@ test('doctor refuses a Playwright that is too old or too new', ({}) => {
   expect(versions.filter((version) => isIn('>=1.61 <2', version))).toEqual(['1.61.0', '1.65.1']);
 });
 
-test('doctor names a service that does not answer, and a refused API key @long', async ({
+test('doctor reports a service that does not answer, and a refused API key @long', async ({
   cliProcess: cli,
   service,
 }, testInfo) => {
@@ -184,7 +184,7 @@ test('doctor names a service that does not answer, and a refused API key @long',
   expect(refused.stdout + refused.stderr).not.toContain('wrong');
 });
 
-test('doctor checks the service of the config, and prints no API key @long', async ({
+test('doctor checks the service that the config names, and prints no API key @long', async ({
   cliProcess: cli,
   service,
 }, testInfo) => {
@@ -208,7 +208,7 @@ test('doctor checks the service of the config, and prints no API key @long', asy
   for (const key of [service.apiKey, 'the-wrong-key']) expect(stdout + stderr).not.toContain(key);
 });
 
-test('doctor compares the workers with the size of an existing pool, not with the size in the config @long', async ({
+test('doctor compares the number of workers with the real size of an existing pool, not with the config @long', async ({
   cliProcess: cli,
   service,
 }, testInfo) => {
@@ -219,7 +219,7 @@ test('doctor compares the workers with the size of an existing pool, not with th
   expect(stdout).toContain('warning timeouts: a browser may be idle for 10 s, and a test may take 30 s');
 });
 
-test('doctor starts the embedded service and a browser', async ({ cliProcess: cli }, testInfo) => {
+test('doctor starts the embedded service and a browser to check them', async ({ cliProcess: cli }, testInfo) => {
   const cwd = await project(
     testInfo,
     `workers: 1, use: { pool: { name: 'own', size: 1, headless: true }, replay: 'on' }`,
@@ -238,7 +238,7 @@ test('doctor starts the embedded service and a browser', async ({ cliProcess: cl
   expect(stdout).not.toContain('replay');
 });
 
-test('doctor warns if the Chromium is another build than the one of Playwright @long', async ({
+test('doctor warns if Chromium has another build than Playwright expects @long', async ({
   cliProcess: cli,
 }, testInfo) => {
   const cwd = await project(testInfo, `workers: 1, use: { pool: { name: 'own', size: 1, headless: true } }`);
@@ -272,7 +272,7 @@ test('doctor checks the service of --data-dir for all projects, and names a miss
   expect(stdout).toContain(`free at ${testInfo.outputPath()}`);
 });
 
-test("an interrupted doctor doesn't report skipped checks as failures", async ({ env }, testInfo) => {
+test("doctor doesn't report skipped checks as failures after Ctrl+C", async ({ env }, testInfo) => {
   await using silent = createServer();
   const asked = once(silent, 'request');
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
@@ -301,7 +301,7 @@ test('doctor prints the reason if Playwright cannot read the suite @long', async
   }
 });
 
-test('doctor names an old Node, an old Playwright, a wrong clock and a full disk', async ({
+test('doctor reports an old Node, an old Playwright, a wrong clock and a full disk', async ({
   cliProcess: cli,
 }, testInfo) => {
   await using late = createServer((_, answer) => {

@@ -26,7 +26,10 @@ const test = base.extend<{ directory: string; serve: (...args: string[]) => Prom
 
 const draining = { status: 503, body: { code: 'draining', message: expect.stringContaining('about to end') } };
 
-test('SIGTERM ends idle browsers, refuses new sessions and waits for leased ones', async ({ serve, directory }) => {
+test('serve ends idle browsers on SIGTERM, refuses new sessions and waits for leased ones', async ({
+  serve,
+  directory,
+}) => {
   const { cli, url, call } = await serve();
   await call('POST', '/browser_pools', { size: 2, name: 'ci' });
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
@@ -71,7 +74,7 @@ test('SIGTERM ends idle browsers, refuses new sessions and waits for leased ones
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`a second signal, ${signal}, ends the wait at once`, async ({ serve, directory }) => {
+  test(`a second signal, ${signal}, stops serve although browsers are still leased`, async ({ serve, directory }) => {
     const { cli, call, sessions } = await serve();
     await call('POST', '/browsers', {});
     cli.child.kill('SIGTERM');
@@ -84,7 +87,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-test('SIGTERM waits no longer than --drain-timeout', async ({ serve }) => {
+test('serve waits for leased browsers after SIGTERM no longer than --drain-timeout', async ({ serve }) => {
   const { cli, call } = await serve('--drain-timeout', '1');
   await call('POST', '/browsers', {});
   cli.child.kill('SIGTERM');

@@ -32,7 +32,9 @@ async function project(testInfo: TestInfo, files: Record<string, string>): Promi
   return directory;
 }
 
-test('init moves imports and config to the pool and adds a workflow, once', async ({ cli }, testInfo) => {
+test('init changes imports and config to use the pool and adds a workflow, and a second init changes nothing', async ({
+  cli,
+}, testInfo) => {
   const cwd = await project(testInfo, {
     ...npmRepository,
     'playwright.config.ts': config,
@@ -81,7 +83,7 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
   });
 });
 
-test('the workflow of a suite for several browsers installs all of them', async ({ cli }, testInfo) => {
+test('init writes a workflow that installs all browsers of a suite', async ({ cli }, testInfo) => {
   const projects = `\n  projects: [{ name: 'firefox', use: { ...devices['Desktop Firefox'] } }],\n});`;
   const cwd = await project(testInfo, { ...npmRepository, 'playwright.config.ts': config.replace('\n});', projects) });
   expect((await cli(['init', '--yes'], { cwd })).code).toBe(0);
@@ -115,7 +117,9 @@ for (const [manager, files, parts] of [
     ['npm install --global corepack && corepack enable', 'yarn install --immutable', 'yarn'],
   ],
 ] as const) {
-  test(`the workflow of a package of ${manager} uses it to install and to run`, async ({ cli }, testInfo) => {
+  test(`init writes a workflow for a package of ${manager} that installs and runs with it`, async ({
+    cli,
+  }, testInfo) => {
     const cwd = await project(testInfo, { '.git/HEAD': '', ...files, 'playwright.config.ts': config });
     expect((await cli(['init', '--yes'], { cwd })).code).toBe(0);
     const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
@@ -125,7 +129,7 @@ for (const [manager, files, parts] of [
   });
 }
 
-test('init names the places that launch a browser or set options without effect', async ({ cli }, testInfo) => {
+test('init lists the places that launch a browser or set options without effect', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, {
     'playwright.config.ts': config.replace(
       `trace: 'on-first-retry'`,
@@ -144,7 +148,7 @@ test('init names the places that launch a browser or set options without effect'
   );
 });
 
-test('init keeps the options of configs written in other forms', async ({ cli }, testInfo) => {
+test('init keeps the options of configs in many syntactic forms', async ({ cli }, testInfo) => {
   const forms: [before: string, after: string[]][] = [
     [
       `module.exports = { reporter: [['list'], ['html']] };\n`,
@@ -173,7 +177,7 @@ test("init doesn't change a workflow that already runs Playwright", async ({ cli
   expect(stdout).not.toContain('workflow');
 });
 
-test("init doesn't overwrite a workflow: it chooses another file name", async ({ cli }, testInfo) => {
+test("init doesn't overwrite an existing workflow file but chooses another name", async ({ cli }, testInfo) => {
   const workflows = '.github/workflows';
   const other = {
     [`${workflows}/playwright.yml`]: 'run: make e2e\n',
@@ -194,7 +198,7 @@ test("init doesn't overwrite a workflow: it chooses another file name", async ({
   expect((await readdir(path.join(cwd, workflows))).sort()).toEqual(['old', 'playwright-pool.yml', 'playwright.yml']);
 });
 
-test('init explains why it writes no workflow: GitHub would not read it, or there is no lockfile', async ({
+test('init says why it writes no workflow: GitHub would not read it, or there is no lockfile', async ({
   cli,
 }, testInfo) => {
   const cwd = await project(testInfo, {
@@ -224,14 +228,14 @@ test('init explains why it writes no workflow: GitHub would not read it, or ther
   expect((await cli(['init', '--yes'], { cwd: below })).stdout).not.toContain('No workflow');
 });
 
-test('the workflow names a config in another directory', async ({ cli }, testInfo) => {
+test('init writes a workflow that names a config in another directory', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, { ...npmRepository, 'e2e/playwright.config.ts': config });
   expect((await cli(['init', '--yes', '--config', 'e2e/playwright.config.ts'], { cwd })).code).toBe(0);
   const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
   expect(workflow).toContain('npx playwright test --config e2e/playwright.config.ts --shard');
 });
 
-test('init lists the steps left for the user, until all are done', async ({ cli }, testInfo) => {
+test('init prints the steps left for the user, until all are done', async ({ cli }, testInfo) => {
   const left = [
     `By hand: add ['playwright-pool/reporter'] to the reporters of playwright.config.ts.`,
     `By hand: add replay: 'retain-on-failure' to the use of playwright.config.ts, and the types: defineConfig<PoolTestOptions, PoolWorkerOptions>.`,
@@ -282,7 +286,7 @@ test('init refuses a missing directory of tests', async ({ cli }, testInfo) => {
   });
 });
 
-test('init explains where to begin in a directory without a config', async ({ cli }, testInfo) => {
+test('init says where to begin if the directory has no config', async ({ cli }, testInfo) => {
   const cwd = await project(testInfo, { 'package.json': '{}' });
   expect(await cli(['init'], { cwd })).toMatchObject({
     code: 2,

@@ -44,7 +44,10 @@ async function longerThanWithoutUsers(): Promise<void> {
   await setTimeout(2500);
 }
 
-test('the first user starts the service, which ends after its last user', async ({ directory, startUser }) => {
+test('the first process that joins starts the embedded service, which ends after the last one left', async ({
+  directory,
+  startUser,
+}) => {
   const [first, second] = [startUser(), startUser()];
   const service = await joinService({ dataDirectory: directory, userPid: first.pid });
   expect(await joinService({ dataDirectory: directory, userPid: second.pid })).toEqual(service);
@@ -65,13 +68,13 @@ test('the first user starts the service, which ends after its last user', async 
   expect(existsSync(join(directory, 'sessions'))).toBe(false);
 });
 
-test('a zombie process counts as a user that has ended', async ({ directory }) => {
+test('the embedded service ends although a zombie process never left it', async ({ directory }) => {
   await using zombie = await Zombie.make();
   await joinService({ dataDirectory: directory, userPid: zombie.pid });
   await expectNoProcessWith(directory);
 });
 
-test('users that join at the same time share one service', async ({ directory, startUser }) => {
+test('processes that join at the same moment share one embedded service', async ({ directory, startUser }) => {
   const user = startUser();
   const services = await Promise.all(
     Array.from({ length: 6 }, () => joinService({ dataDirectory: directory, userPid: user.pid })),
@@ -80,7 +83,10 @@ test('users that join at the same time share one service', async ({ directory, s
   await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([services[0]!.pid]);
 });
 
-test('a service that starts for a pool creates the pool before its first answer', async ({ directory, startUser }) => {
+test('an embedded service that starts for a pool creates the pool before its first answer', async ({
+  directory,
+  startUser,
+}) => {
   const user = startUser();
   const firstPool = { name: 'ci', size: 2, headless: true };
   const call = callerOf(await joinService({ dataDirectory: directory, userPid: user.pid, firstPool }));
@@ -93,7 +99,7 @@ for (const [what, firstPool] of [
   ['malformed', { name: 'ci', size: 0 }],
   ['refused', { name: 'ci', size: 1, profile: { name: 'nobody' } }],
 ] as const) {
-  test(`a service starts even if its pool is ${what}`, async ({ directory, startUser }) => {
+  test(`an embedded service starts even if its pool is ${what}`, async ({ directory, startUser }) => {
     const user = startUser();
     const call = callerOf(await joinService({ dataDirectory: directory, userPid: user.pid, firstPool }));
     expect((await call('GET', '/browser_pools')).body).toEqual([]);
@@ -101,7 +107,7 @@ for (const [what, firstPool] of [
   });
 }
 
-test('only one process at a time starts the service', async ({ directory, startUser }) => {
+test('only one process at a time starts the embedded service', async ({ directory, startUser }) => {
   const [starting, joining] = [startUser(), startUser()];
   await mkdir(directory);
   await writeFile(join(directory, 'service.starting'), String(starting.pid));
@@ -114,7 +120,10 @@ test('only one process at a time starts the service', async ({ directory, startU
   expect(existsSync(join(directory, 'service.starting'))).toBe(false);
 });
 
-test('a service starts although another process has the pid of a killed starter', async ({ directory, startUser }) => {
+test('an embedded service starts although another process has the pid of a killed starter', async ({
+  directory,
+  startUser,
+}) => {
   const user = startUser();
   await mkdir(directory);
   const file = join(directory, 'service.starting');
@@ -124,7 +133,10 @@ test('a service starts although another process has the pid of a killed starter'
   await callerOf(await joinService({ dataDirectory: directory, userPid: user.pid }))('GET', '/browsers');
 });
 
-test('a new service replaces a killed one, and keeps its key and profiles', async ({ directory, startUser }) => {
+test('a new embedded service replaces a killed one, and keeps its key and profiles', async ({
+  directory,
+  startUser,
+}) => {
   const user = startUser();
   const first = await joinService({ dataDirectory: directory, userPid: user.pid });
   await callerOf(first)('POST', '/profiles', { name: 'ann' });
@@ -135,7 +147,10 @@ test('a new service replaces a killed one, and keeps its key and profiles', asyn
   expect((await callerOf(second)('GET', '/profiles/ann')).status).toBe(200);
 });
 
-test('a user sends no key to another program on the port of a dead service', async ({ directory, startUser }) => {
+test('a joining process sends no key to another program on the port of a dead service', async ({
+  directory,
+  startUser,
+}) => {
   let requests = 0;
   const stranger = createServer((_request, response) => {
     requests += 1;
@@ -154,7 +169,7 @@ test('a user sends no key to another program on the port of a dead service', asy
   stranger.close();
 });
 
-test('a user that joins while the last one leaves keeps the service running @long', async ({
+test('a process that joins while the last one leaves keeps the embedded service running @long', async ({
   directory,
   startUser,
 }) => {
@@ -173,7 +188,7 @@ test('a user that joins while the last one leaves keeps the service running @lon
   }
 });
 
-test('users join a service that was started by hand, and it keeps running after they leave', async ({
+test('processes join a service that was started by hand, which keeps running after they leave', async ({
   directory,
   startUser,
 }) => {
@@ -191,14 +206,14 @@ test('users join a service that was started by hand, and it keeps running after 
   expect((await callerOf({ url, apiKey: 'my-key' })('GET', '/profiles')).status).toBe(200);
 });
 
-test("joining reports why the service can't start", async ({ directory, startUser }) => {
+test("joining throws the reason if the embedded service can't start", async ({ directory, startUser }) => {
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, 'service.db'), 'this is not a database, and it is long enough to be read as one');
   const joining = joinService({ dataDirectory: directory, userPid: startUser().pid });
   await expect(joining).rejects.toThrow(/did not start: see .*service\.log:\n[^]*not a database/);
 });
 
-test("the error shows the address of a service that doesn't answer, but not its key @long", async ({
+test("joining names the address of a service that doesn't answer, but not its key @long", async ({
   directory,
   startUser,
 }) => {
@@ -212,7 +227,7 @@ test("the error shows the address of a service that doesn't answer, but not its 
   expect(await readFile(join(directory, 'service.log'), 'utf8')).not.toContain('my-key');
 });
 
-test("joining names a data directory that it can't create, and how to choose another one", async ({
+test("joining reports a data directory that it can't create, and how to choose another one", async ({
   directory,
   startUser,
 }) => {
@@ -228,7 +243,7 @@ test("joining names a data directory that it can't create, and how to choose ano
   }
 });
 
-test('joining names a data directory on a full disk, and leaves no file there', async ({ directory, startUser }) => {
+test('joining reports a data directory on a full disk, and leaves no file there', async ({ directory, startUser }) => {
   await mkdir(directory, { recursive: true });
   const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=700', 'none', directory]).status === 0;
   test.skip(!isMounted, 'file systems cannot be mounted here');
@@ -244,7 +259,7 @@ test('joining names a data directory on a full disk, and leaves no file there', 
   }
 });
 
-test('the service inherits no Node options of the tests, because it outlives them', async ({
+test("the embedded service doesn't get the Node options of the tests, because it outlives them", async ({
   directory,
   startUser,
 }) => {
@@ -263,7 +278,7 @@ test('the service inherits no Node options of the tests, because it outlives the
   }
 });
 
-test('an aborted join leaves no service behind', async ({ directory, startUser }) => {
+test('an aborted join leaves no embedded service behind', async ({ directory, startUser }) => {
   await using _holder = await startService({ dataDirectory: directory });
   const controller = new AbortController();
   const joining = joinService({ dataDirectory: directory, userPid: startUser().pid, signal: controller.signal });
@@ -273,7 +288,7 @@ test('an aborted join leaves no service behind', async ({ directory, startUser }
   await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([]);
 });
 
-test('the service starts a new log after 1 MB', async ({ directory, startUser }) => {
+test('the embedded service starts a new log file after 1 MB', async ({ directory, startUser }) => {
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, 'service.log'), 'x'.repeat(1024 * 1024 + 1));
   await joinService({ dataDirectory: directory, userPid: startUser().pid });
@@ -296,7 +311,7 @@ test("each project has a data directory in the user's cache, unless the environm
   expect(basename(dataDirectoryFor(project, env))).toMatch(/^My-Project-[0-9a-f]{8}$/);
 });
 
-test('an unreadable service record counts as missing', async ({ directory }) => {
+test('joining treats an unreadable service record as missing', async ({ directory }) => {
   await mkdir(directory, { recursive: true });
   for (const text of ['', '{', '{"pid":1}', 'null']) {
     await writeFile(join(directory, 'service.json'), text);

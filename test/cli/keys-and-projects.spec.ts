@@ -1,6 +1,6 @@
 import { expect, test } from './commands.ts';
 
-test('keys creates, rotates and deletes a key that works', async ({ cli }) => {
+test('keys creates an API key that works, rotates it and deletes it', async ({ cli }) => {
   const created = await cli(['keys', 'create', 'ci', '--days', '90']);
   expect(created).toMatchObject({ code: 0, stderr: expect.stringContaining('shown this once') });
   const key = created.stdout.trim();
@@ -40,7 +40,7 @@ test('keys refuses a lifetime of 0 days', async ({ cli }) => {
   expect((await cli(['keys', 'list'])).stdout).not.toMatch(/^ci /m);
 });
 
-test('projects creates, uses and deletes a project', async ({ cli }) => {
+test('projects creates a project, uses it and deletes it', async ({ cli }) => {
   const { id } = JSON.parse((await cli(['projects', 'create', 'checkout', '--json'])).stdout) as { id: string };
   expect((await cli(['projects', 'list'])).stdout).toMatch(new RegExp(`checkout +${id} +active `));
   const env = { PLAYWRIGHT_POOL_PROJECT: `${id}\n` };

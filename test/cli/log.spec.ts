@@ -15,7 +15,7 @@ function linesOf({ output }: CliProcess): Line[] {
   return lines.map((line) => JSON.parse(line) as Line);
 }
 
-test('the log reports sessions, leases, pools and failures, one JSON object per line, without secrets', async ({}, testInfo) => {
+test('serve logs sessions, leases, pools and failures as JSON lines, without secrets', async ({}, testInfo) => {
   const directory = testInfo.outputPath('data');
   await using cli = new CliProcess(['serve', '--data-dir', directory, '--log-format', 'json'], {
     env: { PLAYWRIGHT_POOL_API_KEY: apiKey },
@@ -57,7 +57,7 @@ test('the log reports sessions, leases, pools and failures, one JSON object per 
   for (const secret of [apiKey, 'secret-page', ...tokens]) expect(cli.output).not.toContain(secret);
 });
 
-test('the log says why a session did not start, as JSON and as text', async ({}, testInfo) => {
+test('serve logs why a session did not start, as JSON and as text', async ({}, testInfo) => {
   for (const format of ['json', 'text']) {
     const args = ['serve', '--data-dir', testInfo.outputPath(format), '--chromium', '/nowhere/chromium'];
     await using cli = new CliProcess(args, {
@@ -88,7 +88,7 @@ test('the log says why a session did not start, as JSON and as text', async ({},
   }
 });
 
-test('beyond loopback, serve warns about plain HTTP, but not if its public URL is https', async ({}, testInfo) => {
+test('serve warns about plain HTTP beyond loopback, unless its public URL is https', async ({}, testInfo) => {
   for (const [name, publicUrl, isWarned] of [
     ['plain', 'http://pool.example', true],
     ['secure', 'https://pool.example', false],

@@ -9,7 +9,7 @@ import { expect, test } from './commands.ts';
 
 const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
-test('commands fail if stdout is on a full disk', () => {
+test('commands fail if stdout is a file on a full disk', () => {
   for (const args of [
     ['call'],
     ['call', 'browsers.create', '--describe'],
@@ -23,7 +23,9 @@ test('commands fail if stdout is on a full disk', () => {
   }
 });
 
-test('a command ends with 0 and no left files if its reader closes the pipe', async ({ env }, testInfo) => {
+test('commands exit with 0 and leave no files if the reader of their output closes the pipe', async ({
+  env,
+}, testInfo) => {
   await mkdir(testInfo.outputPath('ann', 'Default'), { recursive: true });
   for (const args of [['list'], ['open', './ann', '--headless']]) {
     await using cli = new CliProcess(['profile', ...args], { env, cwd: testInfo.outputPath() });
@@ -33,7 +35,9 @@ test('a command ends with 0 and no left files if its reader closes the pipe', as
   }
 });
 
-test('a following command ends with 0 when its reader closes the pipe', async ({ answering }) => {
+test('a command that keeps printing exits with 0 when the reader of its output closes the pipe', async ({
+  answering,
+}) => {
   const env = await answering((request, response) => {
     const offset = Number(new URL(request.url!, 'http://x').searchParams.get('offset'));
     const headers = { 'content-type': 'application/json', 'x-has-more': 'true', 'x-next-offset': String(offset + 1) };
@@ -46,7 +50,7 @@ test('a following command ends with 0 when its reader closes the pipe', async ({
   expect(cli.output).not.toContain('playwright-pool:');
 });
 
-test('serve goes on if nobody reads its first line', async ({}, testInfo) => {
+test('serve keeps running if nobody reads its first line', async ({}, testInfo) => {
   const directory = testInfo.outputPath('data');
   await using cli = new CliProcess(['serve', '--data-dir', directory]);
   cli.child.stdout!.destroy();
@@ -64,7 +68,7 @@ test('serve goes on if nobody reads its first line', async ({}, testInfo) => {
   await expectNoProcessWith(directory);
 });
 
-test('a download goes on if nobody reads its progress', async ({ answering }, testInfo) => {
+test('a download continues if nobody reads its progress', async ({ answering }, testInfo) => {
   const env = await answering(async (_, response) => {
     // Waits until the command would have printed its progress.
     for (let chunk = 0; chunk < 25; chunk += 1) {
@@ -95,7 +99,7 @@ test('call writes an output file completely or not at all', async ({ answering, 
   expect((await readdir(testInfo.outputPath())).filter((name) => name.startsWith('.'))).toEqual([]);
 });
 
-test("call writes into pipes and devices, and doesn't replace them", async ({ answering, cli }, testInfo) => {
+test('call writes into pipes and devices instead of replacing them', async ({ answering, cli }, testInfo) => {
   const env = await answering((_, response) => response.end('archive'));
   const [pipe, link, file] = [testInfo.outputPath('pipe'), testInfo.outputPath('link'), testInfo.outputPath('file')];
   expect(spawnSync('mkfifo', [pipe]).status).toBe(0);
@@ -110,7 +114,7 @@ test("call writes into pipes and devices, and doesn't replace them", async ({ an
   expect([(await lstat(pipe)).isFIFO(), (await lstat(link)).isSymbolicLink()]).toEqual([true, true]);
 });
 
-test('call names an output file on a full disk', async ({ answering, cli }, testInfo) => {
+test('call reports an output file on a full disk by its path', async ({ answering, cli }, testInfo) => {
   const env = await answering((_, response) => response.end('archive'));
   const full = testInfo.outputPath('full');
   await symlink('/dev/full', full);
@@ -121,7 +125,7 @@ test('call names an output file on a full disk', async ({ answering, cli }, test
   });
 });
 
-test('profile names a temporary directory on a full disk, and leaves no copy there', async ({
+test('profile reports a temporary directory on a full disk, and leaves no copy there', async ({
   cliProcess: cli,
 }, testInfo) => {
   const [profile, full] = [testInfo.outputPath('ann'), testInfo.outputPath('full')];
@@ -147,7 +151,7 @@ test('profile names a temporary directory on a full disk, and leaves no copy the
   }
 });
 
-test('a table has all rows, with aligned columns', async ({ answering, cli }) => {
+test('a printed table has all rows and aligned columns', async ({ answering, cli }) => {
   const names = ['plain', '漢字', 'é', '🎭', ...Array<string>(130_000).fill('name')];
   const env = await answering((_, response) => {
     const keys = names.map((name) => ({ name, id: 'id', masked_key: 'k', created_at: 'now', expires_at: null }));

@@ -65,7 +65,7 @@ test('pools explains a wrong size, an unknown pool and a missing name', async ({
   });
 });
 
-test('sessions lists a session without its links, shows it live and ends it', async ({ cli, service }) => {
+test('sessions lists a session without its secret links, opens its live view and ends it', async ({ cli, service }) => {
   expect(await cli(['sessions', 'list'])).toMatchObject({ code: 0, stdout: 'There are no browser sessions.\n' });
   const tags = {
     'playwright-pool.holder': '41:2:57',
@@ -102,7 +102,7 @@ test('sessions lists a session without its links, shows it live and ends it', as
   expect((await cli(['sessions', 'list', '--status', 'deleted'])).stdout).toContain('checkout');
 });
 
-test('sessions shows the pool, profile, test, holder and idle time of a lease, and refuses a live view that is not offered', async ({
+test('sessions lists who holds a lease and for how long it is idle, and explains a missing live view', async ({
   answering,
   cli,
 }) => {
@@ -135,7 +135,7 @@ test('sessions shows the pool, profile, test, holder and idle time of a lease, a
   expect(await cli(['sessions', 'open', 'first', '--print'], { env })).toEqual({ code: 1, stdout: '', stderr });
 });
 
-test("tunnel lets a session's pages reach this machine until it is interrupted", async ({ cli, service, env }) => {
+test('tunnel lets the pages of a session reach this machine until Ctrl+C', async ({ cli, service, env }) => {
   await using app = await TunneledApp.start();
   const { body: session } = await service.call('POST', '/browsers', { headless: true, name: 'checkout', tunnel: true });
   expect(await cli(['tunnel', 'checkout', '--expose', 'http://localhost'])).toMatchObject({

@@ -55,7 +55,9 @@ test('profile diff compares profiles, archives and directories, and masks values
   ]);
 });
 
-test("profile diff reads local storage from LevelDB's log and compressed tables @long", async ({ run }, testInfo) => {
+test('profile diff reads local storage from the log and the compressed tables of LevelDB @long', async ({
+  run,
+}, testInfo) => {
   const origins = ['http://localhost:1234', 'https://a.test', 'https://example.com', 'https://www.example.com'];
   const directory = testInfo.outputPath('user-data');
   // LevelDB turns a log into a table if it grows over 64 kB, and at the next start.

@@ -3,7 +3,7 @@ import { processesWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { everywhere, keptIn, logInUnder, test } from './profile-commands.ts';
 
-test("profile open shows the saved data in a copy until Ctrl+C, and doesn't change the profile @long", async ({
+test('profile open shows the saved data in a copy of the profile until Ctrl+C, and leaves the profile unchanged @long', async ({
   env,
   run,
   service,
@@ -26,7 +26,7 @@ test("profile open shows the saved data in a copy until Ctrl+C, and doesn't chan
   expect((await run(['open', 'nobody', '--headless'])).stderr).toContain('write ./nobody');
 });
 
-test('profile open shows an archive until its browser closes, headless without a display', async ({
+test('profile open shows an archive until its browser closes, and is headless without a display', async ({
   env,
   run,
   service,
@@ -47,7 +47,7 @@ test('profile open shows an archive until its browser closes, headless without a
   expect(await cli.exited).toEqual({ code: 0, signal: null });
 });
 
-test('the browser of profile open ends if the command is killed @long', async ({ env, service, site }, testInfo) => {
+test('killing profile open ends its browser @long', async ({ env, service, site }, testInfo) => {
   await service.call('POST', '/profiles', { name: 'ann' });
   await logInUnder(service.call, 'ann', site, 'first');
   const left = testInfo.outputDir;

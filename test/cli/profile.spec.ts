@@ -9,7 +9,7 @@ import { expectNoProcessWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { everywhere, kept, logInUnder, test } from './profile-commands.ts';
 
-test('profile creates, lists and deletes profiles, with text and JSON output', async ({ run, service: { call } }) => {
+test('profile creates, lists and deletes profiles, and prints text or JSON', async ({ run, service: { call } }) => {
   expect(await run(['list'])).toEqual({ code: 0, stdout: 'There are no profiles.\n', stderr: '' });
   const created = await run(['create', 'ann']);
   const { body: ann } = await call('GET', '/profiles/ann');
@@ -35,12 +35,12 @@ test('profile creates, lists and deletes profiles, with text and JSON output', a
   expect((await call('GET', '/profiles/bob')).status).toBe(404);
 });
 
-test('profile list shows more than one list page', async ({ run, service: { call } }) => {
+test('profile list prints the profiles of all list pages', async ({ run, service: { call } }) => {
   await Promise.all(Array.from({ length: 25 }, (_, index) => call('POST', '/profiles', { name: `profile-${index}` })));
   expect(JSON.parse((await run(['list', '--json'])).stdout)).toHaveLength(25);
 });
 
-test('profile download and unpack give the user-data directory that a session saved', async ({
+test('profile download and unpack restore the user-data directory that a session saved', async ({
   run,
   service: { call },
   site,
@@ -77,7 +77,11 @@ test('profile download and unpack give the user-data directory that a session sa
   await context.close();
 });
 
-test('profile unpack --force replaces only user-data directories', async ({ run, service, site }, testInfo) => {
+test('profile unpack --force replaces a directory only if it is a user-data directory', async ({
+  run,
+  service,
+  site,
+}, testInfo) => {
   await service.call('POST', '/profiles', { name: 'ann' });
   await logInUnder(service.call, 'ann', site, 'first');
   await run(['download', 'ann']);
@@ -147,7 +151,7 @@ for (const [ending, expected] of [
   ['is interrupted', { code: 130, output: 'playwright-pool: interrupted\n' }],
   ['breaks off', { code: 1, output: expect.stringMatching(/^playwright-pool: .+ \(GET .+\n$/) }],
 ] as const) {
-  test(`a download that ${ending} leaves no file`, async ({ env, run, service, site }, testInfo) => {
+  test(`profile download leaves no file if it ${ending}`, async ({ env, run, service, site }, testInfo) => {
     await service.call('POST', '/profiles', { name: 'ann' });
     await logInUnder(service.call, 'ann', site, 'first');
     // Sends the beginning of each answer and holds the rest back.
@@ -176,7 +180,7 @@ for (const [ending, expected] of [
   });
 }
 
-test('a failure is one line; PLAYWRIGHT_POOL_DEBUG adds the stack', async ({ run, service }) => {
+test('a failed command prints one line, and PLAYWRIGHT_POOL_DEBUG adds the stack', async ({ run, service }) => {
   const missing = await run(['download', 'nobody']);
   expect(missing.code).toBe(1);
   expect(missing.stderr).toMatch(/^playwright-pool: 404 not_found: no profile has the id or name nobody \(GET .+\n$/);
@@ -196,7 +200,7 @@ test('a failure is one line; PLAYWRIGHT_POOL_DEBUG adds the stack', async ({ run
   expect(keyless).toMatchObject({ code: 2, stderr: expect.stringContaining(`${service.url} needs an API key`) });
 });
 
-test('wrong arguments exit with 2 and name the help, and each help has examples', async ({ run }) => {
+test('wrong arguments exit with 2 and point to the help, which has examples', async ({ run }) => {
   for (const args of [
     ['create'],
     ['download', 'ann', '--format', 'zip'],
@@ -217,7 +221,9 @@ test('wrong arguments exit with 2 and name the help, and each help has examples'
   }
 });
 
-test('a command without a service starts the embedded one, which ends after it', async ({ cliProcess }, testInfo) => {
+test('a command without a configured service starts the embedded one, which ends after it', async ({
+  cliProcess,
+}, testInfo) => {
   const directory = testInfo.outputPath('data');
   const embedded = { PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '' };
   const env = { ...embedded, PLAYWRIGHT_POOL_DATA_DIR: directory };
@@ -227,7 +233,7 @@ test('a command without a service starts the embedded one, which ends after it',
   await expectNoProcessWith(directory);
 });
 
-test('commands use colours and ask questions on a terminal', async ({ env, run, service: { call } }) => {
+test('commands use colours and ask questions only on a terminal', async ({ env, run, service: { call } }) => {
   test.skip(spawnSync('script', ['--version']).status !== 0, 'needs script(1) for a terminal');
   const main = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
   const onTerminal = async (command: string, more: Record<string, string>, input = '') => {

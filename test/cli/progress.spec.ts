@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { expect, test } from '@playwright/test';
 import { withProgress } from '../../src/cli/progress.ts';
 
-test('progress draws the last step even if it came soon after the one before', async () => {
+test('progress draws its last step even if it came right after the one before', async () => {
   const { stderr } = process;
   const { isTTY } = stderr;
   const write = stderr.write.bind(stderr);

@@ -6,7 +6,7 @@ import { CliProcess } from '../support/service-process.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 import { expect, test } from './commands.ts';
 
-test('lists, downloads and opens a recording, by its id alone too', async ({ cli, service }, testInfo) => {
+test('replays lists, downloads and opens a recording, also by its id alone', async ({ cli, service }, testInfo) => {
   const { body: session } = await service.call('POST', '/browsers', {});
   const { session_id: id } = session;
   expect(await cli(['replays', 'list', id])).toMatchObject({
@@ -49,7 +49,7 @@ test('lists, downloads and opens a recording, by its id alone too', async ({ cli
   });
 });
 
-test('keeps the service that it started for a recording until Ctrl+C', async ({ env }, testInfo) => {
+test('replays keeps the embedded service running until Ctrl+C if it started it', async ({ env }, testInfo) => {
   const directory = dataDirectory(testInfo);
   let id = '';
   {
@@ -67,7 +67,7 @@ test('keeps the service that it started for a recording until Ctrl+C', async ({ 
   await expectNoProcessWith(directory);
 });
 
-test('prints the link if no program opens it', async ({ cli, service }, testInfo) => {
+test('replays prints the link if no program opens it', async ({ cli, service }, testInfo) => {
   const { session_id: id } = (await service.call('POST', '/browsers', {})).body;
   const { replay_view_url: link } = (await service.call('POST', `/browsers/${id}/replays`, {})).body;
   const directory = testInfo.outputPath('bin');
@@ -88,7 +88,7 @@ test('prints the link if no program opens it', async ({ cli, service }, testInfo
   }
 });
 
-test('refuses unknown sessions and recordings', async ({ cli }) => {
+test('replays refuses unknown sessions and recordings', async ({ cli }) => {
   expect(await cli(['replays', 'list', 'none'])).toMatchObject({ code: 1, stderr: expect.stringContaining('none') });
   for (const [ids, problem] of [
     [['none'], 'there is no session or recording none'],
@@ -100,7 +100,7 @@ test('refuses unknown sessions and recordings', async ({ cli }) => {
   }
 });
 
-test('opens the newest recording of a session, and waits for an incomplete video', async ({
+test('replays opens the newest recording of a session, and waits until its video is complete', async ({
   answering,
   cli,
 }, testInfo) => {

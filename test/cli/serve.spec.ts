@@ -31,7 +31,7 @@ const test = base.extend<{
   },
 });
 
-test('serve prints its address first, and accepts the generated key', async ({ serve, directory }) => {
+test('serve prints its address first, and accepts the API key that it generated', async ({ serve, directory }) => {
   const { cli, url, call } = await serve();
   expect(cli.output.split('\n')[0]).toMatch(/^listening on http:\/\/127\.0\.0\.1:\d+$/);
   expect((await call('GET', '/browsers')).status).toBe(200);
@@ -40,13 +40,13 @@ test('serve prints its address first, and accepts the generated key', async ({ s
   expect((await stat(join(directory, 'service.json'))).mode & 0o777).toBe(0o600);
 });
 
-test("serve prefers the environment's key to a generated one", async ({ serve, directory }) => {
+test("serve uses the environment's API key instead of generating one", async ({ serve, directory }) => {
   const { call } = await serve([], { PLAYWRIGHT_POOL_API_KEY: 'my-key' });
   expect((await call('GET', '/browsers')).status).toBe(200);
   expect(existsSync(join(directory, 'api-key'))).toBe(false);
 });
 
-test('serve uses --port, and names the fix if the port is in use', async ({ serve, directory }) => {
+test('serve listens on --port, and says what to do if the port is in use', async ({ serve, directory }) => {
   const { url } = await serve();
   const { port } = new URL(url);
   const second = new CliProcess(['serve', '--port', port, '--data-dir', `${directory}-2`]);
@@ -56,7 +56,10 @@ test('serve uses --port, and names the fix if the port is in use', async ({ serv
   );
 });
 
-test('serve refuses a data directory in use, and names its service', async ({ serve, directory }) => {
+test('serve refuses a data directory in use, and prints the address of the service that uses it', async ({
+  serve,
+  directory,
+}) => {
   const { url, cli } = await serve();
   const second = new CliProcess(['serve', '--data-dir', directory]);
   expect(await second.exited).toEqual({ code: 1, signal: null });
@@ -73,7 +76,7 @@ for (const { name, kind, message } of [
     message: /^playwright-pool: EISDIR: illegal operation on a directory, .*service\.json'$/,
   },
 ]) {
-  test(`serve names a ${kind} where its ${name} should be, and leaves no browser of a stored pool`, async ({
+  test(`serve reports a ${kind} where its ${name} should be, and leaves no browser of a stored pool`, async ({
     serve,
     directory,
   }) => {
@@ -91,7 +94,7 @@ for (const { name, kind, message } of [
   });
 }
 
-test('serve refuses wrong arguments and names the help', async ({}) => {
+test('serve refuses wrong arguments and points to the help', async ({}) => {
   for (const args of [['serve', '--port', 'x'], ['serve', '--nonsense'], ['nonsense']]) {
     const cli = new CliProcess(args);
     expect((await cli.exited).code).toBe(2);
@@ -100,7 +103,7 @@ test('serve refuses wrong arguments and names the help', async ({}) => {
   }
 });
 
-test("help shows examples, and --version the package's version", async ({}) => {
+test("prints examples for --help, and the package's version for --version", async ({}) => {
   const help = new CliProcess(['serve', '--help']);
   expect((await help.exited).code).toBe(0);
   expect(help.output).toContain('$ playwright-pool serve --port 8080');
@@ -113,7 +116,7 @@ test("help shows examples, and --version the package's version", async ({}) => {
 });
 
 for (const [signal, ...args] of [['SIGTERM', '--drain-timeout', '0'], ['SIGINT']] as const) {
-  test(`${[signal, ...args].join(' ')} ends all browsers of serve, leaves no session and no record, and exits with 0`, async ({
+  test(`serve ends all browsers, leaves no session and no record, and exits with 0 on ${[signal, ...args].join(' ')}`, async ({
     serve,
     directory,
   }) => {
@@ -136,7 +139,7 @@ for (const [signal, ...args] of [['SIGTERM', '--drain-timeout', '0'], ['SIGINT']
   });
 }
 
-test('after kill -9 all browsers end within 10 s, and the next service keeps pools, profiles and key', async ({
+test('after kill -9 of serve all browsers end within 10 s, and the next service keeps pools, profiles and key', async ({
   serve,
   directory,
 }) => {
@@ -157,7 +160,7 @@ test('after kill -9 all browsers end within 10 s, and the next service keeps poo
   expect((await second.call('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
 });
 
-test('serve names a missing Chromium when it needs a browser', async ({ serve }) => {
+test('serve explains a missing Chromium only when it needs a browser', async ({ serve }) => {
   const { call } = await serve(['--chromium', '/nowhere/chromium']);
   const answer = await call('POST', '/browsers', {});
   expect(answer).toMatchObject({
@@ -166,7 +169,7 @@ test('serve names a missing Chromium when it needs a browser', async ({ serve })
   });
 });
 
-test("the hosted service's client and Playwright use a service on another file system", async ({}, testInfo) => {
+test("the hosted service's SDK and Playwright use a service that shares no disk with them", async ({}, testInfo) => {
   test.skip(!canSeparate, 'needs Linux and the right to unshare a mount namespace');
   const hidden = testInfo.outputPath('hidden');
   await using service = await startSeparateService(hidden);
@@ -191,7 +194,7 @@ test("the hosted service's client and Playwright use a service on another file s
   await browser.close();
 });
 
-test("--clock-start sets the time at which the service's clock starts", async ({ serve }) => {
+test("serve --clock-start sets the time at which the service's clock starts", async ({ serve }) => {
   const before = await serve(['--clock-start', '2026-11-23T23:59:00Z']);
   const { status, headers } = await before.call('GET', '/projects');
   expect({ status, sunset: headers.get('sunset') }).toEqual({ status: 200, sunset: 'Tue, 24 Nov 2026 00:00:00 GMT' });
@@ -205,7 +208,7 @@ test("--clock-start sets the time at which the service's clock starts", async ({
   expect((await after.call('GET', '/org/projects')).status).toBe(200);
 });
 
-test('the options of serve limit browsers, choose VP8 for recordings and turn audit off', async ({ serve }) => {
+test("serve's options limit browsers, choose VP8 for recordings and turn audit off", async ({ serve }) => {
   const { call } = await serve(['--max-sessions', '1', '--replay-format', 'vp8', '--audit-retention-days', '0']);
   expect((await call('GET', '/org/limits')).body).toMatchObject({ max_concurrent_sessions: 1 });
   const { status, body: session } = await call('POST', '/browsers', { headless: true });
@@ -237,7 +240,7 @@ for (const [option, value] of [
   });
 }
 
-test('help shows the options of serve in groups', async ({}) => {
+test('serve --help shows the options in groups', async ({}) => {
   const help = new CliProcess(['serve', '--help']);
   await help.exited;
   const groups = help.output.match(/^[A-Z][\w ]+:$/gm);
@@ -253,7 +256,7 @@ test('help shows the options of serve in groups', async ({}) => {
   ]);
 });
 
-test('each option of serve has an environment variable, and the command line wins', async ({ serve }) => {
+test('each option of serve has an environment variable, which the command line overrides', async ({ serve }) => {
   const env = {
     PLAYWRIGHT_POOL_PORT: 'tcp://10.0.0.1:8080',
     PLAYWRIGHT_POOL_HOST: '',
@@ -275,7 +278,7 @@ test('each option of serve has an environment variable, and the command line win
   expect(cli.output).toContain('"event":"session_started"');
 });
 
-test('serve names a wrong environment variable', async ({ directory }) => {
+test('serve reports a wrong value of an environment variable by its name', async ({ directory }) => {
   for (const [name, value] of [
     ['PLAYWRIGHT_POOL_MAX_SESSIONS', 'many'],
     ['PLAYWRIGHT_POOL_LOG_FORMAT', 'xml'],

@@ -9,7 +9,7 @@ import { compilerOptions } from '../support/compiler-options.ts';
 const reporter = `['playwright-pool/reporter']`;
 const replay = `replay: 'retain-on-failure'`;
 
-test('init adds reporter and replays to configs in many forms', () => {
+test('init adds the reporter and the replays option to configs in many forms', () => {
   const forms: [before: string, after: string][] = [
     [
       `export default {\n\treporter: 'html',\n\tuse: {\n\t\ttrace: 'on',\n\t},\n};\n`,
@@ -44,7 +44,7 @@ test('init adds reporter and replays to configs in many forms', () => {
   }
 });
 
-test("init leaves configs alone that it can't parse", () => {
+test("init leaves configs unchanged that it can't parse", () => {
   for (const text of [
     `export default { reporter: process.env.CI ? 'github' : 'list', use: process.env.CI ? {} : { trace: 'on' } };`,
     `export default { ...base };`,
@@ -62,7 +62,7 @@ test("init leaves configs alone that it can't parse", () => {
   }
 });
 
-test("an edited TypeScript config compiles; init adds no replays if the type doesn't allow them", async ({}, testInfo) => {
+test("init's edits of a TypeScript config compile, and omit replays if the config's type forbids the option", async ({}, testInfo) => {
   const forms: [before: string, isRecorded: boolean][] = [
     [
       `import { defineConfig } from '@playwright/test';\nexport default defineConfig({ use: { trace: 'on' } });\n`,

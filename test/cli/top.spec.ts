@@ -16,7 +16,7 @@ const tags = {
   'playwright-pool.worker': '3',
 };
 
-test('top prints the counts, the pools and the running tests once if there is no terminal', async ({
+test('top prints the counts, the pools and the running tests once if stdout is not a terminal', async ({
   cli,
   service,
 }) => {
@@ -55,7 +55,11 @@ test('top prints the counts, the pools and the running tests once if there is no
   await waiter;
 });
 
-test('top uses the lists of a service without a dashboard', async ({ cli, service, answering }) => {
+test('top reads the lists of pools and sessions if the service has no dashboard', async ({
+  cli,
+  service,
+  answering,
+}) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
   const { body } = await service.call('POST', '/browser_pools/ci/acquire', { tags });
   const env = await answering(async ({ url, headers }, response) => {
@@ -71,7 +75,7 @@ test('top uses the lists of a service without a dashboard', async ({ cli, servic
   expect(leases).toMatchObject([{ session_id: body.session_id, pool: 'ci', worker: '3' }]);
 });
 
-test('top shows one project if the environment names it', async ({ cli, service }) => {
+test('top shows only the project that the environment names', async ({ cli, service }) => {
   const { body: project } = await service.call('POST', '/org/projects', { name: 'shop' });
   await service.call('POST', '/browser_pools', { name: 'of-the-default-project', size: 1 });
   const poolsOf = async (env: Record<string, string>) =>
@@ -81,7 +85,9 @@ test('top shows one project if the environment names it', async ({ cli, service 
   expect((await cli(['top'], { env: { PLAYWRIGHT_POOL_PROJECT: 'none' } })).stderr).toContain('none');
 });
 
-test('top tells free browsers from single sessions, and shows the machines of a control plane', async ({ cli }) => {
+test('top counts free browsers apart from sessions without a pool, and shows the machines of a control plane', async ({
+  cli,
+}) => {
   await using service = await startControlPlane(1);
   const call = callerOf(service);
   await call('POST', '/browser_pools', { name: 'ci', size: 1 });
@@ -94,7 +100,7 @@ test('top tells free browsers from single sessions, and shows the machines of a 
   expect(leases).toMatchObject([{ session_id: single.session_id, machine: single.machine }]);
 });
 
-test('top shows changes on a small terminal, and restores it at the end', async ({ service, env }) => {
+test('top shows changes on a small terminal, and restores the terminal at the end', async ({ service, env }) => {
   test.skip(process.platform !== 'linux', 'needs script of util-linux');
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
   using terminal = new Terminal('stty cols 40 rows 12', env);
@@ -110,7 +116,9 @@ test('top shows changes on a small terminal, and restores it at the end', async 
   expect(terminal.output).toMatch(/\u001B\[\?25h\u001B\[\?1049l\s*$/); // oxlint-disable-line no-control-regex
 });
 
-test('top follows the size of its terminal, and a service that restarts', async ({ temporary }, testInfo) => {
+test('top adapts to the size of its terminal, and reconnects to a restarted service', async ({
+  temporary,
+}, testInfo) => {
   test.skip(process.platform !== 'linux', 'needs script of util-linux');
   const dataDirectory = testInfo.outputPath('data');
   const first = await startService({ dataDirectory });

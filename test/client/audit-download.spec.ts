@@ -51,7 +51,10 @@ const silent: ScriptedAnswer = (_, response) =>
 const cursors = (urls: { url: string }[]) =>
   urls.map(({ url }) => new URL(url, 'http://service').searchParams.get('cursor'));
 
-test('writes all chunks to one file, which appears once it is complete', async ({ serve, connect }, testInfo) => {
+test('writes all chunks of the audit log to one file, which appears when it is complete', async ({
+  serve,
+  connect,
+}, testInfo) => {
   const server = await serve(chunk(first), chunk(second), chunk(last));
   const to = testInfo.outputPath('audit.jsonl.gz');
   const seen: unknown[] = [];
@@ -88,7 +91,7 @@ test('writes uncompressed lines on demand, and accepts an empty chunk', async ({
   expect(await readFile(to, 'utf8')).toBe('{"a":1}\n{"a":2}\n');
 });
 
-test('fetches a chunk again that arrives damaged or incomplete', async ({ serve, connect }, testInfo) => {
+test('fetches a chunk again if it arrives damaged or incomplete', async ({ serve, connect }, testInfo) => {
   const server = await serve(chunk({ ...first, damage: flipped }), chunk(first), breaking, chunk(last));
   const to = testInfo.outputPath('audit.jsonl.gz');
   expect(await connect(server).auditLogs.download(to, query)).toMatchObject({ rows: 3, chunks: 2 });
@@ -119,7 +122,10 @@ test('resumes an interrupted download after the last complete chunk', async ({ s
   expect(gunzipSync(await readFile(to)).toString()).toBe(all);
 });
 
-test('downloads chunks again that were damaged on the disk', async ({ serve, connect }, testInfo) => {
+test('downloads chunks again that were damaged on the disk since an interruption', async ({
+  serve,
+  connect,
+}, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
   const server = await serve(chunk(first), chunk(second), failing, chunk(second), chunk(last));
@@ -133,7 +139,10 @@ test('downloads chunks again that were damaged on the disk', async ({ serve, con
   expect(gunzipSync(await readFile(to)).toString()).toBe(all);
 });
 
-test('uses a damaged journal up to its first damage', async ({ serve, connect }, testInfo) => {
+test('reads the journal of an interrupted download up to its first damaged line', async ({
+  serve,
+  connect,
+}, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
   const server = await serve(chunk(first), chunk(second), failing, chunk(second), chunk(last));
@@ -146,7 +155,7 @@ test('uses a damaged journal up to its first damage', async ({ serve, connect },
   expect(gunzipSync(await readFile(to)).toString()).toBe(all);
 });
 
-test('starts again for another query or another service', async ({ serve, connect }, testInfo) => {
+test('starts the download again for another query or another service', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
   const one = await serve(chunk(first), failing, chunk(first), failing);
@@ -160,7 +169,7 @@ test('starts again for another query or another service', async ({ serve, connec
   expect(cursors([...one.calls, ...another.calls])).toEqual([null, 'one', null, 'one', null]);
 });
 
-test('an abort stops the download between or within chunks, and keeps complete chunks', async ({
+test('an abort stops the download within or between chunks, and keeps complete chunks', async ({
   serve,
   connect,
 }, testInfo) => {
@@ -182,7 +191,7 @@ for (const [title, answer, problem] of [
     /a part of the download has 1 records, but its header says 2/,
   ],
   [
-    'no word on whether there is more',
+    'an unreadable x-has-more header',
     chunk({ ...last, headers: { 'x-has-more': 'maybe' } }),
     /does not say correctly where the next one begins/,
   ],
@@ -197,7 +206,7 @@ for (const [title, answer, problem] of [
     /does not say correctly where the next one begins/,
   ],
 ] as const) {
-  test(`${title} is refused at once`, async ({ serve, connect }, testInfo) => {
+  test(`refuses an answer with ${title}`, async ({ serve, connect }, testInfo) => {
     const server = await serve(answer);
     const error = await errorOf(connect(server).auditLogs.download(testInfo.outputPath('a.gz'), query));
     expect(error).toBeInstanceOf(AuditLogDownloadError);
@@ -214,7 +223,7 @@ test('fails instead of looping forever if the service repeats a cursor', async (
   expect(server.calls).toHaveLength(3);
 });
 
-test('an unreachable service is a ConnectionError', async ({ serve, connect }, testInfo) => {
+test('throws a ConnectionError if the service is unreachable', async ({ serve, connect }, testInfo) => {
   const server = await serve(breaking);
   server.server.close();
   const client = connect(server, { maxRetries: 0 });

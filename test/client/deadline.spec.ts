@@ -7,7 +7,7 @@ import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
 const never: ScriptedAnswer = () => {};
 
-test('a call without an answer ends at the call timeout of the client or of the call', async ({ serve, connect }) => {
+test('a call without an answer fails after the timeout of the client or of the call', async ({ serve, connect }) => {
   const server = await serve(never);
   const started = performance.now();
   const error = await errorOf(connect(server, { callTimeout: 300 }).browserPools.acquire('ci'));
@@ -33,7 +33,7 @@ test('a call that times out closes its connection to the service', async ({ serv
   if (!socket.closed) await once(socket, 'close');
 });
 
-test('all retries share one deadline, and the timeout has the previous failure as its cause', async ({
+test('retries share the deadline of their call, and the timeout error has the previous failure as its cause', async ({
   serve,
   connect,
 }) => {
@@ -48,7 +48,7 @@ test('all retries share one deadline, and the timeout has the previous failure a
   expect(performance.now() - started).toBeLessThan(5000);
 });
 
-test('a body may take longer than the call timeout while it keeps arriving', async ({ serve, connect }) => {
+test('a response body may take longer than the call timeout while it keeps arriving', async ({ serve, connect }) => {
   const server = await serve((_, response) => {
     response.writeHead(200);
     const timer = setInterval(() => response.write('x'), 100);
@@ -58,7 +58,7 @@ test('a body may take longer than the call timeout while it keeps arriving', asy
   expect(await answer.text()).toMatch(/^x{5,}$/);
 });
 
-test('a JSON or binary body that stops arriving is a CallTimeoutError', async ({ serve, connect }) => {
+test('throws a CallTimeoutError if a JSON or binary response body stops arriving', async ({ serve, connect }) => {
   const server = await serve((_, response) => response.writeHead(200, { 'content-length': '10' }).write('["half'));
   const client = connect(server, { callTimeout: 1000, maxRetries: 0 });
   const message = expect.stringContaining('no more of the answer within the call timeout of 1000 ms');
@@ -67,7 +67,7 @@ test('a JSON or binary body that stops arriving is a CallTimeoutError', async ({
   expect(await errorOf(answer.bytes())).toMatchObject({ name: 'CallTimeoutError', message });
 });
 
-test('an upload may take longer than the call timeout while it progresses, but not if it stops', async ({
+test('an upload may exceed the call timeout while it progresses, but fails if it stalls', async ({
   serve,
   connect,
 }) => {
@@ -82,7 +82,7 @@ test('an upload may take longer than the call timeout while it progresses, but n
   expect(stalled.destroyed).toBe(true);
 });
 
-test('an abort rejects with the reason of the signal, of any type', async ({ serve, connect }) => {
+test('an aborted call rejects with the reason of its signal, of any type', async ({ serve, connect }) => {
   const server = await serve(never);
   const { browserPools } = connect(server);
   for (const reason of [new Error('enough'), 'a text', undefined]) {
@@ -94,14 +94,14 @@ test('an abort rejects with the reason of the signal, of any type', async ({ ser
   }
 });
 
-test('sends nothing if the signal is aborted already', async ({ serve, connect }) => {
+test('sends nothing if the signal is already aborted', async ({ serve, connect }) => {
   const server = await serve({ json: {} });
   const signal = AbortSignal.abort(new Error('too late'));
   await expect(connect(server).profiles.retrieve('x', { signal })).rejects.toThrow('too late');
   expect(server.calls).toEqual([]);
 });
 
-test('an abort ends a retry pause at once', async ({ serve, connect }) => {
+test('an abort ends the pause before a retry at once', async ({ serve, connect }) => {
   const server = await serve({ status: 503, headers: { 'retry-after': '30' } });
   const controller = new AbortController();
   const started = performance.now();
@@ -113,7 +113,7 @@ test('an abort ends a retry pause at once', async ({ serve, connect }) => {
   expect(server.calls).toHaveLength(1);
 });
 
-test('an abort stops reading a body, and closes the connection', async ({ serve, connect }) => {
+test('an abort stops reading a response body, and closes the connection', async ({ serve, connect }) => {
   const server = await serve((_, response) => response.writeHead(200).write('x'));
   const connected = once(server.server, 'connection') as Promise<[Socket]>;
   const controller = new AbortController();
@@ -124,7 +124,7 @@ test('an abort stops reading a body, and closes the connection', async ({ serve,
   if (!socket.closed) await once(socket, 'close');
 });
 
-test('an abort stops sending a body, and destroys its stream', async ({ serve, connect }) => {
+test('an abort stops sending a request body, and destroys its stream', async ({ serve, connect }) => {
   const server = await serve((request) => request.resume());
   const controller = new AbortController();
   const body = new Readable({ read: () => {} });
@@ -138,7 +138,7 @@ test('an abort stops sending a body, and destroys its stream', async ({ serve, c
   expect(body.destroyed).toBe(true);
 });
 
-test('many calls can share one signal without a warning or a leak', async ({ serve, connect }) => {
+test('many calls share one abort signal without a warning or a leak', async ({ serve, connect }) => {
   const warnings: Error[] = [];
   const warned = (warning: Error) => warnings.push(warning);
   process.on('warning', warned);
@@ -156,7 +156,7 @@ test('many calls can share one signal without a warning or a leak', async ({ ser
   expect(warnings).toEqual([]);
 });
 
-test('64 waiting acquires do not hold up other calls', async ({ serve, connect }) => {
+test('64 acquire calls that wait do not delay other calls', async ({ serve, connect }) => {
   const server = await serve((request, response) => {
     if (request.method === 'GET') response.end('{}');
   });
@@ -168,7 +168,7 @@ test('64 waiting acquires do not hold up other calls', async ({ serve, connect }
   for (const error of await Promise.all(acquires)) expect(error).toBeInstanceOf(ConnectionError);
 });
 
-test('close ends running calls and refuses later ones, and may be repeated', async ({ serve, connect }) => {
+test('close() ends running calls, refuses later ones, and may be repeated', async ({ serve, connect }) => {
   const server = await serve((request, response) => {
     if (request.url!.includes('read_file')) response.writeHead(200).write('x');
   });
@@ -185,7 +185,7 @@ test('close ends running calls and refuses later ones, and may be repeated', asy
   }
 });
 
-test('close ends calls that wait for a retry, and streams that are followed', async ({ serve, connect }) => {
+test('close() ends calls that wait for a retry, and open event streams', async ({ serve, connect }) => {
   const server = await serve(
     { status: 503, headers: { 'retry-after': '50' }, json: { code: 'unavailable', message: 'busy' } },
     (_, response) => {

@@ -15,7 +15,7 @@ import {
 import { certificate, privateKey } from '../support/http-proxy.ts';
 import { apiKey, errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
-test('an error answer names status, code, message, method, URL and request, and carries them as fields', async ({
+test('an error has the status, code, message, method, URL and request id of the answer as fields and as text', async ({
   serve,
   connect,
 }) => {
@@ -39,7 +39,7 @@ test('an error answer names status, code, message, method, URL and request, and 
   });
 });
 
-test('each error status has its own class', async ({ serve, connect }) => {
+test('each error status has an error class of its own', async ({ serve, connect }) => {
   const classes = new Map([
     [400, ServiceError],
     [401, UnauthorizedError],
@@ -72,7 +72,7 @@ test('the errors for an unknown key and for too many calls say what to do next',
   await expect(client.profiles.retrieve('x')).rejects.toThrow(/use fewer workers/);
 });
 
-test('shortens an answer without error object and uses it as the message', async ({ serve, connect }) => {
+test('uses the shortened text of an answer as the message if it has no error object', async ({ serve, connect }) => {
   const server = await serve(
     { status: 502, text: ' <h1>Bad Gateway</h1>\n' },
     { status: 400, text: 'x'.repeat(200_000) },
@@ -102,7 +102,7 @@ test('shortens an answer without error object and uses it as the message', async
   ]);
 });
 
-test('an incomplete error answer still reports its status', async ({ serve, connect }) => {
+test('reports the status of an error answer that arrives incomplete', async ({ serve, connect }) => {
   const server = await serve((_, response) => {
     response.writeHead(503, { 'content-length': '1000' }).write('half of it', () => response.destroy());
   });
@@ -110,7 +110,7 @@ test('an incomplete error answer still reports its status', async ({ serve, conn
   expect(error).toMatchObject({ status: 503, message: expect.stringContaining('503: half of it') });
 });
 
-test('cuts off an endless error answer', async ({ serve, connect }) => {
+test('stops reading an endless error answer', async ({ serve, connect }) => {
   let end: Promise<unknown> | undefined;
   const server = await serve((_, response) => {
     end = once(response.writeHead(500), 'close');
@@ -124,7 +124,7 @@ test('cuts off an endless error answer', async ({ serve, connect }) => {
   await end;
 });
 
-test('reports a success that is not JSON, or not a list, as an invalid answer', async ({ serve, connect }) => {
+test('reports a successful answer that is not JSON, or not a list, as invalid_answer', async ({ serve, connect }) => {
   const server = await serve({ text: '<!doctype html>' }, { text: '{"a":' }, { text: '' }, { json: { items: [] } });
   const client = connect(server);
   for (const shown of ['"<!doctype html>"', '"{\\"a\\":"', '""']) {
@@ -141,7 +141,7 @@ test('reports a success that is not JSON, or not a list, as an invalid answer', 
   expect(server.calls).toHaveLength(4);
 });
 
-test('an incomplete answer is a ConnectionError', async ({ serve, connect }) => {
+test('throws a ConnectionError for an incomplete answer', async ({ serve, connect }) => {
   const server = await serve((_, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
     response.write('{"id":', () => response.destroy());
@@ -155,7 +155,7 @@ test('an incomplete answer is a ConnectionError', async ({ serve, connect }) => 
   });
 });
 
-test('an unreachable service is a ConnectionError that says what to check', async ({ connect }) => {
+test('throws a ConnectionError that says what to check if the service is unreachable', async ({ connect }) => {
   const port = await unusedPort();
   for (const host of ['127.0.0.1', 'localhost']) {
     const url = `http://${host}:${port}`;
@@ -174,7 +174,7 @@ test('an unreachable service is a ConnectionError that says what to check', asyn
   }
 });
 
-test('a host that has no address is a ConnectionError at once', async ({ connect }) => {
+test('throws a ConnectionError at once if the host has no address', async ({ connect }) => {
   const error = await errorOf(connect({ url: 'http://no-such-host.invalid' }).profiles.retrieve('x'));
   expect(error).toBeInstanceOf(ConnectionError);
   // Without a name server the system says "try again" for every name.
@@ -201,7 +201,7 @@ test('gives advice for a service without TLS and for an untrusted certificate', 
   });
 });
 
-test('a peer that speaks no HTTP is a ConnectionError', async ({ connect }) => {
+test('throws a ConnectionError if the server does not speak HTTP', async ({ connect }) => {
   await using echo = await echoServer();
   const error = await errorOf(connect(echo, { maxRetries: 0 }).profiles.retrieve('x'));
   expect(error).toBeInstanceOf(ConnectionError);
@@ -215,7 +215,7 @@ test('the stack of an error leads to the line that made the call', async ({ conn
   expect(await errorOf(theirOwnFunction())).toMatchObject({ stack: expect.stringContaining('theirOwnFunction') });
 });
 
-test("neither errors nor inspect() show the API key or a URL's query", async ({ serve, connect }) => {
+test("neither error texts nor inspect() show the API key or a URL's query", async ({ serve, connect }) => {
   const echoed = JSON.stringify({
     message: `bad header: Bearer ${apiKey}`,
     code: apiKey,

@@ -33,7 +33,7 @@ async function collect<T>(events: AsyncIterable<T>): Promise<T[]> {
   return items;
 }
 
-test('reads events as they arrive, until the stream ends', async ({ serve, connect }) => {
+test('delivers events as they arrive, until the stream ends', async ({ serve, connect }) => {
   const server = await serve(
     stream([':\n\n', frame(1) + frame(2), ': still there\n\n', 'id: 7\nevent: any\n' + frame(3)]),
   );
@@ -44,7 +44,7 @@ test('reads events as they arrive, until the stream ends', async ({ serve, conne
   ]);
 });
 
-test('joins an event that arrives in pieces, and ignores an unfinished one', async ({ serve, connect }) => {
+test('joins an event that arrives in pieces, and ignores an unfinished one at the end', async ({ serve, connect }) => {
   const grüße = `data: ${JSON.stringify({ ...event(1), path: '/grüße' })}\r\n\r\n`;
   const bytes = Buffer.from(grüße);
   const server = await serve((_, response) => {
@@ -55,10 +55,7 @@ test('joins an event that arrives in pieces, and ignores an unfinished one', asy
   expect(await collect(connect(server).browsers.fs.watch.events('a', 'w'))).toEqual([{ ...event(1), path: '/grüße' }]);
 });
 
-test('sends nothing before the first event is requested, and opens a stream for each iteration', async ({
-  serve,
-  connect,
-}) => {
+test('opens the stream when the first event is requested, and anew for each iteration', async ({ serve, connect }) => {
   const server = await serve(stream([frame(1)]));
   const events = connect(server).browsers.fs.watch.events('a', 'w');
   expect(server.calls).toHaveLength(0);
@@ -66,7 +63,7 @@ test('sends nothing before the first event is requested, and opens a stream for 
   expect(server.calls).toHaveLength(2);
 });
 
-test('leaving the loop closes the connection', async ({ serve, connect }) => {
+test('leaving the loop over a stream closes its connection', async ({ serve, connect }) => {
   const server = await serve(stream([frame(1), frame(2)], never));
   const { watch } = connect(server).browsers.fs;
   for await (const first of watch.events('a', 'w')) {
@@ -91,7 +88,7 @@ test('return() ends an iteration that waits for an event', async ({ serve, conne
   await expect.poll(() => open.size).toBe(0);
 });
 
-test('return() while the stream opens leaves no stream open', async ({ serve, connect }) => {
+test('return() closes a stream that is just opening', async ({ serve, connect }) => {
   let answer: () => void;
   const server = await serve((request, response) => {
     answer = () => stream([frame(1)], never)(request, response);
@@ -106,7 +103,7 @@ test('return() while the stream opens leaves no stream open', async ({ serve, co
   await expect.poll(() => open.size).toBe(0);
 });
 
-test('a signal aborts opening and waiting, and has no effect after the end', async ({ serve, connect }) => {
+test('a signal aborts a stream that opens or waits, and has no effect after the end', async ({ serve, connect }) => {
   const server = await serve(never, stream([frame(1)], never), stream([frame(1)]));
   const { watch } = connect(server).browsers.fs;
   const opening = new AbortController();
@@ -128,7 +125,10 @@ test('a signal aborts opening and waiting, and has no effect after the end', asy
   late.abort();
 });
 
-test('a stream may be silent for longer than the call timeout, but must open within it', async ({ serve, connect }) => {
+test('a stream must open within the call timeout, but may be silent for longer afterwards', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve(
     stream([frame(1)], (response) => setTimeout(() => response.end(frame(2)), 1500)),
     never,
@@ -138,7 +138,10 @@ test('a stream may be silent for longer than the call timeout, but must open wit
   expect(await errorOf(collect(watch.events('a', 'w')))).toBeInstanceOf(CallTimeoutError);
 });
 
-test('a broken stream delivers its events, then throws a ConnectionError', async ({ serve, connect }) => {
+test('a broken stream delivers the events before the break, then throws a ConnectionError', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve(stream([frame(1)], (response) => setTimeout(() => response.destroy(), 50)));
   const seen: FileEvent[] = [];
   const read = async () => {
@@ -149,7 +152,7 @@ test('a broken stream delivers its events, then throws a ConnectionError', async
   expect(server.calls).toHaveLength(1);
 });
 
-test('refuses an answer that is not an event stream with a typed error', async ({ serve, connect }) => {
+test('throws a typed error if the answer is not an event stream', async ({ serve, connect }) => {
   const json = { 'content-type': 'application/json' };
   const server = await serve(
     { status: 404, json: { code: 'not_found', message: 'watch not found' } },
@@ -178,7 +181,7 @@ test('refuses an answer that is not an event stream with a typed error', async (
   expect(await collect(watch.events('a', 'w'))).toEqual([event(1)]);
 });
 
-test("the service stops sending events that the caller doesn't read", async ({ serve, connect }) => {
+test("the service stops sending events while the caller doesn't read them", async ({ serve, connect }) => {
   let sent = 0;
   const server = await serve(
     stream([], (response) => {

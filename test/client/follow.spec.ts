@@ -56,7 +56,7 @@ const messages = (events: DeploymentEvent[]) =>
 const asked = (calls: { url: string }[]) =>
   calls.map(({ url }) => new URL(url, 'http://service').searchParams.get('since'));
 
-test('continues a broken stream without losing or repeating a line', async ({ serve, connect }) => {
+test('follow() continues a broken log stream without losing or repeating a line', async ({ serve, connect }) => {
   const server = await serve(
     stream([log(1, 'a'), log(2, 'b'), log(2, 'c'), heartbeat, state(3, 'in_progress')], 'break'),
     // Since then, and that included.
@@ -69,7 +69,7 @@ test('continues a broken stream without losing or repeating a line', async ({ se
   expect(asked(server.calls)).toEqual([null, at(2), at(4)]);
 });
 
-test('waits for a service that is briefly unreachable', async ({ serve, connect }) => {
+test('follow() waits for a service that is briefly unreachable', async ({ serve, connect }) => {
   const server = await serve(
     stream([log(1, 'a')], 'break'),
     away,
@@ -78,7 +78,7 @@ test('waits for a service that is briefly unreachable', async ({ serve, connect 
   expect(messages(await collect(connect(server).deployments.follow('d')))).toEqual(['a', 'b', 'deployment_state']);
 });
 
-test('counts a duration back from the start of reading', async ({ serve, connect }) => {
+test('follow() counts "since: 5m" from its start, also when it opens the stream again', async ({ serve, connect }) => {
   const server = await serve(stream([state(1, 'running')], 'break'), stream([log(2, 'a'), state(3, 'stopped')]));
   const { deployments } = connect(server);
   expect(messages(await collect(deployments.follow('d', { since: '5m' })))).toEqual([
@@ -90,10 +90,7 @@ test('counts a duration back from the start of reading', async ({ serve, connect
   expect(asked(server.calls)[1]).toMatch(/^5m\d+ms$/);
 });
 
-test('opens the stream with the same start time again if it breaks before the first line', async ({
-  serve,
-  connect,
-}) => {
+test('follow() keeps its start time if the stream breaks before the first line', async ({ serve, connect }) => {
   for (const since of [undefined, at(0)]) {
     const server = await serve(stream([state(1, 'running')], 'break'), stream([state(3, 'stopped')]));
     await collect(connect(server).deployments.follow('d', { since }));
@@ -101,7 +98,10 @@ test('opens the stream with the same start time again if it breaks before the fi
   }
 });
 
-test('throws for an unknown deployment, an unreachable service and an invalid event', async ({ serve, connect }) => {
+test('follow() throws for an unknown deployment, an unreachable service and an invalid event', async ({
+  serve,
+  connect,
+}) => {
   const unknown = await serve({ status: 404, json: { code: 'not_found', message: 'there is no deployment d' } });
   expect(await errorOf(collect(connect(unknown).deployments.follow('d')))).toBeInstanceOf(NotFoundError);
   expect(unknown.calls).toHaveLength(1);
@@ -118,7 +118,7 @@ test('throws for an unknown deployment, an unreachable service and an invalid ev
   expect(await errorOf(collect(nowhere.deployments.follow('d')))).toBeInstanceOf(ConnectionError);
 });
 
-test('stops when the caller leaves the loop or the signal aborts, also between two streams', async ({
+test('follow() stops when the caller leaves the loop or aborts, also between two streams', async ({
   serve,
   connect,
 }) => {
@@ -185,7 +185,7 @@ test('opens a silent stream again after 75 s, but not one that is kept alive @lo
   expect((error as Error).message).toContain('the event stream was silent for 75 s');
 });
 
-test('delivers each line once through a connection that breaks again and again', async ({}, testInfo) => {
+test('follow() delivers each line once through a connection that breaks again and again', async ({}, testInfo) => {
   await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
   await using direct = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const source = appOf({

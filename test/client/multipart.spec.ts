@@ -21,7 +21,7 @@ async function partsOf({
   return [...form.entries()];
 }
 
-test('writes bracketed field names, text before files, and accepts bytes, a blob or any stream', async ({
+test('sends bytes, blobs and streams as form files with bracketed field names, after all text fields', async ({
   serve,
   connect,
 }) => {
@@ -44,14 +44,14 @@ test('writes bracketed field names, text before files, and accepts bytes, a blob
   }
 });
 
-test('names with quotes and line breaks stay one name', async ({ serve, connect }) => {
+test('keeps quotes and line breaks of a field name inside the name', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
   const fields = { 'a"b\r\nc: d': 'x', dest_path: '/a', zip_file: Buffer.from('zip') };
   await connect(server).browsers.fs.uploadZip('a', fields);
   expect((await partsOf(server.calls[0]!)).map(([name]) => name)).toEqual(['a"b\r\nc: d', 'dest_path', 'zip_file']);
 });
 
-test('sends bytes with their length and again in a retry, but not a stream', async ({ serve, connect }) => {
+test('sends form files given as bytes again in a retry, but not those given as streams', async ({ serve, connect }) => {
   const server = await serve({
     status: 503,
     json: { code: 'unavailable', message: 'not yet' },
@@ -89,7 +89,7 @@ test('streams an upload of 200 MB from the disk', async ({ serve, connect }, tes
   expect(files.every(({ file }) => file.destroyed)).toBe(true);
 });
 
-test('rejects with the error of a failing file, and closes the other files', async ({ serve, connect }) => {
+test('rejects with the error of a failing file stream, and closes the other files', async ({ serve, connect }) => {
   const server = await serve((request) => request.resume());
   const { fs } = connect(server).browsers;
   const other = new Readable({ read() {} });
@@ -98,7 +98,7 @@ test('rejects with the error of a failing file, and closes the other files', asy
   expect(other.destroyed).toBe(true);
 });
 
-test("an upload that the service refuses early fails with the service's answer", async ({ serve, connect }) => {
+test("throws the service's answer if it refuses an upload before it ends", async ({ serve, connect }) => {
   const server = await serve((request, response) => {
     response
       .writeHead(413, { 'content-type': 'application/json' })
@@ -116,7 +116,7 @@ test("an upload that the service refuses early fails with the service's answer",
   expect(file.destroyed).toBe(true);
 });
 
-test('refuses a body that is not a form before sending', async ({ serve, connect }) => {
+test('refuses a value that is not a form before sending', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
   const { fs } = connect(server).browsers;
   // @ts-expect-error no body

@@ -26,7 +26,10 @@ const threePages = [
   page(['e'], { more: 'false', next: '0' }),
 ];
 
-test('iterates over the items of all pages, and requests each page when it is needed', async ({ serve, connect }) => {
+test('iterates over the items of all list pages, and requests a page when its items are needed', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve(...threePages);
   const list = connect(server).profiles.list({ query: 'x', limit: 2 });
   expect(server.calls).toEqual([]);
@@ -38,7 +41,7 @@ test('iterates over the items of all pages, and requests each page when it is ne
   ]);
 });
 
-test('returns single pages with the offset of the next', async ({ serve, connect }) => {
+test('returns single list pages with the offset of the next one', async ({ serve, connect }) => {
   const server = await serve(...threePages);
   const pages = await collect<Page<Profile>>(connect(server).profiles.list().pages());
   expect(pages.map(({ items, hasMore, nextOffset }) => [items.length, hasMore, nextOffset])).toEqual([
@@ -48,7 +51,7 @@ test('returns single pages with the offset of the next', async ({ serve, connect
   ]);
 });
 
-test('leaving the loop sends no further request, and the list can be read again', async ({ serve, connect }) => {
+test('sends no further request after the loop ends, and the list can be read again', async ({ serve, connect }) => {
   const server = await serve(threePages[0]!, threePages[0]!, threePages[2]!);
   const list = connect(server).profiles.list();
   for await (const { id } of list) if (id === 'b') break;
@@ -57,7 +60,7 @@ test('leaving the loop sends no further request, and the list can be read again'
   expect(server.calls.map(({ url }) => url)).toEqual(['/profiles', '/profiles', '/profiles?offset=2']);
 });
 
-test('starts paging at the requested offset', async ({ serve, connect }) => {
+test('starts at the requested offset of a list', async ({ serve, connect }) => {
   const server = await serve(page(['x'], { more: 'true', next: '11' }), page(['y'], { more: 'false' }));
   expect(await names(connect(server).profiles.list({ offset: 10 }))).toEqual(['x', 'y']);
   expect(server.calls.map(({ url }) => url)).toEqual(['/profiles?offset=10', '/profiles?offset=11']);
@@ -79,7 +82,7 @@ for (const [title, first, expected] of [
   });
 }
 
-test('an answer that announces more items without a next offset is invalid', async ({ serve, connect }) => {
+test('throws for a list page that announces more items without the next offset', async ({ serve, connect }) => {
   const server = await serve(page(['a'], { more: 'true' }));
   const error = await errorOf(names(connect(server).profiles.list()));
   expect(error).toMatchObject({
@@ -96,7 +99,7 @@ test("fails instead of looping forever if the next offset doesn't advance", asyn
   expect(server.calls).toHaveLength(2);
 });
 
-test('applies call timeout, retries and signal to each page', async ({ serve, connect }) => {
+test('applies call timeout, retries and signal to each list page', async ({ serve, connect }) => {
   const server = await serve(threePages[0]!, { status: 500, headers: { 'retry-after-ms': '1' } }, threePages[2]!);
   const controller = new AbortController();
   const list = connect(server).profiles.list({}, { signal: controller.signal, headers: { 'x-a': '1' } });

@@ -6,7 +6,7 @@ import { pathSegment, queryString } from '../../src/client/request.ts';
 import { contract } from '../../src/contract/contract.ts';
 import { apiKey, errorOf, test } from './recording-server.ts';
 
-test('sends the API key, the product name and the accepted media type', async ({ serve, connect }) => {
+test("sends the API key, the product's name and the accepted media type as headers", async ({ serve, connect }) => {
   const server = await serve({ json: {} });
   await connect(server).browsers.retrieve('abc');
   expect(server.calls).toMatchObject([{ method: 'GET', url: '/browsers/abc', body: '' }]);
@@ -20,7 +20,7 @@ test('sends the API key, the product name and the accepted media type', async ({
   expect(headers).not.toHaveProperty('x-kernel-project-id');
 });
 
-test('sends the given project, user agent and further headers', async ({ serve, connect }) => {
+test('sends the project, user agent and headers that the options give', async ({ serve, connect }) => {
   const server = await serve({ json: {} });
   const client = connect(server, { projectId: 'p1', userAgent: 'mine/1' });
   await client.browsers.retrieve('abc', {}, { headers: { 'X-Trace': 't1', Accept: 'application/vnd.x+json' } });
@@ -32,7 +32,7 @@ test('sends the given project, user agent and further headers', async ({ serve, 
   });
 });
 
-test('a base URL may have a path and a slash at its end', async ({ serve, connect }) => {
+test('accepts a base URL with a path and with a slash at its end', async ({ serve, connect }) => {
   const server = await serve({ json: {} });
   for (const path of ['/prefix/v1/', '/prefix/v1', '/']) {
     await connect({ url: server.url + path }).profiles.retrieve('x');
@@ -40,7 +40,7 @@ test('a base URL may have a path and a slash at its end', async ({ serve, connec
   expect(server.calls.map(({ url }) => url)).toEqual(['/prefix/v1/profiles/x', '/prefix/v1/profiles/x', '/profiles/x']);
 });
 
-test('takes path parameters first, then the body, the query and the options', async ({ serve, connect }) => {
+test('functions take path parameters first, then the body, the query and the options', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
   await connect(server).browsers.fs.writeFile(
     'id1',
@@ -58,7 +58,7 @@ test('takes path parameters first, then the body, the query and the options', as
   ]);
 });
 
-test('sends JSON bodies, and an empty object for an omitted optional body', async ({ serve, connect }) => {
+test('sends bodies as JSON, and an empty object for an omitted optional body', async ({ serve, connect }) => {
   const server = await serve({ status: 204 });
   const { browserPools } = connect(server);
   await browserPools.acquire('ci', { acquire_timeout_seconds: 3 });
@@ -72,7 +72,7 @@ test('sends JSON bodies, and an empty object for an omitted optional body', asyn
   for (const { headers } of server.calls) expect(headers['content-type']).toBe('application/json');
 });
 
-test('sends no body for an operation without one', async ({ serve, connect }) => {
+test('sends no body for an operation that has none', async ({ serve, connect }) => {
   const server = await serve({ status: 204 });
   await connect(server).browserPools.flush('ci');
   expect(server.calls).toMatchObject([
@@ -81,7 +81,10 @@ test('sends no body for an operation without one', async ({ serve, connect }) =>
   expect(server.calls[0]!.headers).not.toHaveProperty('content-type');
 });
 
-test('writes objects in queries with brackets, null as empty text, and omits undefined', async ({ serve, connect }) => {
+test('writes objects in queries with brackets and null as empty text, and omits undefined', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve({ json: [] });
   const { browsers } = connect(server);
   for await (const _ of browsers.list({ tags: { team: 'a b', 'x/y': '1&2' }, status: undefined, limit: 5 })) break;
@@ -96,13 +99,13 @@ test('writes objects in queries with brackets, null as empty text, and omits und
   expect(queryString(undefined)).toBe('');
 });
 
-test("encodes only those characters of path parameters that a segment can't contain", () => {
+test("percent-encodes only those characters of a path parameter that a path segment can't contain", () => {
   expect(pathSegment("aZ09-._~!$&'()*+,;=:@", 'id')).toBe("aZ09-._~!$&'()*+,;=:@");
   expect(pathSegment('a/b?c#d%e f"ü\u0000', 'id')).toBe('a%2Fb%3Fc%23d%25e%20f%22%C3%BC%00');
   expect(pathSegment('...', 'id')).toBe('...');
 });
 
-test('refuses a path parameter that would change the path, and sends nothing', async ({ serve, connect }) => {
+test('refuses a path parameter that would change the path', async ({ serve, connect }) => {
   const server = await serve({ json: {} });
   const { profiles } = connect(server);
   for (const name of ['', '.', '..', undefined as unknown as string, 5 as unknown as string]) {
@@ -114,7 +117,7 @@ test('refuses a path parameter that would change the path, and sends nothing', a
   expect(server.calls).toEqual([]);
 });
 
-test('names and queries with any characters arrive unchanged', async ({ serve, connect }) => {
+test('names and queries with any characters arrive unchanged at the service', async ({ serve, connect }) => {
   const server = await serve({ json: [] });
   const client = connect(server);
   const text = fc.string({ unit: 'binary' });
@@ -143,7 +146,7 @@ test('names and queries with any characters arrive unchanged', async ({ serve, c
   );
 });
 
-test('refuses an invalid base URL at once', () => {
+test('refuses an invalid base URL when the client is created', () => {
   for (const baseURL of [
     '',
     'example.com',
@@ -162,7 +165,7 @@ test('refuses an invalid base URL at once', () => {
   expect(() => createClient({ baseURL: 'http://me:hidden@x/', apiKey })).not.toThrow(/hidden/);
 });
 
-test('refuses at once an API key that no header can carry, without showing it', () => {
+test('refuses an API key that no header can carry when the client is created, without showing it', () => {
   for (const key of ['', ' ', 'key with spaces', 'secret\n', 'schlüssel', undefined as unknown as string]) {
     const create = () => createClient({ baseURL: 'http://127.0.0.1:1', apiKey: key });
     expect(create, key).toThrow(TypeError);
@@ -172,7 +175,7 @@ test('refuses at once an API key that no header can carry, without showing it', 
   }
 });
 
-test('refuses impossible call timeouts and numbers of retries', async () => {
+test('refuses call timeouts and numbers of retries out of range', async () => {
   const options = { baseURL: 'http://127.0.0.1:1', apiKey };
   for (const callTimeout of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
     expect(() => createClient({ ...options, callTimeout })).toThrow(
@@ -204,7 +207,7 @@ test('throws a TypeError for a body that is not bytes', async ({ serve, connect 
   expect(server.calls).toEqual([]);
 });
 
-test('the client consists of plain objects, and its functions work when detached', async ({ serve, connect }) => {
+test('functions of the client work when they are detached from it', async ({ serve, connect }) => {
   const server = await serve({ status: 401, json: { code: 'unauthorized', message: 'no' } });
   const client = connect(server);
   expect(Object.keys(client)).toEqual([...Object.keys(contract), 'close']);

@@ -28,7 +28,7 @@ for (const [name, call] of Object.entries({ get, put, remove })) {
 }
 
 for (const [name, call] of Object.entries({ post, patch, move })) {
-  test(`${name}: retries neither broken connections nor failures`, async ({ serve, connect }) => {
+  test(`${name}: retries neither broken connections nor temporary failures`, async ({ serve, connect }) => {
     const server = await serve(hangUp, failing(500, { 'retry-after': '0' }), ok);
     await expect(call(connect(server))).rejects.toThrow(ConnectionError);
     await expect(call(connect(server))).rejects.toThrow(ServiceError);
@@ -36,7 +36,7 @@ for (const [name, call] of Object.entries({ post, patch, move })) {
   });
 }
 
-test("doesn't retry permanent failures", async ({ serve, connect }) => {
+test("doesn't retry after permanent failures", async ({ serve, connect }) => {
   const statuses = [400, 401, 403, 404, 405, 409, 413, 415, 422, 501, 507, 529];
   const server = await serve(...statuses.map((status) => failing(status)));
   for (const status of statuses) expect(await errorOf(put(connect(server)))).toMatchObject({ status });
@@ -58,7 +58,7 @@ for (const status of [429, 503]) {
   });
 }
 
-test('x-should-retry overrides all other rules for retries', async ({ serve, connect }) => {
+test('the header x-should-retry overrides all other rules for retries', async ({ serve, connect }) => {
   const yes = await serve(failing(409, { 'x-should-retry': 'true', 'retry-after-ms': '1' }), ok);
   await post(connect(yes));
   expect(yes.calls).toHaveLength(2);
@@ -68,7 +68,7 @@ test('x-should-retry overrides all other rules for retries', async ({ serve, con
   expect(no.calls).toHaveLength(1);
 });
 
-test('retries end after maxRetries, of the client or of the call, with the last error', async ({ serve, connect }) => {
+test('stops after maxRetries of the client or of the call, and throws the last error', async ({ serve, connect }) => {
   const server = await serve(
     failing(500, { 'retry-after-ms': '1' }),
     failing(502, { 'retry-after-ms': '1' }),
@@ -84,7 +84,7 @@ test('retries end after maxRetries, of the client or of the call, with the last 
   expect(server.calls).toHaveLength(9);
 });
 
-test('waits for Retry-After, given in milliseconds, in seconds or as a date', async ({ serve, connect }) => {
+test('waits as long as Retry-After says, in milliseconds, in seconds or as a date', async ({ serve, connect }) => {
   const answers: (() => Record<string, string>)[] = [
     () => ({ 'retry-after-ms': '700.5', 'retry-after': '50' }),
     () => ({ 'retry-after': '0.7' }),
@@ -106,7 +106,10 @@ test('retries at once for a Retry-After in the past, and ignores an unreadable o
   await expect(post(connect(unreadable))).rejects.toThrow(RateLimitError);
 });
 
-test('a Retry-After beyond the deadline fails at once, with the error of the answer', async ({ serve, connect }) => {
+test('fails at once, with the error of the answer, if Retry-After is beyond the deadline', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve(failing(429, { 'retry-after': '100' }), ok);
   const started = performance.now();
   expect(await errorOf(get(connect(server)))).toMatchObject({ name: 'RateLimitError', retryAfter: 100_000 });
@@ -146,7 +149,7 @@ test('retries a call with bytes, but not one with a stream', async ({ serve, con
   expect(strict.calls).toHaveLength(1);
 });
 
-test('repeats a call whose answer is incomplete', async ({ serve, connect }) => {
+test('retries a call whose answer is incomplete', async ({ serve, connect }) => {
   const server = await serve((_, response) => {
     response.writeHead(200, { 'content-length': '1000' }).write('{"id":', () => response.destroy());
   }, ok);
@@ -154,7 +157,7 @@ test('repeats a call whose answer is incomplete', async ({ serve, connect }) => 
   expect(server.calls).toHaveLength(2);
 });
 
-test('consecutive calls share one connection, and replace it when the service closes it', async ({
+test('calls one after another share a connection, and replace it when the service closes it', async ({
   serve,
   connect,
 }) => {

@@ -67,7 +67,7 @@ test('streams a download of 100 MB', async ({ serve, connect }) => {
   expect(growth).toBeLessThan(64 * megabyte);
 });
 
-test("the service stops sending a download that the caller doesn't read", async ({ serve, connect }) => {
+test("the service stops sending a download while the caller doesn't read it", async ({ serve, connect }) => {
   let sent = 0;
   const server = await serve((_, response) => {
     const more = () => {
@@ -86,7 +86,7 @@ test("the service stops sending a download that the caller doesn't read", async 
   stream.destroy();
 });
 
-test('a destroyed download closes its connection', async ({ serve, connect }) => {
+test('destroying a download closes its connection', async ({ serve, connect }) => {
   const server = await serve((_, response) => response.writeHead(200).write('x'));
   const { stream } = await connect(server).browsers.fs.readFile('a', { path: '/x' });
   stream.destroy();
@@ -106,7 +106,7 @@ test('downloads an empty file', async ({ serve, connect }) => {
   expect(await answer.bytes()).toEqual(Buffer.alloc(0));
 });
 
-test('an incomplete download fails with a ConnectionError, at the call or while reading', async ({
+test('throws a ConnectionError for an incomplete download, at the call or while reading', async ({
   serve,
   connect,
 }) => {
@@ -139,7 +139,7 @@ test('uploads and downloads a file unchanged', async ({ serve, connect }, testIn
   expect((await readFile(copy)).length).toBe(5 * megabyte);
 });
 
-test('accepts bytes, text, Node streams, web streams and generators as bodies', async ({ serve, connect }) => {
+test('accepts bytes, text, Node streams, web streams and generators as request bodies', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
   const { fs } = connect(server).browsers;
   const bytes = new TextEncoder().encode('grüße');
@@ -149,14 +149,14 @@ test('accepts bytes, text, Node streams, web streams and generators as bodies', 
   expect(server.calls.map(({ body }) => body)).toEqual([...bodies.map(() => 'grüße'), '']);
 });
 
-test('sends a large buffer in parts, with its length', async ({ serve, connect }) => {
+test('sends a large buffer in parts, with a content length', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
   await connect(server).browsers.fs.writeFile('a', Buffer.alloc(3 * megabyte + 5, 'y'), { path: '/x' });
   expect(server.calls[0]!.headers['content-length']).toBe(String(3 * megabyte + 5));
   expect(server.calls[0]!.body).toBe('y'.repeat(3 * megabyte + 5));
 });
 
-test('rejects with the error of a failing body', async ({ serve, connect }) => {
+test('rejects with the error of a failing request body', async ({ serve, connect }) => {
   const server = await serve((request) => request.resume());
   const { fs } = connect(server).browsers;
   const missing = await errorOf(fs.writeFile('a', createReadStream('/no/such/file'), { path: '/x' }));
@@ -166,7 +166,7 @@ test('rejects with the error of a failing body', async ({ serve, connect }) => {
   expect(await errorOf(fs.writeFile('a', failed, { path: '/x' }))).toMatchObject({ message: 'failed before' });
 });
 
-test("an upload that the service refuses early fails with the service's answer, and destroys the stream", async ({
+test("throws the service's answer if it refuses an upload early, and destroys the upload's stream", async ({
   serve,
   connect,
 }) => {
@@ -183,7 +183,10 @@ test("an upload that the service refuses early fails with the service's answer, 
   expect(body.destroyed).toBe(true);
 });
 
-test('an upload from any source fails with a ConnectionError if the connection breaks', async ({ serve, connect }) => {
+test('throws a ConnectionError if the connection breaks during an upload from any source', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve((request) => void request.once('data', () => request.socket.end()));
   for (const body of [
     megabytes(50),
@@ -196,7 +199,7 @@ test('an upload from any source fails with a ConnectionError if the connection b
   }
 });
 
-test('destroys the stream of a call that fails before sending', async ({ connect }) => {
+test('destroys the request body of a call that fails before sending', async ({ connect }) => {
   const { fs } = connect({ url: 'http://127.0.0.1:1' }).browsers;
   const unreachable = new Readable({ read: () => {} });
   await expect(fs.writeFile('a', unreachable, { path: '/x' })).rejects.toThrow(ConnectionError);
@@ -207,7 +210,7 @@ test('destroys the stream of a call that fails before sending', async ({ connect
   expect([unreachable.destroyed, aborted.destroyed]).toEqual([true, true]);
 });
 
-test('returns undefined for empty answers of any status', async ({ serve, connect }) => {
+test('returns undefined for an answer without a body, of any status', async ({ serve, connect }) => {
   const server = await serve(
     { status: 204 },
     { status: 201, text: '' },

@@ -81,6 +81,6 @@ export function calls({ browserPools, browsers, profiles }: Client, signal: Abor
   ];
 }
 
-test("the client's functions have the contract's types", () => {
+test("the client's functions have the parameter and result types of the contract", () => {
   expect(checks).not.toContain(false);
 });

@@ -9,19 +9,19 @@ import { pageQuery } from '../../src/contract/pagination.ts';
 const operations = Array.from(operationsOf(contract));
 const statuses = new Set<number>(Object.values(errorStatus));
 
-test('each operation has its own name and its own pair of method and path', () => {
+test('each operation has a name of its own and a pair of method and path of its own', () => {
   const names = operations.map(([name]) => name);
   const routes = operations.map(([, { method, path }]) => withoutNames(`${method} ${path}`));
   expect(new Set(names).size).toBe(names.length);
   expect(new Set(routes).size).toBe(routes.length);
 });
 
-test('no operation is also listed as left out', () => {
+test('no operation of the contract is also in the list of left-out operations', () => {
   const routes = operations.map(([, { method, path }]) => withoutNames(`${method} ${path}`));
   for (const request of Object.values(leftOut)) expect(routes).not.toContain(withoutNames(request));
 });
 
-test("paths are absolute, don't end with a slash, and have parameters only as whole segments", () => {
+test("paths begin with a slash, don't end with one, and have parameters only as whole segments", () => {
   for (const [name, { path }] of operations) expect(path, name).toMatch(/^(\/([a-z_-]+|\{[a-z_]+\}))+$/);
 });
 
@@ -32,7 +32,7 @@ test('no path parameter has the name of a query parameter', () => {
   }
 });
 
-test('every error status has a code, and is listed once', () => {
+test('every error status has an error code, and is listed once', () => {
   for (const status of commonErrors) expect(statuses).toContain(status);
   for (const [name, operation] of operations) {
     const { errors = [] } = operation;
@@ -42,7 +42,7 @@ test('every error status has a code, and is listed once', () => {
   }
 });
 
-test('operations on a named resource declare 404', () => {
+test('operations on a named resource declare the status 404', () => {
   for (const [name, operation] of operations)
     if (operation.path.includes('{')) expect(errorsOf(operation), name).toContain(404);
 });
@@ -63,7 +63,7 @@ test('every list takes a page size and an offset', () => {
   }
 });
 
-test('unknown fields of bodies and queries are refused', () => {
+test('bodies and queries refuse unknown fields', () => {
   for (const [name, { body, query }] of operations) {
     for (const schema of [body && 'schema' in body ? body.schema : body, query]) {
       if (!(schema instanceof z.ZodType)) continue;
@@ -74,7 +74,7 @@ test('unknown fields of bodies and queries are refused', () => {
   }
 });
 
-test('queries accept numbers and booleans as text, as URLs contain them', () => {
+test('queries accept numbers and booleans as text, because URLs contain text', () => {
   expect(contract.browsers.list.query.parse({ limit: '5', offset: '10', include_deleted: 'true' })).toMatchObject({
     limit: 5,
     offset: 10,
@@ -85,7 +85,7 @@ test('queries accept numbers and booleans as text, as URLs contain them', () => 
   expect(contract.browsers.list.query.safeParse({ include_deleted: 'yes' }).success).toBe(false);
 });
 
-test('defaults and bounds are those of the hosted service', () => {
+test('defaults and bounds of fields are those of the hosted service', () => {
   expect(contract.browsers.create.body.parse(undefined)).toMatchObject({
     timeout_seconds: 60,
     stealth: false,
@@ -110,7 +110,7 @@ test('defaults and bounds are those of the hosted service', () => {
   expect(contract.browsers.create.body.safeParse({ viewport: { width: 0, height: 1 } }).success).toBe(false);
 });
 
-test('checks only the length of a text over the limit, because other checks may take quadratic time', () => {
+test('checks nothing but the length of a text above the limit, because other checks may take quadratic time', () => {
   const long = ' '.repeat(10_000);
   const connection = { profile_name: 'ann', domain: 'a.example' };
   const credential = { name: 'ann', domain: 'a.example', values: {} };
@@ -131,7 +131,7 @@ test('checks only the length of a text over the limit, because other checks may 
   for (const { error } of tooLong) expect(error?.issues).toMatchObject([{ code: 'too_big' }]);
 });
 
-test("accepts any value for a form's file, but requires one", () => {
+test("requires a form's file, but accepts any value for it", () => {
   const { schema } = contract.browsers.fs.upload.body;
   expect(schema.safeParse({ files: [{ dest_path: '/a', file: 'anything' }] }).success).toBe(true);
   for (const files of [
@@ -144,12 +144,12 @@ test("accepts any value for a form's file, but requires one", () => {
   }
 });
 
-test('answers may have fields that are not in the contract', () => {
+test('answers accept fields that are not in the contract', () => {
   const answer = { id: 'p1', name: null, created_at: '2026-01-01T00:00:00Z', invented_later: 1 };
   expect(contract.profiles.retrieve.responses[200].schema.parse(answer)).toEqual(answer);
 });
 
-test('an operation error knows the status of its code', () => {
+test('an OperationError has the HTTP status of its error code', () => {
   const error = new OperationError('pool_in_use', 'a browser is leased', {
     details: [{ code: 'leased', message: 's1' }],
   });

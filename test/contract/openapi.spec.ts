@@ -19,7 +19,7 @@ function parameter(operationId: string, name: string): OpenAPIParameter | undefi
   return describedAs(operationId).parameters.find((parameter) => parameter.name === name);
 }
 
-test('the document names version, title and the bearer scheme that every operation needs', () => {
+test('the OpenAPI document has title, version and the bearer scheme that every operation needs', () => {
   expect(document).toMatchObject({
     openapi: '3.1.0',
     info: { title: 'playwright-pool', version: '1.2.3' },
@@ -28,7 +28,7 @@ test('the document names version, title and the bearer scheme that every operati
   });
 });
 
-test('every operation of the contract is described once, under its dotted name', () => {
+test('the OpenAPI document describes every operation once, under its dotted name', () => {
   const expected = operations.map(
     ([name, { method, path, summary }]) => `${name}: ${method.toLowerCase()} ${path}, ${summary}`,
   );
@@ -38,17 +38,17 @@ test('every operation of the contract is described once, under its dotted name',
   expect(actual.toSorted()).toEqual(expected.toSorted());
 });
 
-test('the document is the same after JSON.stringify and JSON.parse', () => {
+test('the OpenAPI document is the same after JSON.stringify and JSON.parse', () => {
   expect(JSON.parse(JSON.stringify(document))).toEqual(document);
 });
 
-test('every reference has a target', () => {
+test('every $ref of the OpenAPI document has a target', () => {
   const references = JSON.stringify(document).match(/"\$ref":"[^"]*"/g) ?? [];
   expect(new Set(references)).toEqual(new Set(['"$ref":"#/components/schemas/Error"']));
   expect(document.components.schemas).toHaveProperty('Error');
 });
 
-test('parameters are unique, and each parameter of a path is described', () => {
+test('the OpenAPI document describes each path parameter, and no parameter twice', () => {
   for (const { path, description } of described) {
     const names = description.parameters.map((parameter) => parameter.name);
     expect(new Set(names).size, description.operationId).toBe(names.length);
@@ -61,7 +61,7 @@ test('parameters are unique, and each parameter of a path is described', () => {
   }
 });
 
-test('every answer has a description, every body a media type, and 204 no body', () => {
+test('every answer has a description, every body a media type, and 204 has no body', () => {
   for (const { description } of described) {
     expect(Object.keys(description.responses).some((status) => status.startsWith('2'))).toBe(true);
     for (const [status, response] of Object.entries(description.responses)) {
@@ -73,11 +73,11 @@ test('every answer has a description, every body a media type, and 204 no body',
   }
 });
 
-test('zod can read every schema', () => {
+test('zod can read every schema of the OpenAPI document', () => {
   for (const schema of schemasOf(document)) expect(() => z.fromJSONSchema(schema)).not.toThrow();
 });
 
-test('every operation lists its own and the common errors, with the error object and the codes', () => {
+test('every operation lists its own and the common error statuses, with error object and codes', () => {
   for (const [name, operation] of operations) {
     const { responses } = describedAs(name);
     const statuses = Object.keys(responses).filter((status) => Number(status) >= 400);
@@ -92,7 +92,7 @@ test('every operation lists its own and the common errors, with the error object
   }
 });
 
-test('the queries of lists have their defaults and bounds, and tags are bracketed', () => {
+test('queries of lists have their defaults and bounds, and tags are written with brackets', () => {
   expect(parameter('browsers.list', 'limit')).toMatchObject({
     in: 'query',
     required: false,
@@ -113,7 +113,7 @@ test('the queries of lists have their defaults and bounds, and tags are brackete
   });
 });
 
-test('a list in a query is comma-joined', () => {
+test('a list in a query is written with commas', () => {
   const tree = {
     list: operation('GET /x', 'x', {
       query: z.strictObject({ exclude: z.array(z.string()) }),
@@ -124,7 +124,7 @@ test('a list in a query is comma-joined', () => {
   expect(parameters[0]).toMatchObject({ name: 'exclude', required: true, style: 'form', explode: false });
 });
 
-test('operations of a project have the project header, operations of the organization do not', () => {
+test('operations of a project take the project header, operations of the organization do not', () => {
   for (const [name, { scope }] of operations) {
     const chosen = parameter(name, 'X-Kernel-Project-Id');
     if (scope === undefined)
@@ -133,7 +133,7 @@ test('operations of a project have the project header, operations of the organiz
   }
 });
 
-test('former paths are deprecated, and list 410 among their answers', () => {
+test('renamed paths are deprecated, and list 410 among their answers', () => {
   for (const [name, operation] of operations) {
     const { deprecated, responses } = describedAs(name);
     const isFormer = 'deprecated' in operation;
@@ -144,7 +144,7 @@ test('former paths are deprecated, and list 410 among their answers', () => {
   expect(describedAs('projects.deprecated.retrieve').summary).toBe(describedAs('projects.retrieve').summary);
 });
 
-test('list answers carry the paging headers', () => {
+test('answers with a list declare the paging headers', () => {
   const answer = describedAs('profiles.list').responses['200']!;
   expect(Object.keys(answer.headers!)).toEqual(['X-Has-More', 'X-Next-Offset', 'X-Limit', 'X-Offset']);
   expect(answer.content).toMatchObject({
@@ -152,7 +152,7 @@ test('list answers carry the paging headers', () => {
   });
 });
 
-test('describes the headers of an answer that reports a limit', () => {
+test('answers that report a limit declare their headers', () => {
   const { responses } = describedAs('browsers.create');
   expect(Object.keys(responses['429']!.headers!)).toEqual([
     'Retry-After',
@@ -162,7 +162,7 @@ test('describes the headers of an answer that reports a limit', () => {
   expect(responses['409']).not.toHaveProperty('headers');
 });
 
-test('describes request bodies before defaults are filled in, and answers afterwards', () => {
+test('bodies are described before defaults are filled in, and answers after that', () => {
   expect(describedAs('browserPools.acquire').requestBody!.required).toBe(false);
   expect(describedAs('browserPools.release').requestBody!.required).toBe(true);
   expect(describedAs('browserPools.release').requestBody!.content['application/json']!.schema).toMatchObject({
@@ -173,14 +173,14 @@ test('describes request bodies before defaults are filled in, and answers afterw
   );
 });
 
-test("closes the bodies that the hosted service's document closes, and leaves others open", () => {
+test("bodies forbid unknown fields exactly where the hosted service's document does", () => {
   for (const name of ['browsers.computer.clickMouse', 'credentials.create', 'auth.connections.update'])
     expect(bodySchemaOf(name).additionalProperties, name).toBe(false);
   for (const name of ['browsers.create', 'browserPools.release', 'proxies.create', 'projects.limits.update'])
     expect(JSON.stringify(bodySchemaOf(name)), name).not.toContain('"additionalProperties":false');
 });
 
-test('raw bytes have a media type and no schema', () => {
+test('bodies of raw bytes have a media type and no schema', () => {
   expect(describedAs('browsers.fs.writeFile').requestBody).toEqual({
     required: true,
     content: { 'application/octet-stream': {} },
@@ -188,7 +188,7 @@ test('raw bytes have a media type and no schema', () => {
   expect(describedAs('browsers.fs.readFile').responses['200']!.content).toEqual({ 'application/octet-stream': {} });
 });
 
-test('forms have a schema in which files are binary, and lists are bracketed', () => {
+test('form bodies have a schema with binary files and bracketed lists', () => {
   const file = { type: 'string', format: 'binary' };
   expect(describedAs('browsers.fs.upload').requestBody).toMatchObject({
     required: true,
@@ -210,7 +210,7 @@ test('forms have a schema in which files are binary, and lists are bracketed', (
   expect(content['multipart/form-data']).not.toHaveProperty('encoding');
 });
 
-test('event streams have the schema of one event', () => {
+test('event streams are described by the schema of one event', () => {
   const { content } = describedAs('browsers.fs.watch.events').responses['200']!;
   expect(content).toMatchObject({
     'text/event-stream': { schema: { properties: { path: { type: 'string' } }, required: ['type', 'path'] } },

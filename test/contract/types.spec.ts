@@ -43,7 +43,7 @@ const checks: true[] = [
   true satisfies Same<undefined extends BodyInput<Pools['acquire']> ? true : false, true>,
 ];
 
-test('paths, methods and statuses stay literal types', () => {
+test('TypeScript knows the literal path, method and status of an operation', () => {
   const path: '/browser_pools/{id_or_name}/acquire' = contract.browserPools.acquire.path;
   const method: 'POST' = contract.browserPools.acquire.method;
   expect([path, method]).toEqual(['/browser_pools/{id_or_name}/acquire', 'POST']);

@@ -5,7 +5,7 @@ import { expect, test } from '../support/fault-runs.ts';
 
 const processes = fileURLToPath(new URL('../support/processes.ts', import.meta.url));
 
-test('replaces a Chromium that is killed or frozen during a test, or frozen between two tests', async ({
+test("gives the test's worker a new browser after Chromium is killed or frozen, also between two tests", async ({
   run,
   hosted,
 }) => {

@@ -2,7 +2,7 @@ import { expect, test } from '../support/fault-runs.ts';
 
 // A machine's clock may change at any time, and a test may install its own clock.
 
-test("keeps timeouts although the test's clock stands still or jumps @long", async ({ run, hosted }) => {
+test('timeouts of the fixtures work although a test freezes or moves its clock @long', async ({ run, hosted }) => {
   const suite = `
     import { test, expect } from 'playwright-pool';
     const { now } = Date;

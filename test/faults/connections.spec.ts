@@ -8,7 +8,7 @@ import { isLong } from '../support/long-form.ts';
 const acquire = /^POST .*\/acquire$/;
 const release = /^POST .*\/release$/;
 
-test('leases although calls are reset, cut off, slow, or refused by a busy service', async ({
+test('leases a browser although calls are reset, cut off or slow, or a busy service refuses them', async ({
   start,
   hosted,
   faultProxy,
@@ -38,7 +38,7 @@ test('leases although calls are reset, cut off, slow, or refused by a busy servi
   expectOneHolderEach(run.directory);
 });
 
-test('creates its pool although calls and answers are lost @long', async ({ start, hosted, faultProxy }) => {
+test('the run creates its pool although calls and answers are lost @long', async ({ start, hosted, faultProxy }) => {
   faultProxy.plan(/^POST .*\/acquire$/, 'refused', 'refused');
   faultProxy.plan(/^POST .*\/browser_pools$/, 'refused', 'unanswered');
   const files = { 'pool.spec.ts': `${prelude} test('works', async () => {});` };
@@ -47,7 +47,11 @@ test('creates its pool although calls and answers are lost @long', async ({ star
   expect(faultProxy.happened).toHaveLength(4);
 });
 
-test('finds a moved download although the answer is lost @long', async ({ start, hosted, faultProxy }) => {
+test("finds a moved download although the service's answer to the move is lost @long", async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
   faultProxy.plan(/^PUT .*\/fs\/move$/, 'unanswered');
   const suite = `${prelude}
     test('works', async ({ page }) => {
@@ -63,7 +67,7 @@ test('finds a moved download although the answer is lost @long', async ({ start,
   expect(faultProxy.happened).toHaveLength(1);
 });
 
-test('returns the browsers of a worker killed before it wrote to the ledger, and of a hook that times out @long', async ({
+test('returns browsers after a hook timed out or a worker was killed before it noted the lease @long', async ({
   start,
   hosted,
   faultProxy,
@@ -100,7 +104,11 @@ test('returns the browsers of a worker killed before it wrote to the ledger, and
   expectOneHolderEach(run.directory);
 });
 
-test("returns browsers that it can't connect to, and leases others @long", async ({ start, hosted, faultProxy }) => {
+test('returns browsers to which no connection is possible, and leases others @long', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
   faultProxy.plan(/^GET .*\/cdp/, 'refused', 'refused');
   const options = hosted.options({ via: faultProxy.url, more: 'acquireTimeout: 10_000' });
   const { stats, output } = await start({
@@ -112,7 +120,11 @@ test("returns browsers that it can't connect to, and leases others @long", async
   expect(output).toContain('leases: 3 acquired, 3 released, 0 leaked');
 });
 
-test('gives the next test another browser after a reset connection @long', async ({ start, hosted, faultProxy }) => {
+test('gives the next test another browser after the connection was reset @long', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
   const suite = `${prelude}
     test('loses it', async ({ page }) => {
       console.log('in use');
@@ -131,7 +143,7 @@ test('gives the next test another browser after a reset connection @long', async
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('gives the next test another browser after a dead connection', async ({ start, hosted, faultProxy }) => {
+test('gives the next test another browser after the connection went silent', async ({ start, hosted, faultProxy }) => {
   test.skip(!isLong);
   const suite = `${prelude}
     test('hangs', async ({ page }) => {
@@ -149,7 +161,11 @@ test('gives the next test another browser after a dead connection', async ({ sta
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('retries an acquire without an answer, and returns both browsers', async ({ start, hosted, faultProxy }) => {
+test('retries an acquire call that got no answer, and returns both granted browsers', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
   test.skip(!isLong);
   test.setTimeout(180_000);
   faultProxy.plan(acquire, 'none', 'silent');
@@ -177,7 +193,11 @@ test('saves a replay although connections hang or break', async ({ start, hosted
   expect(faultProxy.happened).toHaveLength(3);
 });
 
-test("doesn't wait for a dead connection to clear the clipboard @long", async ({ start, hosted, faultProxy }) => {
+test("doesn't wait for a silent connection when it clears the clipboard after a test @long", async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
   faultProxy.plan(/clipboard\/write$/, 'none', 'silent');
   const suite = `${prelude} test('works', async ({ clipboard }) => test.setTimeout(20_000));`;
   const { stats } = await start({
@@ -187,11 +207,7 @@ test("doesn't wait for a dead connection to clear the clipboard @long", async ({
   expect(stats).toMatchObject({ passed: 1, failed: 0 });
 });
 
-test("a missing answer to the start of a replay doesn't use up the test's time", async ({
-  start,
-  hosted,
-  faultProxy,
-}) => {
+test("a lost answer to the start of a replay doesn't use up the test's time", async ({ start, hosted, faultProxy }) => {
   test.skip(!isLong);
   faultProxy.plan(/^POST .*\/replays$/, 'silent');
   const { config, env } = hosted.options({ via: faultProxy.url, more: `replay: 'on'` });
@@ -203,7 +219,7 @@ test("a missing answer to the start of a replay doesn't use up the test's time",
   );
 });
 
-test('the reaper ends a profile-saving session whose deletion failed, and the run says so @long', async ({
+test('the reaper ends a profile-saving session that its worker could not delete, and the run reports it @long', async ({
   start,
   hosted,
   faultProxy,

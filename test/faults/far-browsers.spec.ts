@@ -24,7 +24,11 @@ for (const [end, tag, error] of [
   ['host', ' @long', "the Playwright host (the service's process between client and browser) has ended"],
   ['connection', ' @long', 'closed'],
 ] as const)
-  test(`loses no lease if the ${end} ends in the middle of an action${tag}`, async ({ start, hosted, faultProxy }) => {
+  test(`returns the browser if the ${end} ends in the middle of an action${tag}`, async ({
+    start,
+    hosted,
+    faultProxy,
+  }) => {
     test.setTimeout(120_000);
     const run = start({
       files: { 'a.spec.ts': suite },
@@ -45,7 +49,7 @@ for (const [end, tag, error] of [
     await expect.poll(() => hostsOf(process.pid).filter((pid) => before.includes(pid))).toEqual([]);
   });
 
-test('returns the browser and ends its host if the runner is killed in the middle of an action @long', async ({
+test('returns the browser and ends its Playwright host if the runner is killed during an action @long', async ({
   start,
   hosted,
 }) => {
@@ -59,7 +63,7 @@ test('returns the browser and ends its host if the runner is killed in the middl
   await expect.poll(() => processesWith(`run-${run.pid} `), { timeout: 30_000 }).toEqual([]);
 });
 
-test('ends the action and all processes if the service is killed @long', async ({ start }, testInfo) => {
+test("ends a test's action and all processes if the service is killed @long", async ({ start }, testInfo) => {
   test.setTimeout(180_000);
   const directory = testInfo.outputPath('service');
   await using service = new CliProcess(['serve', '--port', '0', '--data-dir', directory], {
@@ -79,7 +83,7 @@ test('ends the action and all processes if the service is killed @long', async (
 });
 
 for (const transport of ['cdp', 'playwright'])
-  test(`a connection that goes silent ends the action and explains it over ${transport} @long`, async ({
+  test(`a silent ${transport} connection fails the running action with an explanation @long`, async ({
     start,
     hosted,
     faultProxy,

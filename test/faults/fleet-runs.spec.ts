@@ -61,7 +61,7 @@ async function expectNoneLeft({ control }: Fleet, machines: Member[], { output }
 // Each runs 200 tests and takes a minute or more.
 test.skip(!isLong, longOnly);
 
-test('a draining machine fails no test @long', async ({ startFleet, start }) => {
+test('no test fails while one machine of a fleet drains @long', async ({ startFleet, start }) => {
   const fleet = await startFleet({ machines: 3 });
   const run = start(options(fleet));
   await passed(run, 40);
@@ -73,7 +73,7 @@ test('a draining machine fails no test @long', async ({ startFleet, start }) => 
   await expectNoneLeft(fleet, others, result);
 });
 
-test('a killed machine fails only the tests that run there @long', async ({ startFleet, start }) => {
+test('killing a machine of a fleet fails only the tests that run there @long', async ({ startFleet, start }) => {
   const fleet = await startFleet({ machines: 3 });
   const run = start(options(fleet));
   await passed(run, 40);
@@ -100,7 +100,7 @@ for (const { seconds, isLost } of [
   { seconds: 10, isLost: false },
   { seconds: 60, isLost: true },
 ]) {
-  test(`a machine without network for ${seconds} s is ${isLost ? 'lost once' : 'not lost'} @long`, async ({
+  test(`a control plane ${isLost ? 'gives up once' : 'keeps'} a machine that no packet reaches for ${seconds} s @long`, async ({
     startFleet,
     start,
   }) => {
@@ -132,7 +132,7 @@ for (const { seconds, isLost } of [
   { seconds: 10, isLost: false },
   { seconds: 60, isLost: true },
 ]) {
-  test(`a machine whose link is down for ${seconds} s is ${isLost ? 'lost once' : 'not lost'} @long`, async ({
+  test(`a control plane ${isLost ? 'gives up once' : 'keeps'} a machine whose network link is down for ${seconds} s @long`, async ({
     startFleet,
     start,
   }) => {
@@ -157,7 +157,7 @@ for (const { seconds, isLost } of [
   });
 }
 
-test('a restart of a control plane with direct sessions fails no test @long', async ({ startFleet, start }) => {
+test('no test fails when a control plane with direct sessions restarts @long', async ({ startFleet, start }) => {
   const fleet = await startFleet({ machines: 3, direct: true });
   const run = start(options(fleet));
   await passed(run, 40);

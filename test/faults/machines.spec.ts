@@ -3,7 +3,7 @@ import { expect, expectOnMachines, test } from '../support/fleet.ts';
 
 // Machines of a control plane drain, die and come back.
 
-test('ends the leases of a killed machine with machine_lost, and fills the pool elsewhere @long', async ({
+test('ends leases on a killed machine with machine_lost, and fills the pool on other machines @long', async ({
   startFleet,
 }) => {
   const { machines, control } = await startFleet();
@@ -28,7 +28,7 @@ test('ends the leases of a killed machine with machine_lost, and fills the pool 
   );
 });
 
-test('a test whose machine is killed fails with machine_lost, and its worker goes on elsewhere @long', async ({
+test('a test fails with machine_lost if its machine is killed, and its worker continues on another one @long', async ({
   startFleet,
   start,
 }) => {
@@ -62,7 +62,7 @@ test('a test whose machine is killed fails with machine_lost, and its worker goe
   expect(output).toContain('1 × the browser was lost during the test: machine_lost\n');
 });
 
-test('a restarted control plane takes its sessions over, and ends sessions that it no longer knows @long', async ({
+test('a restarted control plane takes over its sessions, and ends sessions that it no longer knows @long', async ({
   startFleet,
 }) => {
   const fleet = await startFleet({ direct: true });
@@ -91,7 +91,7 @@ test('a restarted control plane takes its sessions over, and ends sessions that 
   await expectOnMachines(machines, []);
 });
 
-test('ends sessions on a machine that the control plane does not know @long', async ({ startFleet }) => {
+test('a control plane ends sessions on its machine that it does not know @long', async ({ startFleet }) => {
   const { machines, control } = await startFleet({ machines: 1 });
   const { body } = await control.call('POST', '/browsers', {});
   const [tags] = (await machines[0]!.call('GET', '/browsers')).body.map((session: { tags: object }) => session.tags);
@@ -100,7 +100,9 @@ test('ends sessions on a machine that the control plane does not know @long', as
   await expectOnMachines(machines, [body.session_id, foreign.session_id]);
 });
 
-test('gives a draining machine no sessions, and moves idle browsers to others @long', async ({ startFleet }) => {
+test("a draining machine gets no sessions, and its pool's idle browsers move to other machines @long", async ({
+  startFleet,
+}) => {
   const { machines, control } = await startFleet();
   const { call } = control;
   await call('POST', '/browser_pools', { name: 'ci', size: 4 });

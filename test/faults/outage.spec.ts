@@ -19,7 +19,9 @@ const suite = `
   for (const title of ['one', 'two', 'three', 'four']) test(title, async ({ page }) => { await page.setContent('x'); });
   test('needs no browser', () => { throw new Error('of its own'); });`;
 
-test('explains an unreachable service in the first test, and fails the others at once @long', async ({ start }) => {
+test('the first test explains that the service is unreachable, and the others fail at once @long', async ({
+  start,
+}) => {
   const url = await closedPort();
   const run = start({ files: { 'down.spec.ts': suite }, ...leasingFrom(url) });
   const result = await run.finished();
@@ -88,7 +90,7 @@ test('reports failures with the same cause on one line, without their request id
   expect(cause![1]).not.toContain(', request ');
 });
 
-test('uses a service again after an outage, and asks an unreachable one less and less often', async ({}, testInfo) => {
+test('uses a service again after an outage, and asks an unreachable one at growing intervals', async ({}, testInfo) => {
   const directory = testInfo.outputPath();
   const service = 'http://service.invalid';
   const guarded = <T>(act: () => Promise<T>) => unlessOutage(directory, service, act);
@@ -127,7 +129,7 @@ const answer = (status: number, more: object = {}) => new ServiceError({ ...call
 const hungUp = new ConnectionError(call, 'ECONNRESET', 'it hung up');
 const notFound = new ConnectionError(call, 'ENOTFOUND', 'there is none');
 
-test('retries temporary failures, and throws permanent ones at once', async () => {
+test('retries an acquire after temporary failures, and throws permanent ones at once', async () => {
   const service = { baseURL: call.url };
   const patience = (ms: number, more: object = {}) => ({
     deadline: performance.now() + ms,
@@ -153,7 +155,7 @@ test('retries temporary failures, and throws permanent ones at once', async () =
   await expect(patiently(patience(60_000, { pid: 5_000_001 }), failingWith(hungUp))).rejects.toBe(hungUp);
 });
 
-test("counts a refused key or a gateway's error as an outage, but not a refused call", async ({}, testInfo) => {
+test("counts a refused key and a gateway's error as an outage, but not a refused call", async ({}, testInfo) => {
   let services = 0;
   const fails = (cause: Error) =>
     unlessOutage(testInfo.outputPath(), `http://service-${++services}`, () => Promise.reject(cause));

@@ -58,18 +58,18 @@ const test = base.extend<Fixtures>({
   },
 });
 
-test('starts one reaper for workers that begin together', async ({ run }) => {
+test('workers that begin together start a single reaper', async ({ run }) => {
   await Promise.all([run.connect(), run.connect(), run.connect()]);
   expect(run.starts()).toBe(1);
 });
 
-test('waits a limited time for a worker that was killed while it started the reaper @long', async ({ run }) => {
+test('waits a limited time for another worker that was killed while it started the reaper @long', async ({ run }) => {
   writeFileSync(join(run.directory, 'reaper.starting'), '');
   await Promise.all([run.connect(), run.connect()]);
   expect(run.starts()).toBe(1);
 });
 
-test("names the reaper's program if it doesn't start", async ({}, testInfo) => {
+test("reports the path of the reaper's program if it doesn't start", async ({}, testInfo) => {
   const reaper = testInfo.outputPath('nowhere.js');
   const directory = testInfo.outputDir;
   mkdirSync(directory, { recursive: true });
@@ -88,7 +88,7 @@ test('the reaper survives a SIGTERM to all processes of the machine @long', asyn
   await connection.hold({ holder: 'of-this-process', service }, AbortSignal.timeout(10_000));
 });
 
-test("keeps secrets out of the reaper's environment", async ({ run }) => {
+test("the reaper's environment has no secrets", async ({ run }) => {
   process.env['PLAYWRIGHT_POOL_API_KEY'] = 'the-key';
   try {
     await run.connect();

@@ -67,7 +67,11 @@ function entryAt(baseURL: string, more: Partial<LedgerEntry> = {}): LedgerEntry 
 
 const session = { session_id: 'the-session', tags: { 'playwright-pool.lease': 'the-lease' } };
 
-test("finds a browser that the service grants too late, and doesn't reuse it", async ({ directoryOf, serve, reap }) => {
+test('the reaper destroys a browser that the service granted after its worker had ended', async ({
+  directoryOf,
+  serve,
+  reap,
+}) => {
   let looks = 0;
   const released: unknown[] = [];
   const url = await serve((request, response) => {
@@ -85,7 +89,7 @@ test("finds a browser that the service grants too late, and doesn't reuse it", a
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('returns only the leases of the worker that ended', async ({ directoryOf, serve }) => {
+test('the reaper returns only the leases of the worker that ended', async ({ directoryOf, serve }) => {
   const sessions = ['one', 'two'].map((lease) => ({
     session_id: `of-${lease}`,
     tags: { 'playwright-pool.lease': lease },
@@ -113,7 +117,7 @@ test('returns only the leases of the worker that ended', async ({ directoryOf, s
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('retries a service that is briefly unreachable', async ({ directoryOf, serve, reap }) => {
+test('the reaper retries if the service is briefly unreachable', async ({ directoryOf, serve, reap }) => {
   let calls = 0;
   const url = await serve((request: IncomingMessage, response) => {
     if (calls++ < 5) request.socket.destroy();
@@ -125,7 +129,11 @@ test('retries a service that is briefly unreachable', async ({ directoryOf, serv
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('counts vanished and never granted browsers as returned', async ({ directoryOf, serve, reap }) => {
+test('the reaper counts browsers that vanished or were never granted as returned', async ({
+  directoryOf,
+  serve,
+  reap,
+}) => {
   const released: (string | undefined)[] = [];
   const url = await serve((request, response) => {
     response.setHeader('content-type', 'application/json');
@@ -147,7 +155,7 @@ test('counts vanished and never granted browsers as returned', async ({ director
   expect(released).toEqual(['/browser_pools/ci/release']);
 });
 
-test("keeps leases in the ledger for a later run if no worker had the service's key", async ({
+test("leaves leases in the ledger for a later run if no worker of this run had the service's key", async ({
   directoryOf,
   serve,
   reap,
@@ -160,7 +168,7 @@ test("keeps leases in the ledger for a later run if no worker had the service's 
   expect(ledger.open()).toEqual([elsewhere]);
 });
 
-test('returns leases of an earlier run before the reaper ends', async ({ directoryOf, serve, reap }) => {
+test('the reaper returns leases of an earlier run before it ends', async ({ directoryOf, serve, reap }) => {
   const url = await serve((_, response) => {
     setTimeout(() => response.setHeader('content-type', 'application/json').end('[]'), 300);
   });
@@ -174,21 +182,21 @@ test('returns leases of an earlier run before the reaper ends', async ({ directo
   expect(existsSync(earlier.directory)).toBe(false);
 });
 
-test("doesn't flush the pool of a service that ends with the run", async ({ directoryOf, serve, reap }) => {
+test("the reaper doesn't flush the pool of a service that ended with the run", async ({ directoryOf, serve, reap }) => {
   const url = await serve((request) => request.socket.destroy());
   const ledger = new Ledger(directoryOf(`run-${runner}`));
   await reap(ledger, url, 'ci');
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('counts the leases of each run of a runner separately', ({ directoryOf }) => {
+test('the reaper counts the leases of two runs of one runner process separately', ({ directoryOf }) => {
   const ledger = new Ledger(directoryOf(`run-${runner}`));
   for (const at of [1, 2, 3]) ledger.append(entryAt('http://x.invalid', { lease: `of-${at}`, at }));
   for (const at of [1, 2]) ledger.append(entryAt('http://x.invalid', { lease: `of-${at}`, at, event: 'released' }));
   expect(ledger.count(2)).toEqual({ acquired: 2, released: 1, leaked: 1 });
 });
 
-test('counts a run as abandoned if its runner, workers and reaper are gone, and ignores other directories', async ({
+test('a run is abandoned if its runner, workers and reaper are gone; other directories are no runs', async ({
   directoryOf,
 }) => {
   const of = (run: string, entry = entryAt('http://x.invalid')) => {

@@ -26,7 +26,7 @@ for (const [signal, whom, isShort] of [
   ['SIGTERM', 'runner', false],
   ['SIGINT', 'group', false],
 ] as const) {
-  test(`returns leased and awaited browsers after ${signal} to the ${whom}`, async ({ start, hosted }) => {
+  test(`after ${signal} to the ${whom} no browser stays leased and no acquire waits`, async ({ start, hosted }) => {
     test.skip(!isShort && !isLong);
     const run = start({
       files: { 'long.spec.ts': suite },

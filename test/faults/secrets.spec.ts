@@ -44,7 +44,7 @@ const config = (baseURL: string) => `
     trace: 'on', screenshot: 'on', replay: 'on', replayLinks: 'id',
   },`;
 
-test('writes no key and no token anywhere', async ({ start }, testInfo) => {
+test('a run writes no API key and no token to any file or output', async ({ start }, testInfo) => {
   test.setTimeout(120_000);
   const data = testInfo.outputPath('service');
   await using service = await startService({ apiKey, dataDirectory: data });
@@ -97,7 +97,7 @@ test('writes no key and no token anywhere', async ({ start }, testInfo) => {
   expect(leaks).toEqual([]);
 });
 
-test('refuses a ledger directory of another user', () => {
+test('refuses a ledger directory that belongs to another user', () => {
   test.skip(process.getuid?.() !== 0, 'only the superuser can give files away');
   const { TMPDIR } = process.env;
   process.env['TMPDIR'] = mkdtempSync(join(tmpdir(), 'ledgers-'));
@@ -112,7 +112,7 @@ test('refuses a ledger directory of another user', () => {
   }
 });
 
-test("names a ledger directory that can't be written, and how to choose another", () => {
+test("reports a ledger directory that can't be written, and how to choose another one", () => {
   const place = join(tmpdir(), 'no-such-run');
   const message = new RegExp(
     `^The run's leases can't be written to ${place}: ENOENT.*, or set TMPDIR to another directory$`,

@@ -10,7 +10,10 @@ import { isLong } from '../support/long-form.ts';
 
 const processes = fileURLToPath(new URL('../support/processes.ts', import.meta.url));
 
-test('starts a new embedded service if it is killed between two tests @long', async ({ run, dataDirectory }) => {
+test('the next test gets a new embedded service if the last one was killed between two tests @long', async ({
+  run,
+  dataDirectory,
+}) => {
   const suite = `
     import { test, expect } from 'playwright-pool';
     import { readFileSync } from 'node:fs';
@@ -30,7 +33,9 @@ test('starts a new embedded service if it is killed between two tests @long', as
   await expectNoProcessWith(dataDirectory);
 });
 
-test('starts a new embedded service and a new reaper if both are killed between two tests @long', async ({ run }) => {
+test('the next test gets a new embedded service and reaper if both were killed between two tests @long', async ({
+  run,
+}) => {
   const suite = `
     import { test, expect } from 'playwright-pool';
     import { readFileSync } from 'node:fs';
@@ -53,7 +58,7 @@ test('starts a new embedded service and a new reaper if both are killed between 
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test("reports a profile that the killed embedded service didn't save @long", async ({ run }) => {
+test('reports that the embedded service was killed before it saved a profile @long', async ({ run }) => {
   const suite = `
     import { test, expect } from 'playwright-pool';
     import { readFileSync } from 'node:fs';
@@ -69,7 +74,7 @@ test("reports a profile that the killed embedded service didn't save @long", asy
   expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
 });
 
-test('continues the tests after the service froze for 20 s', async ({ start }, testInfo) => {
+test('tests continue after the service was frozen for 20 s', async ({ start }, testInfo) => {
   test.skip(!isLong);
   test.setTimeout(120_000);
   const directory = testInfo.outputPath('service');
@@ -105,7 +110,7 @@ test('continues the tests after the service froze for 20 s', async ({ start }, t
   await expectNoProcessWith(directory);
 });
 
-test('reports tests as infrastructure failures after the service was killed, and leaves nothing @long', async ({
+test('tests after the service was killed are infrastructure failures, and no process stays @long', async ({
   start,
 }, testInfo) => {
   test.skip(!isLong);

@@ -17,7 +17,10 @@ const holding = `${prelude}
   });`;
 const short = `${prelude} test('works', async () => {});`;
 
-test('returns the browsers of a dead run, but not those of a running one @long', async ({ start, hosted }) => {
+test('a run returns the browsers of a dead earlier run, but not those of a running one @long', async ({
+  start,
+  hosted,
+}) => {
   const options = hosted.options({ size: 2, more: 'acquireTimeout: 30_000' });
   const living = start({ files: { 'living.spec.ts': holding }, ...options });
   const dying = start({ files: { 'dying.spec.ts': holding }, ...options });
@@ -39,7 +42,7 @@ test('returns the browsers of a dead run, but not those of a running one @long',
   expect(results['holds']?.map(({ status }) => status)).toEqual(['passed']);
 });
 
-test("doesn't touch a browser that has a new lease, and removes old ledgers @long", async ({ start, hosted }) => {
+test('a run leaves browsers alone that have a new lease, and removes old ledgers @long', async ({ start, hosted }) => {
   const { client } = hosted;
   await client.browserPools.create({ name: 'ci', size: 2, headless: true });
   const session = await client.browserPools.acquire('ci', { tags: { 'playwright-pool.lease': 'of-another' } });
@@ -71,7 +74,7 @@ test("doesn't touch a browser that has a new lease, and removes old ledgers @lon
   rmSync(elsewhere, { recursive: true });
 });
 
-test('PLAYWRIGHT_POOL_REAPER=off starts no reaper, and workers return their browsers @long', async ({
+test('PLAYWRIGHT_POOL_REAPER=off starts no reaper, so that workers return their browsers themselves @long', async ({
   start,
   hosted,
 }) => {
@@ -92,7 +95,7 @@ test('PLAYWRIGHT_POOL_REAPER=off starts no reaper, and workers return their brow
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('returns the browsers of a run whose processes are zombies @long', async ({ start, hosted }) => {
+test('a run returns the browsers of an earlier run whose processes are zombies @long', async ({ start, hosted }) => {
   const { client } = hosted;
   await client.browserPools.create({ name: 'ci', size: 2, headless: true });
   await using zombie = await Zombie.make();
@@ -113,7 +116,7 @@ test('returns the browsers of a run whose processes are zombies @long', async ({
   await expect.poll(() => existsSync(directory), { timeout: 20_000 }).toBe(false);
 });
 
-test("doesn't mistake another lease for its own on a service that ignores tags", async ({ serve }) => {
+test('finds the session of its own lease in a list that the service did not filter by tags', async ({ serve }) => {
   const listed = ['another', 'ours'].map((lease) => ({
     session_id: `of-${lease}`,
     tags: { 'playwright-pool.lease': lease },

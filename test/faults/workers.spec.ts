@@ -3,7 +3,7 @@ import { isLong } from '../support/long-form.ts';
 
 // However a worker ends, the pool has its browser back at once, and no other worker got it before.
 
-test('continues on reused browsers although workers are killed, exit and throw @long', async ({ start, hosted }) => {
+test('workers that are killed, exit or throw leave their browsers to new workers @long', async ({ start, hosted }) => {
   const suite = `${prelude}
     test.describe.configure({ mode: 'parallel' });
     const bodies = {
@@ -36,7 +36,10 @@ test('continues on reused browsers although workers are killed, exit and throw @
   expectOneHolderEach(run.directory);
 });
 
-test('returns the browsers of workers that --max-failures ends during their tests @long', async ({ start, hosted }) => {
+test('--max-failures ends workers in the middle of tests, and their browsers are returned @long', async ({
+  start,
+  hosted,
+}) => {
   const suite = `${prelude}
     test.describe.configure({ mode: 'parallel' });
     test('goes on', async ({ page }) => { writeFileSync(join(here, 'there'), ''); await page.waitForTimeout(30_000); });
@@ -54,7 +57,7 @@ test('returns the browsers of workers that --max-failures ends during their test
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('returns the browser of an endless loop after globalTimeout', async ({ start, hosted }) => {
+test('globalTimeout ends a worker in an endless loop, and its browser is returned', async ({ start, hosted }) => {
   test.skip(!isLong);
   const suite = `${prelude}
     test('spins', async () => {
@@ -69,7 +72,10 @@ test('returns the browser of an endless loop after globalTimeout', async ({ star
   process.kill(pidIn(run.output, 'spins'), 'SIGKILL');
 });
 
-test('gives the browser of an endless loop to a waiting test after the idle timeout', async ({ start, hosted }) => {
+test('a waiting test gets the browser of a worker in an endless loop after the idle timeout', async ({
+  start,
+  hosted,
+}) => {
   test.skip(!isLong);
   test.setTimeout(120_000);
   const suite = `${prelude}

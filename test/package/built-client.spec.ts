@@ -8,7 +8,7 @@ import { apiKey, type ScriptedAnswer, test } from '../client/recording-server.ts
 /** The client repeats only idempotent calls after this answer. */
 const failure: ScriptedAnswer = { status: 500, json: { code: 'internal_error', message: 'once' } };
 
-test('the built client calls every operation like its source, without the schemas of the contract', async ({
+test("the built client calls every operation like its source, but without the contract's schemas", async ({
   serve,
 }) => {
   const built = (await import('playwright-pool/client')) as { createClient: typeof createClient };

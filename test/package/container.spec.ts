@@ -50,7 +50,7 @@ const test = base.extend<{ engine: DockerEngine }, WorkerFixtures>({
 test.describe.configure({ mode: 'default', timeout: 600_000 });
 test.skip(dockerProblem() !== undefined, `no Docker engine: ${dockerProblem()}`);
 
-test('Chromium keeps its sandbox, for root with few capabilities and for an ordinary user @long', async ({
+test('Chromium in the container image keeps its sandbox, as root with few capabilities and as an ordinary user @long', async ({
   engine,
 }) => {
   const users = { root: fewCapabilities, pool: ['--user=pool', '--env=PLAYWRIGHT_POOL_ALLOW_SHARED_USER=1'] };
@@ -87,11 +87,11 @@ test('Chromium keeps its sandbox, for root with few capabilities and for an ordi
   }
 });
 
-test('the image adds less than 750 MB to its base @long', async ({ engine }) => {
+test('the container image adds less than 750 MB to its base image @long', async ({ engine }) => {
   expect((await imageSize(engine, 'playwright-pool')) - (await imageSize(engine, 'base'))).toBeLessThan(750_000_000);
 });
 
-test('an example passes on the services of compose.yaml, and scaling during a run of 200 tests fails no test @long', async ({
+test('an example passes on the services of compose.yaml, and scaling them during a run fails no test @long', async ({
   engine,
   start,
 }, testInfo) => {

@@ -30,7 +30,7 @@ type Manifest = {
 type ComposeFile = { services: { machine: { stop_grace_period: string; environment: Record<string, string> } } };
 
 for (const overlay of ['base', ...overlays]) {
-  test(`kubectl renders the Kubernetes ${overlay}, and Kubernetes' schemas accept it`, async ({}, testInfo) => {
+  test(`kubectl renders the Kubernetes ${overlay}, and the result fits Kubernetes' schemas`, async ({}, testInfo) => {
     const manifests = await rendered(overlay === 'base' ? 'base' : join('overlays', overlay));
     await expectValid(manifests, testInfo.outputPath('typed'));
     // An autoscaler and a number in the manifest would fight.
@@ -39,13 +39,13 @@ for (const overlay of ['base', ...overlays]) {
   });
 }
 
-test("Kubernetes' schemas accept each file of the base and the autoscalers", async ({}, testInfo) => {
+test("each Kubernetes file of the base and the autoscalers fits Kubernetes' schemas", async ({}, testInfo) => {
   const files = ['base/control-plane.yaml', 'base/machines.yaml', ...autoscalers()];
   const manifests = await Promise.all(files.map((file) => read(join(kubernetes, file))));
   await expectValid(manifests.flat(), testInfo.outputPath('typed'));
 });
 
-test('the schemas refuse a wrong value and an unknown field', async ({}, testInfo) => {
+test("Kubernetes' schemas refuse a wrong value and an unknown field", async ({}, testInfo) => {
   const [, machines] = await read(join(kubernetes, 'base/machines.yaml'));
   const wrong = { ...machines!, spec: { ...machines!.spec, replicas: '3' } } as unknown as Manifest;
   await expect(expectValid([wrong], testInfo.outputPath('wrong'))).rejects.toThrow('replicas must be integer');
@@ -53,7 +53,7 @@ test('the schemas refuse a wrong value and an unknown field', async ({}, testInf
   await expect(expectValid([unknown], testInfo.outputPath('unknown'))).rejects.toThrow(/"replica"' does not exist/);
 });
 
-test('the restricted overlay runs without root, capabilities and unconfined system calls', async () => {
+test('the restricted Kubernetes overlay needs no root, capabilities or unconfined system calls', async () => {
   const manifests = await rendered('overlays/restricted');
   for (const kind of ['Deployment', 'StatefulSet']) {
     const pod = ofKind(manifests, kind).spec.template!.spec;
@@ -67,7 +67,7 @@ test('the restricted overlay runs without root, capabilities and unconfined syst
   }
 });
 
-test('the control plane looks for machines at the name of a headless service', async () => {
+test('the control plane in Kubernetes finds its machines by the name of a headless service', async () => {
   const [control, machines] = await Promise.all(
     ['control-plane', 'machines'].map((name) => read(join(kubernetes, `base/${name}.yaml`))),
   );
@@ -77,7 +77,7 @@ test('the control plane looks for machines at the name of a headless service', a
   expect(env).toContainEqual({ name: 'PLAYWRIGHT_POOL_MACHINES', value: `dns://${metadata.name}:8080` });
 });
 
-test('Kubernetes, Compose and Nomad give a machine more time to stop than its drain may take', async () => {
+test('Kubernetes, Compose and Nomad give a machine more time to stop than draining may take', async () => {
   const pod = ofKind(await read(join(kubernetes, 'base/machines.yaml')), 'Deployment').spec.template!.spec;
   const drain = pod.containers[0]!.env.find(({ name }) => name === 'PLAYWRIGHT_POOL_DRAIN_TIMEOUT')!.value;
   expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(Number(drain));
@@ -89,21 +89,21 @@ test('Kubernetes, Compose and Nomad give a machine more time to stop than its dr
   expect(/PLAYWRIGHT_POOL_DRAIN_TIMEOUT = "600"/.test(nomad) && /kill_timeout = "630s"/.test(nomad)).toBe(true);
 });
 
-test("Compose's schema accepts compose.yaml, and refuses an unknown field", async ({}, testInfo) => {
+test("compose.yaml fits Compose's schema, which refuses an unknown field", async ({}, testInfo) => {
   expect(schemaProblems(join(deploy, 'compose.yaml'))).toEqual([]);
   const unknown = testInfo.outputPath('unknown.yaml');
   await writeFile(unknown, (await text('compose.yaml')).replace('stop_grace_period', 'stop_period'));
   expect(schemaProblems(unknown)).toEqual([expect.stringContaining('must NOT have additional properties')]);
 });
 
-test('the Nomad job is HCL with a control plane and machines', async () => {
+test('the Nomad job is valid HCL with a control plane and machines', async () => {
   const job = await parseHcl('nomad.hcl', await text('nomad.hcl'));
   expect(job).toMatchObject({
     job: { 'playwright-pool': [{ group: { 'control-plane': [{}], machine: [{ count: 3 }] } }] },
   });
 });
 
-test('each setting in deploy/ is an option of serve', async () => {
+test('each setting in the files of deploy/ is an option of serve', async () => {
   const options = (await help()).matchAll(/--([a-z-]+)/g);
   const known = new Set(Array.from(options, ([, name]) => name!.replaceAll('-', '_').toUpperCase()));
   known.add('API_KEY');
@@ -116,7 +116,7 @@ test('each setting in deploy/ is an option of serve', async () => {
   expect([...names].filter((name) => !known.has(name))).toEqual([]);
 });
 
-test("the image has the newest Playwright, and the manifests name the package's version", async () => {
+test("the image contains the newest Playwright, and the manifests name the package's version", async () => {
   const { version, devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
     version: string;
     devDependencies: Record<string, string>;

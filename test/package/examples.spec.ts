@@ -49,7 +49,7 @@ const test = base.extend<Fixtures>({
 
 test.describe.configure({ timeout: 120_000 });
 
-test("files: the example of files on the browser's machine passes @long", async ({ run }) => {
+test("files: the example for files on the browser's machine passes @long", async ({ run }) => {
   expect(await run('files', ['test'])).toEqual({ code: 0, output: expect.stringMatching(/2 passed[^]*, 0 leaked/) });
 });
 
@@ -62,7 +62,7 @@ test('existing-suite: fixtures, page objects, a device and a saved login work un
   });
 });
 
-test('existing-suite: only one line names the package', async ({}) => {
+test('existing-suite: a single line imports the package', async ({}) => {
   const sources = (await readdir(join(examples, 'existing-suite'), { recursive: true })).filter((name) =>
     /\.m?[jt]s$/.test(name),
   );
@@ -116,7 +116,7 @@ for (const [example, tests] of [
   });
 }
 
-test('hosted: the suite runs on a service with a URL and an API key @long', async ({ run, env }, testInfo) => {
+test('hosted: the example passes on a service given by URL and API key @long', async ({ run, env }, testInfo) => {
   const key = { ...env, PLAYWRIGHT_POOL_API_KEY: 'secret-of-the-example' };
   await using service = new CliProcess(['serve', '--data-dir', testInfo.outputPath('data-elsewhere')], { env: key });
   const url = (await service.firstLine()).replace('listening on ', '');
@@ -151,7 +151,7 @@ test('replays-in-ci: the merged report has the replays of both shards @long', as
   expect(kinds.some((kind) => kind === 'mp4' || kind === 'webm')).toBe(true);
 });
 
-test('replays-in-ci: the workflow is the one of init, and the suite passes @long', async ({ run }) => {
+test('replays-in-ci: the workflow equals the one that init writes, and the suite passes @long', async ({ run }) => {
   expect(await readFile(join(examples, 'replays-in-ci/.github/workflows/playwright.yml'), 'utf8')).toBe(workflow(npm));
   expect(await run('replays-in-ci', ['test'])).toEqual({
     code: 0,

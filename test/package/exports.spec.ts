@@ -44,7 +44,7 @@ for (const entry of ['.', './reporter', './client', './service']) {
   });
 }
 
-test("missingTypes finds a type that a signature names and the package doesn't export", async ({}, testInfo) => {
+test("the check for missing types finds one that a signature names and the package doesn't export", async ({}, testInfo) => {
   const file = testInfo.outputPath('entry.d.mts');
   await writeFile(
     testInfo.outputPath('other.d.mts'),

@@ -6,7 +6,7 @@ import { test } from '../support/service.ts';
 type Panel = { title: string; targets: { expr: string }[] };
 type Variable = { name: string; query: string };
 
-test('each metric and label of the Grafana dashboard exists in /metrics', async ({ service }) => {
+test('each metric and label in the Grafana dashboard exists in /metrics', async ({ service }) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
   const leased = (await service.call('POST', '/browser_pools/ci/acquire', {})).body;
   await service.call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
@@ -33,7 +33,7 @@ test('each metric and label of the Grafana dashboard exists in /metrics', async 
   expect(measured.filter((name) => !shown.has(name))).toEqual([]);
 });
 
-test('each metric by which the files in deploy/ scale machines exists in /metrics', async ({ service }) => {
+test('each metric in the scaling rules of deploy/ exists in /metrics', async ({ service }) => {
   const text = await metricsOf(service);
   for (const path of [
     'kubernetes/overlays/hpa/autoscaler.yaml',

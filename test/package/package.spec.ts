@@ -81,7 +81,7 @@ const test = base.extend<Fixtures, WorkerFixtures>({
   },
 });
 
-test('the tarball has the built package and its documents, and no path of this machine', async ({
+test('the tarball has the built package and its documents, and contains no path of this machine', async ({
   tarball,
   directory,
 }) => {
@@ -116,7 +116,7 @@ test('the tarball has the built package and its documents, and no path of this m
   }
 });
 
-test('each relative link of a packed document leads to a packed file and heading', async ({ tarball, directory }) => {
+test('each relative link in a packed document leads to a packed file and heading', async ({ tarball, directory }) => {
   const { packed, files } = await extract(tarball, directory);
   const documents = files.filter((file) => /^(docs\/|examples\/|[A-Z]+\.md$)/.test(file) && file.endsWith('.md'));
   for (const document of documents) {
@@ -153,7 +153,7 @@ test('the tarball is smaller than 1 MB', async ({ tarball }) => {
   expect((await stat(tarball)).size).toBeLessThan(1_000_000);
 });
 
-test('dist has only our code: each source map leads to sources of ours', async ({ tarball, directory }) => {
+test('dist contains only our own code: source maps name no other sources', async ({ tarball, directory }) => {
   const { packed } = await extract(tarball, directory);
   const built = (await readdir(join(packed, 'dist'), { recursive: true })).map((name) => join(packed, 'dist', name));
   for (const file of built.filter((file) => file.endsWith('.map'))) {
@@ -182,7 +182,7 @@ test('dist has only our code: each source map leads to sources of ours', async (
   }
 });
 
-test('imported libraries are dependencies with caret ranges, imported through their public entry points', async () => {
+test('each imported library is a dependency with a caret range, imported through its public entry points', async () => {
   const { dependencies, peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Record<
     string,
     Record<string, string>
@@ -217,7 +217,7 @@ test('imported libraries are dependencies with caret ranges, imported through th
 });
 
 for (const type of ['module', 'commonjs']) {
-  test(`an installed package runs the tests of a project with "type": "${type}" @long`, async ({
+  test(`the installed package runs the tests of a project with "type": "${type}" @long`, async ({
     tarball,
     directory,
   }) => {
@@ -235,7 +235,7 @@ for (const type of ['module', 'commonjs']) {
   });
 }
 
-test('the client, the service and the command of an installed package work, without optional packages @long', async ({
+test('client, service and command of the installed package work without optional packages @long', async ({
   tarball,
   directory,
 }) => {
@@ -274,7 +274,7 @@ test('the oldest supported Playwright runs tests on the pool, and other installe
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('init moves a new project of npm init playwright to the pool @long', async ({ tarball, directory }) => {
+test('init adapts the project that "npm init playwright" creates @long', async ({ tarball, directory }) => {
   test.setTimeout(300_000);
   const cwd = directory;
   await run('npm', ['init', '--yes', 'playwright@latest', '--', '--quiet', '--no-browsers', '--lang=TypeScript'], {

@@ -14,7 +14,7 @@ const execute = promisify(execFile);
 /** A code block of a document. `line` is its first line. */
 type Block = { document: string; line: number; language: string; code: string; isRun: boolean };
 
-test('the TypeScript in the documents compiles', async ({}, testInfo) => {
+test('the TypeScript code in the documents compiles', async ({}, testInfo) => {
   const directory = testInfo.outputPath('blocks');
   await mkdir(directory, { recursive: true });
   for (const block of await typeScript()) await writeFile(join(directory, fileName(block)), block.code);
@@ -80,7 +80,7 @@ test("README's recipe for a service on other machines works as written @long", a
   expect(recipe).toHaveLength(3);
 });
 
-test('the commands in the documents exist, with their options @long', async ({}) => {
+test('the commands in the documents exist with the options shown @long', async ({}) => {
   const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };
@@ -101,7 +101,7 @@ test('the commands in the documents exist, with their options @long', async ({})
   }
 });
 
-test('the tables of README have each option and fixture', async ({}) => {
+test("README's tables list each option and fixture", async ({}) => {
   const [readme, api] = await Promise.all(
     ['README.md', 'docs/api.md'].map((name) => readFile(join(root, name), 'utf8')),
   );
@@ -116,7 +116,7 @@ test('the tables of README have each option and fixture', async ({}) => {
   for (const [name] of environment.join('').matchAll(/PLAYWRIGHT_POOL_\w+/g)) expect(readme).toContain(`\`${name}\``);
 });
 
-test('README names the launches and options that the pool ignores', async ({}) => {
+test('README names the ways to launch and the options that the pool ignores', async ({}) => {
   const limits = /^## Limits\n([^]*?)^## /m.exec(await readFile(join(root, 'README.md'), 'utf8'))![1]!;
   for (const text of [
     '`channel`',
@@ -128,7 +128,7 @@ test('README names the launches and options that the pool ignores', async ({}) =
     expect(limits).toContain(text);
 });
 
-test('docs/api.md matches the types', async ({}) => {
+test('docs/api.md matches the exported types', async ({}) => {
   await execute(process.execPath, [join(root, 'scripts/api-reference.mjs'), '--check']);
   const headings = (await readFile(join(root, 'docs/api.md'), 'utf8')).match(/^###.*$/gm)!;
   expect(headings.filter((heading, index) => heading === '###' || headings.indexOf(heading) < index)).toEqual([]);

@@ -41,7 +41,7 @@ async function transports(url: string, authority: Authority, testInfo: TestInfo)
 
 const bothWork = ['ok      CDP: a page opens in ', "ok      Playwright's protocol: a page opens in "];
 
-test('systemd-analyze accepts the systemd unit', async ({}, testInfo) => {
+test('systemd-analyze accepts the documented systemd unit', async ({}, testInfo) => {
   test.skip(!isInstalled('systemd-analyze', '--version'), 'systemd-analyze is not installed');
   const program = testInfo.outputPath('playwright-pool');
   await writeFile(program, '#!/bin/sh\n', { mode: 0o755 });
@@ -52,7 +52,7 @@ test('systemd-analyze accepts the systemd unit', async ({}, testInfo) => {
   expect(status, stderr).toBe(0);
 });
 
-test('the command and the variables of the systemd unit start a service that drains when it is stopped', async ({}, testInfo) => {
+test('command and variables of the systemd unit start a service that drains when it is stopped', async ({}, testInfo) => {
   const unit = await recipe('ini');
   const { PLAYWRIGHT_BROWSERS_PATH: _, ...variables } = Object.fromEntries(
     Array.from(unit.matchAll(/^Environment=(\w+)=(.*)$/gm), ([, name, value]) => [name!, value!]),
@@ -76,7 +76,7 @@ test('the command and the variables of the systemd unit start a service that dra
   expect(await cli.exited).toEqual({ code: 0, signal: null });
 });
 
-test('a proxy that sets the headers of the nginx recipe lets all transports through', async ({}, testInfo) => {
+test("CDP, Playwright's protocol and the live view pass a proxy that sets the headers of the nginx recipe", async ({}, testInfo) => {
   const lines = (await recipe('nginx')).matchAll(/^ +proxy_set_header (\S+) \$(\w+);$/gm);
   const headers = Array.from(lines, ([, name, variable]) => [name!.toLowerCase(), variable!] as const);
   expect(headers.map(([name]) => name)).toEqual(expect.arrayContaining(['host', 'upgrade', 'x-forwarded-proto']));
@@ -103,7 +103,7 @@ test('a proxy that sets the headers of the nginx recipe lets all transports thro
   expect(await transports(proxy.url, authority, testInfo)).toEqual(bothWork);
 });
 
-test('nginx configured by the recipe lets all transports through', async ({}, testInfo) => {
+test("CDP, Playwright's protocol and the live view pass an nginx that is configured by the recipe", async ({}, testInfo) => {
   test.skip(!isInstalled('nginx', '-v'), 'nginx is not installed');
   const authority = makeAuthority();
   const { cert, key } = authority.issue({ addresses: ['127.0.0.1'] });

@@ -51,7 +51,7 @@ const expectTime = (page: Page, seconds: number) =>
   expect.poll(() => property(page, 'currentTime')).toBeCloseTo(seconds, 1);
 const current = (page: Page) => page.locator('[aria-current]');
 
-test('shows the video, the chapters as a nested list, notes and the error', async ({ page, open }) => {
+test('shows the video, the chapters as a nested list, the notes and the error', async ({ page, open }) => {
   const later = { title: 'Much later', atMs: 3_607_000 };
   const notes = ['Recorded in worker 1.', 'The recording broke off.'];
   await open({ chapters: [...withFailure, later], notes, error: 'Error: expected 1\n\u001B[31mreceived 2\u001B[39m' });
@@ -85,7 +85,7 @@ test('shows the video, the chapters as a nested list, notes and the error', asyn
         - text: "Error: expected 1 received 2"`);
 });
 
-test('a click on a chapter seeks to it, and the player marks the current chapter', async ({ page, open }) => {
+test('a click on a chapter seeks the video to it, and the player marks the current chapter', async ({ page, open }) => {
   await open();
   await page.getByRole('button', { name: 'After Hooks' }).click();
   await expectTime(page, 9);
@@ -120,13 +120,16 @@ test('marks the current chapter and keeps it in view while the video plays', asy
   await expect(current(page)).toBeInViewport({ ratio: 0.9 });
 });
 
-test('marks the chapter that began last if chapters are unordered', async ({ page, open }) => {
+test('marks the latest chapter as the current one even if chapters are not in order of time', async ({
+  page,
+  open,
+}) => {
   const unordered = [5000, 2000, 8000].map((atMs) => ({ title: `at ${atMs}`, atMs }));
   await open({ chapters: unordered }, '#t=6');
   await expect(current(page)).toHaveText(/at 5000/);
 });
 
-test('starts at the failed chapter, the innermost one of the first failure', async ({ page, open }) => {
+test('starts at the innermost chapter of the first failure', async ({ page, open }) => {
   await open({ chapters: withFailure });
   await expectTime(page, 4);
   await expect(current(page)).toHaveText(/toHaveText/);
@@ -146,7 +149,7 @@ test('starts at the failed chapter, the innermost one of the first failure', asy
   await expectTime(page, 2);
 });
 
-test('shows the first picture before it plays', async ({ page, open }) => {
+test("shows the video's first picture before it plays", async ({ page, open }) => {
   await open();
   const colours = () =>
     video(page).evaluate((element) => {
@@ -159,7 +162,7 @@ test('shows the first picture before it plays', async ({ page, open }) => {
   expect(await property(page, 'paused')).toBe(true);
 });
 
-test('shows tenths of a second if chapters begin within one second', async ({ page, open }) => {
+test('shows tenths of a second if chapters begin within the same second', async ({ page, open }) => {
   const times = page.getByRole('navigation').locator('span');
   await open({ chapters: [0, 0, 1000, 61_990].map((atMs) => ({ title: 'step', atMs })) });
   await expect(times).toHaveText(['0:00', '0:00', '0:01', '1:01']);
@@ -167,7 +170,7 @@ test('shows tenths of a second if chapters begin within one second', async ({ pa
   await expect(times).toHaveText(['0:00.0', '0:01.5', '1:01.9', '1:02.0', '1:00:07.0']);
 });
 
-test('starts at the second that the link names', async ({ page, open }) => {
+test('starts at the second that the link contains', async ({ page, open }) => {
   await open({}, '#t=4.5');
   await expectTime(page, 4.5);
   await page.evaluate(() => (location.hash = '#t=7'));
@@ -203,7 +206,7 @@ test('the keyboard plays, seeks, changes the speed and shows full screen', async
   await expect.poll(() => page.evaluate(() => document.fullscreenElement)).toBe(null);
 });
 
-test('each key has a single effect, whether the video, a chapter, the speed or the error has the focus', async ({
+test('each key has one effect, whether the video, a chapter, the speed or the error has the focus', async ({
   page,
   open,
 }) => {
@@ -228,7 +231,7 @@ test('each key has a single effect, whether the video, a chapter, the speed or t
   expect(await property(page, 'currentTime')).toBeCloseTo(1.5, 1);
 });
 
-test('the list of speeds changes the speed, and follows changes by other controls', async ({ page, open }) => {
+test('the list of speeds sets the speed, and follows changes by other controls', async ({ page, open }) => {
   await open();
   await page.getByLabel('Speed').selectOption('0.25×');
   expect(await property(page, 'playbackRate')).toBe(0.25);
@@ -236,7 +239,7 @@ test('the list of speeds changes the speed, and follows changes by other control
   await expect(page.getByLabel('Speed')).toHaveValue('2');
 });
 
-test('seeks in a recording that broke off and has no duration', async ({ page, open, videos }) => {
+test('seeks in a video that broke off and has no duration', async ({ page, open, videos }) => {
   await open({ video: { src: videos.open, type: 'video/webm' } }, '#t=4.5');
   await expectTime(page, 4.5);
   expect(await property(page, 'duration')).toBeCloseTo(11.8);
@@ -247,7 +250,7 @@ test('seeks in a recording that broke off and has no duration', async ({ page, o
   await expectTime(page, 0);
 });
 
-test('shows hostile texts without running them', async ({ page, open }) => {
+test('shows texts with markup and scripts without running them', async ({ page, open }) => {
   const hostile = `</script></title></pre><img src=x onerror="alert(1)"><script>alert(2)</script>'"&amp;\u2028\u2029<!--`;
   const dialogs: string[] = [];
   page.on('dialog', async (dialog) => {
@@ -264,13 +267,13 @@ test('shows hostile texts without running them', async ({ page, open }) => {
   await expect(page.locator('img, source[onerror]')).toHaveCount(0);
 });
 
-test('says that a video cannot be played', async ({ page, open }) => {
+test('explains that a video cannot be played', async ({ page, open }) => {
   await open({ video: { src: 'data:video/webm;base64,AAAA', type: 'video/webm' }, chapters: [] });
   await expect(page.getByRole('alert')).toContainText('cannot be played');
   await expect(page.getByRole('navigation')).toHaveCount(0);
 });
 
-test('Tab reaches everything in the visible order', async ({ page, open }) => {
+test('the Tab key reaches every control in the visible order', async ({ page, open }) => {
   await open({ error: 'Error: no' });
   const focused: string[] = [];
   for (let press = 0; press < 20 && focused.at(-1) !== 'Error'; press++) {
@@ -288,7 +291,7 @@ test('Tab reaches everything in the visible order', async ({ page, open }) => {
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  test(`${colorScheme} colours have the contrast of WCAG AA`, async ({ page, open }) => {
+  test(`text has enough contrast for WCAG AA in ${colorScheme} colours`, async ({ page, open }) => {
     await page.emulateMedia({ colorScheme });
     await open({ chapters: withFailure, notes: ['A note.'], error: 'Error: no' }, '#t=1');
     await expect(current(page)).toHaveCount(1);
@@ -313,13 +316,13 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
-test('axe finds no violation, with a failure and an error @long', async ({ page, open }) => {
+test('axe finds no accessibility problem, with a failure and an error @long', async ({ page, open }) => {
   await open({ chapters: withFailure, notes: ['A note.'], error: 'Error: no' }, '#t=1');
   await expect(current(page)).toHaveCount(1);
   await expectAccessible(page);
 });
 
-test('marks the current chapter with forced colours too', async ({ page, open }) => {
+test('marks the current chapter in forced-colours mode too', async ({ page, open }) => {
   await page.emulateMedia({ forcedColors: 'active' });
   await open({}, '#t=2');
   await expect(current(page)).toHaveText(/Navigate/);
@@ -330,7 +333,7 @@ test('marks the current chapter with forced colours too', async ({ page, open })
   expect(barred).toEqual(['true']);
 });
 
-test('fits on a phone', async ({ page, open }) => {
+test('fits on the screen of a phone', async ({ page, open }) => {
   await page.setViewportSize({ width: 320, height: 640 });
   const long = 'a_title_without_any_spaces_'.repeat(5);
   await open({ title: long, error: long, chapters: [{ title: long, atMs: 0, level: 3, failed: true }] });
@@ -347,7 +350,7 @@ test('a video of 30 MB in the page plays and seeks @long', async ({ page, open, 
   await expectTime(page, 9);
 });
 
-test('the page is small without its video, and loads nothing else', async ({ page, open }, testInfo) => {
+test('the page without its video is small, and loads nothing else', async ({ page, open }, testInfo) => {
   const requests: string[] = [];
   page.on('request', (request) => requests.push(request.url().slice(0, 10)));
   await open();

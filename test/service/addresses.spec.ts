@@ -58,7 +58,7 @@ async function originsOf(service: TestService, headers: Record<string, string>):
 test.describe('with a public URL', () => {
   test.use({ serviceOptions: { publicUrl: 'https://pool.example:8443' } });
 
-  test('builds the URLs in answers from it, whatever host the caller used', async ({ service }) => {
+  test('with a public URL, builds the URLs in answers from it, whatever host the caller used', async ({ service }) => {
     const expected = ['https://pool.example:8443', 'wss://pool.example:8443'];
     expect(await originsOf(service, {})).toEqual(expected);
     expect(await originsOf(service, { host: 'pool.example:8443', 'x-forwarded-host': 'evil.example' })).toEqual(
@@ -66,7 +66,9 @@ test.describe('with a public URL', () => {
     );
   });
 
-  test('accepts its public name and names of this machine as the Host, and no other name', async ({ service }) => {
+  test('with a public URL, accepts its name and names of this machine as the Host, and no other name', async ({
+    service,
+  }) => {
     for (const host of ['pool.example:8443', 'POOL.example', 'localhost:1', '127.0.0.1'])
       expect((await send(service, '/browsers', { host })).status, host).toBe(200);
     for (const host of ['evil.example', 'a.pool.example', 'pool.example.evil.example', '10.0.0.1', '[::2]']) {
@@ -80,7 +82,7 @@ test.describe('with a public URL', () => {
       expect((await send(service, '/browsers', { origin })).status, origin).toBe(status);
   });
 
-  test('ignores the headers of a proxy that it was not told to trust', async ({ service }) => {
+  test('with a public URL, ignores forwarded headers of a proxy that it was not told to trust', async ({ service }) => {
     const headers = { host: 'evil.example', 'x-forwarded-host': 'pool.example:8443', 'x-forwarded-for': '203.0.113.7' };
     expect((await send(service, '/browsers', headers)).status).toBe(400);
   });
@@ -89,7 +91,7 @@ test.describe('with a public URL', () => {
 test.describe('behind a trusted proxy', () => {
   test.use({ serviceOptions: { trustedProxies: ['127.0.0.0/8', '::1'] } });
 
-  test('builds the URLs in answers from the forwarded headers', async ({ service }) => {
+  test('behind a trusted proxy, builds the URLs in answers from the forwarded headers', async ({ service }) => {
     const forwarded = { 'x-forwarded-host': 'pool.example', 'x-forwarded-proto': 'https' };
     expect(await originsOf(service, forwarded)).toEqual(['https://pool.example', 'wss://pool.example']);
     const kept = { host: 'pool.example:8080', 'x-forwarded-for': '203.0.113.7' };
@@ -99,7 +101,7 @@ test.describe('behind a trusted proxy', () => {
     expect((await send(service, '/browsers', { host: 'pool.example' })).status).toBe(400);
   });
 
-  test('records the address of the caller, not of the proxy', async ({ service }) => {
+  test('behind a trusted proxy, records the address of the caller and not of the proxy', async ({ service }) => {
     const start = new Date(Date.now() - 60_000).toISOString();
     await send(service, '/profiles', { 'x-forwarded-for': '198.51.100.1, 203.0.113.7, 127.0.0.9' });
     const end = new Date(Date.now() + 60_000).toISOString();
@@ -112,7 +114,7 @@ test.describe('behind a trusted proxy', () => {
   });
 });
 
-test('Playwright, CDP and the live view work through a proxy on another address', async ({}) => {
+test('Playwright, CDP and the live view connect through a proxy on another address', async ({}) => {
   await using service = await startService({ trustedProxies: ['127.0.0.1'] });
   await using proxy = await startReverseProxy({
     target: service.url,
@@ -144,7 +146,7 @@ test('Playwright, CDP and the live view work through a proxy on another address'
   await Promise.all([viewer.close(), direct.close(), overCdp.close()]);
 });
 
-test('refuses a malformed public URL and malformed proxies', async () => {
+test('refuses a malformed public URL and malformed addresses of proxies', async () => {
   for (const publicUrl of [
     'pool.example',
     'ftp://pool.example',
@@ -156,7 +158,7 @@ test('refuses a malformed public URL and malformed proxies', async () => {
     await expect(startService({ trustedProxies: [proxy] })).rejects.toThrow('is not an address or network of a proxy');
 });
 
-test('beyond loopback, needs a key, and accepts only the address of the connection as the Host', async () => {
+test('beyond loopback, requires a key, and accepts only the address of the connection as the Host', async () => {
   await using service = await startService({ host: '0.0.0.0', allowSharedUser: true });
   expect((await fetch(`${service.url}/browsers`)).status).toBe(401);
   const { port } = new URL(service.url);

@@ -22,7 +22,7 @@ for (const [url, domains, allowed] of [
   ['file:///etc/passwd', ['example.com'], false],
   ['https://example.com/', [''], false],
 ] as const) {
-  test(`${url} is ${allowed ? 'allowed' : 'refused'} for ${domains.join()}`, () => {
+  test(`a login may ${allowed ? '' : 'not '}visit ${url} if its allowed domains are ${domains.join() || 'empty'}`, () => {
     expect(isAllowed(url, domains)).toBe(allowed);
   });
 }

@@ -12,7 +12,11 @@ import { callerOf, dataDirectory } from '../support/service.ts';
 const dayMs = 24 * 3600 * 1000;
 const inDays = (clock: TestClock, days: number) => new Date(clock.now() + days * dayMs).toISOString();
 
-test('shows a new key once and masked afterwards, renames it and deletes it', async ({ client, callWith, clock }) => {
+test('shows a new API key once and masked afterwards, renames it and deletes it', async ({
+  client,
+  callWith,
+  clock,
+}) => {
   const created = await client.apiKeys.create({ name: 'ci' });
   const [own] = await collect(client.apiKeys.list({ name: 'service' }));
   const { key, ...shown } = created;
@@ -43,7 +47,7 @@ test('shows a new key once and masked afterwards, renames it and deletes it', as
   expect(await client.apiKeys.retrieve(created.id, { include_deleted: true })).toMatchObject(deleted);
 });
 
-test("the hosted service's client manages API keys", async ({ kernel, service }) => {
+test("the hosted service's SDK manages API keys", async ({ kernel, service }) => {
   const { key, ...created } = await kernel.apiKeys.create({ name: 'ci', days_to_expire: 30 });
   expect(await kernel.apiKeys.retrieve(created.id)).toEqual(created);
   expect(await kernel.apiKeys.update(created.id, { name: 'build' })).toMatchObject({ name: 'build' });
@@ -63,7 +67,11 @@ test("the hosted service's client manages API keys", async ({ kernel, service })
   });
 });
 
-test('a key stops working when it expires, but is listed until it is deleted', async ({ client, callWith, clock }) => {
+test('an API key stops working when it expires, but stays in the list until it is deleted', async ({
+  client,
+  callWith,
+  clock,
+}) => {
   const { id, key, expires_at } = await client.apiKeys.create({ name: 'short', days_to_expire: 1 });
   expect(expires_at).toBe(inDays(clock, 1));
   const call = callWith(key);
@@ -75,7 +83,7 @@ test('a key stops working when it expires, but is listed until it is deleted', a
   expect(await client.apiKeys.create({ name: 'for ever', days_to_expire: null })).toMatchObject({ expires_at: null });
 });
 
-test('a rotated key has a successor with its name, project and lifetime, and works until its grace period is over', async ({
+test('rotating a key creates a successor with its name, project and lifetime, and keeps the old key for a grace period', async ({
   client,
   callWith,
   clock,
@@ -99,7 +107,7 @@ test('a rotated key has a successor with its name, project and lifetime, and wor
   expect((await callWith(successor.key)('GET', '/browsers')).status).toBe(200);
 });
 
-test('grace period and lifetime can be chosen; no rotation makes a key live longer', async ({
+test('the caller chooses grace period and lifetime, but no rotation lets the old key live longer', async ({
   client,
   callWith,
   clock,
@@ -129,7 +137,7 @@ test('grace period and lifetime can be chosen; no rotation makes a key live long
   expect((await callWith(short.key)('GET', '/browsers')).status).toBe(401);
 });
 
-test('a key cannot delete itself', async ({ client, callWith }) => {
+test('an API key cannot delete itself', async ({ client, callWith }) => {
   const { id, key } = await client.apiKeys.create({ name: 'ci' });
   const refused = {
     status: 400,
@@ -139,7 +147,7 @@ test('a key cannot delete itself', async ({ client, callWith }) => {
   await client.apiKeys.delete(id);
 });
 
-test('searches, sorts and pages the list of keys', async ({ client, callWith, clock }) => {
+test('searches, sorts and pages the list of API keys', async ({ client, callWith, clock }) => {
   const project = await client.projects.create({ name: 'Shop' });
   const a = await client.apiKeys.create({ name: 'alpha', days_to_expire: 2 });
   clock.advance(1000);
@@ -217,7 +225,7 @@ test("refuses values out of bounds with the field's name", async ({ client, serv
   });
 });
 
-test("no key is readable in the service's files, answers or output", async ({}, testInfo) => {
+test("no API key is readable in the service's files, answers or output", async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const printed: string[] = [];
   const original = console.error;
@@ -258,7 +266,7 @@ test("no key is readable in the service's files, answers or output", async ({}, 
   }
 });
 
-test('deleting or rotating the key that the service was started with revokes it for later starts too', async ({}, testInfo) => {
+test('deleting or rotating the API key that the service was started with revokes it for later starts too', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const clock = new TestClock();
   const start = (apiKey?: string) =>
@@ -281,7 +289,7 @@ test('deleting or rotating the key that the service was started with revokes it 
   await (await start('another-key-of-the-operator')).close();
 });
 
-test('finds the right one of ten thousand keys @long', async () => {
+test('authenticates the right one of ten thousand API keys @long', async () => {
   const database = await openDatabase();
   const keys = new ApiKeyStore(database, new TestClock());
   keys.setOwn('the-key-of-the-service');

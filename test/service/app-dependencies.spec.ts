@@ -47,7 +47,7 @@ const project = [
   },
 ];
 
-test('the public client deploys and invokes a TypeScript project with a lockfile', async ({}, testInfo) => {
+test("the hosted service's SDK deploys and invokes a TypeScript project with a lockfile", async ({}, testInfo) => {
   test.setTimeout(120_000);
   test.skip(!canSeparate, 'mount namespaces cannot be made here');
   await using service = await startSeparateService(testInfo.outputPath('hidden'));
@@ -87,7 +87,7 @@ test('the public client deploys and invokes a TypeScript project with a lockfile
   expect((await kernel.invocations.create({ ...invocation, action_name: 'environment' })).output).toBe('"index.ts"');
 });
 
-test('installs the packages of the lockfile without their scripts, and keeps them over a restart', async ({}, testInfo) => {
+test('installs the packages of the lockfile without their install scripts, and keeps them over a restart', async ({}, testInfo) => {
   const files = [
     ...manifestsOf({ answer: 'answer.tgz' }),
     {
@@ -134,7 +134,7 @@ const refused: Record<string, { files: Record<string, string>; reason: RegExp }>
     files: { 'package.json': '{' },
     reason: /package\.json is not valid JSON/,
   },
-  'has a lockfile that does not fit': {
+  "has a lockfile that doesn't fit package.json": {
     files: {
       'package.json': '{"dependencies":{"a":"1.0.0"}}',
       'package-lock.json': '{"lockfileVersion":3,"packages":{}}',

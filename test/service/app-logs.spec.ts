@@ -20,7 +20,7 @@ type Told = { event: string; timestamp: string; message?: string };
 
 const lines = (events: Told[]) => events.flatMap(({ event, message }) => (event === 'log' ? [message] : []));
 
-test('three followers get every line once and in order, although a fourth reads nothing', async ({}, testInfo) => {
+test('three followers get every log line once and in order although a fourth one reads nothing', async ({}, testInfo) => {
   test.setTimeout(240_000);
   const count = isLong ? 100_000 : 2000;
   const apiKey = 'a-key-for-this-test';
@@ -69,7 +69,11 @@ test('three followers get every line once and in order, although a fourth reads 
   expect(peak).toBeLessThan(300);
 });
 
-test('ends an application that floods its log, and keeps serving meanwhile', async ({ client, deploy, invoke }) => {
+test('ends an application that floods its log, and keeps serving other calls meanwhile', async ({
+  client,
+  deploy,
+  invoke,
+}) => {
   await deploy(appOf({ fine: '() => 1' }));
   const { id } = await deployed(client, "for (;;) console.log('again and again');", { version: 'flood' });
   for await (const event of client.deployments.follow(id)) if (event.event === 'log') break;
@@ -85,7 +89,7 @@ test('ends an application that floods its log, and keeps serving meanwhile', asy
   expect(await client.deployments.retrieve(id)).toMatchObject({ status: 'stopped' });
 });
 
-test('returns the written lines, on demand only those since a given time', async ({ client, deploy, service }) => {
+test('returns all log lines, or on demand only those since a given time', async ({ client, deploy, service }) => {
   const { id } = await deploy(
     appOf(
       {
@@ -128,7 +132,7 @@ test('returns the written lines, on demand only those since a given time', async
   });
 });
 
-test('a stream sends stored lines, application and state, then new lines, and heartbeats while there are none', async ({}, testInfo) => {
+test('a log stream sends stored lines, application and state, then new lines, and heartbeats in between', async ({}, testInfo) => {
   const clock = new TestClock();
   await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
@@ -151,7 +155,7 @@ test('a stream sends stored lines, application and state, then new lines, and he
   expect(lines(again.events)).toEqual(['loaded', 'loaded', 'said']);
 });
 
-test('reads the forms of since that the public command sends', () => {
+test("accepts each form of the parameter since that the hosted service's command line sends", () => {
   const now = Date.parse('2026-01-03T00:00:00Z');
   for (const [text, time] of Object.entries({
     '2026-01-02': '2026-01-02T00:00:00Z',
@@ -166,7 +170,7 @@ test('reads the forms of since that the public command sends', () => {
     expect(sinceMicroseconds(text, now), text).toBeUndefined();
 });
 
-test('splits text into lines, wherever its pieces were cut', () => {
+test("splits an application's output into lines, wherever its pieces were cut", () => {
   const text = 'one\ntwo grüße\r\n\nlast';
   for (const size of [1, 2, 3, 7, 100]) {
     const bytes = Buffer.from(text);

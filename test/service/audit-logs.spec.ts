@@ -49,7 +49,7 @@ const made = [
   'POST /profiles 201',
 ];
 
-test('each request leaves one record: caller, operation, address and result', async ({ service }) => {
+test('each request leaves one audit record with caller, operation, address and result', async ({ service }) => {
   const { call, url } = service;
   const before = Date.now();
   const { headers } = await call(
@@ -99,7 +99,7 @@ test('each request leaves one record: caller, operation, address and result', as
   expect(JSON.parse(exported)).toEqual({ event_id: headers.get('x-request-id'), ...renamed });
 });
 
-test('cuts the path and user agent of requests without a key shorter', async ({ service }) => {
+test('cuts path and user agent shorter in records of requests without a key', async ({ service }) => {
   const { url, call } = service;
   const path = `/browsers/${'x'.repeat(6000)}`;
   const headers = { 'user-agent': 'y'.repeat(4000) };
@@ -113,7 +113,7 @@ test('cuts the path and user agent of requests without a key shorter', async ({ 
   ]);
 });
 
-test('a caller that hangs up leaves a record, too', async ({ service }) => {
+test('a request whose caller hangs up leaves a record, too', async ({ service }) => {
   const { url, apiKey, call } = service;
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   await call('POST', '/browser_pools/ci/acquire', {});
@@ -129,7 +129,7 @@ test('a caller that hangs up leaves a record, too', async ({ service }) => {
     .toMatchObject([{ status: 499, method: 'POST', route: '/browser_pools/{id_or_name}/acquire' }]);
 });
 
-test('records are found by each filter', async ({ service: { call } }) => {
+test('each filter finds the matching audit records', async ({ service: { call } }) => {
   await makeRequests(call);
   await call('GET', '/browsers', undefined, { authorization: 'Bearer wrong' });
   const { body } = await call('GET', `/audit-logs?${at}&method=POST`);
@@ -170,7 +170,7 @@ test('records are found by each filter', async ({ service: { call } }) => {
   }
 });
 
-test('pages neither skip nor repeat records while new ones arrive', async ({ service: { call }, client }) => {
+test('paging neither skips nor repeats records while new ones arrive', async ({ service: { call }, client }) => {
   await makeRequests(call);
   await makeRequests(call);
   const seen: string[] = [];
@@ -195,7 +195,7 @@ test('pages neither skip nor repeat records while new ones arrive', async ({ ser
   expect([last.body.length, last.headers.get('x-next-page-token')]).toEqual([1, null]);
 });
 
-test("the hosted service's client pages through the records and downloads them, verified", async ({
+test("the hosted service's SDK pages through the records and downloads them, verified", async ({
   service: { call },
   client,
   kernel,
@@ -222,7 +222,7 @@ test("the hosted service's client pages through the records and downloads them, 
   await expect(kernel.auditLogs.list({ start: window.end, end: window.start })).rejects.toThrow(BadRequestError);
 });
 
-test("the package's own client downloads the records that the list shows, even if there are none", async ({
+test('our own client downloads the records that the list shows, also if there are none', async ({
   service: { call },
   client,
 }, testInfo) => {
@@ -241,7 +241,7 @@ test("the package's own client downloads the records that the list shows, even i
   });
 });
 
-test('no token and no secret is in a record or in the database', async ({ service }, testInfo) => {
+test('no audit record and no database row contains a token or a secret', async ({ service }, testInfo) => {
   const { call, apiKey } = service;
   const secret = 'the-secret-of-the-query';
   await call('GET', `/profiles/${apiKey}`, undefined, { 'user-agent': `curl ${apiKey}` });
@@ -280,7 +280,7 @@ test('cuts off long paths and user agents', async ({ service: { call } }) => {
   expect([path, user_agent]).toEqual([`/profiles/${'x'.repeat(2048 - 10)}`, 'y'.repeat(512)]);
 });
 
-test('a key of a project does not see the records of the organization', async ({ service }) => {
+test("a project's key does not see the audit records of the organization", async ({ service }) => {
   const { call, url } = service;
   const { body: project } = await call('POST', '/org/projects', { name: 'apart' });
   const { body: key } = await call('POST', '/org/api_keys', { name: 'apart', project_id: project.id });

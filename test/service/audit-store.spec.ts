@@ -46,7 +46,11 @@ const everything = { start: 0, end: 8e12 };
 const countIn = (database: Database, table: string) =>
   (database.prepare(`SELECT count(*) AS count FROM ${table}`).get() as { count: number }).count;
 
-test('keeps all records of one millisecond, and those after the clock is set back', ({ store, database, clock }) => {
+test('keeps all audit records of one millisecond, and those written after the clock is set back', ({
+  store,
+  database,
+  clock,
+}) => {
   const records = Array.from({ length: 2500 }, () => recordAt(clock.now()));
   for (const record of records) store.add(record);
   store.close();
@@ -60,7 +64,7 @@ test('keeps all records of one millisecond, and those after the clock is set bac
   again.close();
 });
 
-test('sorts a record by its time, even if it was written late', ({ store, clock }) => {
+test('sorts an audit record by its own time, even if it was written late', ({ store, clock }) => {
   for (const offset of [5, 0, 9, 3]) store.add(recordAt(clock.now() + offset, { path: `/${offset}` }));
   const first = store.find(everything, { count: 2 });
   store.add(recordAt(clock.now() + 4, { path: '/4' }));
@@ -69,7 +73,7 @@ test('sorts a record by its time, even if it was written late', ({ store, clock 
   expect([...first, ...rest].map(({ log }) => log.path)).toEqual(['/9', '/5', '/4', '/3', '/0']);
 });
 
-test('finds words as parts of any searched field, with any characters', ({ store, clock }) => {
+test('searches for words inside any text field of audit records, with any characters', ({ store, clock }) => {
   const paths = ['/a"b*c', "/it's", '/x(y)z', '/a%20b_c%', '/über', '/AND', '/a\\b', '/NEAR(', '/日本語'];
   for (const path of paths)
     store.add(recordAt(clock.now(), { path, status: 418, client_ip: '10.1.2.3', email: 'Bob@Example.com' }));
@@ -83,7 +87,7 @@ test('finds words as parts of any searched field, with any characters', ({ store
   for (const search of ['tea', 'GET', 'bobx', '419', 'a"b*cd', '\0', 'OR']) expect(found(search), search).toEqual([]);
 });
 
-test("writes records later if they can't be written now", ({ store, database, clock }) => {
+test("stores audit records later if they can't be stored now", ({ store, database, clock }) => {
   database.pragma('query_only = ON');
   store.add(recordAt(clock.now(), { path: '/kept' }));
   expect(store.find(everything, { count: 10 })).toEqual([]);
@@ -94,7 +98,7 @@ test("writes records later if they can't be written now", ({ store, database, cl
   expect(clock.pending()).toHaveLength(1);
 });
 
-test('records are written within 100 ms, and in batches', ({ store, database, clock }) => {
+test('stores audit records within 100 ms, and in batches', ({ store, database, clock }) => {
   for (let index = 0; index < 10; index += 1) store.add(recordAt(clock.now()));
   expect(countIn(database, 'audit_logs')).toBe(0);
   clock.advance(99);
@@ -108,7 +112,7 @@ test('records are written within 100 ms, and in batches', ({ store, database, cl
   expect(store.find(everything, { count: 1000 })).toHaveLength(611);
 });
 
-test('hides expired records at once, and deletes them in small steps in the background', ({
+test('hides expired audit records at once, and deletes them in small steps in the background', ({
   store,
   database,
   clock,
@@ -124,7 +128,7 @@ test('hides expired records at once, and deletes them in small steps in the back
   expect(store.find({ ...everything, search: '/you' }, { count: 10 })).toHaveLength(1);
 });
 
-test('deletes the oldest records when all together exceed the size limit', ({ database, clock }) => {
+test('deletes the oldest audit records when all together exceed the size limit', ({ database, clock }) => {
   const store = new AuditLogStore(database, clock, { retentionDays: 30, largestMiB: 1 });
   for (let index = 0; index < 2500; index += 1) {
     clock.advance(1);
@@ -147,7 +151,7 @@ test('deletes the oldest records when all together exceed the size limit', ({ da
   smaller.close();
 });
 
-test('refused requests without a key are counted in one record a minute', ({ store, database, clock }) => {
+test('counts refused requests without a key in one audit record a minute', ({ store, database, clock }) => {
   const refused = { user_id: '', email: '', auth_strategy: '', status: 401 };
   for (let index = 0; index < 1000; index += 1) store.add(recordAt(clock.now(), { ...refused, path: `/${index}` }));
   clock.advance(1000);
@@ -173,7 +177,7 @@ test('refused requests without a key are counted in one record a minute', ({ sto
   expect(countIn(database, 'audit_logs')).toBe(10);
 });
 
-test('counts refused requests from very many addresses in a few records', ({ store, database, clock }) => {
+test('counts refused requests from very many addresses in a few audit records', ({ store, database, clock }) => {
   const refused = { user_id: '', email: '', auth_strategy: '', status: 401 };
   for (let index = 0; index < 20_000; index += 1)
     store.add(recordAt(clock.now(), { ...refused, client_ip: `fe80::${index.toString(16)}` }));

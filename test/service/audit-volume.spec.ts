@@ -32,7 +32,7 @@ const lastHours = () => ({
   end: new Date(Date.now() + hour).toISOString(),
 });
 
-test('a killed service has stored the records of all requests that it answered 100 ms earlier @long', async ({}, testInfo) => {
+test('a killed service has stored the audit records of all requests answered 100 ms before the kill @long', async ({}, testInfo) => {
   const directory = testInfo.outputPath('data');
   const answeredAt = new Map<string, number>();
   let killedAt: number;
@@ -60,7 +60,7 @@ test('a killed service has stored the records of all requests that it answered 1
   expect(Math.max(0, ...lost)).toBeLessThan(100);
 });
 
-test('a service that shuts down properly loses no record', async ({}, testInfo) => {
+test('a service that shuts down properly loses no audit record', async ({}, testInfo) => {
   const directory = testInfo.outputPath('data');
   for (let round = 0; round < 2; round += 1) {
     await using service = await serve(directory);
@@ -74,7 +74,7 @@ test('a service that shuts down properly loses no record', async ({}, testInfo) 
   expect(found).toBe(40);
 });
 
-test(`${volume} records are listed and downloaded in bounded memory, and the last pages come as fast as the first`, async ({}, testInfo) => {
+test(`lists and downloads ${volume} audit records in bounded memory, and the last pages as fast as the first`, async ({}, testInfo) => {
   testInfo.setTimeout(isLong ? 600_000 : 60_000);
   const directory = testInfo.outputPath('data');
   mkdirSync(directory, { recursive: true });

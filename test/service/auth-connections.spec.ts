@@ -7,7 +7,7 @@ import { startService } from '../../src/service/service.ts';
 
 const ann = { domain: 'shop.example', profile_name: 'ann' };
 
-test('creates a connection with its profile and default values', async ({ service: { call } }) => {
+test('creates an auth connection with its profile and default values', async ({ service: { call } }) => {
   const { status, body } = await call('POST', '/auth/connections', ann);
   expect(status).toBe(201);
   expect(body).toEqual({
@@ -51,7 +51,7 @@ test('creates a connection with its profile and default values', async ({ servic
   expect((await call('GET', '/profiles')).body).toHaveLength(1);
 });
 
-test('a profile has one connection to a domain, also if two callers create it at once', async ({
+test('a profile has one auth connection for each domain, even if two callers create it at once', async ({
   service: { call },
 }) => {
   const answers = await Promise.all(Array.from({ length: 8 }, () => call('POST', '/auth/connections', ann)));
@@ -68,7 +68,7 @@ test('a profile has one connection to a domain, also if two callers create it at
   expect((await call('GET', '/profiles')).body).toHaveLength(1);
 });
 
-test('connections are listed newest first, filtered and searched', async ({ service: { call } }) => {
+test('lists auth connections newest first, and filters and searches them', async ({ service: { call } }) => {
   const ids: Record<string, string> = {};
   for (const [profile_name, domain] of [
     ['ann', 'shop.example'],
@@ -101,7 +101,7 @@ test('connections are listed newest first, filtered and searched', async ({ serv
   }
 });
 
-test('an update changes only the given fields', async ({ service: { call } }) => {
+test('updates only the given fields of an auth connection', async ({ service: { call } }) => {
   const created = await call('POST', '/auth/connections', {
     ...ann,
     login_url: 'https://shop.example/login',
@@ -133,7 +133,7 @@ test('an update changes only the given fields', async ({ service: { call } }) =>
   expect((await call('GET', path)).body).toEqual(cleared);
 });
 
-test("refuses bad input with the field's name, and creates nothing", async ({ service: { call } }) => {
+test('refuses wrong fields of an auth connection by their name, and creates nothing', async ({ service: { call } }) => {
   const cases: [object, RegExp][] = [
     [{ domain: '' }, /^domain:/],
     [{ domain: 'https://shop.example' }, /^domain:/],
@@ -181,7 +181,7 @@ test("accepts a proxy's id, or its name if no other proxy has it", async ({ serv
   expect((await call('PATCH', path, { proxy: { id: other.id } })).body.proxy_id).toBe(other.id);
 });
 
-test('refuses submissions without a login, and shows an empty timeline', async ({ service: { call } }) => {
+test("refuses answers to a login that isn't running, and shows an empty timeline", async ({ service: { call } }) => {
   const { body } = await call('POST', '/auth/connections', ann);
   const path = `/auth/connections/${body.id}`;
   expect(await call('POST', `${path}/submit`, { field_values: {} })).toMatchObject({
@@ -211,7 +211,7 @@ test('refuses submissions without a login, and shows an empty timeline', async (
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
 });
 
-test('connections belong to a project, and prevent its deletion', async ({ service }) => {
+test('auth connections belong to a project, and prevent its deletion', async ({ service }) => {
   const { body: project } = await service.call('POST', '/org/projects', { name: 'shop' });
   const header = { 'x-kernel-project-id': project.id };
   const { body } = await service.call('POST', '/auth/connections', ann, header);
@@ -225,7 +225,9 @@ test('connections belong to a project, and prevent its deletion', async ({ servi
   expect((await service.call('DELETE', `/org/projects/${project.id}`)).status).toBe(204);
 });
 
-test('a connection follows a renamed profile, and domains match in any spelling', async ({ service: { call } }) => {
+test('an auth connection keeps its profile after a rename, and accepts its domain in any spelling', async ({
+  service: { call },
+}) => {
   const created = await call('POST', '/auth/connections', { ...ann, domain: 'Bücher.example:443' });
   expect(await call('PATCH', '/profiles/ann', { name: 'anna' })).toMatchObject({ status: 200 });
   const { body } = await call('GET', `/auth/connections/${created.body.id}`);
@@ -251,7 +253,7 @@ test('a connection follows a renamed profile, and domains match in any spelling'
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
 });
 
-test('a connection follows a renamed credential and a renamed provider', async ({ service: { call } }) => {
+test('an auth connection keeps its credential and its provider after a rename', async ({ service: { call } }) => {
   const { body: provider } = await call('POST', '/org/credential_providers', {
     provider_type: 'onepassword',
     name: 'vault',
@@ -281,7 +283,7 @@ test('a connection follows a renamed credential and a renamed provider', async (
   ]);
 });
 
-test('connections are kept after a restart of the service', async ({}, testInfo) => {
+test('auth connections are kept after a restart of the service', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   let created: unknown;
   {
@@ -292,7 +294,7 @@ test('connections are kept after a restart of the service', async ({}, testInfo)
   expect((await callerOf(service)('GET', '/auth/connections')).body).toEqual([created]);
 });
 
-test('a login that was interrupted by a killed service has failed when the next service starts', async ({}, testInfo) => {
+test('reports a login that a killed service interrupted as failed after the next start', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const login = {
     id: 'flow',
@@ -321,7 +323,7 @@ test('a login that was interrupted by a killed service has failed when the next 
   expect((await call('GET', `${path}/timeline`)).body).toHaveLength(1);
 });
 
-test('keeps only the latest login of a connection in memory @long', async () => {
+test('keeps only the latest login of each auth connection in memory @long', async () => {
   await using service = await startService({ maxConcurrentSessions: 0 });
   const call = callerOf(service);
   const path = `/auth/connections/${(await call('POST', '/auth/connections', ann)).body.id}`;

@@ -19,7 +19,7 @@ async function expectChecks(carol: Logins, count: number): Promise<void> {
   await expect.poll(async () => (await carol.timeline('?type=health_check')).length, { timeout: 30_000 }).toBe(count);
 }
 
-test('checks at each interval whether the profile is logged in, and logs it in again if not @long', async ({
+test('checks at each interval whether the profile is still logged in, and logs it in again if not @long', async ({
   site,
   clock,
   carol,
@@ -52,7 +52,7 @@ test('checks at each interval whether the profile is logged in, and logs it in a
   await carol.expectStatus('AUTHENTICATED');
 });
 
-test("reports NEEDS_AUTH if the connection can't log in again by itself @long", async ({
+test("reports NEEDS_AUTH if the auth connection can't log in again without a person @long", async ({
   service,
   site,
   clock,
@@ -70,7 +70,7 @@ test("reports NEEDS_AUTH if the connection can't log in again by itself @long", 
   expect((await carol.get()).status).toBe('AUTHENTICATED');
 });
 
-test('the result of a login overrides that of a check during which it began @long', async ({
+test('the result of a login overrides that of a health check during which the login began @long', async ({
   service,
   site,
   clock,
@@ -95,7 +95,7 @@ test('the result of a login overrides that of a check during which it began @lon
   expect((await carol.get()).status).toBe('AUTHENTICATED');
 });
 
-test('a background login asks no person, and fails if a person would have to answer @long', async ({
+test('a login in the background asks no person, and fails if a person would have to answer @long', async ({
   service,
   site,
   clock,
@@ -121,7 +121,7 @@ test('a background login asks no person, and fails if a person would have to ans
   expect(site.attempts).toBe(attempts);
 });
 
-test('a site that cannot be reached changes no status @long', async ({ site, clock, carol }) => {
+test('a health check of an unreachable site changes no status @long', async ({ site, clock, carol }) => {
   await logIn(carol, site.password);
   site.close();
   clock.advance(hour);
@@ -132,7 +132,11 @@ test('a site that cannot be reached changes no status @long', async ({ site, clo
   expect((await carol.get()).status).toBe('AUTHENTICATED');
 });
 
-test('checks can be turned off and on, and end with their connection', async ({ service, clock, carol }) => {
+test('health checks can be turned off and on, and end when their auth connection is deleted', async ({
+  service,
+  clock,
+  carol,
+}) => {
   const planned = clock.pending();
   await service.call('PATCH', carol.path, { health_checks: false });
   expect(clock.pending()).toHaveLength(planned.length - 1);

@@ -34,7 +34,12 @@ test("reports a wrong password in the site's words, and ends the login at the th
   expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
-test('ends a login that nobody answers, and leaves no process running', async ({ service, site, clock, carol }) => {
+test('ends a login if nobody answers its questions, and leaves no process running', async ({
+  service,
+  site,
+  clock,
+  carol,
+}) => {
   const before = clock.pending().length;
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
@@ -60,7 +65,7 @@ test('ends a login that nobody answers, and leaves no process running', async ({
   expect(site.attempts).toBe(0);
 });
 
-test('setting the clock forward ends a login, and a new one can begin @long', async ({
+test('setting the clock forward ends a running login, and a new one can begin @long', async ({
   service,
   site,
   clock,
@@ -78,7 +83,7 @@ test('setting the clock forward ends a login, and a new one can begin @long', as
   expect((await carol.timeline()).map(({ status }) => status)).toEqual(['SUCCESS', 'EXPIRED']);
 });
 
-test('deleting a connection cancels its login, and hides the connection from lists at once', async ({
+test('deleting an auth connection cancels its login, and removes it from lists at once', async ({
   service,
   clock,
   carol,
@@ -105,7 +110,7 @@ test('deleting a connection cancels its login, and hides the connection from lis
   expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
-test('a browser session that is ended from outside ends the login', async ({ service, carol }) => {
+test('deleting the browser session of a login ends the login', async ({ service, carol }) => {
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
   const { browser_session_id: sessionId } = await carol.get();
@@ -113,7 +118,11 @@ test('a browser session that is ended from outside ends the login', async ({ ser
   expect(await ended(stream)).toMatchObject({ flow_status: 'FAILED', error_code: 'browser_error' });
 });
 
-test('distinguishes an unreachable site from one that redirects elsewhere @long', async ({ service, site, carol }) => {
+test('a failed login distinguishes an unreachable site from one that redirects to another domain @long', async ({
+  service,
+  site,
+  carol,
+}) => {
   using elsewhere = await LoginSite.start();
   site.redirect = `http://${elsewhere.domain.replace('127.0.0.1', 'localhost')}/login`;
   const led = await carol.login();
@@ -137,7 +146,9 @@ test('distinguishes an unreachable site from one that redirects elsewhere @long'
   expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
-test('logins end with their service, and the next service reports them as failed @long', async ({ site }, testInfo) => {
+test('stopping the service ends running logins, and the next service reports them as failed @long', async ({
+  site,
+}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   let id: string;
   {

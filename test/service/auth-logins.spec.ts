@@ -21,7 +21,7 @@ async function shownTo(call: Call, profile: string, url: string): Promise<string
   return text;
 }
 
-test('a login by submissions logs the profile in and stores the submitted values as a credential', async ({
+test('a login with submitted values logs the profile in, and stores the values as a credential', async ({
   service,
   site,
   carol,
@@ -78,7 +78,7 @@ test('a login by submissions logs the profile in and stores the submitted values
   expect(site.attempts).toBe(1);
 });
 
-test('a login with a stored credential asks for missing values and stores no codes @long', async ({
+test('a login with a stored credential asks only for missing values, and stores no one-time codes @long', async ({
   service,
   site,
   carol,
@@ -103,7 +103,7 @@ test('a login with a stored credential asks for missing values and stores no cod
   expect((await service.call('GET', '/credentials/mine')).body.value_keys.toSorted()).toEqual(['password', 'username']);
 });
 
-test('stores no entered values with save_credentials off', async ({ service, site, carol }) => {
+test('a login stores no submitted values if save_credentials is off', async ({ service, site, carol }) => {
   await service.call('PATCH', carol.path, { save_credentials: false });
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
@@ -117,7 +117,7 @@ test('stores no entered values with save_credentials off', async ({ service, sit
   expect((await service.call('GET', '/credentials')).body).toEqual([]);
 });
 
-test("accepts answers to the site's questions, and nothing else @long", async ({ service, site, carol }) => {
+test("a login accepts answers to the site's questions only @long", async ({ service, site, carol }) => {
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
   for (const [body, problem] of [
@@ -152,7 +152,7 @@ test("accepts answers to the site's questions, and nothing else @long", async ({
   });
 });
 
-test('records a login on demand, and shows its replay @long', async ({ service, site, carol }) => {
+test('records a login on demand, and the replay shows it @long', async ({ service, site, carol }) => {
   const { stream } = await carol.login({ record_session: true });
   await atStep(stream, 'AWAITING_INPUT');
   await carol.submit({ field_values: { username: 'carol', password: site.password } });
@@ -165,7 +165,7 @@ test('records a login on demand, and shows its replay @long', async ({ service, 
   expect((await carol.get()).record_session).toBe(false);
 });
 
-test('shows a task for another device, and ends the login when the task is done @long', async ({
+test('a login shows that it waits for an approval on a phone, and ends when that is given or expires @long', async ({
   service,
   site,
   clock,
@@ -212,7 +212,7 @@ test('a login succeeds when a person logs in through the live view @long', async
   await carol.expectStatus('AUTHENTICATED');
 });
 
-test('logins of one profile run one after another, and log it in to both sites @long', async ({
+test('runs two logins of one profile one after the other, and logs the profile in to both sites @long', async ({
   service,
   site,
   carol,
@@ -239,7 +239,7 @@ test('logins of one profile run one after another, and log it in to both sites @
   }
 });
 
-test('a waiting login continues with its renamed profile @long', async ({ service, carol }) => {
+test('a login that waits for answers continues after its profile is renamed @long', async ({ service, carol }) => {
   using other = await LoginSite.start();
   const elsewhere = other.domain.replace('127.0.0.1', 'localhost');
   const second = await Logins.create(service, {
@@ -258,7 +258,9 @@ test('a waiting login continues with its renamed profile @long', async ({ servic
   expect(await shownTo(service.call, 'dave', `http://${elsewhere}/account`)).toContain('Account of carol');
 });
 
-test('no secret is in the database, the log, events and audit records @long', async ({ site }, testInfo) => {
+test('the database, the log, events and audit records contain no secret of a login @long', async ({
+  site,
+}, testInfo) => {
   const secrets = [site.password, 'wrong-horse-battery', '975318'];
   site.code = secrets[2];
   const logged: string[] = [];

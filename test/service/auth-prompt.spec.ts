@@ -76,7 +76,7 @@ function formOf(fields: LoginField[], choices: LoginChoice[] = []): LoginForm {
   return { url: 'https://example.com/login', origin: 'https://example.com', fields, choices, not_found: [] };
 }
 
-test('writes a prompt in both formats, without the fields whose values are known', () => {
+test("describes a login's questions in the old and the new format, without fields whose values are known", () => {
   const form = formOf([email, password, shop], [google, sms, account]);
   expect(promptFields({ form, known: { f1: 'ann@example.com' } })).toEqual({
     fields: [
@@ -99,7 +99,7 @@ test('writes a prompt in both formats, without the fields whose values are known
   expect(promptFields({ form: formOf([]), known: {} })).toEqual({});
 });
 
-test('accepts answers in both formats', () => {
+test("accepts answers to a login's questions in both formats", () => {
   const prompt = { form: formOf([email, password], [google, sms, account]), known: { f1: 'ann@example.com' } };
   const both = { f1: 'ann@example.com', f2: 'secret' };
   expect(toInput(prompt, { field_values: { f2: 'secret' } })).toEqual({ values: both });
@@ -121,7 +121,7 @@ test('accepts answers in both formats', () => {
   });
 });
 
-test("refuses answers that don't fit the prompt, and never repeats them", () => {
+test("refuses answers that don't fit a login's questions, without repeating their values", () => {
   const prompt = { form: formOf([email, password], [google, sms, account]), known: {} };
   const refused: Submission[] = [
     {},
@@ -147,7 +147,7 @@ test("refuses answers that don't fit the prompt, and never repeats them", () => 
   }
 });
 
-test('a credential answers with its values, an identifier, and the code of its app', () => {
+test("a stored credential answers a login's questions with values, an identifier and a one-time code", () => {
   const stored: StoredLogin = {
     values: { username: 'ann', password: 'secret' },
     totpCode: () => '123456',
@@ -176,7 +176,7 @@ test('a credential answers with its values, an identifier, and the code of its a
   ]);
 });
 
-test('a credential answers on its domain and subdomains only', () => {
+test('a stored credential answers only on its own domain and subdomains', () => {
   for (const [domain, origin, answers] of [
     ['example.com', 'https://example.com', true],
     ['example.com', 'https://login.example.com', true],
@@ -199,7 +199,7 @@ test('a credential answers on its domain and subdomains only', () => {
   }
 });
 
-test('reports whether a connection can log in again by itself, and the reason', () => {
+test('says whether an auth connection can log in again without a person, and if not, why', () => {
   const mine = { name: 'mine' };
   const vault = { provider: 'vault', auto: true as const };
   const known = { exists: true, hasTotpSecret: false };

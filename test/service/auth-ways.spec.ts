@@ -18,7 +18,7 @@ test.describe.configure({ timeout: 120_000 });
 for (const [name, way] of Object.entries(signInWays)) {
   const { profile, password, sso, choice, totpSecret } = way;
 
-  test(`the hosted service's client logs in with ${name}`, async ({ kernel, signedIn }) => {
+  test(`the hosted service's SDK logs in with ${name}`, async ({ kernel, signedIn }) => {
     test.skip(
       !isLong && !['an authenticator app', 'a text message'].includes(name),
       'the others are tried by npm run test:long',
@@ -76,7 +76,7 @@ for (const [name, way] of Object.entries(signInWays)) {
     await expect(connections.retrieve(id)).rejects.toThrow(/404/);
   });
 
-  test(`stored credentials log in with ${name}, and again when the site has dropped its sessions @long`, async ({
+  test(`a stored credential logs in with ${name}, and again after the site has forgotten its sessions @long`, async ({
     service,
     signedIn,
     clock,

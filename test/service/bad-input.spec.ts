@@ -292,7 +292,7 @@ for (const [field, body] of Object.entries(leftOut)) {
   };
 }
 
-test('refuses bad input with an error object that names the field, and serves the next request', async ({
+test('refuses bad input to any operation with an error that names the field, and serves the next request', async ({
   service,
 }) => {
   const { call } = service;
@@ -312,7 +312,7 @@ test('refuses bad input with an error object that names the field, and serves th
   }
 });
 
-test('neither dots nor symbolic links lead out of the file system of a session', async ({ service }, testInfo) => {
+test("no path with dots or symbolic links leads out of a session's files", async ({ service }, testInfo) => {
   const { call } = service;
   const { body: session } = await call('POST', '/browsers', {});
   const root = join(sessionDirectory(dataDirectory(testInfo), session.session_id), 'root');

@@ -4,7 +4,7 @@ import { attached, CdpPipe } from '../support/cdp-pipe.ts';
 const evaluate = (id: number, sessionId?: string) =>
   JSON.stringify({ id, method: 'Runtime.evaluate', params: { expression: '1' }, sessionId });
 
-test('two clients with the same ids each get their own answers and events', async () => {
+test('two CDP clients that use the same message ids each get their own answers and events', async () => {
   const pipe = new CdpPipe();
   const [a, b] = [await pipe.attach('A'), await pipe.attach('B')];
   a.send(evaluate(1));
@@ -23,7 +23,7 @@ test('two clients with the same ids each get their own answers and events', asyn
   expect(b.received).toEqual(['{"id":1,"result":{"of":"B"}}']);
 });
 
-test('a client gets the messages of its sessions and of their child sessions until they are detached', async () => {
+test('a CDP client gets the messages of its sessions and their child sessions until these are detached', async () => {
   const pipe = new CdpPipe();
   const [a, b] = [await pipe.attach('A'), await pipe.attach('B')];
   const page = attached('P', 'A', { targetId: 'T' });
@@ -47,7 +47,7 @@ test('a client gets the messages of its sessions and of their child sessions unt
   expect(b.received).toEqual([]);
 });
 
-test("answers that sessions of other clients and of the service don't exist", async () => {
+test('denies to a CDP client that sessions of other clients and of the service exist', async () => {
   const pipe = new CdpPipe();
   const [a, b] = [await pipe.attach('A'), await pipe.attach('B')];
   await pipe.say(attached('P', 'A', { targetId: 'T' }));
@@ -59,7 +59,7 @@ test("answers that sessions of other clients and of the service don't exist", as
   expect(await pipe.next()).toMatchObject({ sessionId: 'P' });
 });
 
-test('detaches the sessions of a client that disconnects', async () => {
+test('detaches the CDP sessions of a client that disconnects', async () => {
   const pipe = new CdpPipe();
   let left = 0;
   const a = await pipe.attach('A', { left: () => left++ });
@@ -72,7 +72,7 @@ test('detaches the sessions of a client that disconnects', async () => {
   expect([a.received, left, pipe.read]).toEqual([[], 1, []]);
 });
 
-test('passes parameters on as the same bytes, and counts each frame of a client as activity', async () => {
+test('passes CDP parameters on byte for byte, and counts each frame of a client as activity', async () => {
   const pipe = new CdpPipe();
   let touched = 0;
   const { send } = await pipe.attach('A', { touch: () => touched++ });
@@ -89,7 +89,7 @@ test('passes parameters on as the same bytes, and counts each frame of a client 
   expect(touched).toBe(5);
 });
 
-test('maps file paths in commands, in any JSON spelling', async () => {
+test('replaces client paths by host paths in CDP commands, in any JSON spelling', async () => {
   const pipe = new CdpPipe();
   const { send } = await pipe.attach('A');
   const files = Array.from({ length: 50 }, (_, index) => `/directory/file-${index}`);
@@ -110,7 +110,7 @@ test('maps file paths in commands, in any JSON spelling', async () => {
   expect((await pipe.next()).params['data']).toEqual({ items: [], files: ['/host/root/a'] });
 });
 
-test('refuses commands that can contain other commands', async () => {
+test('refuses CDP commands that can contain other commands', async () => {
   const pipe = new CdpPipe();
   const { send, received } = await pipe.attach('A');
   for (const method of ['Target.sendMessageToTarget', 'Target.exposeDevToolsProtocol']) {
@@ -120,7 +120,7 @@ test('refuses commands that can contain other commands', async () => {
   expect(pipe.read).toEqual([]);
 });
 
-test('notices when a client brings a page to the front, by its target or through a session', async () => {
+test('reports when a CDP client brings a page to the front, by its target or through a session', async () => {
   const pipe = new CdpPipe();
   const front: string[] = [];
   const { send } = await pipe.attach('A', { broughtToFront: (targetId) => front.push(targetId) });
@@ -132,7 +132,7 @@ test('notices when a client brings a page to the front, by its target or through
   expect(front).toEqual(['T', 'U']);
 });
 
-test("resumes and detaches the service's own target without telling the client", async () => {
+test("resumes and detaches the service's own page without telling the CDP client", async () => {
   const pipe = new CdpPipe();
   const { received, send } = await pipe.attach('A', { ownTargets: new Set(['OWN']) });
   await pipe.say(attached('P', 'A', { targetId: 'T', type: 'tab' }));
@@ -156,7 +156,7 @@ test("resumes and detaches the service's own target without telling the client",
   expect(received).toEqual([]);
 });
 
-test('the end of Chromium closes the sockets of its clients', async () => {
+test('closes the sockets of CDP clients when Chromium ends', async () => {
   const pipe = new CdpPipe();
   const [a, b] = [await pipe.attach('A'), await pipe.attach('B')];
   pipe.end();

@@ -17,7 +17,7 @@ const read = (text: string) => {
   return { ...command, params: params.toString() };
 };
 
-test('reads a command with its keys in any order, escaped, and with white space', () => {
+test('parses a CDP command with escapes, white space and any order of keys', () => {
   const command = { id: 1, method: 'A.b', sessionId: '', params: '{}' };
   expect(read('{"id":1,"method":"A.b"}')).toEqual(command);
   expect(read('{"id":1e0,"method":"A.b","sessionId":"","params":{}}')).toEqual(command);
@@ -33,7 +33,7 @@ test('reads a command with its keys in any order, escaped, and with white space'
   });
 });
 
-test('refuses JSON that Chromium could read differently', () => {
+test('refuses CDP commands whose JSON Chromium could read differently', () => {
   for (const [text, code] of [
     ['', -32700],
     ['null', -32700],
@@ -64,7 +64,7 @@ test('refuses JSON that Chromium could read differently', () => {
     expect(() => read(text), text).toThrow(expect.objectContaining({ code }));
 });
 
-test('reads every valid JSON command, and writes it with the same meaning', () => {
+test('parses every valid CDP command, and writes it with the same meaning', () => {
   const command = fc.record(
     {
       id: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
@@ -83,7 +83,7 @@ test('reads every valid JSON command, and writes it with the same meaning', () =
   );
 });
 
-test("finds id, event and session in Chromium's messages in any order", () => {
+test("finds id, event and session of Chromium's CDP messages with any order of keys", () => {
   const decoy = String.raw`"x\",\"sessionId\":\"Z\"}"`;
   const answer = `{"id":${firstId},"result":{"value":${decoy},"sessionId":"Y"},"sessionId":"S1"}`;
   const event = `{"method":"Page.loaded","params":{"id":4,"sessionId":"Y"}}`;
@@ -100,7 +100,7 @@ test("finds id, event and session in Chromium's messages in any order", () => {
     }
 });
 
-test('reads 20 MB in less than a second', () => {
+test('parses a CDP message of 20 MB in less than a second', () => {
   for (const text of ['x'.repeat(20e6), String.raw`\"`.repeat(10e6), '['.repeat(10e6) + ']'.repeat(10e6)]) {
     const params = text.startsWith('[') ? text : `{"a":"${text}"}`;
     const frame = Buffer.from(`{"id":1,"params":${params},"method":"A.b"}`);

@@ -29,7 +29,10 @@ const progress = (client: RawClient) =>
   client.received.findLast(({ method }) => method === 'Browser.downloadProgress')?.params;
 
 test.describe("the service's own page is hidden", () => {
-  test('from Playwright, whether it is opened before or after the client connects', async ({ session, connect }) => {
+  test("hides the service's own page from Playwright, before and after the client connects", async ({
+    session,
+    connect,
+  }) => {
     await clipboardOf(session).write('before');
     const first = await connect(session);
     const second = await connect(session);
@@ -43,7 +46,11 @@ test.describe("the service's own page is hidden", () => {
   });
 
   for (const when of ['before', 'after']) {
-    test(`from a client that asks for everything ${when} it is opened`, async ({ session, connectRaw, addressOf }) => {
+    test(`hides the service's own page from a CDP client that subscribes to all targets ${when} the page is opened`, async ({
+      session,
+      connectRaw,
+      addressOf,
+    }) => {
       if (when === 'after') await clipboardOf(session).write('x');
       const client = await connectRaw(addressOf(session));
       await client.send('Target.setDiscoverTargets', { discover: true, filter: [{}] });
@@ -85,7 +92,7 @@ test.describe("the service's own page is hidden", () => {
 test.describe('paths', () => {
   test.use({ environment: { ...process.env, LC_ALL: 'C' } });
 
-  test("a file field gets a file of the session's root, and answers contain the client's own path", async ({
+  test('a file field gets a file of the session, and CDP answers contain the path that the client gave', async ({
     session,
     connectRaw,
     addressOf,
@@ -125,7 +132,12 @@ test.describe('paths', () => {
     expect(await evaluate(files)).toEqual([['missing', 0]]);
   });
 
-  test('a download goes into the directory that the client named', async ({ session, connectRaw, addressOf, site }) => {
+  test("a download goes into the session's directory that the CDP client named", async ({
+    session,
+    connectRaw,
+    addressOf,
+    site,
+  }) => {
     const client = await connectRaw(addressOf(session));
     const { evaluate } = await openPage(client, await site(links));
     const choose = (downloadPath: string) =>
@@ -144,7 +156,7 @@ test.describe('paths', () => {
     expect(await readdir(path.join(session.root, 'C/Users/me'))).toEqual(['Temp']);
   });
 
-  test('a download goes into the home directory if the client named no directory @long', async ({
+  test("a download goes into the session's home directory if the CDP client named no directory @long", async ({
     session,
     connectRaw,
     addressOf,
@@ -169,7 +181,11 @@ test.describe('paths', () => {
     await expect.poll(() => progress(client)?.filePath).toBe('/home/user/Downloads/report.txt');
   });
 
-  test("Playwright's downloads end up in its own directory, within the root", async ({ session, connect, site }) => {
+  test("Playwright's downloads stay in its own download directory, within the session's files", async ({
+    session,
+    connect,
+    site,
+  }) => {
     const ours = await (await connect(session)).newPage();
     await ours.goto(await site(links));
     const [download] = await Promise.all([ours.waitForEvent('download'), ours.getByText('report').click()]);

@@ -86,7 +86,9 @@ async function isAlive({ call }: TestService, id: string): Promise<boolean> {
   return (await call('GET', `/browsers/${id}`)).status === 200;
 }
 
-test('Playwright drives the browser of a session, through any number of sockets', async ({ startSession }) => {
+test('Playwright drives the browser of a session over CDP, through several sockets at once', async ({
+  startSession,
+}) => {
   const { cdp_ws_url } = await startSession();
   const browsers = await Promise.all([1, 2, 3].map(() => chromium.connectOverCDP(cdp_ws_url)));
   const titles = await Promise.all(
@@ -102,7 +104,7 @@ test('Playwright drives the browser of a session, through any number of sockets'
   await Promise.all(browsers.map((browser) => browser.close()));
 });
 
-test('the address is the one by which the caller reached the service', async ({ service }) => {
+test('the CDP address has the host name by which the caller reached the service', async ({ service }) => {
   const { port } = new URL(service.url);
   const response = await fetch(`http://localhost:${port}/browsers`, {
     method: 'POST',
@@ -112,7 +114,7 @@ test('the address is the one by which the caller reached the service', async ({ 
   expect(cdp_ws_url).toMatch(new RegExp(`^ws://localhost:${port}/browser/cdp\\?jwt=.+`));
 });
 
-test('accepts sockets only with the token of a live session', async ({ service, startSession }) => {
+test('accepts CDP sockets only with the token of a live session', async ({ service, startSession }) => {
   const { session_id, cdp_ws_url, webdriver_ws_url } = await startSession();
   const address = cdp_ws_url.split('?')[0]!;
   expect(await refusal(address)).toEqual([401, 'unauthorized']);
@@ -125,7 +127,7 @@ test('accepts sockets only with the token of a live session', async ({ service, 
   expect(await refusal(cdp_ws_url)).toEqual([401, 'unauthorized']);
 });
 
-test('a malformed upgrade harms nothing', async ({ service, startSession }) => {
+test('a malformed WebSocket upgrade disturbs no other connection', async ({ service, startSession }) => {
   const { pathname, search } = new URL((await startSession()).cdp_ws_url);
   for (const path of ['//', '/\\', '*', `${pathname}${search}`]) {
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
@@ -137,7 +139,7 @@ test('a malformed upgrade harms nothing', async ({ service, startSession }) => {
   expect((await service.call('GET', '/browsers')).body).toHaveLength(1);
 });
 
-test('the end of a session closes its sockets with a reason', async ({ service, startSession, open }) => {
+test('closes the CDP sockets of a session that ends, with a reason', async ({ service, startSession, open }) => {
   const { session_id, cdp_ws_url } = await startSession();
   const sockets = [await open(cdp_ws_url), await open(cdp_ws_url)];
   const closed = Promise.all(sockets.map(closing));
@@ -148,7 +150,7 @@ test('the end of a session closes its sockets with a reason', async ({ service, 
   }
 });
 
-test('a killed browser closes its sockets', async ({ service, startSession, open }) => {
+test('closes the CDP sockets of a killed browser', async ({ service, startSession, open }) => {
   const { session_id, cdp_ws_url } = await startSession();
   const closed = closing(await open(cdp_ws_url));
   for (const pid of processesWith(session_id)) process.kill(pid, 'SIGKILL');
@@ -156,7 +158,7 @@ test('a killed browser closes its sockets', async ({ service, startSession, open
   await expect.poll(async () => (await service.call('GET', `/browsers/${session_id}`)).status).toBe(404);
 });
 
-test("the former holder can't reach a released browser", async ({ service, open }) => {
+test("the former holder of a released browser can't connect to it", async ({ service, open }) => {
   await service.call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: leased } = await service.call('POST', '/browser_pools/ci/acquire', {});
   const closed = closing(await open(leased.cdp_ws_url));
@@ -165,7 +167,7 @@ test("the former holder can't reach a released browser", async ({ service, open 
   expect(await refusal(leased.cdp_ws_url)).toEqual([401, 'unauthorized']);
 });
 
-test('messages of many megabytes pass both ways @long', async ({ startSession, open }) => {
+test('passes CDP messages of many megabytes both ways @long', async ({ startSession, open }) => {
   const socket = await open((await startSession()).cdp_ws_url, { maxPayload: 0 });
   const megabytes = 16;
   const { result } = await evaluate(socket, `'${'x'.repeat(megabytes * 1024 * 1024)}'`);
@@ -175,7 +177,7 @@ test('messages of many megabytes pass both ways @long', async ({ startSession, o
 test.describe('idle sessions', () => {
   test.use({ serviceOptions: async ({ clock }, use) => use({ clock }) });
 
-  test('a session without any client ends after its idle timeout', async ({ service, startSession, clock }) => {
+  test('ends a session that no client uses after its idle timeout', async ({ service, startSession, clock }) => {
     const { session_id } = await startSession({ timeout_seconds: 10 });
     clock.advance(9999);
     expect(await isAlive(service, session_id)).toBe(true);
@@ -219,7 +221,7 @@ test.describe('idle sessions', () => {
     expect(await isAlive(service, session_id)).toBe(false);
   });
 
-  test('files and computer actions keep a session alive', async ({ service, startSession, clock }) => {
+  test('file operations and computer actions keep a session alive', async ({ service, startSession, clock }) => {
     const { session_id } = await startSession({ timeout_seconds: 10 });
     for (const [method, path, body] of [
       ['GET', '/fs/list_files?path=/', undefined],
@@ -233,7 +235,7 @@ test.describe('idle sessions', () => {
     expect(await isAlive(service, session_id)).toBe(true);
   });
 
-  test('an upload keeps its session alive until it ends', async ({ service, startSession, clock }) => {
+  test('an upload keeps its session alive until the upload ends', async ({ service, startSession, clock }) => {
     const { session_id } = await startSession({ timeout_seconds: 10 });
     const upload = request(`${service.url}/browsers/${session_id}/fs/write_file?path=/a`, {
       method: 'PUT',

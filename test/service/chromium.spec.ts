@@ -38,7 +38,7 @@ async function namedShell(): Promise<{ revision: number; version: string }> {
 
 test.describe('switches', () => {
   for (const headless of [true, false]) {
-    test(`a ${headless ? 'headless' : 'headful'} browser gets Playwright's own switches`, async ({}, testInfo) => {
+    test(`starts a ${headless ? 'headless' : 'headful'} Chromium with Playwright's own switches`, async ({}, testInfo) => {
       const output = testInfo.outputPath('switches');
       const executablePath = await script(testInfo.outputPath('chromium'), `printf '%s\\n' "$@" > '${output}'`);
       await expect(chromium.launch({ executablePath, headless })).rejects.toThrow();
@@ -51,13 +51,13 @@ test.describe('switches', () => {
     });
   }
 
-  test('passes --no-sandbox only to a browser without a sandbox', () => {
+  test('passes --no-sandbox only if Chromium runs without a sandbox', () => {
     expect(chromiumSwitches({ headless: true, sandbox: true })).not.toContain('--no-sandbox');
   });
 });
 
 test.describe('finding Chromium', () => {
-  test('prefers the build that the installed Playwright names, and warns about another one', async ({}, testInfo) => {
+  test('chooses the Chromium build that the installed Playwright names, and warns about another one', async ({}, testInfo) => {
     const browsers = testInfo.outputPath('browsers');
     const environment = { PLAYWRIGHT_BROWSERS_PATH: browsers, PATH: testInfo.outputPath('commands') };
     await script(testInfo.outputPath('commands/chromium-headless-shell'), 'exit');
@@ -82,7 +82,7 @@ test.describe('finding Chromium', () => {
     expect(await found()).toEqual({ executable: named, warnings: [] });
   });
 
-  test("takes Playwright's headless shell, then its Chromium, then those in PATH", async ({}, testInfo) => {
+  test("looks for Playwright's headless shell, then its Chromium, then browsers in PATH", async ({}, testInfo) => {
     const browsers = testInfo.outputPath('browsers');
     const commands = testInfo.outputPath('commands');
     const environment = { PLAYWRIGHT_BROWSERS_PATH: browsers, PATH: commands };
@@ -122,7 +122,7 @@ test.describe('finding Chromium', () => {
 });
 
 test.describe('launching', () => {
-  test('a Chromium that ends at once causes an error with its last output and advice', async ({}, testInfo) => {
+  test('throws the last output and advice if Chromium ends at once', async ({}, testInfo) => {
     const words = 'chromium: error while loading shared libraries: libnss3.so: cannot open shared object file';
     const executable = await script(testInfo.outputPath('chromium'), `echo '${words}' >&2; exit 127`);
     const launched = launchChromium({
@@ -136,7 +136,7 @@ test.describe('launching', () => {
     await expect(launched).rejects.toThrow('npx playwright install-deps chromium');
   });
 
-  test("a file that isn't a program is an error", async ({}, testInfo) => {
+  test("throws if the executable isn't a program", async ({}, testInfo) => {
     const executable = testInfo.outputPath('chromium');
     await writeFile(executable, '\0');
     const launched = launchChromium({
@@ -149,7 +149,7 @@ test.describe('launching', () => {
     await expect(launched).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(executable) });
   });
 
-  test('an abort kills a Chromium that is not ready', async ({}, testInfo) => {
+  test('an abort kills a Chromium that is still starting', async ({}, testInfo) => {
     const executable = await script(testInfo.outputPath('chromium'), 'sh -c "sleep 1000; exit" "$@" & wait');
     const abort = new AbortController();
     const userDataDirectory = testInfo.outputPath('user-data');
@@ -161,7 +161,7 @@ test.describe('launching', () => {
     await expectNoProcessWith(userDataDirectory);
   });
 
-  test("stops a Chromium whose priority can't be set", async ({}, testInfo) => {
+  test("kills a Chromium whose priority can't be set", async ({}, testInfo) => {
     const executable = await script(testInfo.outputPath('chromium'), 'sleep 1000');
     const userDataDirectory = testInfo.outputPath('user-data');
     const options = { executable, userDataDirectory, headless: true, viewport, environment: process.env };
@@ -170,7 +170,7 @@ test.describe('launching', () => {
   });
 
   for (const command of ['chromium-headless-shell', 'chromium']) {
-    test(`${command} starts without a page, with its window's size and no secret of the service, and is gone when killed`, async ({}, testInfo) => {
+    test(`${command} starts Chromium without a page, with the given window size and no secret of the service, and a kill ends it`, async ({}, testInfo) => {
       const executable = await findChromium(true, command, process.env).catch(() => '');
       test.skip(executable === '', `${command} is not installed`);
       const userDataDirectory = testInfo.outputPath('user-data');
@@ -194,7 +194,7 @@ test.describe('launching', () => {
       await launched.kill();
     });
 
-    test(`${command} ends when the process that started it is killed with SIGKILL`, async ({}, testInfo) => {
+    test(`${command} ends when SIGKILL ends the process that started it`, async ({}, testInfo) => {
       const executable = await findChromium(true, command, process.env).catch(() => '');
       test.skip(executable === '', `${command} is not installed`);
       const userDataDirectory = testInfo.outputPath('user-data');
@@ -220,7 +220,7 @@ test.describe('launching', () => {
   }
 });
 
-test('adds UTF-8 to a locale without it, and keeps all other settings', () => {
+test('adds UTF-8 to a locale that lacks it, and keeps all other settings', () => {
   const inUtf8 = { PATH: '/bin', LANG: 'de_DE.UTF-8', LC_ALL: '' };
   expect(withUtf8(inUtf8)).toBe(inUtf8);
   expect(withUtf8({})).toEqual({ LC_CTYPE: 'C.UTF-8' });

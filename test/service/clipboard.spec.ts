@@ -30,7 +30,7 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
   test.describe(command, () => {
     test.use({ command });
 
-    test('the clipboard is empty at first, and holds what was written', async ({ session }) => {
+    test('the clipboard of a session is empty at first, and returns the text that was written', async ({ session }) => {
       expect(await clipboardOf(session).read()).toBe('');
       for (const text of ['one', 'grüße 😀\nline two\ttab "quoted" \u2028 \0', '', 'x'.repeat(1_000_000)]) {
         await clipboardOf(session).write(text);
@@ -40,7 +40,7 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       expect(await clipboardOf(session).read()).toBe('c');
     });
 
-    test('pages use the same clipboard by keys, by command and by script', async ({ session, site, connect }) => {
+    test("a session's pages share one clipboard for keys, commands and scripts", async ({ session, site, connect }) => {
       const url = await site(page('<textarea>from the page</textarea>'));
       const browser = await connect(session);
       const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
@@ -65,7 +65,7 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       expect(await ours.evaluate('navigator.clipboard.readText()')).toBe('from outside');
     });
 
-    test('returns no text for a copied picture', async ({ session, site, connect }) => {
+    test('returns no text if a picture was copied', async ({ session, site, connect }) => {
       const browser = await connect(session);
       const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
       const ours = await context.newPage();
@@ -77,7 +77,7 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       expect(await clipboardOf(session).read()).toBe('');
     });
 
-    test('pages notice no access to the clipboard, with and without emulated focus @long', async ({
+    test('reading and writing the clipboard is invisible to pages, with and without emulated focus @long', async ({
       session,
       site,
       connect,
@@ -107,7 +107,7 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       expect(await evaluate('({ focus: document.hasFocus(), visible: document.visibilityState })')).toEqual(before);
     });
 
-    test('the page in view stays in view', async ({ session, site, connect }) => {
+    test('reading and writing the clipboard leaves the page in view in view', async ({ session, site, connect }) => {
       const ours = await (await connect(session)).newPage();
       await ours.goto(await site(page('<input>')));
       await ours.locator('input').focus();
@@ -118,14 +118,14 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
   });
 }
 
-test('two sessions have two clipboards', async ({ sessions }) => {
+test('each session has a clipboard of its own', async ({ sessions }) => {
   const [a, b] = await Promise.all([sessions.create(settings), sessions.create(settings)]);
   await clipboardOf(a).write('of a');
   expect(await clipboardOf(b).read()).toBe('');
   expect(await clipboardOf(a).read()).toBe('of a');
 });
 
-test("works again after the crash of the service's own page", async ({ session }) => {
+test("the clipboard works again after the service's own page crashed", async ({ session }) => {
   await clipboardOf(session).write('kept');
   const { cdp } = session;
   const { targetInfos } = await cdp.send('Target.getTargets', {});
@@ -140,7 +140,7 @@ test("works again after the crash of the service's own page", async ({ session }
   void crashed;
 });
 
-test("the end of the session and the caller's abort end a clipboard operation", async ({ session }) => {
+test('a clipboard operation ends with its session, and when its caller aborts', async ({ session }) => {
   await expect(clipboardOf(session).read(AbortSignal.abort(new Error('hung up')))).rejects.toThrow('hung up');
   const read = clipboardOf(session).read();
   const refused = expect(read).rejects.toMatchObject({ code: expect.stringMatching(/conflict|unavailable/) });

@@ -27,7 +27,11 @@ const test = base.extend<Fixtures>({
   },
 });
 
-test("the hosted service's client moves, clicks, drags and scrolls @long", async ({ kernel, id, ours }) => {
+test("the hosted service's SDK moves, clicks, drags and scrolls with the mouse of a session @long", async ({
+  kernel,
+  id,
+  ours,
+}) => {
   const { computer } = kernel.browsers;
   await computer.moveMouse(id, { x: 300, y: 400, smooth: true, duration_ms: 100, hold_keys: ['Shift'] });
   expect(await computer.getMousePosition(id)).toEqual({ x: 300, y: 400 });
@@ -62,7 +66,11 @@ test("the hosted service's client moves, clicks, drags and scrolls @long", async
   expect((await seen(ours, 'wheel')).every(({ isTrusted }) => isTrusted)).toBe(true);
 });
 
-test("the hosted service's client types, presses keys and uses the clipboard @long", async ({ kernel, id, ours }) => {
+test("the hosted service's SDK types, presses keys and uses the clipboard of a session @long", async ({
+  kernel,
+  id,
+  ours,
+}) => {
   const { computer } = kernel.browsers;
   const field = ours.locator('textarea');
   await computer.typeText(id, { text: 'Grüße\nyou', delay: 1 });
@@ -80,7 +88,7 @@ test("the hosted service's client types, presses keys and uses the clipboard @lo
   expect(ours.context().pages()).toHaveLength(1);
 });
 
-test("the hosted service's client takes screenshots and hides the cursor", async ({ kernel, id, ours }) => {
+test("the hosted service's SDK takes screenshots of a session and hides its cursor", async ({ kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   await expect(ours.locator('textarea')).toBeVisible();
   for (const [body, size] of [
@@ -97,7 +105,7 @@ test("the hosted service's client takes screenshots and hides the cursor", async
   expect(await computer.setCursorVisibility(id, { hidden: false })).toEqual({ ok: true });
 });
 
-test("the hosted service's client sends a batch of input actions", async ({ kernel, id, ours }) => {
+test("the hosted service's SDK sends a batch of mouse and keyboard actions", async ({ kernel, id, ours }) => {
   await kernel.browsers.computer.batch(id, {
     actions: [
       { type: 'click_mouse', click_mouse: { x: 100, y: 100 } },
@@ -122,7 +130,7 @@ test("the hosted service's client sends a batch of input actions", async ({ kern
   expect(await kernel.browsers.computer.getMousePosition(id)).toEqual({ x: 7, y: 8 });
 });
 
-test('refuses a batch with one wrong action as a whole', async ({ service, kernel, id, ours }) => {
+test('refuses a whole batch of actions if one is wrong', async ({ service, kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   const scrolled = { type: 'scroll', scroll: { x: 1, y: 1, delta_y: 1 } } as const;
   const sleep = { type: 'sleep', sleep: { duration_ms: 0 } } as const;
@@ -190,7 +198,10 @@ test('refuses a batch with one wrong action as a whole', async ({ service, kerne
   expect(await seen(ours, 'mousemove', 'mousedown', 'keydown', 'wheel')).toEqual([]);
 });
 
-test('without a page, actions on pages are refused, but mouse and clipboard work', async ({ kernel, id }) => {
+test('in a session without a page, refuses actions on pages, but moves the mouse and reads the clipboard', async ({
+  kernel,
+  id,
+}) => {
   const { computer } = kernel.browsers;
   await expect(computer.clickMouse(id, { x: 1, y: 1 })).rejects.toThrow(ConflictError);
   await expect(computer.captureScreenshot(id)).rejects.toThrow(ConflictError);

@@ -16,7 +16,7 @@ const boxes = recording(`
   </script>`);
 
 test.describe('moving', () => {
-  test('jumps to a point and stays there', async ({ session, site, connect }) => {
+  test('the mouse jumps to a point and stays there', async ({ session, site, connect }) => {
     expect(computerOf(session).mousePosition()).toEqual({ x: 0, y: 0 });
     const ours = await openPage(await connect(session), await site(boxes));
     await actionsOf(session).move({ x: 340, y: 90, smooth: false });
@@ -26,7 +26,7 @@ test.describe('moving', () => {
     expect(computerOf(session).mousePosition()).toEqual({ x: 340, y: 90 });
   });
 
-  test('moves on a straight line in the requested time @long', async ({ session, site, connect }) => {
+  test('the mouse moves on a straight line in the requested time @long', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const { move } = actionsOf(session);
     await move({ x: 500, y: 400 });
@@ -42,7 +42,7 @@ test.describe('moving', () => {
     expect((await seen(ours, 'mousemove')).length).toBeGreaterThan(points.length + 10);
   });
 
-  test('happens while keys are held', async ({ session, site, connect }) => {
+  test('the mouse moves while keys are held', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(recording('<textarea></textarea>')));
     await actionsOf(session).move({ x: 10, y: 10, smooth: false, hold_keys: ['Ctrl', 'a'] });
     expect(
@@ -59,7 +59,11 @@ test.describe('moving', () => {
 });
 
 test.describe('clicking', () => {
-  test('moves to the point, then presses and releases', async ({ session, site, connect }) => {
+  test('a click moves the mouse to the point, then presses and releases a button', async ({
+    session,
+    site,
+    connect,
+  }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     await actionsOf(session).click({ x: 330, y: 330 });
     const events = await seen(ours, 'pointermove', 'pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click');
@@ -78,7 +82,7 @@ test.describe('clicking', () => {
     ]);
   });
 
-  test('counts repeated clicks', async ({ session, site, connect }) => {
+  test('repeated clicks count up', async ({ session, site, connect }) => {
     const ours = await openPage(
       await connect(session),
       await site(recording('<p style="margin: 0">double click selects</p>')),
@@ -96,7 +100,7 @@ test.describe('clicking', () => {
     expect(await seen(ours, 'click', 'dblclick')).toHaveLength(1);
   });
 
-  test('works with every button, and with keys held', async ({ session, site, connect }) => {
+  test('clicks with every mouse button, and while keys are held', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const { click } = actionsOf(session);
     await click({ x: 330, y: 330, button: 'right', hold_keys: ['shift', 'alt'] });
@@ -117,7 +121,11 @@ test.describe('clicking', () => {
     ]);
   });
 
-  test('the back and forward buttons go back and forward', async ({ session, site, connect }) => {
+  test("the back and forward buttons of the mouse go back and forward in the page's history", async ({
+    session,
+    site,
+    connect,
+  }) => {
     const url = await site(boxes);
     const ours = await openPage(await connect(session), `${url}/first`);
     await ours.goto(`${url}/second`);
@@ -128,7 +136,7 @@ test.describe('clicking', () => {
     await ours.waitForURL('**/second');
   });
 
-  test('presses and releases in separate actions', async ({ session, site, connect }) => {
+  test('presses and releases a mouse button in separate actions', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const { click, move } = actionsOf(session);
     await click({ x: 330, y: 330, click_type: 'down', num_clicks: 3 });
@@ -145,7 +153,7 @@ test.describe('clicking', () => {
     ]);
   });
 
-  test('reaches elements in frames of other sites @long', async ({ session, site, connect }) => {
+  test('clicks reach elements in frames of other sites @long', async ({ session, site, connect }) => {
     const inner = await site(
       recording('<button id=inside style="position: absolute; left: 20px; top: 30px; width: 50px; height: 50px">'),
     );
@@ -163,7 +171,7 @@ test.describe('clicking', () => {
     ).toEqual([['inside', 30, 40]]);
   });
 
-  test('may close its own page', async ({ session, site, connect }) => {
+  test('a click may close its own page', async ({ session, site, connect }) => {
     const browser = await connect(session);
     const first = await openPage(browser, await site(recording('<input>')));
     const [popup] = await Promise.all([
@@ -188,7 +196,7 @@ test.describe('dragging', () => {
     ],
   };
 
-  test('moves a draggable element and drops it', async ({ session, site, connect }) => {
+  test('dragging moves a draggable element and drops it', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const { drag, move } = actionsOf(session);
     await drag(way);
@@ -214,13 +222,13 @@ test.describe('dragging', () => {
     expect((await seen(ours, 'mousemove')).map(({ buttons }) => buttons)).toEqual([0]);
   });
 
-  test('in one jump also drops', async ({ session, site, connect }) => {
+  test('a drag in a single jump also drops the element', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     await actionsOf(session).drag({ ...way, smooth: false, steps_per_segment: 1, step_delay_ms: 0 });
     await expect(ours.locator('#blue')).toHaveText('carried');
   });
 
-  test('ends without a drop where no element accepts it', async ({ session, site, connect }) => {
+  test('a drag ends without a drop over an element that accepts none', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     await actionsOf(session).drag({
       path: [
@@ -232,7 +240,7 @@ test.describe('dragging', () => {
     expect(await seen(ours, 'drop')).toEqual([]);
   });
 
-  test('works in the same way by separate actions', async ({ session, site, connect }) => {
+  test('dragging works by separate press, move and release actions', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const { click, move, press } = actionsOf(session);
     await click({ x: 100, y: 100, click_type: 'down' });
@@ -249,7 +257,7 @@ test.describe('dragging', () => {
     await expect(ours.locator('#blue')).toHaveText('');
   });
 
-  test('moves the pointer for pages that implement dragging themselves', async ({ session, site, connect }) => {
+  test('a drag moves the pointer for pages that implement dragging themselves', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     await actionsOf(session).drag({
       path: [
@@ -274,7 +282,7 @@ test.describe('dragging', () => {
     expect(new Set(events.slice(1, -1).map(({ buttons }) => buttons))).toEqual(new Set([1]));
   });
 
-  test('takes the requested time, with the requested button', async ({ session, site, connect }) => {
+  test('a drag takes the requested time and uses the requested button', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const startedAt = performance.now();
     await actionsOf(session).drag({
@@ -294,7 +302,7 @@ test.describe('dragging', () => {
     expect(moves.every(({ buttons, modifiers }) => buttons === 4 && modifiers === 'shift')).toBe(true);
   });
 
-  test('that is aborted releases the button', async ({ session, site, connect }) => {
+  test('an aborted drag releases the mouse button', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(boxes));
     const { drag, move } = actionsOf(session);
     const abort = new AbortController();
@@ -319,7 +327,7 @@ test.describe('dragging', () => {
   });
 });
 
-test('scrolling turns the wheel tick by tick, down and up, right and left', async ({ session, site, connect }) => {
+test('the mouse wheel scrolls step by step, down, up, right and left', async ({ session, site, connect }) => {
   const ours = await openPage(
     await connect(session),
     await site(recording('<div style="width: 5000px; height: 5000px">')),

@@ -45,7 +45,7 @@ async function look(
 const [red, green, blue] = ['255,0,0', '0,255,0', '0,0,255'];
 
 test.describe('a screenshot', () => {
-  test('shows the page in view or a region of it, with one pixel per pixel of the screen @long', async ({
+  test('a screenshot shows the page in view or a region of it, one pixel for each screen pixel @long', async ({
     session,
     site,
     connect,
@@ -63,7 +63,12 @@ test.describe('a screenshot', () => {
     expect(await look(page, pixel, [0, 0])).toEqual({ size: [1, 1], pixels: [red] });
   });
 
-  test('of a region equals the same region of the whole @long', async ({ session, site, connect, page }) => {
+  test('a screenshot of a region equals the same region of the whole screenshot @long', async ({
+    session,
+    site,
+    connect,
+    page,
+  }) => {
     const colours = Array.from({ length: 40 }, (_, index) => `hsl(${index * 9} 80% ${30 + index}%)`);
     const text = colours
       .map((colour) => `<span style="color: ${colour}; font-size: 20px">Quick brown foxes </span>`)
@@ -87,7 +92,12 @@ test.describe('a screenshot', () => {
     expect(ofRegion.pixels).toEqual(ofWhole.pixels);
   });
 
-  test('leaves the page as it is, with any emulated device @long', async ({ session, site, connect, page }) => {
+  test('a screenshot leaves the page unchanged, with any emulated device @long', async ({
+    session,
+    site,
+    connect,
+    page,
+  }) => {
     const browser = await connect(session);
     const url = await site(painted);
     for (const [options, expected] of [
@@ -104,7 +114,7 @@ test.describe('a screenshot', () => {
     }
   });
 
-  test('of a region outside the page is refused', async ({ session, connect }) => {
+  test('refuses a screenshot of a region outside the page', async ({ session, connect }) => {
     await openPage(await connect(session), 'about:blank');
     for (const region of [
       { x: 1280, y: 0, width: 1, height: 1 },
@@ -117,7 +127,7 @@ test.describe('a screenshot', () => {
 });
 
 test.describe('the screen', () => {
-  test('is as large as the viewport of the session', async ({ session, connect }) => {
+  test("the screen is as large as the session's viewport", async ({ session, connect }) => {
     const { move, click, drag, scroll } = actionsOf(session);
     await expect(move({ x: 1280, y: 0 })).rejects.toMatchObject(outside('1280,0'));
     await openPage(await connect(session), 'about:blank', { viewport: { width: 300, height: 200 } });
@@ -136,7 +146,7 @@ test.describe('the screen', () => {
     await move({ x: 1279, y: 719 });
   });
 
-  test('grows to the size of a larger page in view', async ({ sessions, site, connect }) => {
+  test('the screen grows to the size of a larger page in view', async ({ sessions, site, connect }) => {
     const session = await sessions.create({ ...settings, viewport: { width: 400, height: 300 } });
     const { click } = actionsOf(session);
     const ours = await openPage(await connect(session), await site(recording('')), {
@@ -150,7 +160,12 @@ test.describe('the screen', () => {
     });
   });
 
-  test('shows phone pages scaled, and the mouse hits the shown elements', async ({ session, site, connect, page }) => {
+  test('the screen shows phone pages scaled, and clicks hit the elements shown', async ({
+    session,
+    site,
+    connect,
+    page,
+  }) => {
     const ours = await openPage(await connect(session), await site(painted), {
       viewport: { width: 390, height: 600 },
       isMobile: true,

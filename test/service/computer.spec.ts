@@ -16,7 +16,7 @@ async function inView(session: LocalSession, pages: Page[]): Promise<Page | unde
 }
 
 test.describe('the page in view', () => {
-  test('is the existing page that was opened or brought to the front last, in any context @long', async ({
+  test('actions go to the open page that was last opened or brought to the front, in any context @long', async ({
     session,
     site,
     connect,
@@ -47,7 +47,7 @@ test.describe('the page in view', () => {
     await expect(type({ text: 'x' })).rejects.toMatchObject({ code: 'conflict' });
   });
 
-  test('still gets actions after it went to another site', async ({ session, site, connect }) => {
+  test('actions reach the page in view after it went to another site', async ({ session, site, connect }) => {
     const { type, click } = actionsOf(session);
     const url = await site(recording('<input>'));
     const ours = await openPage(await connect(session), url);
@@ -62,7 +62,7 @@ test.describe('the page in view', () => {
 });
 
 test.describe('actions', () => {
-  test('run one after another', async ({ session, site, connect }) => {
+  test('mouse and keyboard actions run one after another', async ({ session, site, connect }) => {
     const { type, move } = actionsOf(session);
     const ours = await openPage(await connect(session), await site(field));
     await Promise.all([
@@ -75,7 +75,11 @@ test.describe('actions', () => {
     expect((await seen(ours, 'input', 'mousemove')).findIndex(({ type }) => type === 'mousemove')).toBe(8);
   });
 
-  test('end when the caller hangs up, and release the keys that they held', async ({ session, site, connect }) => {
+  test('actions end when the caller hangs up, and release the keys that they held', async ({
+    session,
+    site,
+    connect,
+  }) => {
     const { type, move } = actionsOf(session);
     const ours = await openPage(await connect(session), await site(field));
     const abort = new AbortController();
@@ -90,7 +94,7 @@ test.describe('actions', () => {
     expect((await seen(ours, 'keyup'))[0]).toMatchObject({ key: 'Shift' });
   });
 
-  test('end with the session', async ({ session }) => {
+  test('actions end with their session', async ({ session }) => {
     await session.openPage('about:blank');
     const typed = actionsOf(session).type({ text: 'slow', delay: 100_000 });
     const refused = expect(typed).rejects.toMatchObject({ code: expect.stringMatching(/conflict|unavailable/) });
@@ -98,7 +102,11 @@ test.describe('actions', () => {
     await refused;
   });
 
-  test('end when their page is closed, and the next one acts on another page', async ({ session, site, connect }) => {
+  test('actions end when their page is closed, and the next one goes to another page', async ({
+    session,
+    site,
+    connect,
+  }) => {
     const { type } = actionsOf(session);
     const browser = await connect(session);
     const url = await site(page('<input>'));
@@ -115,7 +123,7 @@ test.describe('actions', () => {
     await expect(other.locator('input')).toHaveValue('there');
   });
 
-  test('end when their page crashes', async ({ session, connect }) => {
+  test('actions end when their page crashes', async ({ session, connect }) => {
     const { type } = actionsOf(session);
     const ours = await openPage(await connect(session), 'about:blank');
     const cdp = await ours.context().newCDPSession(ours);
@@ -128,7 +136,7 @@ test.describe('actions', () => {
     await refused;
   });
 
-  test('wait no longer than 10 s for a page that shows a dialog, and work again when that is closed @long', async ({
+  test('actions wait at most 10 s for a page that shows a dialog, and work once the dialog is closed @long', async ({
     session,
     site,
     connect,
@@ -152,7 +160,7 @@ test.describe('actions', () => {
 });
 
 test.describe('a batch', () => {
-  test('runs all kinds of actions in their order', async ({ session, site, connect }) => {
+  test('a batch runs all kinds of actions in their order', async ({ session, site, connect }) => {
     const { batch } = actionsOf(session);
     const ours = await openPage(await connect(session), await site(field));
     const startedAt = performance.now();
@@ -181,7 +189,7 @@ test.describe('a batch', () => {
     expect(types).toEqual(['keyup', 'keyup', 'keyup', 'keyup', 'mousedown', 'contextmenu', 'mousedown', 'wheel']);
   });
 
-  test('is not interrupted by other actions', async ({ session, site, connect }) => {
+  test('other actions do not interrupt a batch', async ({ session, site, connect }) => {
     const { batch, type } = actionsOf(session);
     const ours = await openPage(await connect(session), await site(field));
     const first = batch([
@@ -193,7 +201,11 @@ test.describe('a batch', () => {
     await expect(ours.locator('textarea')).toHaveValue('abc');
   });
 
-  test('stops at the first action that fails, and names it @long', async ({ session, site, connect }) => {
+  test('a batch stops at the first action that fails, and reports its number @long', async ({
+    session,
+    site,
+    connect,
+  }) => {
     const { batch } = actionsOf(session);
     const ours = await openPage(
       await connect(session),
@@ -226,7 +238,7 @@ test.describe('a batch', () => {
     await refused;
   });
 
-  test('is checked as a whole before its first action', async ({ session, site, connect }) => {
+  test('a batch is checked as a whole before its first action', async ({ session, site, connect }) => {
     const { batch } = actionsOf(session);
     const ours = await openPage(await connect(session), await site(field));
     const actions = [

@@ -10,7 +10,7 @@ import { SessionFiles } from '../../src/service/files/files.ts';
 import { expectCode, read, snapshot, test, write } from '../support/session-files.ts';
 import { isLong } from '../support/long-form.ts';
 
-test('malformed paths are refused', async ({ files }) => {
+test('refuses malformed file paths', async ({ files }) => {
   await expectCode(files.read(''), 'bad_request', 'cannot be empty');
   await expectCode(files.read('relative'), 'bad_request', 'absolute');
   await expectCode(files.read('/nul\0'), 'bad_request', 'NUL');
@@ -23,7 +23,7 @@ test('malformed paths are refused', async ({ files }) => {
   await write(files, `/${'x'.repeat(255)}`, 'longest');
 });
 
-test('every operation refuses every way out of the root', async ({ files, place }) => {
+test("every file operation refuses every path that leads out of the session's files", async ({ files, place }) => {
   const link = (target: string, name: string) => symlink(target, path.join(place.root, name));
   await link(place.outside, 'absolute');
   await link('../outside', 'relative');
@@ -73,7 +73,7 @@ test('every operation refuses every way out of the root', async ({ files, place 
   expect(await snapshot(place.outside)).toEqual(['directory 0755', 'secret 0644 outside']);
 });
 
-test('random paths over random links never reach anything outside @long', async ({ place }) => {
+test("random file paths over random links never lead out of the session's files @long", async ({ place }) => {
   test.slow();
   const name = fc.constantFrom('a', 'b', 'ü', '日本', ' ', '...', 'home', 'outside', 'secret', 'x'.repeat(255));
   const segment = fc.oneof({ weight: 4, arbitrary: name }, { weight: 2, arbitrary: fc.constantFrom('..', '.', '') });
@@ -130,7 +130,7 @@ test('random paths over random links never reach anything outside @long', async 
   );
 });
 
-test('replacing a directory by a link during an operation gives no access outside the root', async ({
+test("replacing a directory by a link during a file operation opens no way out of the session's files", async ({
   files,
   place,
 }) => {

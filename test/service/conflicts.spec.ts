@@ -7,7 +7,7 @@ function expectConflict(answer: TestAnswer, code = 'conflict'): void {
   expect(answer.headers.get('x-should-retry')).toBe('false');
 }
 
-test('names of live sessions are unique, and free again when one ends', async ({ service: { call } }) => {
+test('names of live sessions are unique, and free again when the session ends', async ({ service: { call } }) => {
   const first = await call('POST', '/browsers', { name: 'one' });
   const second = await call('POST', '/browsers', { name: 'two' });
   expectConflict(await call('POST', '/browsers', { name: 'one' }));
@@ -17,7 +17,9 @@ test('names of live sessions are unique, and free again when one ends', async ({
   expect((await call('PATCH', `/browsers/${second.body.session_id}`, { name: 'one' })).body.name).toBe('one');
 });
 
-test('an id finds its own session, even if another session has it as a name @long', async ({ service: { call } }) => {
+test('an id finds its own session even if another session has that id as its name @long', async ({
+  service: { call },
+}) => {
   const { body: first } = await call('POST', '/browsers', {});
   const { body: second } = await call('POST', '/browsers', { name: first.session_id });
   expect((await call('GET', `/browsers/${first.session_id}`)).body.session_id).toBe(first.session_id);
@@ -34,7 +36,7 @@ test('of two sessions that start at the same time one gets the name', async ({ s
   expect((await call('GET', '/browsers')).body).toHaveLength(1);
 });
 
-test('a session has one profile at most', async ({ service: { call } }) => {
+test('refuses a second profile for a session', async ({ service: { call } }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const { body: without } = await call('POST', '/browsers', {});
   expect(
@@ -45,7 +47,7 @@ test('a session has one profile at most', async ({ service: { call } }) => {
   expectConflict(await call('PATCH', `/browsers/${without.session_id}`, { profile: { name: 'ann' } }));
 });
 
-test('names of profiles and of pools are unique', async ({ service: { call } }) => {
+test('refuses a second profile or pool with the same name', async ({ service: { call } }) => {
   for (const [path, body] of [
     ['/profiles', {}],
     ['/browser_pools', { size: 1 }],
@@ -76,7 +78,7 @@ test('a lease may not take the name of a live session', async ({ service: { call
   expect((await call('POST', '/browser_pools/ci/acquire', { name: 'free' })).body.name).toBe('free');
 });
 
-test('typing into a session without a page is a conflict that says so', async ({ service: { call } }) => {
+test('refuses to type into a session that has no page', async ({ service: { call } }) => {
   const { body: session } = await call('POST', '/browsers', {});
   const answer = await call('POST', `/browsers/${session.session_id}/computer/type`, { text: 'x' });
   expectConflict(answer);

@@ -10,7 +10,11 @@ import { items, test, token } from '../support/shop-vault.ts';
 
 const names = (items: { name: string }[]) => items.map(({ name }) => name);
 
-test('creates, reads, changes and deletes a provider, and never shows its token', async ({ client, clock, vault }) => {
+test('creates, reads, changes and deletes a credential provider, and never shows its token', async ({
+  client,
+  clock,
+  vault,
+}) => {
   const { address } = vault;
   const created = await client.credentialProviders.create({
     provider_type: 'onepassword',
@@ -56,7 +60,7 @@ test('creates, reads, changes and deletes a provider, and never shows its token'
   expect(vault.requests).toEqual([]);
 });
 
-test("the hosted service's client manages credential providers", async ({ kernel, client, vault }) => {
+test("the hosted service's SDK manages credential providers", async ({ kernel, client, vault }) => {
   const created = await kernel.credentialProviders.create({ provider_type: 'onepassword', name: 'vault', token });
   expect(await kernel.credentialProviders.retrieve(created.id)).toEqual(created);
   await expect(
@@ -95,7 +99,7 @@ test("the hosted service's client manages credential providers", async ({ kernel
   await expect(kernel.credentialProviders.test(created.id)).rejects.toThrow(NotFoundError);
 });
 
-test('lists providers newest first in pages, and asks a new provider last', async ({
+test('lists credential providers newest first in pages, and asks a new one last for credentials', async ({
   client,
   clock,
   service: { call },
@@ -122,7 +126,10 @@ test('lists providers newest first in pages, and asks a new provider last', asyn
   }
 });
 
-test("refuses wrong values with the field's name, and names are unique", async ({ client, service: { call } }) => {
+test("refuses wrong values with the field's name, and a name that another provider has", async ({
+  client,
+  service: { call },
+}) => {
   const changeable = {
     name: ['', 'x'.repeat(256), 'a\0b', 7, null],
     token: ['', 'two words', 'line\nbreak', 'ünïcödé', 'x'.repeat(8193), 7, null],
@@ -168,7 +175,7 @@ test("refuses wrong values with the field's name, and names are unique", async (
   expect(await client.credentialProviders.retrieve(id)).toMatchObject({ name: 'a', enabled: true });
 });
 
-test('providers belong to the organization, and need an organization key', async ({ client, callWith }) => {
+test('credential providers belong to the organization, and need an organization key', async ({ client, callWith }) => {
   const { id } = await client.credentialProviders.create({ provider_type: 'onepassword', name: 'vault', token });
   const project = await client.projects.create({ name: 'shop' });
   const { key } = await client.apiKeys.create({ name: 'shop', project_id: project.id });
@@ -185,7 +192,10 @@ test('providers belong to the organization, and need an organization key', async
   }
 });
 
-test('testing a provider lists the vaults that its token opens, or names the problem', async ({ client, vault }) => {
+test('testing a credential provider lists the vaults that its token opens, or explains the failure', async ({
+  client,
+  vault,
+}) => {
   const { id } = await client.credentialProviders.create({ provider_type: 'onepassword', name: 'my vault', token });
   expect(await client.credentialProviders.test(id)).toEqual(failure('my vault', 'no address'));
   await expect(client.credentialProviders.listItems(id)).rejects.toMatchObject({
@@ -232,7 +242,7 @@ test('testing a provider lists the vaults that its token opens, or names the pro
   expect(await client.credentialProviders.test(id)).toEqual(failure('my vault', 'cannot be reached', 'ECONNREFUSED'));
 });
 
-test('sends the token to no other address, even if a vault redirects', async ({ client, vault }) => {
+test("sends a provider's token to no other address, even if a vault redirects", async ({ client, vault }) => {
   await using elsewhere = await VaultServer.start(token, []);
   const { id } = await client.credentialProviders.create({
     provider_type: 'onepassword',
@@ -253,7 +263,7 @@ test('sends the token to no other address, even if a vault redirects', async ({ 
   expect(elsewhere.requests).toEqual([]);
 });
 
-test('a vault has 10 seconds to answer, from the first to the last byte', async ({ client, clock, vault }) => {
+test('gives a vault 10 seconds to answer, from the first to the last byte', async ({ client, clock, vault }) => {
   const { id } = await client.credentialProviders.create({
     provider_type: 'onepassword',
     name: 'vault',
@@ -273,7 +283,7 @@ test('a vault has 10 seconds to answer, from the first to the last byte', async 
   expect(clock.pending()).not.toContain(10_000);
 });
 
-test('stops asking the vault when the caller hangs up', async ({ client, vault, service }) => {
+test('stops asking a vault when the caller hangs up', async ({ client, vault, service }) => {
   const { id } = await client.credentialProviders.create({
     provider_type: 'onepassword',
     name: 'vault',
@@ -297,7 +307,7 @@ test('stops asking the vault when the caller hangs up', async ({ client, vault, 
   await hungUp;
 });
 
-test('reads the token after a restart, and stores it only sealed', async ({ vault }, testInfo) => {
+test("reads a provider's token after a restart, and stores it only encrypted", async ({ vault }, testInfo) => {
   const directory = dataDirectory(testInfo);
   let path: string;
   {

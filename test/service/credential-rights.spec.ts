@@ -53,7 +53,7 @@ const test = base.extend<{
 /** A login that asks a person for both values. */
 const nothingTyped = { fields: [{ ref: 'username' }, { ref: 'password' }] };
 
-test("a project's key uses no credential provider that the organization has not granted @long", async ({
+test("a project's key can't use a credential provider unless the organization has granted it @long", async ({
   service,
   site,
   providerId,
@@ -86,7 +86,7 @@ test("a project's key uses no credential provider that the organization has not 
   expect(await atStep((await carol.login()).stream, 'AWAITING_INPUT')).toMatchObject(nothingTyped);
 });
 
-test("a project's key can't send a vault's items to a site of its choice", async ({
+test("a project's key can't send a vault's items to a site of its own choice", async ({
   service,
   site,
   providerId,
@@ -120,7 +120,7 @@ test("a project's key can't send a vault's items to a site of its choice", async
   expect(site.attempts).toBe(0);
 });
 
-test("an organization key allows a connection to use another site's item, but only on the connection's domain @long", async ({
+test("an organization key may let an auth connection use another site's item, but only on the connection's domain @long", async ({
   service,
   site,
   providerId,
@@ -149,7 +149,7 @@ test("an organization key allows a connection to use another site's item, but on
   expect(evil.attempts).toBe(0);
 });
 
-test('a credential is typed into pages of its own domain only', async ({ service, site, clock }) => {
+test('types a credential only into pages of its own domain', async ({ service, site, clock }) => {
   const elsewhere = site.domain.replace('127.0.0.1', 'localhost');
   const values = { username: 'carol', password: site.password };
   await service.call('POST', '/credentials', { name: 'mine', domain: site.domain, values });
@@ -180,7 +180,7 @@ test('a credential is typed into pages of its own domain only', async ({ service
   expect(site.attempts).toBe(1);
 });
 
-test('values that a person enters on another domain are stored for that domain', async ({ service, site }) => {
+test('stores values that a person enters on another domain for that domain', async ({ service, site }) => {
   const elsewhere = site.domain.replace('127.0.0.1', 'localhost');
   const carol = await Logins.create(service, {
     profile_name: 'carol',

@@ -69,7 +69,7 @@ test('creates, reads, changes and deletes a credential by id and name, and never
   await expect(client.credentials.delete(created.id)).rejects.toMatchObject({ status: 404 });
 });
 
-test("the hosted service's client manages credentials", async ({ kernel }) => {
+test("the hosted service's SDK manages credentials", async ({ kernel }) => {
   const created = await kernel.credentials.create({
     name: 'a/b',
     domain: 'a.example',
@@ -98,7 +98,7 @@ test("the hosted service's client manages credentials", async ({ kernel }) => {
   expect(names(await collect(kernel.credentials.list({ query: 'THREE' })))).toEqual(['three']);
 });
 
-test('credentials are listed newest first, page by page, without the names of their values', async ({
+test('lists credentials newest first in pages, without the names of their values', async ({
   client,
   clock,
   service: { call },
@@ -136,7 +136,7 @@ test('credentials are listed newest first, page by page, without the names of th
   }
 });
 
-test("refuses wrong values with the field's name", async ({ client, service: { call } }) => {
+test("refuses wrong values of a credential with the field's name", async ({ client, service: { call } }) => {
   const changeable = {
     name: ['', 'x'.repeat(256), 'a\0b', 7, null],
     values: [
@@ -186,7 +186,7 @@ test("refuses wrong values with the field's name", async ({ client, service: { c
   expect(await client.credentials.retrieve(id)).toMatchObject({ name: 'a', domain: 'a.example', has_values: false });
 });
 
-test('names are unique within a project, and a taken name changes nothing', async ({ client, callWith, service }) => {
+test('credential names are unique within a project', async ({ client, callWith, service }) => {
   const shop = callWith(service.apiKey, (await client.projects.create({ name: 'shop' })).id);
   const body = { name: 'ann', domain: 'a.example', values: { password: 'one' } };
   await client.credentials.create(body);
@@ -204,11 +204,7 @@ test('names are unique within a project, and a taken name changes nothing', asyn
   expect(await shop('PATCH', '/credentials/bob', { name: 'bob' })).toMatchObject({ status: 200 });
 });
 
-test('a credential belongs to its project, and answers 404 in every other one', async ({
-  client,
-  callWith,
-  service,
-}) => {
+test('a credential belongs to its project: every other project gets 404', async ({ client, callWith, service }) => {
   const [shop, blog] = await Promise.all(['shop', 'blog'].map((name) => client.projects.create({ name })));
   const [inShop, inBlog] = [callWith(service.apiKey, shop!.id), callWith(service.apiKey, blog!.id)];
   const { body } = await inShop('POST', '/credentials', {
@@ -236,7 +232,7 @@ test('a credential belongs to its project, and answers 404 in every other one', 
   expect(await callWith(key)('GET', '/credentials/ann')).toMatchObject({ status: 404 });
 });
 
-test('codes follow RFC 6238', () => {
+test('one-time codes follow RFC 6238', () => {
   const vectors = [
     [59, '287082'],
     [1_111_111_109, '081804'],
@@ -250,7 +246,7 @@ test('codes follow RFC 6238', () => {
   }
 });
 
-test('the code of a stored secret changes every 30 seconds, and setting a secret returns its code', async ({
+test('the code of a stored secret changes every 30 seconds, and storing a secret returns its code', async ({
   client,
   clock,
 }) => {
@@ -285,7 +281,7 @@ test('the code of a stored secret changes every 30 seconds, and setting a secret
   expect(other).toMatchObject({ has_totp_secret: true, totp_code: expect.stringMatching(/^\d{6}$/) });
 });
 
-test('reads stored values after a restart, with a key file of mode 0600, and stores nothing in plain text', async ({}, testInfo) => {
+test('reads stored credentials after a restart, and stores none of their values in plain text', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const open = async () => {
     const service = await startService({ dataDirectory: directory });
@@ -310,7 +306,7 @@ test('reads stored values after a restart, with a key file of mode 0600, and sto
   expect(await second.call('GET', '/credentials/ann/totp-code')).toMatchObject({ status: 200 });
 });
 
-test('reports a stored secret whose key is lost, and accepts a new secret', async ({}, testInfo) => {
+test('reports a stored secret whose encryption key is lost, and accepts a new secret', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const start = async () => await startService({ dataDirectory: directory });
   {
@@ -350,7 +346,7 @@ test('reports a stored secret whose key is lost, and accepts a new secret', asyn
   expect(await call('GET', '/credentials/ann/totp-code')).toMatchObject({ status: 200 });
 });
 
-test('a login reads the stored values, and a value encrypted for one credential cannot be decrypted in another one', async () => {
+test("a login decrypts its credential's values, and a value encrypted for one credential fails in another", async () => {
   const database = await openTestDatabase();
   const store = new CredentialStore(database, new TestClock(), new Secrets());
   const values = { username: 'ann', password: '', 'what you are': 'ünïcödé\0 👩' };

@@ -19,7 +19,7 @@ const test = base.extend<Fixtures>({
   id: async ({ kernel }, use) => use((await kernel.browsers.create({ headless: true })).session_id),
 });
 
-test("sends requests with the browser's cookies and user agent, and follows redirects", async ({
+test("/curl sends requests with the browser's cookies and user agent, and follows redirects", async ({
   service,
   kernel,
   id,
@@ -30,7 +30,7 @@ test("sends requests with the browser's cookies and user agent, and follows redi
   expect(first).toMatchObject({ status: 200, body: 'héllo GET', duration_ms: expect.any(Number) });
   expect(first.headers['set-cookie']).toEqual(['shop=1; SameSite=Strict; Path=/', 'secret=2; HttpOnly; Path=/']);
 
-  // The hosted service's client sends this one to `base_url`.
+  // The hosted service's SDK sends this one to `base_url`.
   const posted = await kernel.browsers.curl(id, {
     url: `${target.url}/redirect-again?to=${encodeURIComponent('/orders')}`,
     method: 'POST',
@@ -61,7 +61,7 @@ test("sends requests with the browser's cookies and user agent, and follows redi
   expect(elsewhere.authorization).toBeUndefined();
 });
 
-test("answers any status of the target, and Chromium's error if there is no answer", async ({
+test("/curl returns any status of the target, and Chromium's error if the target does not answer", async ({
   kernel,
   id,
   target,
@@ -99,7 +99,7 @@ test("answers any status of the target, and Chromium's error if there is no answ
   await target.left;
 });
 
-test('fetch of the hosted client passes method, headers and bodies through as they come', async ({
+test("the fetch of the hosted service's SDK passes method, headers and bodies through unchanged", async ({
   service,
   kernel,
   id,
@@ -137,7 +137,7 @@ test('fetch of the hosted client passes method, headers and bodies through as th
   await expect(browsers.fetch(id, `${target.url}/silent`, { timeout_ms: 1000 })).rejects.toMatchObject({ status: 502 });
 });
 
-test("never reaches the service's own port", async ({ service, kernel, id, target }) => {
+test("/curl never connects to the service's own port", async ({ service, kernel, id, target }) => {
   const { port } = new URL(service.url);
   const redirected = `${target.url}/redirect?to=${encodeURIComponent(`${service.url}/healthz`)}`;
   const hosts = ['127.0.0.1', 'localhost', '[::1]', '0.0.0.0', '2130706433', '[::ffff:127.0.0.1]'];
@@ -147,7 +147,7 @@ test("never reaches the service's own port", async ({ service, kernel, id, targe
   }
 });
 
-test('refuses headers that would begin others, bodies that would not be sent, and wrong tokens', async ({
+test('/curl refuses headers that could smuggle others, bodies that would not be sent, and wrong tokens', async ({
   service: { call, url },
   id,
   target,
@@ -171,7 +171,7 @@ test('refuses headers that would begin others, bodies that would not be sent, an
   expect((await raw(token)).status).toBe(401);
 });
 
-test("other clients don't see a request's page, and ten requests run at once @long", async ({
+test('/curl runs ten requests at once, and hides the page that it uses from other clients @long', async ({
   service,
   id,
   target,
@@ -210,7 +210,11 @@ test("other clients don't see a request's page, and ten requests run at once @lo
   await browser.close();
 });
 
-test("the session's end and its next lease end a request @long", async ({ service: { call }, id, target }) => {
+test('the end of a session or lease aborts its running /curl requests @long', async ({
+  service: { call },
+  id,
+  target,
+}) => {
   const asked = call('POST', `/browsers/${id}/curl`, { url: `${target.url}/silent` });
   await expect.poll(() => target.received.length).toBe(1);
   await call('POST', `/browsers/${id}/hand_over`);
@@ -221,7 +225,7 @@ test("the session's end and its next lease end a request @long", async ({ servic
   expect((await again).status).toBe(409);
 });
 
-test("a token that was replaced during an upload does nothing for the session's next holder @long", async ({
+test("a /curl upload does nothing for the session's next holder if its token was replaced meanwhile @long", async ({
   service: { call, url },
   id,
 }) => {
@@ -247,7 +251,7 @@ test("a token that was replaced during an upload does nothing for the session's 
 test.describe('with --block-loopback', () => {
   test.use({ serviceOptions: async ({}, use) => use({ blockLoopback: true }) });
 
-  test("reaches nothing on the service's machine", async ({ kernel, id, target }) => {
+  test("/curl with --block-loopback reaches nothing on the service's machine", async ({ kernel, id, target }) => {
     for (const host of ['127.0.0.1', 'localhost', '0.0.0.0']) {
       const answer = await kernel.browsers.curl(id, { url: target.url.replace('127.0.0.1', host) });
       expect([answer.status, answer.body]).toEqual([502, expect.stringContaining('--block-loopback')]);
@@ -258,7 +262,9 @@ test.describe('with --block-loopback', () => {
   });
 });
 
-test("a control plane passes requests on, and its machine's key to no target", async ({ target }) => {
+test("a control plane passes /curl requests on to its machine, and sends the machine's key to no target", async ({
+  target,
+}) => {
   await using service = await startControlPlane(1);
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });
   const { session_id: id } = await kernel.browsers.create({ headless: true });
@@ -274,7 +280,7 @@ test("a control plane passes requests on, and its machine's key to no target", a
   expect(JSON.stringify(headers)).not.toContain('key-of-the-machines');
 });
 
-test('works on a service that shares no disk with its caller @long', async ({ target }, testInfo) => {
+test('/curl works on a service that shares no disk with its caller @long', async ({ target }, testInfo) => {
   test.skip(!canSeparate, 'this machine has no mount namespaces');
   await using service = await startSeparateService(testInfo.outputPath('hidden'));
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });

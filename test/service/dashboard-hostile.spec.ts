@@ -37,7 +37,7 @@ async function expectSound(page: Page): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
-test('hostile titles and URLs of pages and hostile tags run nothing and break no layout @long', async ({
+test('titles, URLs and tags with markup or scripts run nothing and break no layout of the dashboard @long', async ({
   open,
   client,
   site,
@@ -104,7 +104,7 @@ test('hostile titles and URLs of pages and hostile tags run nothing and break no
   await waiting;
 });
 
-test('axe finds no violation in dialogs, confirmations and logs with hostile names @long', async ({
+test('axe finds no accessibility problem in dialogs, confirmations and logs with hostile names @long', async ({
   open,
   client,
   service,

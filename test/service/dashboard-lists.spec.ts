@@ -57,7 +57,7 @@ test('Replays: finds a recording by its title, and opens the player with its cha
   await Promise.all([recording.browser.close(), other.browser.close()]);
 });
 
-test('Profiles: shows size and last use, downloads and deletes', async ({ open, service }, testInfo) => {
+test('Profiles: shows size and last use, downloads and deletes a profile', async ({ open, service }, testInfo) => {
   await service.call('POST', '/profiles', { name: 'empty' });
   await service.call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(service.call, { profile: { name: 'ann', save_changes: true } });
@@ -83,7 +83,7 @@ test('Profiles: shows size and last use, downloads and deletes', async ({ open, 
   expect((await service.call('GET', '/profiles/ann')).status).toBe(404);
 });
 
-test('Profiles: turns pages, and starts at the first one after a new search @long', async ({ open, service }) => {
+test('Profiles: turns pages, and returns to the first one after a new search @long', async ({ open, service }) => {
   for (let number = 100; number < 220; number++) await service.call('POST', '/profiles', { name: `user-${number}` });
   const page = await open('profiles');
   const pages = page.getByRole('group', { name: 'Pages' });
@@ -102,7 +102,7 @@ test('Profiles: turns pages, and starts at the first one after a new search @lon
   await expect(pages).toBeHidden();
 });
 
-test('Logins: shows the state and the next check, and opens the hosted login @long', async ({
+test('Logins: shows the state and the next check of an auth connection, and opens the hosted login @long', async ({
   open,
   service,
   context,
@@ -163,7 +163,7 @@ test('Apps: shows versions, deployments, invocations and their logs @long', asyn
   await expect(page.getByRole('main').getByRole('status')).toHaveText('succeeded');
 });
 
-test('Audit: searches, filters, and turns pages @long', async ({ open, service }) => {
+test('Audit: searches and filters audit records, and turns pages @long', async ({ open, service }) => {
   await service.call('POST', '/profiles', { name: 'ann' });
   for (let number = 0; number < 120; number++) await service.call('GET', `/profiles?query=number-${number}`);
   const page = await open('audit');
@@ -183,7 +183,7 @@ test('Audit: searches, filters, and turns pages @long', async ({ open, service }
   await expect(rows(page)).toHaveCount(1);
 });
 
-test('Keys: creates a key, shows it once, rotates and deletes it', async ({ open, service }) => {
+test('Keys: creates an API key, shows it once, rotates and deletes it', async ({ open, service }) => {
   const page = await open('keys');
   await page.getByRole('button', { name: 'Create a key' }).click();
   await page.getByRole('dialog').getByLabel('Name').fill(hostile.slice(0, 60));
@@ -209,7 +209,11 @@ test('Keys: creates a key, shows it once, rotates and deletes it', async ({ open
   await expect.poll(() => works(second)).toBe(401);
 });
 
-test('a project key sees its project only, and neither Audit nor Keys', async ({ open, service, shop }) => {
+test("the dashboard shows a project's key its own project only, and neither Audit nor Keys", async ({
+  open,
+  service,
+  shop,
+}) => {
   await service.call('POST', '/profiles', { name: 'of-the-default-project' });
   await callerOf({ url: service.url, apiKey: shop.key })('POST', '/profiles', { name: 'of-the-shop' });
   const page = await open('profiles', shop.key);
@@ -240,7 +244,10 @@ const views = [
   'keys',
 ];
 
-test('each list has a hint while it is empty, and axe finds no violation @long', async ({ open, service }) => {
+test('each empty list of the dashboard has a hint, and axe finds no accessibility problem @long', async ({
+  open,
+  service,
+}) => {
   const page = await open('replays');
   for (const view of views) {
     await page.goto(`${service.url}/#${view}`);
@@ -249,7 +256,7 @@ test('each list has a hint while it is empty, and axe finds no violation @long',
   }
 });
 
-test('hostile names run nothing and break no layout, and axe finds no violation @long', async ({
+test('hostile names in lists of the dashboard run nothing and break no layout @long', async ({
   open,
   service,
   client,

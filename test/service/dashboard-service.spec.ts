@@ -9,7 +9,9 @@ import { startRecording } from '../support/replays.ts';
 
 const acquire = { acquire_timeout_seconds: 30 };
 
-test('shows that the service does not answer, and goes on after its restart', async ({ page }, testInfo) => {
+test('the dashboard shows that the service does not answer, and continues after its restart', async ({
+  page,
+}, testInfo) => {
   const dataDirectory = testInfo.outputPath('data');
   const first = await startService({ dataDirectory });
   await page.goto(first.url);
@@ -25,7 +27,9 @@ test('shows that the service does not answer, and goes on after its restart', as
   await expect(numberOf(page, 'Free')).toHaveText('1');
 });
 
-test('lists stay while the service is away, and load again after its restart', async ({ page }, testInfo) => {
+test('the dashboard keeps its lists while the service is away, and loads them again after its restart', async ({
+  page,
+}, testInfo) => {
   const dataDirectory = testInfo.outputPath('data');
   const first = await startService({ dataDirectory });
   await using client = createClient({ baseURL: first.url, apiKey: first.apiKey });
@@ -45,7 +49,9 @@ test('lists stay while the service is away, and load again after its restart', a
   await expect(rowsOf(page)).toHaveText([/^ann/]);
 });
 
-test('the lists of a control plane show the sessions of three machines @long', async ({ page }, testInfo) => {
+test("the dashboard's lists of a control plane show the sessions of three machines @long", async ({
+  page,
+}, testInfo) => {
   test.slow();
   await using service = await startControlPlane(3, { dataDirectory: testInfo.outputPath('data') });
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
@@ -96,7 +102,10 @@ test('the lists of a control plane show the sessions of three machines @long', a
   await Promise.all(recordings.map(({ browser }) => browser.close()));
 });
 
-test('joins changes, and says nothing while nothing changes', async ({ service, client }) => {
+test("the dashboard's event stream joins quick changes, and sends nothing while nothing changes", async ({
+  service,
+  client,
+}) => {
   await client.browserPools.create({ name: 'ci', size: 1 });
   const startedAt = Date.now();
   const events = await eventsUntil(service.url, service.apiKey, (events) =>
@@ -106,7 +115,7 @@ test('joins changes, and says nothing while nothing changes', async ({ service, 
   expect(events.length).toBeLessThan(3 + (4 * (Date.now() - startedAt)) / 1000);
 });
 
-test('an open wall keeps no unused session alive @long', async ({ service, client, page, signIn }) => {
+test('an open wall of live pictures keeps no unused session alive @long', async ({ service, client, page, signIn }) => {
   const session = await client.browsers.create({ timeout_seconds: 10 });
   await signIn({ hash: '#wall' });
   await expect(page.getByText('No page is open')).toBeVisible();
@@ -118,7 +127,10 @@ test('an open wall keeps no unused session alive @long', async ({ service, clien
   expect(JSON.stringify(body)).not.toContain('/dashboard/thumbnails');
 });
 
-test('shows the sessions of three machines, with their pictures @long', async ({ page, playwright }) => {
+test('the dashboard of a control plane shows the sessions of three machines with their pictures @long', async ({
+  page,
+  playwright,
+}) => {
   await using service = await startControlPlane(3);
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   await client.browserPools.create({ name: 'ci', size: 3 });

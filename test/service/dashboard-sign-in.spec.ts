@@ -7,7 +7,7 @@ import { startAnyService } from '../support/machines.ts';
 
 const own = { 'x-playwright-pool-dashboard': '1' };
 
-test('signs in with an API key, refuses others, and signs out', async ({ page, service, signIn }) => {
+test('the dashboard signs in with an API key, refuses other keys, and signs out', async ({ page, service, signIn }) => {
   await page.goto(service.url);
   await page.getByLabel('API key').fill('wrong');
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -29,7 +29,7 @@ test('signs in with an API key, refuses others, and signs out', async ({ page, s
   await expect(page.getByLabel('API key')).toBeVisible();
 });
 
-test('refuses requests with the cookie that do not come from the dashboard', async ({ service }) => {
+test("refuses requests with the dashboard's cookie that come from other pages", async ({ service }) => {
   const { url, apiKey } = service;
   const cookie = await cookieOf(url, apiKey);
   const create = async (headers: Record<string, string>) => {
@@ -52,7 +52,12 @@ test('refuses requests with the cookie that do not come from the dashboard', asy
   expect((await fetch(`${url}/dashboard/sign-in`, signIn)).status).toBe(403);
 });
 
-test("shows a project's key its project only, and ends with its key", async ({ page, service, client, signIn }) => {
+test("a sign-in with a project's key shows its project only, and ends when the key is deleted", async ({
+  page,
+  service,
+  client,
+  signIn,
+}) => {
   const project = await client.projects.create({ name: 'shop' });
   const { id, key } = await client.apiKeys.create({ name: 'team', project_id: project.id });
   await client.browserPools.create({ name: 'of-the-default-project', size: 1 });
@@ -71,7 +76,7 @@ test("shows a project's key its project only, and ends with its key", async ({ p
   await expect(page.getByLabel('API key')).toBeVisible();
 });
 
-test('a key that expires, or a sign-in that ends elsewhere, closes an open view', async ({ page }, testInfo) => {
+test('an open dashboard closes when its key expires or its sign-in ends in another tab', async ({ page }, testInfo) => {
   const clock = new TestClock();
   await using service = await startAnyService({ clock, dataDirectory: testInfo.outputPath('data') });
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
@@ -105,7 +110,7 @@ test('a key that expires, or a sign-in that ends elsewhere, closes an open view'
   await expect(page.getByRole('alert')).toContainText('the key has expired');
 });
 
-test('a link signs in once, within a minute', async ({ page, service }, testInfo) => {
+test('a sign-in link of the dashboard works once, within a minute', async ({ page, service }, testInfo) => {
   const newLink = async () =>
     ((await service.call('POST', '/dashboard/links')).body as { url: string; expires_at: string }).url;
   const link = await newLink();

@@ -7,7 +7,11 @@ import { numberOf, test } from '../support/dashboard.ts';
 const acquire = { acquire_timeout_seconds: 30 };
 const withTest = (title: string) => ({ ...acquire, tags: { [testTag]: testTagOf(title) } });
 
-test('shows leases and why a test waits, and resizes and flushes a pool', async ({ page, client, signIn }) => {
+test('the dashboard shows leases and why a test waits, and resizes and flushes a pool', async ({
+  page,
+  client,
+  signIn,
+}) => {
   await client.browserPools.create({ name: 'ci', size: 1 });
   await client.browserPools.acquire('ci', withTest('pays by card'));
   const waiting = client.browserPools.acquire('ci', acquire);
@@ -33,7 +37,7 @@ test('shows leases and why a test waits, and resizes and flushes a pool', async 
   await expect(page.getByText('Pool flushed')).toBeVisible();
 });
 
-test('finds a test by keyboard, and ends its session', async ({ page, client, signIn }) => {
+test('the dashboard finds a test by keyboard, and ends its session', async ({ page, client, signIn }) => {
   await client.browserPools.create({ name: 'ci', size: 2 });
   await client.browserPools.acquire('ci', withTest('pays by card'));
   const other = (await client.browserPools.acquire('ci', withTest('uploads an invoice')))!;
@@ -59,7 +63,12 @@ test('finds a test by keyboard, and ends its session', async ({ page, client, si
   await expect(row).toHaveCount(0);
 });
 
-test('the wall shows pages, follows them, and leads to the live view', async ({ page, client, signIn, playwright }) => {
+test("the dashboard's wall shows live pictures of pages, and leads to their live view", async ({
+  page,
+  client,
+  signIn,
+  playwright,
+}) => {
   await client.browserPools.create({ name: 'ci', size: 1 });
   const session = (await client.browserPools.acquire('ci', withTest('paints')))!;
   await using browser = await playwright.chromium.connectOverCDP(session.cdp_ws_url);
@@ -74,7 +83,7 @@ test('the wall shows pages, follows them, and leads to the live view', async ({ 
   await expect((await opened).getByRole('status')).toHaveText('Live');
 });
 
-test('a name with markup is a text, and does not widen the view', async ({ page, client, signIn }) => {
+test('the dashboard shows a name with markup as text, without widening the view', async ({ page, client, signIn }) => {
   await page.addInitScript(() => Object.assign(globalThis, { ran: false }));
   const hostile = `<img src=x onerror="ran=true"><script>ran=true</script>${'W'.repeat(80)}‮\u0000`;
   await client.browserPools.create({ name: 'W'.repeat(255), size: 1 });
@@ -94,7 +103,7 @@ test('a name with markup is a text, and does not widen the view', async ({ page,
   expect(await page.evaluate(() => (globalThis as unknown as { ran: boolean }).ran)).toBe(false);
 });
 
-test('loads less than 60 kB of compressed scripts', async ({ page, service }) => {
+test('the dashboard loads less than 60 kB of compressed scripts', async ({ page, service }) => {
   const sizes: Promise<number>[] = [];
   page.on('response', (response) => {
     if (response.request().resourceType() !== 'script') return;
@@ -116,7 +125,10 @@ test('loads less than 60 kB of compressed scripts', async ({ page, service }) =>
   expect(total).toBeLessThan(60_000);
 });
 
-test('scrolls and filters 500 leases, and has few rows at a time', async ({ page, signIn }) => {
+test('the dashboard scrolls and filters 500 leases, but has few rows in the page at a time', async ({
+  page,
+  signIn,
+}) => {
   await page.route('**/dashboard/events', (route) =>
     route.request().method() === 'GET'
       ? route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(crowd())}\n\n` })
@@ -134,7 +146,7 @@ test('scrolls and filters 500 leases, and has few rows at a time', async ({ page
   await page.getByRole('button', { name: 'Time' }).click();
 });
 
-test('axe finds no violation in any view @long', async ({ page, client, signIn }) => {
+test('axe finds no accessibility problem in any view of the dashboard @long', async ({ page, client, signIn }) => {
   await client.browserPools.create({ name: 'ci', size: 2 });
   const ended = (await client.browserPools.acquire('ci', withTest('ends')))!;
   await client.browserPools.release('ci', { session_id: ended.session_id });

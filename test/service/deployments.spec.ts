@@ -9,7 +9,7 @@ import { contentType, encoded, zipOf, zipWith, type Part } from '../support/uplo
 
 const hello = appOf({ greet: '({ name }) => `Hello ${name}`', add: '({ a, b }) => a + b' });
 
-test('a deployment runs once its actions are known, and shows only the names of its variables', async ({
+test('a deployment is running once its actions are known, and shows only the names of its variables', async ({
   client,
   deploy,
 }) => {
@@ -49,12 +49,12 @@ const broken: Record<string, { module: string; reason: RegExp; log?: RegExp }> =
     module: "export default { name: 'app', actions: {} };",
     reason: /the actions in the default export must be an object with at least one function/,
   },
-  'has an action that is no function': {
+  'has an action that is not a function': {
     module: "export default { name: 'app', actions: { a: 1 } };",
     reason: /the action a must be a function/,
   },
   'cannot be parsed': { module: 'export default {', reason: /SyntaxError/, log: /index\.mjs/ },
-  'imports what is not there': { module: "import 'left-out';", reason: /Cannot find package 'left-out'/ },
+  'imports a missing package': { module: "import 'left-out';", reason: /Cannot find package 'left-out'/ },
 };
 
 for (const [name, { module, reason, log }] of Object.entries(broken)) {
@@ -68,7 +68,7 @@ for (const [name, { module, reason, log }] of Object.entries(broken)) {
   });
 }
 
-test('refuses to deploy a version twice, unless forced @long', async ({ client, deploy }) => {
+test('refuses to deploy a version twice unless the caller forces it @long', async ({ client, deploy }) => {
   const first = await deploy(hello, { version: '1.0' });
   const second = await deploy(hello, { version: '1.0' });
   expect(second).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(/deploy with force/) });
@@ -89,7 +89,7 @@ test('refuses to deploy a version twice, unless forced @long', async ({ client, 
   await expect(collect(client.deployments.list({ app_version: '1.0' }))).rejects.toThrow('app_version: needs app_name');
 });
 
-test('a deployment that is deleted stops, and its files are gone', async ({ client, deploy }, testInfo) => {
+test('deleting a deployment stops it and removes its files', async ({ client, deploy }, testInfo) => {
   const { id } = await deploy(hello, { env_vars: { TOKEN: 'very secret' } });
   const directory = join(dataDirectory(testInfo), 'deployments', id);
   expect(existsSync(directory)).toBe(true);
@@ -109,7 +109,7 @@ test('a deployment that is deleted stops, and its files are gone', async ({ clie
   await expect(client.deployments.delete('nowhere')).rejects.toThrow(/404/);
 });
 
-test('deleting a deployment ends its process even in an endless loop', async ({ client }, testInfo) => {
+test('deleting a deployment ends its process even during an endless loop', async ({ client }, testInfo) => {
   const { id } = await deployed(client, "console.log('looping'); for (;;);");
   await expect.poll(async () => (await client.deployments.retrieve(id)).status).toBe('in_progress');
   for await (const { message } of client.deployments.follow(id)) if (message === 'looping') break;
@@ -165,7 +165,7 @@ const refused: Record<string, { parts: () => Promise<Part[]> | Part[]; status: n
     status: 501,
     message: /does not support Python applications: write the entrypoint in JavaScript or TypeScript/,
   },
-  'what is no archive': {
+  'a text instead of an archive': {
     parts: () => [
       ['entrypoint_rel_path', 'a'],
       ['file', 'no zip', 'file'],
@@ -173,7 +173,7 @@ const refused: Record<string, { parts: () => Promise<Part[]> | Part[]; status: n
     status: 400,
     message: /invalid zip file/,
   },
-  'an entrypoint that is not there': {
+  'a missing entrypoint': {
     parts: async () => [
       ['entrypoint_rel_path', 'b'],
       ['file', await zipOf([{ name: 'a', content: '' }]), 'file'],
@@ -181,7 +181,7 @@ const refused: Record<string, { parts: () => Promise<Part[]> | Part[]; status: n
     status: 400,
     message: /entrypoint_rel_path: there is no file/,
   },
-  'an entrypoint elsewhere': {
+  'an entrypoint outside the archive': {
     parts: async () => [
       ['entrypoint_rel_path', '../../service.db'],
       ['file', await zipOf([{ name: 'a', content: '' }]), 'file'],
@@ -212,7 +212,7 @@ async function linking(links: Record<string, string>): Promise<Part[]> {
 }
 
 for (const [name, { parts, status, message }] of Object.entries(refused)) {
-  test(`refuses with ${status} and leaves no files: ${name}`, async ({ service }, testInfo) => {
+  test(`answers ${status} and keeps no files of a deployment with ${name}`, async ({ service }, testInfo) => {
     const answer = await service.call('POST', '/deployments', encoded(await parts()), { 'content-type': contentType });
     expect(answer.status, JSON.stringify(answer.body)).toBe(status);
     expect(JSON.stringify(answer.body)).toMatch(message);
@@ -221,7 +221,10 @@ for (const [name, { parts, status, message }] of Object.entries(refused)) {
   });
 }
 
-test('ignores variables that the service sets, and follows links inside the archive', async ({ deploy, invoke }) => {
+test('ignores deployed variables that the service sets itself, and follows links inside the archive', async ({
+  deploy,
+  invoke,
+}) => {
   const source = appOf(
     {
       get: '() => [value, process.env["my.name"], process.env.ENTRYPOINT_RELPATH, process.env.KERNEL_API_KEY !== "mine"]',
@@ -271,7 +274,7 @@ test('deployments belong to a project, and prevent its deletion', async ({ servi
   expect((await started(client, id)).status).toBe('running');
 });
 
-test('seals variables in the database, and an invocation reports a lost key', async ({}, testInfo) => {
+test('encrypts variables in the database, and an invocation reports it if their key is lost', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const source = appOf({ tell: '() => process.env.TOKEN' });
   {

@@ -44,7 +44,7 @@ async function failureOf(page: Page, site: string, query: string): Promise<strin
   return await (await downloading).failure();
 }
 
-test('cancels the downloads of a session beyond its quota, and says how many', async ({ service, site }) => {
+test("cancels a session's downloads beyond its disk quota, and reports their number", async ({ service, site }) => {
   const { call } = service;
   await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
   const { body: session } = await call('POST', '/browser_pools/ci/acquire', {});

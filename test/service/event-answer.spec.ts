@@ -71,7 +71,10 @@ class Source implements AsyncIterableIterator<unknown> {
   }
 }
 
-test('sends the head at once and each event as one line, and ends when its source ends', async ({ open, clock }) => {
+test('an event stream sends its head at once and each event as one line, and ends with its source', async ({
+  open,
+  clock,
+}) => {
   const source = new Source();
   const { response, text } = await open(source);
   expect(response.headers).toMatchObject({ 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
@@ -83,7 +86,7 @@ test('sends the head at once and each event as one line, and ends when its sourc
   expect(clock.pending()).toEqual([]);
 });
 
-test('sends a heartbeat every 15 s on a silent stream', async ({ open, clock }) => {
+test('an event stream without events sends a heartbeat every 15 s', async ({ open, clock }) => {
   const source = new Source();
   const { text, response } = await open(source);
   clock.advance(14_999);
@@ -96,7 +99,7 @@ test('sends a heartbeat every 15 s on a silent stream', async ({ open, clock }) 
   expect(clock.pending()).toEqual([]);
 });
 
-test('breaks the stream off if its source fails', async ({ open, clock }) => {
+test('an event stream breaks off if its source fails', async ({ open, clock }) => {
   const source = new Source();
   const { response } = await open(source);
   source.fail(new Error('lost'));
@@ -105,7 +108,7 @@ test('breaks the stream off if its source fails', async ({ open, clock }) => {
   expect(clock.pending()).toEqual([]);
 });
 
-test('ends the source of events when the caller hangs up', async ({ open, clock }) => {
+test("an event stream's source ends when the caller hangs up", async ({ open, clock }) => {
   const source = new Source();
   const { hangUp } = await open(source);
   source.give(1);

@@ -26,7 +26,7 @@ type Marks = { default: string[]; own: string[] };
 
 const file = (zip: Buffer) => toFile(zip, 'extension.zip');
 
-test('a session starts with stored extensions, which act in all contexts @long', async ({
+test('a session starts with stored extensions, which work in all contexts @long', async ({
   service,
   kernel,
   marks,
@@ -63,7 +63,7 @@ test('a session starts with stored extensions, which act in all contexts @long',
   }
 });
 
-test('restarts the browser of a running session once to load extensions', async ({ service, client, marks }) => {
+test('loading extensions into a running session restarts its browser once', async ({ service, client, marks }) => {
   const session = await client.browsers.create({ headless: true });
   const id = session.session_id;
   const browser = await chromium.connectOverCDP(session.cdp_ws_url);
@@ -112,7 +112,7 @@ test('restarts the browser of a running session once to load extensions', async 
   await again.close();
 });
 
-test("a client of Playwright's protocol learns that the browser restarts, and connects again @long", async ({
+test("a client of Playwright's protocol is disconnected when the browser restarts, and can connect again @long", async ({
   client,
   service,
 }) => {
@@ -134,7 +134,7 @@ test("a client of Playwright's protocol learns that the browser restarts, and co
   await again.close();
 });
 
-test("the hosted service's client loads an extension into a session of a pool, which then isn't leased again @long", async ({
+test("after the hosted service's SDK loads an extension into a pool's session, nobody leases that session again @long", async ({
   kernel,
   marks,
 }) => {
@@ -165,7 +165,7 @@ test("the hosted service's client loads an extension into a session of a pool, w
   await expect(lease()).rejects.toThrow(/no extension has the name one/);
 });
 
-test('a browser without extensions is refused with its name @long', async ({}, testInfo) => {
+test("refuses extensions for a browser that can't load any, and names the browser @long", async ({}, testInfo) => {
   const shell = '/usr/bin/chromium-headless-shell';
   test.skip(!existsSync(shell), 'needs chrome-headless-shell');
   await using service = await startService({
@@ -184,7 +184,7 @@ test('a browser without extensions is refused with its name @long', async ({}, t
   expect((await marksIn(session, service.url)).default).toEqual([]);
 });
 
-test('a loaded extension is there after a profile was loaded, and the profile is saved without it @long', async ({
+test('a loaded extension survives the loading of a profile, and is not saved into the profile @long', async ({
   service,
   client,
   marks,
@@ -214,7 +214,7 @@ test('a loaded extension is there after a profile was loaded, and the profile is
   }
 });
 
-test('a control plane sends stored extensions to the machine, and passes loaded ones on @long', async ({}, testInfo) => {
+test('a control plane sends stored extensions to the machine, and passes uploaded ones on @long', async ({}, testInfo) => {
   await using service = await startControlPlane(1, { dataDirectory: testInfo.outputPath('plane') });
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   await client.extensions.upload({ file: await extensionZip('one'), name: 'one' });

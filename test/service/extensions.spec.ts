@@ -16,7 +16,7 @@ import { contentType, encoded, type Part } from '../support/uploads.ts';
 
 test.use({ serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }) });
 
-test("stores an extension, which the hosted service's client finds, downloads and deletes", async ({
+test("stores an extension, and the hosted service's SDK finds, downloads and deletes it", async ({
   service,
 }, testInfo) => {
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
@@ -47,7 +47,7 @@ test("stores an extension, which the hosted service's client finds, downloads an
   expect(readdirSync(join(dataDirectory(testInfo), 'extensions'))).toEqual([]);
 });
 
-test('keeps an extension over a restart, and another project does not see it', async ({ service }, testInfo) => {
+test('keeps an extension over a restart, and hides it from other projects', async ({ service }, testInfo) => {
   const directory = dataDirectory(testInfo);
   await using first = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const zip = await extensionZip('one');
@@ -69,7 +69,7 @@ test('keeps an extension over a restart, and another project does not see it', a
   expect(await collect(client.extensions.list())).toMatchObject([{ id, name: 'one' }]);
 });
 
-test('takes extensions with the field names of other clients', async ({ service: { call } }) => {
+test('accepts extensions with the form field names of other clients', async ({ service: { call } }) => {
   const zip = await extensionZip('one');
   const { body: session } = await call('POST', '/browsers', {});
   const path = `/browsers/${session.session_id}/extensions`;
@@ -92,7 +92,7 @@ test.describe('the Chrome Web Store', () => {
   const id = 'abcdefghijklmnopabcdefghijklmnop';
   const page = `https://chromewebstore.google.com/detail/some-name/${id}`;
 
-  test('downloads an extension, which can be uploaded', async ({}, testInfo) => {
+  test('downloads an extension from the Chrome Web Store that can be uploaded unchanged', async ({}, testInfo) => {
     const zip = await extensionZip('one');
     const asked: string[] = [];
     const store = createServer((request, response) => {

@@ -37,7 +37,7 @@ for (const [name, reason] of [
   ['log-net-log=/tmp/log', 'write files'],
   ['ssl-key-log-file=/tmp/log', 'write files'],
 ] as const) {
-  test(`refuses --${name}`, () => {
+  test(`refuses the Chromium switch --${name}`, () => {
     const message = expect.stringMatching(`chromium_args: --.* is not allowed, because .*${reason}`);
     expect(() => checkExtraSwitches(['--lang=de', `--${name}`])).toThrow(
       expect.objectContaining({ code: 'bad_request', message }),
@@ -45,7 +45,7 @@ for (const [name, reason] of [
   });
 }
 
-test('allows the switches that tests use', () => {
+test('allows the Chromium switches that tests use', () => {
   checkExtraSwitches([
     '--site-per-process',
     '--disable-web-security',
@@ -60,7 +60,7 @@ test('allows the switches that tests use', () => {
   ]);
 });
 
-test('a pool starts its browsers with its extra switches, and keeps the features of the service', async ({
+test("a pool starts Chromium with its extra switches and keeps the service's own features", async ({
   service,
 }, testInfo) => {
   const { call } = service;
@@ -83,7 +83,9 @@ test('a pool starts its browsers with its extra switches, and keeps the features
   expect((await call('GET', `/browsers/${leased.body.session_id}`)).body).not.toHaveProperty('leased_at');
 });
 
-test('refuses a forbidden switch for a new pool, an existing pool and a single session', async ({ service }) => {
+test('refuses a forbidden Chromium switch for a new pool, an existing pool and a single session', async ({
+  service,
+}) => {
   const { call } = service;
   await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
   for (const chromium_args of [['--no-sandbox'], ['site-per-process'], ['--'], ['-no-sandbox'], ['--lang=\0'], ['']]) {

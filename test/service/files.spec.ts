@@ -10,7 +10,10 @@ import { expectCode, read, test, write } from '../support/session-files.ts';
 const run = promisify(execFile);
 
 test.describe('write and read', () => {
-  test('writes a file with its missing parents, and reads it back with its size', async ({ files, place }) => {
+  test('writes a file with its missing parent directories, and reads it back with its size', async ({
+    files,
+    place,
+  }) => {
     await write(files, '/home/user/deep/er/a.txt', 'hello');
     expect(await readFile(path.join(place.root, 'home/user/deep/er/a.txt'), 'utf8')).toBe('hello');
     expect(await read(files, '/home/user/deep/er/a.txt')).toBe('hello');
@@ -20,13 +23,13 @@ test.describe('write and read', () => {
     expect((await stat(path.join(place.root, 'home/user/deep'))).mode & 0o777).toBe(0o755);
   });
 
-  test('writes an empty file from an empty body', async ({ files }) => {
+  test('writes an empty file if the body is empty', async ({ files }) => {
     await write(files, '/empty', '');
     expect(await read(files, '/empty')).toBe('');
     expect(await files.info('/empty')).toMatchObject({ size_bytes: 0, is_dir: false });
   });
 
-  test('sets the mode of a new file only, regardless of the umask', async ({ files }) => {
+  test('sets the mode only of a new file, regardless of the umask', async ({ files }) => {
     const umask = process.umask(0o077);
     try {
       await write(files, '/made/a', 'one', '666');
@@ -43,14 +46,14 @@ test.describe('write and read', () => {
     expect(await read(files, '/made/a')).toBe('two');
   });
 
-  test('a new or replaced file gets the modification time of the call', async ({ files }) => {
+  test('gives a new or replaced file the modification time of the call', async ({ files }) => {
     for (const modTime of ['2001-09-09T01:46:40.123Z', '2020-01-01T00:00:00.000Z']) {
       await files.write('/timed', Readable.from([Buffer.from('x')]), '644', new AbortController().signal, modTime);
       expect(await files.info('/timed')).toMatchObject({ mod_time: modTime });
     }
   });
 
-  test('writes through a link within the root to its target', async ({ files, place }) => {
+  test("writing to a link within the session's files changes its target", async ({ files, place }) => {
     await write(files, '/target', 'old');
     await symlink('../target', path.join(place.root, 'home/link'));
     await symlink(path.join(place.root, 'new'), path.join(place.root, 'home/dangling'));
@@ -61,7 +64,7 @@ test.describe('write and read', () => {
     expect(await readlink(path.join(place.root, 'home/link'))).toBe('../target');
   });
 
-  test('keeps the old file, and no part of the new one, if an upload ends early', async ({ files, place }) => {
+  test('an upload that ends early keeps the old file, and no part of the new one', async ({ files, place }) => {
     await write(files, '/home/a', 'old');
     for (const breakOff of ['abort', 'error'] as const) {
       const hangUp = new AbortController();
@@ -78,7 +81,7 @@ test.describe('write and read', () => {
     }
   });
 
-  test("passes on the reader's error if the reader refuses an upload", async ({ files, place }) => {
+  test('passes the error of a reader on if the reader refuses an upload', async ({ files, place }) => {
     const upload = Readable.from(
       (function* () {
         yield Buffer.from('some');
@@ -89,7 +92,7 @@ test.describe('write and read', () => {
     expect(await readdir(place.root)).toEqual(['home']);
   });
 
-  test('streams 200 MB with little memory', async ({ files }) => {
+  test('streams a file of 200 MB with little memory', async ({ files }) => {
     const size = 200 * 1024 * 1024;
     const chunk = Buffer.alloc(64 * 1024, 'x');
     const before = process.memoryUsage().rss;
@@ -114,7 +117,7 @@ test.describe('write and read', () => {
     expect((most - before) / 1024 / 1024).toBeLessThan(100);
   });
 
-  test('answers 507 on a full file system, and keeps no part of the file', async ({ place, files }) => {
+  test('answers 507 on a full disk, and keeps no part of the file', async ({ place, files }) => {
     test.skip(
       process.platform !== 'linux' || process.getuid?.() !== 0,
       'only root on Linux may mount a small file system',
@@ -150,7 +153,10 @@ test.describe('write and read', () => {
 });
 
 test.describe('directories, moves and permissions', () => {
-  test('lists one level, sorted by name, and describes links instead of their targets', async ({ files, place }) => {
+  test('lists one directory level sorted by name, and describes links instead of their targets', async ({
+    files,
+    place,
+  }) => {
     await write(files, '/home/user/b', '12');
     await write(files, '/home/user/a', '1', '600');
     await files.createDirectory('/home/user/directory/below', '755');
@@ -188,7 +194,7 @@ test.describe('directories, moves and permissions', () => {
     await expectCode(files.list('/nowhere'), 'not_found');
   });
 
-  test('file_info follows links within the root', async ({ files, place }) => {
+  test("file_info follows links within the session's files", async ({ files, place }) => {
     await write(files, '/home/a', '123');
     await symlink('home/a', path.join(place.root, 'link'));
     expect(await files.info('/link')).toMatchObject({ name: 'link', path: '/link', size_bytes: 3, mode: '-rw-r--r--' });
@@ -224,7 +230,10 @@ test.describe('directories, moves and permissions', () => {
     expect(await readdir(place.root)).toEqual(['full', 'home']);
   });
 
-  test('delete_directory is recursive and idempotent and never follows links', async ({ files, place }) => {
+  test('delete_directory deletes everything in it, may be repeated and never follows links', async ({
+    files,
+    place,
+  }) => {
     await write(files, '/full/deep/a', 'x');
     await symlink(place.outside, path.join(place.root, 'full/deep/link'));
     await symlink('full', path.join(place.root, 'link'));
@@ -239,7 +248,7 @@ test.describe('directories, moves and permissions', () => {
     expect(await readFile(path.join(place.outside, 'secret'), 'utf8')).toBe('outside');
   });
 
-  test('refuses to delete or move the root', async ({ files }) => {
+  test("refuses to delete or move the session's root directory", async ({ files }) => {
     for (const root of ['/', '//', '/home/..', '/.']) {
       await expectCode(files.deleteFile(root), 'forbidden');
       await expectCode(files.deleteDirectory(root), 'forbidden');
@@ -248,7 +257,7 @@ test.describe('directories, moves and permissions', () => {
     }
   });
 
-  test('move renames over a file, and refuses impossible renames', async ({ files }) => {
+  test('move replaces an existing file, and refuses impossible renames', async ({ files }) => {
     await write(files, '/a', 'a');
     await write(files, '/b', 'b');
     await files.move('/a', '/b');
@@ -267,7 +276,7 @@ test.describe('directories, moves and permissions', () => {
     await expectCode(files.move('/house/user/c/below', '/d'), 'not_found');
   });
 
-  test('set_file_permissions sets the mode without set-user-id and set-group-id, and owner and group if it may', async ({
+  test('set_file_permissions sets the mode without set-user-id and set-group-id, and if allowed owner and group', async ({
     files,
     place,
   }) => {

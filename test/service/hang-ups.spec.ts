@@ -9,7 +9,7 @@ for (const [how, hangUp] of [
   ['resets', 'resetAndDestroy'],
   ['half-closes', 'end'],
 ] as const) {
-  test(`the handler learns that its caller ${how} the connection`, async ({ server, noticed }) => {
+  test(`the handler of a request learns that its caller ${how} the connection`, async ({ server, noticed }) => {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
     socket.on('error', () => {}).resume();
     socket.write(`POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`);
@@ -43,7 +43,11 @@ test('the handler learns that its caller closed the connection while the answer 
   await caller.terminate();
 });
 
-test("doesn't count closing the connection after the last answer as a hang-up", async ({ server, noticed, call }) => {
+test('closing the connection after the last answer is no hang-up for the handler', async ({
+  server,
+  noticed,
+  call,
+}) => {
   for (const [connection, counts] of Object.entries({ 'keep-alive': [1, 2, 3], close: [4] })) {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
     const head = `Host: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nConnection: ${connection}\r\nContent-Length: 0\r\n\r\n`;
@@ -59,7 +63,7 @@ test("doesn't count closing the connection after the last answer as a hang-up", 
   expect(noticed.aborts).toBe(0);
 });
 
-test("doesn't report an incomplete request body as an error of the service", async ({ server, call }) => {
+test('an incomplete request body is not reported as an error of the service', async ({ server, call }) => {
   const logged: unknown[][] = [];
   const original = console.error;
   console.error = (...parts) => logged.push(parts);
@@ -75,7 +79,10 @@ test("doesn't report an incomplete request body as an error of the service", asy
   expect(logged).toEqual([]);
 });
 
-test('releases bytes of a caller that hung up, without an error of the service', async ({ server, noticed }) => {
+test('frees the buffered bytes of a caller that hung up, without an error of the service', async ({
+  server,
+  noticed,
+}) => {
   const logged: unknown[][] = [];
   const original = console.error;
   console.error = (...parts) => logged.push(parts);

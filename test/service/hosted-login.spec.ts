@@ -51,7 +51,7 @@ async function answer(page: Page, way: SignInWay, site: SignedInSite): Promise<v
 }
 
 for (const [name, way] of Object.entries(signInWays)) {
-  test(`a person logs in with ${name}${name === 'single sign-on' ? ' @long' : ''}`, async ({
+  test(`a person logs in on the hosted login page with ${name}${name === 'single sign-on' ? ' @long' : ''}`, async ({
     page,
     service,
     signedIn,
@@ -71,7 +71,7 @@ for (const [name, way] of Object.entries(signInWays)) {
   });
 }
 
-test('the page is labelled, follows its own content security policy, and fits on a phone @long', async ({
+test('the hosted login page is labelled, works under its own content security policy, and fits on a phone @long', async ({
   page,
   carol,
 }) => {
@@ -112,7 +112,10 @@ test('the page is labelled, follows its own content security policy, and fits on
   expect(complaints).toEqual([]);
 });
 
-test('the browser in the page is as large as the window allows @long', async ({ page, carol }, testInfo) => {
+test('the browser shown in the hosted login page is as large as the window allows @long', async ({
+  page,
+  carol,
+}, testInfo) => {
   await page.setViewportSize({ width: 1600, height: 1000 });
   const { hostedUrl } = await carol.login();
   await page.goto(hostedUrl);
@@ -136,7 +139,7 @@ test('the browser in the page is as large as the window allows @long', async ({ 
   }
 });
 
-test('Node warns of nothing while the page is open @long', async ({ page, carol }) => {
+test('Node prints no warning while the hosted login page is open @long', async ({ page, carol }) => {
   const warnings: string[] = [];
   const warned = ({ message }: Error) => void warnings.push(message);
   process.on('warning', warned);
@@ -147,7 +150,7 @@ test('Node warns of nothing while the page is open @long', async ({ page, carol 
   expect(warnings).toEqual([]);
 });
 
-test("shows the site's messages, keeps the entered name, and ends with the login @long", async ({
+test("the hosted login page shows the site's messages, keeps the entered name, and ends with the login @long", async ({
   page,
   service,
   site,
@@ -170,7 +173,10 @@ test("shows the site's messages, keeps the entered name, and ends with the login
   await expect(page.getByRole('heading')).toHaveText('There is no such login');
 });
 
-test('keeps unsent values in the form, and gives it the focus again @long', async ({ page, carol }) => {
+test('the hosted login page keeps unsent values in the form, and gives it the focus again @long', async ({
+  page,
+  carol,
+}) => {
   const { hostedUrl } = await carol.login();
   await page.goto(hostedUrl);
   await page.getByLabel('User name').fill('carol');
@@ -182,7 +188,10 @@ test('keeps unsent values in the form, and gives it the focus again @long', asyn
   await expect(page.getByLabel('User name')).toBeFocused();
 });
 
-test("asks again if the page missed the site's reaction to an answer @long", async ({ page, carol }) => {
+test("the hosted login page loads the question again if it missed the site's reaction to an answer @long", async ({
+  page,
+  carol,
+}) => {
   const { hostedUrl, stream } = await carol.login();
   // Connections that break off once they have told the state of now.
   await page.route('**/login/events?*', async (route) => {
@@ -202,7 +211,11 @@ test("asks again if the page missed the site's reaction to an answer @long", asy
   }
 });
 
-test('returns the person to the calling page after a successful login @long', async ({ page, site, carol }) => {
+test('the hosted login page sends the person back to the calling page after a successful login @long', async ({
+  page,
+  site,
+  carol,
+}) => {
   const { hostedUrl, stream } = await carol.login();
   await page.goto(`${hostedUrl}&success_url=${encodeURIComponent(`http://${site.domain}/`)}`);
   // Somebody else answers meanwhile.
@@ -214,7 +227,7 @@ test('returns the person to the calling page after a successful login @long', as
   );
 });
 
-test('a login has one link, and it opens nothing else', async ({ service, carol }) => {
+test('each login has one link to its hosted page, which opens nothing else', async ({ service, carol }) => {
   const { hostedUrl } = await carol.login();
   const answer = await submitTo(hostedUrl);
   expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([400, 'bad_request']);

@@ -7,7 +7,7 @@ import { contract } from '../../src/contract/contract.ts';
 import { readQuery } from '../../src/service/http/request.ts';
 import { key, test } from './http-layer.ts';
 
-test('every answer has a request id of its own', async ({ call }) => {
+test('every answer has its own request id', async ({ call }) => {
   const ids = await Promise.all(
     ['/things/a', '/things/missing', '/nowhere', '/openapi.json'].map(async (path) =>
       (await call('GET', path)).headers.get('x-request-id'),
@@ -17,7 +17,7 @@ test('every answer has a request id of its own', async ({ call }) => {
   expect(ids).not.toContain(null);
 });
 
-test("without the right bearer token, every path except the OpenAPI document answers 401, even if it doesn't exist", async ({
+test('every path but the OpenAPI document answers 401 without the right bearer token, also an unknown one', async ({
   call,
   server,
 }) => {
@@ -43,7 +43,7 @@ test('answers 404 for an unknown path, and 405 with the allowed methods for a wr
   expect(wrong.headers.get('allow')).toBe('GET, HEAD, PUT, DELETE');
 });
 
-test('empty answers have no body and no content type', async ({ call }) => {
+test('answers without content have no body and no content type', async ({ call }) => {
   for (const [method, status, length] of [
     ['PUT', 201, '0'],
     ['DELETE', 204, null],
@@ -77,7 +77,7 @@ test('decodes path parameters one by one, with any characters', async ({ call })
   expect((await call('GET', '/things/%zz')).status).toBeLessThan(500);
 });
 
-test('reads comma-joined arrays and bracketed objects in queries, and ignores empty values', async ({ call }) => {
+test('reads lists with commas and objects with brackets in queries, and ignores empty values', async ({ call }) => {
   const path = '/things/a/echo?methods=GET%2CHEAD&methods=PUT&tags%5Bteam%5D=a%20b&tags%5Bx%5D=&tags[k]=%2C&text=';
   expect(await (await call('POST', path)).json()).toEqual({
     params: { id: 'a' },
@@ -86,7 +86,7 @@ test('reads comma-joined arrays and bracketed objects in queries, and ignores em
   });
 });
 
-test('reads a query of many parameters quickly', async () => {
+test('parses a query with many parameters quickly', async () => {
   const search = new URLSearchParams(Array.from({ length: 12_000 }, () => ['search_user_id', ',']));
   expect(() => readQuery(contract.auditLogs.list, search)).toThrow(/search_user_id: Too big/);
   // The time that it took counts.
@@ -126,7 +126,7 @@ test("refuses a wrong query with the parameter's name", async ({ call }) => {
   }
 });
 
-test("refuses a body that isn't text, and names the first of many mistakes", async ({ call }) => {
+test("refuses a body that isn't text, and names the first of several wrong fields", async ({ call }) => {
   const send = async (body: Buffer<ArrayBuffer>) => {
     const answer = await call('POST', '/things/a/echo', { body, headers: { 'content-type': 'application/json' } });
     return { status: answer.status, ...((await answer.json()) as { message: string; details?: unknown[] }) };
@@ -140,7 +140,9 @@ test("refuses a body that isn't text, and names the first of many mistakes", asy
   expect([status, details!.length]).toEqual([400, 20]);
 });
 
-test('reads a JSON body by its content type, and accepts no body if all fields are optional', async ({ call }) => {
+test('reads a JSON body by its content type, and accepts a missing body if all fields are optional', async ({
+  call,
+}) => {
   const send = (body: string | undefined, type: string | undefined) =>
     call('POST', '/things/a/echo', {
       body: body === undefined ? null : Buffer.from(body),
@@ -171,7 +173,7 @@ test('reads a JSON body by its content type, and accepts no body if all fields a
   expect([invalid.status, await codeOf(invalid)]).toEqual([400, 'bad_request']);
 });
 
-test('keys such as __proto__ change no prototype', async ({ call }) => {
+test('keys such as __proto__ in a body change no prototype', async ({ call }) => {
   const answer = await call('POST', '/things/a/echo?tags[__proto__]=x&tags[constructor]=y', {
     body: Buffer.from('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'),
   });
@@ -193,12 +195,12 @@ test('answers 500 without details for an unexpected error, and logs all details'
   expect((await call('GET', '/things/a')).status).toBe(200);
 });
 
-test('every conflict tells the client not to retry', async ({ call }) => {
+test('every conflict answer tells the client not to retry', async ({ call }) => {
   expect((await call('GET', '/things/taken')).headers.get('x-should-retry')).toBe('false');
   expect((await call('GET', '/things/missing')).headers.get('x-should-retry')).toBeNull();
 });
 
-test('a failure in the middle of work that is not repeatable tells the client not to retry', async ({ call }) => {
+test('a failure in the middle of unrepeatable work tells the client not to retry', async ({ call }) => {
   const original = console.error;
   console.error = () => {};
   const [acted, read] = await Promise.all([call('POST', '/things/a/act'), call('GET', '/things/broken')]).finally(
@@ -233,7 +235,7 @@ test('streams bytes only as fast as the caller reads', async ({ server, noticed 
   await expect.poll(() => noticed.closedStreams).toBe(1);
 });
 
-test('a download has its content length and arrives complete', async ({ call }) => {
+test('a download has a content length and arrives complete', async ({ call }) => {
   const answer = await call('GET', '/bytes');
   expect([answer.status, answer.headers.get('content-type'), answer.headers.get('content-length')]).toEqual([
     200,
@@ -272,7 +274,7 @@ test.describe('with a limit on bodies', () => {
     ['JSON', '/things/a/echo', 'POST'],
     ['bytes', '/bytes', 'PUT'],
   ] as const) {
-    test(`refuses a larger body of ${what}, with or without a known size, and keeps the connection`, async ({
+    test(`refuses a body of ${what} over the limit, with or without a known size, and keeps the connection`, async ({
       call,
     }) => {
       const large = Buffer.from(`{"a":"${'x'.repeat(2_000_000)}"}`);
@@ -288,7 +290,7 @@ test.describe('with a limit on bodies', () => {
   }
 });
 
-test('a malformed Host header is a bad request', async ({ server }) => {
+test('answers 400 to a malformed Host header', async ({ server }) => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
   socket.write('GET /things/a HTTP/1.1\r\nHost: a b/c?d\r\n\r\n');
   const [answer] = await once(socket, 'data');

@@ -27,7 +27,7 @@ const waiting = appOf({
   wait: "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }",
 });
 
-test('an action gets its payload and context, and its result becomes the output @long', async ({
+test('an action of an app gets its payload and context, and its result becomes the output @long', async ({
   client,
   deploy,
   invoke,
@@ -87,7 +87,7 @@ test('an action gets its payload and context, and its result becomes the output 
   );
 });
 
-test('gives an action a key of its project, and deletes the key after the action @long', async ({
+test('an action gets a temporary API key of its project, which is deleted after the action @long', async ({
   client,
   deploy,
   service,
@@ -121,7 +121,7 @@ test('gives an action a key of its project, and deletes the key after the action
   expect(answer.status).toBe(401);
 });
 
-test('an invocation succeeds even if its key is deleted while it runs', async ({ client, deploy }) => {
+test('an invocation succeeds even if its temporary API key is deleted meanwhile', async ({ client, deploy }) => {
   await deploy(
     appOf({
       work: `async () => {
@@ -139,7 +139,7 @@ test('an invocation succeeds even if its key is deleted while it runs', async ({
   expect(events.at(-1)).toMatchObject({ invocation: { status: 'succeeded', output: '"done"' } });
 });
 
-test('browsers that are created with the id of an invocation end with it @long', async ({ client, deploy }) => {
+test("browsers that are created with an invocation's id end with that invocation @long", async ({ client, deploy }) => {
   await deploy(
     appOf({
       browse: `async ({ wait }, { invocation_id }) => {
@@ -182,7 +182,7 @@ test('browsers that are created with the id of an invocation end with it @long',
   );
 });
 
-test('limits the running invocations of a project', async ({ client, deploy, service: { call } }) => {
+test('limits the number of running invocations in a project', async ({ client, deploy, service: { call } }) => {
   await deploy(waiting);
   const [project] = await collect(client.projects.list());
   await client.projects.limits.update(project!.id, { max_concurrent_invocations: 1 });
@@ -198,7 +198,7 @@ test('limits the running invocations of a project', async ({ client, deploy, ser
   );
 });
 
-test('ends a list page early if payloads and outputs are large, and continues on the next one @long', async ({
+test('ends a list page early if payloads and outputs are large, and continues on the next page @long', async ({
   client,
   deploy,
   invoke,
@@ -256,7 +256,7 @@ const harmful: Record<string, { action: string; reason: RegExp; started?: string
 };
 
 for (const [name, { action, reason, started }] of Object.entries(harmful)) {
-  test(`ends an action ${name} with all processes that it started${name.includes('buffers') ? ' @long' : ''}`, async ({
+  test(`ends an action ${name} together with all processes that it started${name.includes('buffers') ? ' @long' : ''}`, async ({
     client,
     deploy,
     invoke,
@@ -272,7 +272,7 @@ for (const [name, { action, reason, started }] of Object.entries(harmful)) {
   });
 }
 
-test("finds a process whose environment can't be read at first", async () => {
+test("finds a started process whose environment can't be read at first", async () => {
   test.skip(process.platform !== 'linux', 'processes are looked for on Linux only');
   // The environment reads as empty in the middle of an exec. Here that lasts as long as the shell waits.
   const child = spawn('/bin/sh', ['-c', `read line; ${markVariable}=late/ exec /bin/cat`], {
@@ -292,7 +292,7 @@ test("finds a process whose environment can't be read at first", async () => {
   }
 });
 
-test('ends an action at its timeout, even in an endless loop', async ({}, testInfo) => {
+test('ends an action at its timeout, even during an endless loop', async ({}, testInfo) => {
   const clock = new TestClock();
   await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
   const { createClient } = await import('../../src/client/index.ts');
@@ -321,7 +321,7 @@ test('ends an action at its timeout, even in an endless loop', async ({}, testIn
   });
 });
 
-test('after a restart, deployments run again and interrupted invocations have failed', async ({}, testInfo) => {
+test('after a restart, deployments run again and interrupted invocations are reported as failed', async ({}, testInfo) => {
   const { createClient } = await import('../../src/client/index.ts');
   const options = { dataDirectory: dataDirectory(testInfo) };
   let ids: { deployment: string; invocation: string };

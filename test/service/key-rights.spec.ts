@@ -8,7 +8,7 @@ import { zipOf } from '../support/uploads.ts';
 
 const dayMs = 24 * 3600 * 1000;
 
-test('a key that expires tomorrow creates no key that lives longer', async ({ client, callWith, clock }) => {
+test('an API key that expires tomorrow creates no key that lives longer', async ({ client, callWith, clock }) => {
   const parent = await client.apiKeys.create({ name: 'parent', days_to_expire: 1 });
   const call = callWith(parent.key);
   for (const days_to_expire of [null, 2, 3650]) {
@@ -38,7 +38,7 @@ test('a key that expires tomorrow creates no key that lives longer', async ({ cl
   for (const { key } of [late, rotated, self]) expect((await callWith(key)('GET', '/browsers')).status).toBe(401);
 });
 
-test('a key is deleted with the key that created it, unless an organization key keeps it', async ({
+test('deleting an API key deletes the keys that it created, except those that an organization key keeps', async ({
   client,
   callWith,
 }) => {
@@ -68,7 +68,7 @@ test('a key is deleted with the key that created it, unless an organization key 
   expect(await works(second.grandchild)).toBe(false);
 });
 
-test('the successor of a rotated key takes over its children', async ({ client, callWith, clock }) => {
+test('the successor of a rotated API key takes over its child keys', async ({ client, callWith, clock }) => {
   const works = async ({ key }: { key: string }) => (await callWith(key)('GET', '/browsers')).status === 200;
   const parent = await client.apiKeys.create({ name: 'parent' });
   const { body: child } = await callWith(parent.key)('POST', '/org/api_keys', { name: 'child' });
@@ -83,7 +83,7 @@ test('the successor of a rotated key takes over its children', async ({ client, 
   expect(await works(child)).toBe(false);
 });
 
-test("a key that rotates its parent doesn't become its own parent", async ({ client, callWith }) => {
+test("an API key that rotates its parent key doesn't become its own parent", async ({ client, callWith }) => {
   const works = async ({ key }: { key: string }) => (await callWith(key)('GET', '/browsers')).status === 200;
   const parent = await client.apiKeys.create({ name: 'parent' });
   const { body: child } = await callWith(parent.key)('POST', '/org/api_keys', { name: 'child' });
@@ -92,7 +92,7 @@ test("a key that rotates its parent doesn't become its own parent", async ({ cli
   expect(await Promise.all([successor, child].map(works))).toEqual([false, false]);
 });
 
-test('keys stay valid if the operator starts the service with another key', async () => {
+test('API keys stay valid if the operator starts the service with another key', async () => {
   const database = await openDatabase();
   const keys = new ApiKeyStore(database, new TestClock());
   keys.setOwn('the-first-key-of-the-operator');
@@ -105,7 +105,7 @@ test('keys stay valid if the operator starts the service with another key', asyn
   closeDatabase(database);
 });
 
-test('the key of an invocation manages no keys, and ends with the key that asked for it @long', async ({
+test('the key of an invocation manages no API keys, and ends with the key that started the invocation @long', async ({
   client,
   callWith,
 }) => {

@@ -7,7 +7,7 @@ import { computerOf } from '../../src/service/input/computer.ts';
 const field = recording('<textarea rows=8 cols=80></textarea>');
 
 test.describe('typing', () => {
-  test('enters literal text with line breaks and letters of all scripts', async ({ session, site, connect }) => {
+  test('types literal text with line breaks and letters of all scripts', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(field));
     const text = 'Hello, World! ~`@#$%^&*()_+-=[]{}\\|;:\'",.<>/?\nÄrger — 日本語 👩‍👩‍👧‍👦é\r\n\n end {Enter}';
     const { type } = actionsOf(session);
@@ -20,7 +20,7 @@ test.describe('typing', () => {
     await type({ text: '' });
   });
 
-  test('moves on with a tab and sends a form with a line break', async ({ session, site, connect }) => {
+  test('a typed tab moves the focus, and a typed line break sends a form', async ({ session, site, connect }) => {
     const url = await site(recording('<form><input name=a><input name=b><button></button></form>'));
     const ours = await openPage(await connect(session), url);
     const { type } = actionsOf(session);
@@ -31,7 +31,7 @@ test.describe('typing', () => {
     await expect(ours.locator('[name=a]')).toHaveValue('third');
   });
 
-  test('follows a page that moves the focus with each key', async ({ session, site, connect }) => {
+  test('typing follows a page that moves the focus with each key', async ({ session, site, connect }) => {
     const fields = Array.from(
       { length: 6 },
       () => '<input maxlength=1 oninput="this.nextElementSibling?.focus()">',
@@ -44,7 +44,7 @@ test.describe('typing', () => {
     expect((await values).join('')).toBe('314159');
   });
 
-  test('pauses after each key', async ({ session, site, connect }) => {
+  test('typing pauses after each key for the given time', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(field));
     const startedAt = performance.now();
     await actionsOf(session).type({ text: 'abé日', delay: 100 });
@@ -52,7 +52,7 @@ test.describe('typing', () => {
     expect((await seen(ours, 'input')).map(({ data }) => data)).toEqual(['a', 'b', 'é', '日']);
   });
 
-  test('with pauses begins at once, however long the text is', async ({ session, site, connect }) => {
+  test('typing with pauses begins at once, however long the text is', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(field));
     const over = new AbortController();
     const letters = ['🇯🇵', 'e\u0301', '日'];
@@ -72,7 +72,7 @@ test.describe('typing', () => {
     ['keys', 'abcdefghi '.repeat(100)],
     ['letters without keys', 'äöüß日本語éàç'.repeat(1000)],
   ] as const) {
-    test(`enters a long text of ${what} without a mistake`, async ({ session, site, connect }) => {
+    test(`types a long text of ${what} without a mistake`, async ({ session, site, connect }) => {
       const ours = await openPage(await connect(session), await site(page('<textarea></textarea>')));
       const field = ours.locator('textarea');
       await field.focus();
@@ -83,7 +83,7 @@ test.describe('typing', () => {
 });
 
 test.describe('pressing keys', () => {
-  test('taps them in order, by the names of X11 and as characters', async ({ session, site, connect }) => {
+  test('taps keys in order, by the names of X11 and as characters', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(field));
     const { press } = actionsOf(session);
     await press({ keys: ['a', 'BackSpace', 'X', 'Return', 'plus', 'space', 'KP_7', '日'] });
@@ -96,7 +96,7 @@ test.describe('pressing keys', () => {
     expect((await seen(ours, 'keydown')).map(({ location }) => location)).toEqual([0, 0, 0, 0, 0, 0, 3, 0]);
   });
 
-  test('joins keys in combinations', async ({ session, site, connect }) => {
+  test('presses several keys together as a combination', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(field));
     const { press, type } = actionsOf(session);
     await type({ text: 'one two' });
@@ -124,7 +124,7 @@ test.describe('pressing keys', () => {
     ]);
   });
 
-  test('moves through a page with Tab and back', async ({ session, site, connect }) => {
+  test('Tab and Shift+Tab move through a page', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(recording('<input id=a><input id=b><input id=c>')));
     const focused = () => ours.evaluate('document.activeElement.id');
     const { press } = actionsOf(session);
@@ -136,7 +136,7 @@ test.describe('pressing keys', () => {
     expect(await focused()).toBe('a');
   });
 
-  test('holds all of them together for a time', async ({ session, site, connect }) => {
+  test('holds several keys together for the given time', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(field));
     const startedAt = performance.now();
     await actionsOf(session).press({ keys: ['w', 'Right'], duration: 300, hold_keys: ['shift'] });
@@ -151,7 +151,7 @@ test.describe('pressing keys', () => {
     ]);
   });
 
-  test('refuses an unknown key before it presses any, and names the nearest one', async ({
+  test('refuses an unknown key before pressing any, and suggests the nearest name', async ({
     session,
     site,
     connect,
@@ -179,7 +179,7 @@ test.describe('pressing keys', () => {
     expect(await seen(ours, 'keydown', 'mousemove')).toEqual([]);
   });
 
-  test('releases held keys when it is aborted', async ({ session, site, connect }) => {
+  test('an aborted key press releases the held keys', async ({ session, site, connect }) => {
     const ours = await openPage(await connect(session), await site(field));
     const { press, type } = actionsOf(session);
     const abort = new AbortController();
@@ -194,7 +194,7 @@ test.describe('pressing keys', () => {
   });
 });
 
-test('keys have the names of X11 and of browsers, in any case', () => {
+test('accepts key names of X11 and of browsers, in any case', () => {
   const codes: Record<string, string[]> = {
     Enter: ['Return', 'enter', 'KP_Enter'],
     Backspace: ['BackSpace', 'backspace'],

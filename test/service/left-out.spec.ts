@@ -3,7 +3,9 @@ import Kernel from '@onkernel/sdk';
 import { leftOut } from '../../src/contract/left-out.ts';
 import { test } from '../support/service.ts';
 
-test('operations that are left out answer 501 with their name, and ask for no retry', async ({ service: { call } }) => {
+test('operations that the service leaves out answer 501 with their name, and forbid a retry', async ({
+  service: { call },
+}) => {
   for (const [name, request] of Object.entries(leftOut)) {
     const [method, path] = request.split(' ') as [string, string];
     const answer = await call(method, path.replaceAll(/\{\w+\}/g, 'some'), method === 'POST' ? {} : undefined);
@@ -13,7 +15,7 @@ test('operations that are left out answer 501 with their name, and ask for no re
   }
 });
 
-test('a deployment from a repository answers 501', async ({ service }) => {
+test('refuses a deployment from a repository with 501', async ({ service }) => {
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
   const source = { type: 'github', url: 'https://github.com/a/b', ref: 'main', entrypoint: 'index.ts' } as const;
   const deployed = kernel.deployments.create({ source });

@@ -36,7 +36,11 @@ async function upgraded(url: string): Promise<WebSocket | number> {
   return Promise.race([once(socket, 'open').then(() => socket), refused]);
 }
 
-test('links to replays and live views end with the API key that got them', async ({ client, links, clock }) => {
+test('links to replays and live views stop working when the API key that created them ends', async ({
+  client,
+  links,
+  clock,
+}) => {
   const [mine, other] = [await links('mine'), await links('other')];
   for (const { live, replay, video } of [mine, other])
     expect(await Promise.all([live, replay, video].map(statusOf))).toEqual([200, 200, 202]);
@@ -65,7 +69,7 @@ test('links to live views expire after a day, and those to replays after seven @
   expect(await statusOf(replay)).toBe(404);
 });
 
-test('a link with another expiry, key or id opens nothing @long', async ({ links }) => {
+test('a link whose expiry, key or id was changed opens nothing @long', async ({ links }) => {
   const [mine, other] = [await links('mine'), await links('other')];
   for (const name of ['live', 'replay', 'video'] as const) {
     const url = new URL(mine[name]);

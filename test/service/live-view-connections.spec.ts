@@ -11,7 +11,7 @@ for (const [what, end] of [
   ['the session ends', (session: LocalSession) => session.end()],
   ['its lease is given back', (session: LocalSession) => session.changeHands()],
 ] as const) {
-  test(`ends the view when ${what}, and does not open it again`, async ({ openPage, view, session, link }) => {
+  test(`the live view closes when ${what}, and its link stops working`, async ({ openPage, view, session, link }) => {
     await openPage();
     const viewer = await view();
     await end(session);
@@ -20,7 +20,7 @@ for (const [what, end] of [
   });
 }
 
-test('reconnects after a lost connection @long', async ({ openPage, view, sockets, session }) => {
+test('the live view reconnects after a lost connection @long', async ({ openPage, view, sockets, session }) => {
   await openPage();
   const viewer = await view();
   sockets.close();
@@ -31,7 +31,11 @@ test('reconnects after a lost connection @long', async ({ openPage, view, socket
   await expect(viewer.getByRole('status')).toContainText('Ended');
 });
 
-test('shows a lost connection while nothing answers, and reconnects @long', async ({ openPage, view, sockets }) => {
+test('the live view reports a connection without answers as lost, and reconnects @long', async ({
+  openPage,
+  view,
+  sockets,
+}) => {
   await openPage();
   const viewer = await view();
   const status = viewer.getByRole('status');
@@ -44,7 +48,12 @@ test('shows a lost connection while nothing answers, and reconnects @long', asyn
   await expect(status).toHaveText('Live', { timeout: 20_000 });
 });
 
-test('reconnects after a page was unchanged for a long time @long', async ({ page, openPage, view, sockets }) => {
+test('the live view reconnects after its page stayed unchanged for a long time @long', async ({
+  page,
+  openPage,
+  view,
+  sockets,
+}) => {
   await openPage();
   await page.clock.install();
   const viewer = await view();
@@ -54,7 +63,12 @@ test('reconnects after a page was unchanged for a long time @long', async ({ pag
   await expect(viewer.getByRole('status')).toHaveText('Live');
 });
 
-test('detects a dead open connection, and reconnects @long', async ({ page, url, link, openPage }) => {
+test('the live view detects an open connection that is dead, and reconnects @long', async ({
+  page,
+  url,
+  link,
+  openPage,
+}) => {
   await using proxy = await FaultProxy.start(url);
   await openPage();
   await page.clock.install();
@@ -70,7 +84,7 @@ test('detects a dead open connection, and reconnects @long', async ({ page, url,
 test.describe('under a clock that the test moves', () => {
   test.use({ clock: async ({}, use) => use(new TestClock()) });
 
-  test('keeps a session active while a viewer watches it', async ({ session, clock, connectViewer }) => {
+  test('a watching viewer keeps a session active', async ({ session, clock, connectViewer }) => {
     const time = clock as TestClock;
     session.watchIdle(10);
     const viewer = await connectViewer();
@@ -96,7 +110,7 @@ test.describe('under a clock that the test moves', () => {
   });
 });
 
-test('skips pictures, with bounded memory, for a viewer that reads nothing @long', async ({
+test('the service skips pictures and keeps its memory bounded for a viewer that reads nothing @long', async ({
   produced,
   connectViewer,
   openPage,

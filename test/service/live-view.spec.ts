@@ -6,7 +6,7 @@ import { expectAccessible } from '../support/axe.ts';
 import { lowestContrast } from '../support/contrast.ts';
 import { clickAt, eventsOf, middle, nextPicture, pointAt, socketOf, test } from '../support/live-view.ts';
 
-test('shows the page in view, and the next page', async ({ page, link, openPage }) => {
+test('the live view shows the page in view, and the next page that opens', async ({ page, link, openPage }) => {
   await page.goto(link);
   await expect(page.getByRole('status')).toHaveText('Connected. The session shows no page yet.');
   const ours = await openPage();
@@ -20,7 +20,10 @@ test('shows the page in view, and the next page', async ({ page, link, openPage 
   await expect.poll(size).toEqual([400, 600]);
 });
 
-test('reports that the last page was closed, and shows the next page @long', async ({ openPage, view }) => {
+test('the live view reports that the last page was closed, and shows the next one @long', async ({
+  openPage,
+  view,
+}) => {
   const ours = await openPage();
   const viewer = await view();
   await expect.poll(() => middle(viewer)).toBe('010');
@@ -32,7 +35,11 @@ test('reports that the last page was closed, and shows the next page @long', asy
   await expect.poll(() => middle(viewer)).toBe('010');
 });
 
-test('labels its parts, follows its own policy, and fits into the window @long', async ({ page, openPage, view }) => {
+test('the live view labels its controls, works under its content security policy, and fits into the window @long', async ({
+  page,
+  openPage,
+  view,
+}) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -72,7 +79,11 @@ test('labels its parts, follows its own policy, and fits into the window @long',
   expect(complaints).toEqual([]);
 });
 
-test('shows pool, session, test and page, and follows their changes @long', async ({ session, openPage, view }) => {
+test('the live view shows pool, session, test and page URL, and updates them @long', async ({
+  session,
+  openPage,
+  view,
+}) => {
   session.pool = { id: 'id-of-ci', name: 'ci' };
   session.tags = { [testTag]: testTagOf('shop.spec.ts:3 › pays “at once”') };
   const ours = await openPage();
@@ -88,7 +99,7 @@ test('shows pool, session, test and page, and follows their changes @long', asyn
   await expect(viewer.getByRole('heading')).toHaveText('next test', { timeout: 10_000 });
 });
 
-test('ends the session after a confirmation @long', async ({ session, openPage, view }) => {
+test('the live view ends the session after a confirmation @long', async ({ session, openPage, view }) => {
   await openPage();
   const viewer = await view();
   await viewer.getByRole('button', { name: 'End session' }).click();
@@ -103,7 +114,7 @@ test('ends the session after a confirmation @long', async ({ session, openPage, 
   await expect(viewer.getByRole('button', { name: 'End session' })).toHaveCount(0);
 });
 
-test('hides "End session" if another page embeds the view', async ({ page, link, openPage }) => {
+test('the live view hides "End session" if another page embeds it', async ({ page, link, openPage }) => {
   await openPage();
   // The view allows only frames of its own origin, such as the hosted login.
   await page.goto(new URL('/browser/live', link).href);
@@ -112,7 +123,7 @@ test('hides "End session" if another page embeds the view', async ({ page, link,
   await expect(page.frameLocator('iframe').getByRole('button', { name: 'End session' })).toBeHidden();
 });
 
-test('moves, clicks, drags and scrolls where the viewer points', async ({ openPage, view }) => {
+test("the live view moves, clicks, drags and scrolls at the viewer's pointer", async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   await clickAt(viewer, 0.25, 0.5);
@@ -140,7 +151,7 @@ test('moves, clicks, drags and scrolls where the viewer points', async ({ openPa
   await expect.poll(() => ours.evaluate(() => scrollY)).toBe(400);
 });
 
-test('holds several mouse buttons, and releases them one by one', async ({ openPage, view }) => {
+test('the live view holds several mouse buttons, and releases them one by one', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   const { x, y } = await pointAt(viewer, 0.5, 0.5);
@@ -159,7 +170,11 @@ test('holds several mouse buttons, and releases them one by one', async ({ openP
   ]);
 });
 
-test('sends the back and forward buttons of a mouse to the session only @long', async ({ page, openPage, view }) => {
+test('the live view sends the back and forward buttons of a mouse to the session only @long', async ({
+  page,
+  openPage,
+  view,
+}) => {
   const ours = await openPage();
   await page.goto('data:text/html,the page before');
   const viewer = await view();
@@ -178,7 +193,10 @@ test('sends the back and forward buttons of a mouse to the session only @long', 
   await expect(viewer.getByRole('status')).toHaveText('Live');
 });
 
-test('clicks at the right point of a phone page that is wider than its screen', async ({ openPage, view }) => {
+test('the live view clicks at the right point of a phone page that is wider than its screen', async ({
+  openPage,
+  view,
+}) => {
   const ours = await openPage({ viewport: { width: 390, height: 844 }, isMobile: true, deviceScaleFactor: 3 });
   const viewer = await view();
   await clickAt(viewer, 0.5, 0.5);
@@ -187,7 +205,7 @@ test('clicks at the right point of a phone page that is wider than its screen', 
   expect(Math.abs(click!.x / (await ours.evaluate(() => innerWidth)) - 0.5)).toBeLessThan(0.01);
 });
 
-test('types, pastes and composes text in the page @long', async ({ openPage, view }) => {
+test('the live view types, pastes and composes text in the page @long', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   const field = ours.locator('input').first();
@@ -210,7 +228,7 @@ test('types, pastes and composes text in the page @long', async ({ openPage, vie
   expect(shortcuts.map(({ key }) => key)).toEqual(['A']);
 });
 
-test('types characters of AltGr and Option, and no character for shortcuts with Alt @long', async ({
+test('the live view types characters of AltGr and Option, and none for shortcuts with Alt @long', async ({
   openPage,
   view,
 }) => {
@@ -230,7 +248,7 @@ test('types characters of AltGr and Option, and no character for shortcuts with 
   await expect(ours.locator('input').first()).toHaveValue('@€.');
 });
 
-test('Shift+Escape releases the keyboard and all keys', async ({ openPage, view }) => {
+test('Shift+Escape in the live view releases the keyboard and all keys', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   // The first stop is the button that ends the session.
@@ -250,7 +268,7 @@ test('Shift+Escape releases the keyboard and all keys', async ({ openPage, view 
   expect(await eventsOf(ours, 'keydown')).toEqual(before);
 });
 
-test('releases held buttons and keys when the viewer leaves', async ({ openPage, connectViewer }) => {
+test('the live view releases held buttons and keys when the viewer leaves', async ({ openPage, connectViewer }) => {
   const ours = await openPage();
   const viewer = await connectViewer();
   await nextPicture(viewer);
@@ -270,7 +288,7 @@ test('releases held buttons and keys when the viewer leaves', async ({ openPage,
   await expect.poll(() => eventsOf(ours, 'mouseup')).toHaveLength(1);
 });
 
-test('takes no input with readOnly, neither by the page nor by its socket @long', async ({
+test('a live view with readOnly accepts no input from its page and none from its socket @long', async ({
   session,
   openPage,
   view,
@@ -296,7 +314,7 @@ test('takes no input with readOnly, neither by the page nor by its socket @long'
   await expect(ours.locator('input').first()).toHaveValue('');
 });
 
-test('closes the socket at invalid input', async ({ openPage, connectViewer }) => {
+test('the live view closes its socket at invalid input', async ({ openPage, connectViewer }) => {
   await openPage();
   const mouse = {
     type: 'mouse',
@@ -327,7 +345,7 @@ test('closes the socket at invalid input', async ({ openPage, connectViewer }) =
   }
 });
 
-test('opens neither the page nor the socket for a wrong token', async ({ page, url, session }) => {
+test('the live view opens neither its page nor its socket for a wrong token', async ({ page, url, session }) => {
   for (const query of ['', '?jwt=', '?jwt=wrong', `?jwt=${session.token}`, `?jwt=${session.id}.`]) {
     expect((await page.goto(`${url}/browser/live${query}`))!.status()).toBe(404);
     await expect(page.getByRole('heading')).toHaveText('There is no such live view');

@@ -133,7 +133,7 @@ function quantile(values: number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? NaN;
 }
 
-test('50 workers share 4 browsers in order, one worker per browser, while browsers are killed and callers hang up', async ({}, testInfo) => {
+test('50 workers take turns on 4 browsers in order, while browsers are killed and callers hang up', async ({}, testInfo) => {
   test.setTimeout(durationMs + 60_000);
   const directory = dataDirectory(testInfo);
   const apiKey = 'key-of-the-loaded-service';

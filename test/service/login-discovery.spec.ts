@@ -44,7 +44,7 @@ for (const [family, fixtures] of Object.entries({
   products,
   further,
 })) {
-  test(`discovery finds what logins ask for: ${family}${family === 'steps' ? '' : ' @long'}`, async ({
+  test(`finds the fields and buttons of login forms: ${family}${family === 'steps' ? '' : ' @long'}`, async ({
     sessions,
     origin,
     serve,
@@ -74,7 +74,7 @@ for (const [family, fixtures] of Object.entries({
   });
 }
 
-test('discovery reports what it did not find @long', async ({ sessions, origin, serve }) => {
+test('reports which fields of login forms were not found @long', async ({ sessions, origin, serve }) => {
   serve.fixtures = [
     { name: 'nameless', html: '<h1>Log in</h1><input><input type="password">', fields: [] },
     {
@@ -113,7 +113,7 @@ const hostile = [
 ];
 
 for (const { what, label, html } of hostile) {
-  test(`a page's texts can't block the service: ${what}`, async ({ sessions, origin, serve }) => {
+  test(`reads a hostile login form in limited time: ${what}`, async ({ sessions, origin, serve }) => {
     const form = `<form><h1>Log in</h1>${html}<label>${label} <input></label><button>Log in</button></form>`;
     serve.fixtures = [{ name: what, html: form, fields: [] }];
     const session = await sessions.create(settings);
@@ -127,7 +127,7 @@ for (const { what, label, html } of hostile) {
   });
 }
 
-test("reads the beginning of a page's long names", async ({ sessions, origin, serve }) => {
+test("reads only the beginning of a login form's long names", async ({ sessions, origin, serve }) => {
   const long = 'abcde '.repeat(10_000);
   const html = `<title>${long}</title><h1>${long}</h1><form><label>Code <input placeholder="${long}"></label><button>Log in</button></form>`;
   serve.fixtures = [{ name: 'long', html, fields: [] }];
@@ -137,7 +137,7 @@ test("reads the beginning of a page's long names", async ({ sessions, origin, se
   expect(await page.state()).toMatchObject({ kind: 'asks', form: { fields: [{ placeholder: long.slice(0, 1000) }] } });
 });
 
-test("removes control characters from a page's texts, because they could command a terminal", async ({
+test("removes control characters from a login form's texts, because they could command a terminal", async ({
   sessions,
   origin,
   serve,

@@ -8,7 +8,7 @@ const minuteMs = 60_000;
 
 test.describe.configure({ timeout: 90_000 });
 
-test('a page without an API key exchanges a code once, follows the login and answers its questions', async ({
+test("a page without an API key exchanges a login's code once, follows the login and answers its questions", async ({
   service,
   site,
   carol,
@@ -18,7 +18,7 @@ test('a page without an API key exchanges a code once, follows the login and ans
   const stream = await carol.follow();
   const { fields = [] } = await atStep(stream, 'AWAITING_INPUT');
 
-  // The hosted service's client has no function for it.
+  // The hosted service's SDK has no function for it.
   const page = new Kernel({ baseURL: service.url, apiKey: 'none', maxRetries: 0 });
   const exchange = (connection: string, body: object) =>
     page.post(`/auth/connections/${connection}/exchange`, { body });
@@ -38,7 +38,7 @@ test('a page without an API key exchanges a code once, follows the login and ans
   expect(await holder.auth.connections.retrieve(id)).toMatchObject({ status: 'AUTHENTICATED' });
 });
 
-test('the token of a login gives no other access, and ends with its key and after 30 minutes', async ({
+test('the token of a login gives no other access, and ends with its API key and after 30 minutes', async ({
   service,
   clock,
   carol,

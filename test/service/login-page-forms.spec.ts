@@ -3,10 +3,7 @@ import { LoginPage } from '../../src/service/logins/robot/login-page.ts';
 import { page as html, settings } from '../support/browser-sessions.ts';
 import { asked, test } from '../support/login-page.ts';
 
-test('logs in through a dialog on the front page, with errors as alerts and a session in local storage @long', async ({
-  open,
-  site,
-}) => {
+test('logs in through a dialog on the front page, with a session in local storage @long', async ({ open, site }) => {
   const url = await site(
     html(`<nav><button onclick="d.showModal()">Sign in</button></nav><h1>Shop</h1>
     <dialog id="d"><form id="f"><label>E-mail <input type="email" name="e"></label><label>Password <input type="password" name="p"></label><button>Sign in</button></form></dialog>
@@ -43,7 +40,7 @@ test("logs in through a provider's popup that closes itself @long", async ({ ope
   expect(await page.submit({ values: { username: 'a', password: 'b' } })).toMatchObject({ kind: 'logged_in' });
 });
 
-test('stops a form before a redirect sends it to a foreign domain', async ({ open, site }) => {
+test('stops a login form before a redirect sends it to a foreign domain', async ({ open, site }) => {
   let stolen = '';
   const url = await site((request, response) => {
     if (request.headers.host?.startsWith('127.0.0.1')) {
@@ -63,7 +60,7 @@ test('stops a form before a redirect sends it to a foreign domain', async ({ ope
   expect(stolen).toBe('');
 });
 
-test('fills fields in closed shadow trees, and elements with contenteditable', async ({ open, site }) => {
+test('fills login fields in closed shadow trees, and elements with contenteditable', async ({ open, site }) => {
   const sent: string[] = [];
   const url = await site((request, response) => {
     if (request.url?.startsWith('/done')) {
@@ -85,7 +82,7 @@ test('fills fields in closed shadow trees, and elements with contenteditable', a
   expect(new URL(sent[0]!, url).searchParams.get('p')).toBe('déjà vu 🐇');
 });
 
-test('reads and fills a page that replaces built-in functions, as old script libraries do', async ({ open, site }) => {
+test('fills a login page that replaces built-in functions, as old script libraries do', async ({ open, site }) => {
   const url = await site(
     html(`<script>
       Array.from = (iterable) => [].slice.call(iterable || []);
@@ -104,7 +101,7 @@ test('reads and fills a page that replaces built-in functions, as old script lib
   expect(await page.submit({ values: { username: 'alice', password: 'right' } })).toMatchObject({ kind: 'logged_in' });
 });
 
-test('a page does not notice that it is read and filled', async ({ open, site }) => {
+test("a login page can't notice that it is read and filled", async ({ open, site }) => {
   const noticed: string[] = [];
   const url = await site((request, response) => {
     if (request.url?.startsWith('/noticed')) noticed.push(request.url);
@@ -133,7 +130,7 @@ test('a page does not notice that it is read and filled', async ({ open, site })
   expect([...new Set(noticed)]).toEqual([]);
 });
 
-test('leaves a dialog of another page to the client that opened it', async ({ sessions, site, connect }) => {
+test('leaves a dialog of another page to the client that opened that page', async ({ sessions, site, connect }) => {
   const form =
     '<form><h1>Log in</h1><label>User <input></label><label>Password <input type="password"></label><button>Log in</button></form>';
   const url = await site(html(form));
@@ -153,7 +150,7 @@ test('leaves a dialog of another page to the client that opened it', async ({ se
   expect(await answer).toBe(true);
 });
 
-test('a site that is down, foreign, empty or aborted causes a clear error without the values @long', async ({
+test('throws a clear error without secret values for a site that is down, foreign, empty or aborted @long', async ({
   open,
   site,
 }) => {

@@ -3,7 +3,7 @@ import { WatchedPage } from '../../src/service/logins/robot/watched-page.ts';
 import { page as html } from '../support/browser-sessions.ts';
 import { asked, test, totp } from '../support/login-page.ts';
 
-test('finds the login from the front page, reports a wrong password, and logs in with the right one @long', async ({
+test('finds the login form from the front page, reports a wrong password, and logs in with the right one @long', async ({
   signedIn,
   open,
 }) => {
@@ -54,14 +54,14 @@ test('logs in with two steps, a choice of code delivery, a wrong code and the ri
   expect(await page.submit({ values: { code: /\d{6}/.exec(sent!)![0] } })).toMatchObject({ kind: 'logged_in' });
 });
 
-test('logs in with a code of an authenticator app', async ({ signedIn, open }) => {
+test('logs in with a one-time code of an authenticator app', async ({ signedIn, open }) => {
   const page = await open({ domain: new URL(signedIn.url).host, loginUrl: `${signedIn.url}/login` });
   const { fields } = asked(await page.submit({ values: { username: 'carol', password: 'looking glass' } }));
   expect(fields).toMatchObject([{ id: 'code', type: 'totp_code', input_type: 'totp' }]);
   expect(await page.submit({ values: { code: totp('JBSWY3DPEHPK3PXP') } })).toMatchObject({ kind: 'logged_in' });
 });
 
-test('visits an identity provider only if its domain is allowed @long', async ({ signedIn, open }) => {
+test("opens an identity provider's page only if its domain is allowed @long", async ({ signedIn, open }) => {
   const [site, provider] = [new URL(signedIn.url).host, new URL(signedIn.providerUrl).host];
   const loginUrl = `${signedIn.url}/login`;
   const page = await open({ domain: site, loginUrl, allowedDomains: [provider] });
@@ -83,7 +83,7 @@ test('visits an identity provider only if its domain is allowed @long', async ({
   });
 });
 
-test('types so that frameworks notice it, fills code boxes one by one, and waits for an approval @long', async ({
+test('typing into a login form triggers frameworks, fills code boxes one by one, and waits for an approval @long', async ({
   open,
   site,
 }) => {
@@ -132,7 +132,7 @@ test('types so that frameworks notice it, fills code boxes one by one, and waits
   expect(await page.changed(AbortSignal.timeout(20_000))).toMatchObject({ kind: 'logged_in' });
 });
 
-test("fills a form in another site's frame only if that site is allowed @long", async ({ open, site }) => {
+test("fills a login form in another site's frame only if that site is allowed @long", async ({ open, site }) => {
   const form = `<form method="post" action="/done" target="_top"><label>User <input name="u"></label><label>Password <input type="password" name="p"></label><button>Log in</button></form>`;
   let body = '';
   const url = await site((request, response) => {
@@ -170,7 +170,7 @@ for (const [end, script] of [
   ['goes elsewhere', 'document.querySelector("iframe").src = "/other"'],
   ['goes with its page', 'location = "/other"'],
 ] as const) {
-  test(`doesn't wait for a frame that ${end} before it is loaded`, async ({ session, site }) => {
+  test(`doesn't wait for a frame in a login page that ${end} before it is loaded`, async ({ session, site }) => {
     const url = await site((request, response) => {
       if (request.url === '/endless')
         response.writeHead(200, { 'content-type': 'text/html' }).write('<p>More follows</p>');

@@ -16,7 +16,7 @@ const test = base.extend<{ service: TestService }>({
   },
 });
 
-test('starts sessions on the machine with the most free slots', async ({ service }) => {
+test('a control plane starts sessions on the machine with the most free places', async ({ service }) => {
   const { call } = service;
   const start = async () => (await call('POST', '/browsers', {})).body.machine;
   const machines = [await start(), await start(), await start(), await start()];
@@ -24,7 +24,7 @@ test('starts sessions on the machine with the most free slots', async ({ service
   expect(new Set(machines.slice(2)).size).toBe(2);
 });
 
-test('passes CDP, files, input and event streams on to the machine', async ({ service }) => {
+test('a control plane passes CDP, files, input and event streams on to the machine', async ({ service }) => {
   const { call } = service;
   const { body } = await call('POST', '/browsers', { start_url: 'data:text/html,<title>here</title>' });
   const path = `/browsers/${body.session_id}`;
@@ -41,7 +41,7 @@ test('passes CDP, files, input and event streams on to the machine', async ({ se
   expect((await call('GET', `${path}/fs/read_file?path=/tmp/a.txt`)).status).toBe(404);
 });
 
-test('finds machines by a name', async ({}) => {
+test('a control plane finds its machines by a host name', async ({}) => {
   const apiKey = 'the-key';
   await using machine = await startService({ apiKey });
   const { port } = new URL(machine.url);
@@ -50,7 +50,7 @@ test('finds machines by a name', async ({}) => {
   expect(body.machine).toBe(`http://127.0.0.1:${port}`);
 });
 
-test('answers 504 if a machine answers checks, but not a call', async ({}) => {
+test('a control plane answers 504 if a machine answers health checks but not a call', async ({}) => {
   const apiKey = 'the-key';
   await using machine = await startService({ apiKey });
   await using way = await FaultProxy.start(machine.url);
@@ -83,7 +83,7 @@ test('answers 504 if a machine answers checks, but not a call', async ({}) => {
   expect(await typing).toMatchObject({ status: 404 });
 });
 
-test('the machine of a session knows the test that uses it', async ({}) => {
+test('the machine of a session learns the test that uses the session', async ({}) => {
   const apiKey = 'the-key';
   await using machine = await startService({ apiKey });
   await using service = await startService({ apiKey, machines: { from: machine.url } });
@@ -97,7 +97,7 @@ test('the machine of a session knows the test that uses it', async ({}) => {
   }
 });
 
-test('passes the traceparent of a call on to the machine', async ({}) => {
+test('a control plane passes the traceparent header of a call on to the machine', async ({}) => {
   const apiKey = 'the-key';
   await using machine = await startService({ apiKey });
   await using way = await FaultProxy.start(machine.url);
@@ -120,7 +120,7 @@ test('passes the traceparent of a call on to the machine', async ({}) => {
   expect(way.traceparents.filter((given) => given !== undefined)).toEqual(['1', '2', '3', '4'].map(traceparentOf));
 });
 
-test('counts the bytes of tunnels, and refuses headful browsers', async ({ service }) => {
+test('a control plane counts the bytes of tunnels, and refuses headful browsers', async ({ service }) => {
   const { call, url } = service;
   await call('POST', '/browser_pools', { name: 'ci', size: 1 });
   const { body } = await call('POST', '/browser_pools/ci/acquire', {});
@@ -136,7 +136,7 @@ test('counts the bytes of tunnels, and refuses headful browsers', async ({ servi
   });
 });
 
-test("the hosted service's client works with a control plane", async ({ service }) => {
+test("the hosted service's SDK works with a control plane", async ({ service }) => {
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
   const { session_id: id } = await kernel.browsers.create({ name: 'mine', start_url: 'about:blank' });
   await kernel.browsers.fs.writeFile(id, 'text', { path: '/home/user/a.txt' });
@@ -152,12 +152,12 @@ test("the hosted service's client works with a control plane", async ({ service 
   await kernel.browserPools.delete('ci', { force: true });
 });
 
-test('refuses a malformed list of machines', async ({}) => {
+test('a control plane refuses a malformed list of machines', async ({}) => {
   const starting = startService({ machines: { from: 'dns://machines.internal' } });
   await expect(starting).rejects.toThrow('neither the URL of a machine nor dns://NAME:PORT');
 });
 
-test("with direct sessions, returns the machine's own links, and new links to the next holder", async ({}) => {
+test("with direct sessions, a control plane returns the machine's own links, and new ones to the next holder", async ({}) => {
   await using service = await startControlPlane(1, {}, { directSessions: true });
   const call = callerOf(service);
   await call('POST', '/browser_pools', { name: 'ci', size: 1 });
@@ -171,7 +171,7 @@ test("with direct sessions, returns the machine's own links, and new links to th
   await (await chromium.connectOverCDP(second.cdp_ws_url)).close();
 });
 
-test('a profile and a replay survive the machine of their session', async ({ service }) => {
+test('a profile and a replay on a control plane survive the machine of their session', async ({ service }) => {
   const { call } = service;
   await call('POST', '/profiles', { name: 'ann' });
   const { body: session } = await call('POST', '/browsers', { profile: { name: 'ann', save_changes: true } });

@@ -9,7 +9,9 @@ const ofCi = 'project="default",pool="ci"';
 test.describe('/metrics', () => {
   test.use({ serviceOptions: { metricsToken: 'scraper', maxConcurrentSessions: 7 } });
 
-  test('follows leases, waits and sessions outside pools', async ({ service }) => {
+  test('/metrics counts free, leased and waiting sessions of a pool, and sessions without a pool', async ({
+    service,
+  }) => {
     const { call } = service;
     await createFull(service, 1);
     await expectSeries(service, {
@@ -58,7 +60,7 @@ test.describe('/metrics', () => {
     });
   });
 
-  test('counts connections and the reasons of lease ends', async ({ service }) => {
+  test('/metrics counts connections, and ends of leases by their reason', async ({ service }) => {
     const { call } = service;
     await createFull(service, 1);
     const lease = async () => (await call('POST', '/browser_pools/ci/acquire', {})).body;
@@ -82,7 +84,7 @@ test.describe('/metrics', () => {
     expect(await scrape(service)).not.toHaveProperty([`playwright_pool_size{${ofCi}}`]);
   });
 
-  test('answers the metrics token and organization keys, and refuses others', async ({ service }) => {
+  test('/metrics accepts the metrics token and organization keys, and refuses others', async ({ service }) => {
     const { call, url } = service;
     const status = async (authorization?: string) =>
       (await fetch(`${url}/metrics`, { headers: authorization === undefined ? {} : { authorization } })).status;
@@ -97,7 +99,7 @@ test.describe('/metrics', () => {
     expect((await call('GET', '/browser_pools', undefined, { authorization: 'Bearer scraper' })).status).toBe(401);
   });
 
-  test('has no id of a session, and labels for 100 pools at most', async ({ service }) => {
+  test('/metrics contains no session id, and pool labels for 100 pools at most', async ({ service }) => {
     const { call } = service;
     for (let n = 0; n < 103; n++) {
       const { status } = await call('POST', '/browser_pools', { name: `pool-${n}`, size: 1, headless: true });
@@ -119,7 +121,7 @@ test.describe('/metrics after a while', () => {
   const clock = new TestClock();
   test.use({ serviceOptions: { clock, metricsToken: 'scraper' } });
 
-  test('keeps the counts of a deleted pool for 10 minutes', async ({ service }) => {
+  test('/metrics keeps the counts of a deleted pool for 10 minutes', async ({ service }) => {
     const { call } = service;
     const ofOther = 'project="default",pool="other-pool"';
     const counts = {

@@ -29,7 +29,7 @@ async function received(bytes: Uint8Array, size = 64 * 1024): Promise<unknown> {
   return await form.receive(async (file) => (await buffer(file)).toString());
 }
 
-test('reads lists, maps and texts from pieces of any size', async () => {
+test('parses lists, maps and texts of a form from pieces of any size', async () => {
   const form = encoded([
     ['files[10][dest_path]', 'ten'],
     ['files[10][file]', '10', 'file'],
@@ -55,7 +55,7 @@ test('ignores bytes after the end of a form', async () => {
   expect(await received(Buffer.concat([form, form]), 10)).toEqual({ force: false, source: 'x' });
 });
 
-test('limits the total size of all texts', async () => {
+test('limits the total size of all texts in a form', async () => {
   const parts = Array.from({ length: 9 }, (_, index): Part => [`env_vars[${index}]`, 'x'.repeat(1024 * 1024)]);
   await expect(received(encoded(parts))).rejects.toMatchObject({ code: 'payload_too_large' });
   await expect(received(encoded([['env_vars[a]', 'x'.repeat(9 * 1024 * 1024)]]))).rejects.toMatchObject({
@@ -63,7 +63,7 @@ test('limits the total size of all texts', async () => {
   });
 });
 
-test("stops reading when a file can't be stored, and stores no other", async () => {
+test("stops reading a form when a file can't be stored, and stores no other file", async () => {
   const stored: string[] = [];
   const endless = Readable.from(
     (function* () {
@@ -81,7 +81,7 @@ test("stops reading when a file can't be stored, and stores no other", async () 
   expect(endless.destroyed).toBe(false);
 });
 
-test('a body that broke off before it was received is refused', async () => {
+test('refuses a form that breaks off', async () => {
   const gone = new Readable({ read() {} }).once('error', () => {}).destroy(new Error('aborted'));
   const form = multipartBody(body, gone, { 'content-type': contentType });
   await expect(form.receive(async () => {})).rejects.toMatchObject({
@@ -90,7 +90,7 @@ test('a body that broke off before it was received is refused', async () => {
   });
 });
 
-test('reads no further until a file is stored', async () => {
+test('stores each file of a form before it reads further', async () => {
   let sent = 0;
   const form = Readable.from(
     (function* () {
@@ -111,7 +111,7 @@ test('reads no further until a file is stored', async () => {
   expect(await receiving).toMatchObject({ source: 100 * 64 * 1024 });
 });
 
-test('parses or refuses any bytes, and never crashes', async () => {
+test('parses or refuses any bytes as a form, and never crashes', async () => {
   const form = encoded([
     ['dest_path', '/a'],
     ['file', 'content', 'file'],

@@ -1,7 +1,7 @@
 import { expect, test } from '@playwright/test';
 import { parseNetworkPattern } from '../../src/tunnel/pattern.ts';
 
-test("matches as Playwright's exposeNetwork does", () => {
+test("matches host names by the same patterns as Playwright's exposeNetwork", () => {
   const cases: [pattern: string, matching: string[], others: string[]][] = [
     ['', [], ['localhost:80', 'a.test:80']],
     [
@@ -30,7 +30,7 @@ test("matches as Playwright's exposeNetwork does", () => {
   }
 });
 
-test('refuses invalid patterns', () => {
+test('refuses invalid patterns of host names', () => {
   for (const text of ['http://localhost', 'localhost:70000', 'a b', 'a,,b', '<local>', 'a/b', '(a+)+$'])
     expect(() => parseNetworkPattern(text), text).toThrow('is not a host of a network pattern');
 });

@@ -47,7 +47,7 @@ test('browser_live_view_url shows the session and takes input until the session 
   expect((await page.reload())!.status()).toBe(404);
 });
 
-test('the pages ask for no API key, and everything else still does', async ({ service }) => {
+test('the replay and live view pages ask for no API key, everything else does', async ({ service }) => {
   for (const path of ['/browser/replays', '/browser/replays/video', '/browser/live']) {
     const response = await fetch(`${service.url}${path}`);
     expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=UTF-8']);

@@ -30,7 +30,7 @@ test('divides a list into list pages, newest first', async ({ service: { call } 
   expect(await call('GET', '/profiles?offset=99')).toMatchObject({ status: 200, body: [] });
 });
 
-test('profiles are found by part of the name or id and by the exact name', async ({ service: { call } }) => {
+test('profiles are found by part of their name or id, and by their exact name', async ({ service: { call } }) => {
   const { body: ann } = await call('POST', '/profiles', { name: 'Ann-Smith' });
   await call('POST', '/profiles', { name: 'bob' });
   expect(names(await call('GET', '/profiles?query=n-smi'))).toEqual(['Ann-Smith']);
@@ -40,7 +40,9 @@ test('profiles are found by part of the name or id and by the exact name', async
   expect(names(await call('GET', '/profiles?query=%25'))).toEqual([]);
 });
 
-test('pools are paged, and found by part of the name or id and by the exact name', async ({ service: { call } }) => {
+test('lists pools in pages, and finds them by part of their name or id and by their exact name', async ({
+  service: { call },
+}) => {
   const { body: ci } = await call('POST', '/browser_pools', { size: 1, name: 'CI-main' });
   await call('POST', '/browser_pools', { size: 1, name: 'other' });
   const first = await call('GET', '/browser_pools?limit=1');
@@ -53,7 +55,7 @@ test('pools are paged, and found by part of the name or id and by the exact name
   expect(names(await call('GET', '/browser_pools?name=oth'))).toEqual([]);
 });
 
-test('finds sessions by status, tags and text, and hides the idle ones of pools @long', async ({
+test('finds sessions by status, tags and text, and leaves out the idle ones of pools @long', async ({
   service: { call },
 }) => {
   await call('POST', '/browser_pools', { size: 2, name: 'ci-1' });
@@ -89,7 +91,7 @@ test('finds sessions by status, tags and text, and hides the idle ones of pools 
   expect(body).toMatchObject({ name: 'ended', deleted_at: expect.any(String) });
 });
 
-test("the former holder can't find a released browser", async ({ service: { call } }) => {
+test("the former holder of a released browser can't find it in lists", async ({ service: { call } }) => {
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
   const path = `/browsers/${leased.session_id}`;

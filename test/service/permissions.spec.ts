@@ -25,7 +25,7 @@ async function withoutRoot<T>(directory: string, act: () => Promise<T>): Promise
   }
 }
 
-test("removes a tree regardless of its directories' modes, but not the targets of its links", async ({ place }) => {
+test('removes a directory tree regardless of its modes, but not the targets of its links', async ({ place }) => {
   await mkdir(path.join(place.root, 'home/user/fixtures/deep'), { recursive: true });
   await writeFile(path.join(place.root, 'home/user/fixtures/deep/a'), 'a');
   await symlink(path.join(place.outside, 'directory'), path.join(place.root, 'home/user/link'));
@@ -46,7 +46,7 @@ test("removes a tree regardless of its directories' modes, but not the targets o
 });
 
 for (const entry of ['d/deep', 'd/deep/file']) {
-  test(`starts no archive of a directory in which ${entry} can't be read`, async ({ place }) => {
+  test(`refuses to zip a directory in which ${entry} can't be read, before it sends a byte`, async ({ place }) => {
     await mkdir(path.join(place.root, 'd/deep'), { recursive: true });
     await writeFile(path.join(place.root, 'd/deep/file'), 'text');
     await withoutRoot(path.dirname(place.root), async () => {

@@ -4,7 +4,10 @@ import Kernel from '@onkernel/sdk';
 import { compiledCode } from '../../src/service/processes/compiled-code.ts';
 import { runningCount, test, uniqueSleep } from '../support/session-processes.ts';
 
-test('runs TypeScript with page, context and browser of the session', async ({ client, shell: { id } }) => {
+test('playwright/execute runs TypeScript with page, context and browser of the session', async ({
+  client,
+  shell: { id },
+}) => {
   const { playwright } = client.browsers;
   const code = `
     const title: string = 'made';
@@ -23,7 +26,10 @@ test('runs TypeScript with page, context and browser of the session', async ({ c
   expect(await playwright.execute(id, { code: 'return page.title()' })).toMatchObject({ result: 'made' });
 });
 
-test('an error of the code is a result with its message and stack @long', async ({ client, shell: { id } }) => {
+test('playwright/execute returns an error of the code as a result with message and stack @long', async ({
+  client,
+  shell: { id },
+}) => {
   const { playwright } = client.browsers;
   const failed = await playwright.execute(id, { code: "console.log('before'); throw new TypeError('not today');" });
   expect(failed).toMatchObject({ success: false, error: 'not today', stdout: 'before\n' });
@@ -41,12 +47,12 @@ const others: Record<string, { code: string; answer: Record<string, unknown> }> 
   },
   'returns a cycle': { code: 'const a: any = {}; a.a = a; return a', answer: { success: false } },
   'throws a text': { code: "throw 'text'", answer: { success: false, error: "'text'" } },
-  'is no TypeScript': {
+  'is not valid TypeScript': {
     code: 'const = 1',
     answer: { success: false, error: 'TypeScript transform error: Unexpected token in line 1' },
   },
   'ends its process': { code: 'process.exit(3)', answer: { success: false, error: expect.stringContaining('code 3') } },
-  'rejects beside': {
+  'leaves a rejection unhandled': {
     code: "void Promise.reject(new Error('beside')); await page.waitForTimeout(60_000)",
     answer: { success: false, stderr: expect.stringContaining('beside') },
   },
@@ -61,12 +67,12 @@ const others: Record<string, { code: string; answer: Record<string, unknown> }> 
 };
 
 for (const [title, { code, answer }] of Object.entries(others)) {
-  test(`answers code that ${title} @long`, async ({ client, shell: { id } }) => {
+  test(`playwright/execute returns a result for code that ${title} @long`, async ({ client, shell: { id } }) => {
     expect(await client.browsers.playwright.execute(id, { code })).toMatchObject(answer);
   });
 }
 
-test('the timeout ends code and its child processes, also in an endless loop @long', async ({
+test('a timeout of playwright/execute ends the code and its child processes, even in an endless loop @long', async ({
   client,
   shell: { id },
 }) => {
@@ -84,7 +90,7 @@ test('the timeout ends code and its child processes, also in an endless loop @lo
   expect(await playwright.execute(id, { code: 'return 1' })).toMatchObject({ success: true, result: 1 });
 });
 
-test('the end of a session ends its code @long', async ({ client, shell: { id } }) => {
+test('ending a session ends its running code @long', async ({ client, shell: { id } }) => {
   test.skip(process.platform !== 'linux', 'counts processes');
   const line = uniqueSleep();
   const [command, seconds] = line.split(' ');
@@ -98,7 +104,7 @@ test('the end of a session ends its code @long', async ({ client, shell: { id } 
   await expect.poll(() => runningCount(line)).toBe(0);
 });
 
-test('codes of one session run one after the other, and a flood of output is cut @long', async ({
+test('playwright/execute runs code of a session one after the other, and cuts off a flood of output @long', async ({
   client,
   shell: { id },
 }) => {
@@ -117,7 +123,7 @@ test('codes of one session run one after the other, and a flood of output is cut
   expect(flood.stdout).toContain('the rest was dropped');
 });
 
-test('code runs as the user of its session, without variables of the service @long', async ({
+test("playwright/execute runs code as the session's user, without environment variables of the service @long", async ({
   client,
   service,
   shell: { id },
@@ -145,7 +151,7 @@ test('code runs as the user of its session, without variables of the service @lo
   expect(cwd).toMatch(/\/root\/home\/user$/);
 });
 
-test("the hosted service's client runs code @long", async ({ service, shell: { id } }) => {
+test("the hosted service's SDK runs code with playwright/execute @long", async ({ service, shell: { id } }) => {
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
   const code = "await page.setContent('<h1>public</h1>'); return page.locator('h1').textContent();";
   expect(await kernel.browsers.playwright.execute(id, { code, timeout_sec: 30 })).toMatchObject({

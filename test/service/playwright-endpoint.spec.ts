@@ -59,7 +59,11 @@ const test = base.extend<Fixtures, { shared: TestService }>({
 });
 test.describe.configure({ mode: 'serial' });
 
-test('Playwright drives the browser by its own protocol @long', async ({ session, connect, service }, testInfo) => {
+test("Playwright drives a session's browser by its own protocol @long", async ({
+  session,
+  connect,
+  service,
+}, testInfo) => {
   expect(session.playwright_versions).toEqual([version]);
   const browser = await connect(session.playwright_ws_url);
   const [defaultContext] = browser.contexts();
@@ -115,7 +119,10 @@ test('Playwright drives the browser by its own protocol @long', async ({ session
   });
 });
 
-test('a client sees only its own contexts, which close when it leaves', async ({ session, connect }) => {
+test('a Playwright client sees only its own contexts, which close when it disconnects', async ({
+  session,
+  connect,
+}) => {
   const [first, second] = await Promise.all([connect(session.playwright_ws_url), connect(session.playwright_ws_url)]);
   const context = await first.newContext();
   await context.newPage();
@@ -140,7 +147,7 @@ for (const [client, text] of [
   ['Playwright/1.2.3 (x64)', 'the client is Playwright 1.2.3'],
   ['curl/8', 'the client does not name its version'],
 ] as const)
-  test(`refuses the client ${client} and names the versions`, async ({ session }) => {
+  test(`refuses to connect the client ${client}, and names the versions`, async ({ session }) => {
     const [status, body] = await refusal(session.playwright_ws_url, { 'user-agent': client });
     expect(status).toBe(428);
     expect(body.message).toContain(text);
@@ -148,7 +155,10 @@ for (const [client, text] of [
     expect(body.message).toContain('--playwright-core');
   });
 
-test('takes the token from the URL or the Authorization header, and no other', async ({ session, service }) => {
+test('the Playwright endpoint takes the token from the URL or the Authorization header only', async ({
+  session,
+  service,
+}) => {
   const { origin, pathname, search } = new URL(session.playwright_ws_url);
   const bare = `${origin.replace('http', 'ws')}${pathname}`;
   const token = search.replace('?jwt=', '');
@@ -159,7 +169,7 @@ test('takes the token from the URL or the Authorization header, and no other', a
   expect((await refusal(session.playwright_ws_url, { 'user-agent': userAgent }))[0]).toBe(401);
 });
 
-test('tells the client that its session has ended, and ends the Playwright host', async ({
+test('tells a Playwright client that its session has ended, and ends the Playwright host', async ({
   session,
   service,
   hosts,
@@ -176,7 +186,7 @@ test('tells the client that its session has ended, and ends the Playwright host'
   await expect.poll(() => hosts().length).toBeLessThanOrEqual(1);
 });
 
-test('survives a killed Playwright host', async ({ session, connect, hosts }) => {
+test('a session survives a killed Playwright host', async ({ session, connect, hosts }) => {
   const browser = await connect(session.playwright_ws_url);
   const page = await browser.newPage();
   const action = page.locator('#missing').click();
@@ -208,7 +218,7 @@ test('ends Playwright hosts that nobody uses', async ({ service, connect, hosts 
     .toEqual([]);
 });
 
-test('offers an additional version of Playwright', async ({}, testInfo) => {
+test("offers an additional version of Playwright's protocol", async ({}, testInfo) => {
   const directory = testInfo.outputPath('playwright-core');
   const [own] = installedPlaywrights();
   mkdirSync(directory, { recursive: true });
@@ -225,7 +235,7 @@ test('offers an additional version of Playwright', async ({}, testInfo) => {
   );
 });
 
-test("isn't offered with --block-loopback, because the requests of a Playwright host wouldn't be blocked", async () => {
+test("offers no Playwright endpoint with --block-loopback, because it could not block a host's requests", async () => {
   await using service = await startService({ blockLoopback: true });
   const { body } = await callerOf(service)('POST', '/browsers', {});
   expect(body.playwright_ws_url).toBeUndefined();

@@ -49,7 +49,7 @@ test('reads the same settings from a single session and from a pool', () => {
   expect(sessionSettings(config(body), surroundings)).toEqual({ ...expected, timeoutSeconds: 600 });
 });
 
-test('chooses a lower refresh rate for a larger viewport', () => {
+test('chooses a lower default refresh rate for a larger viewport', () => {
   expect([
     rateOf(2560, 1440),
     rateOf(1920, 1080),
@@ -78,7 +78,7 @@ const refused = [
 ];
 
 for (const { field, value, code, detail } of refused) {
-  test(`refuses ${field}: ${JSON.stringify(value)} with the name of the field`, () => {
+  test(`refuses a pool with ${field}: ${JSON.stringify(value)}, and names the field`, () => {
     const refusal = {
       code,
       details: [{ code: detail, message: expect.stringContaining(`${field}: `) }],
@@ -91,14 +91,14 @@ for (const { field, value, code, detail } of refused) {
   });
 }
 
-test('names all unsupported fields', () => {
+test('names all unsupported fields of a pool', () => {
   expect(errorOf(() => refuseUnsupported({ gpu: true, chrome_policy: { a: 1 } }))).toMatchObject({
     message: expect.stringContaining('gpu, chrome_policy'),
     details: [{ message: expect.stringContaining('gpu: ') }, { message: expect.stringContaining('chrome_policy: ') }],
   });
 });
 
-test('accepts empty values of unsupported fields', () => {
+test("accepts empty values of a pool's unsupported fields", () => {
   const empty = { extensions: [], proxy_id: '', chrome_policy: {}, start_url: '' };
   for (const telemetry of [
     null,
@@ -113,7 +113,7 @@ test('accepts empty values of unsupported fields', () => {
   expect(config(empty)).not.toHaveProperty('start_url');
 });
 
-test('shows the configuration with its defaults', () => {
+test("shows a pool's configuration with its defaults", () => {
   expect(
     config({ name: 'ci', stealth: true, fill_rate_per_minute: 10, profile: { name: 'ada', save_changes: true } }),
   ).toEqual({
@@ -130,7 +130,7 @@ test('shows the configuration with its defaults', () => {
   });
 });
 
-test('updates only the given fields', () => {
+test('updates only the given fields of a pool', () => {
   const before = {
     name: 'ci',
     stealth: true,
@@ -184,7 +184,7 @@ test('sets and clears refresh_on_profile_update with the profile', () => {
   }
 });
 
-test('refuses an invalid profile with the name of the field', () => {
+test('refuses an invalid profile of a pool with the name of the field', () => {
   const refusal = { code: 'bad_request', details: [{ message: expect.stringContaining('profile: ') }] };
   for (const profile of [{}, { save_changes: true }, { id: 'unknown' }]) {
     expect(errorOf(() => config({ profile }))).toMatchObject(refusal);

@@ -245,7 +245,7 @@ const steps = [
   { weight: 4, arbitrary: fc.constant(new Step('wait for rest', (users, model) => users.checkAtRest(model))) },
 ];
 
-test('keeps its rules under random use', async ({ testPools }) => {
+test('a pool always agrees with a model of its rules while random steps use it', async ({ testPools }) => {
   test.setTimeout(timeLimitMs + 60_000);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(...steps), { size: 'max', minLength: 30, maxLength: 60 }), async (commands) => {

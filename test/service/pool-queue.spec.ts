@@ -3,7 +3,7 @@ import type { Lease } from '../../src/service/pools/acquire-queue.ts';
 import { waitReason } from '../../src/service/pools/wait-reason.ts';
 import { test } from '../support/pools.ts';
 
-test('serves test runs in turn, so that a short run waits for one lease of a long run per worker', async ({
+test('a pool serves test runs in turn, so that a short run waits for one lease of a long run per worker', async ({
   testPools: { createFull, acquire },
 }) => {
   const pool = await createFull({ size: 1 });
@@ -24,7 +24,7 @@ test('serves test runs in turn, so that a short run waits for one lease of a lon
   expect(await Promise.all(waiting)).toEqual(turns.map(() => first));
 });
 
-test('a run that was served and asks again waits behind the other runs', async ({
+test('a run that got a browser and asks for another waits behind the other runs', async ({
   testPools: { createFull, acquire, lease },
 }) => {
   const pool = await createFull({ size: 1 });
@@ -44,7 +44,9 @@ test('a run that was served and asks again waits behind the other runs', async (
   await later;
 });
 
-test('says how many acquires wait, and why', async ({ testPools: { createFull, lease, acquire, pools, clock } }) => {
+test('a pool says how many acquires wait, and why', async ({
+  testPools: { createFull, lease, acquire, pools, clock },
+}) => {
   const pool = await createFull({ size: 1 });
   const first = await lease(pool);
   expect(pools.describe(pool)).not.toHaveProperty('wait_reason');
@@ -71,7 +73,7 @@ const cases: [Partial<Parameters<typeof waitReason>[0]>, string][] = [
 ];
 
 for (const [given, reason] of cases) {
-  test(`the reason of a wait is "${reason}"`, () => {
+  test(`a waiting acquire gives the reason "${reason}"`, () => {
     expect(waitReason({ ...pool, ...given })).toBe(reason);
   });
 }

@@ -14,7 +14,7 @@ const launchesAtOnce = 2 * availableParallelism();
 const update = (patch: object) => browserPools.update.body.parse(patch);
 
 test.describe('leases', () => {
-  test('fills in the background, and leases an idle browser at once', async ({
+  test('a pool fills in the background, and leases an idle browser at once', async ({
     testPools: { pools, createFull, lease },
   }) => {
     const pool = await createFull({ size: 2, name: 'ci', timeout_seconds: 100 });
@@ -38,7 +38,7 @@ test.describe('leases', () => {
     expect(pools.describe(pool)).toMatchObject({ available_count: 1, acquired_count: 1 });
   });
 
-  test('serves waiters first come first served, with the same browser on reuse', async ({
+  test('serves acquires first come first served, with the same browser on reuse', async ({
     testPools: { createFull, lease, acquire },
   }) => {
     const pool = await createFull({ size: 1 });
@@ -61,7 +61,7 @@ test.describe('leases', () => {
     expect(first).toMatchObject({ name: undefined, tags: undefined, pool: undefined, alive: true });
   });
 
-  test('leases a reused browser next, and a fresh one after recycle', async ({
+  test('leases a reused browser first, and a fresh one after a recycling release', async ({
     testPools: { createFull, lease, pools },
   }) => {
     const pool = await createFull({ size: 2 });
@@ -77,7 +77,9 @@ test.describe('leases', () => {
     await expectCounts(pools, pool, { available_count: 0, acquired_count: 2 });
   });
 
-  test("returns no browser if none is free in time, and doesn't wait with a timeout of 0", async ({ testPools }) => {
+  test("an acquire returns no browser if none is free in time, and doesn't wait with a timeout of 0", async ({
+    testPools,
+  }) => {
     const { clock, createFull, lease, acquire } = testPools;
     const pool = await createFull({ size: 1 });
     await lease(pool);
@@ -90,7 +92,9 @@ test.describe('leases', () => {
     expect(await longer).toBeUndefined();
   });
 
-  test('gives no browser to a waiter that hung up', async ({ testPools: { createFull, lease, acquire, pools } }) => {
+  test('gives no browser to a waiting caller that hung up', async ({
+    testPools: { createFull, lease, acquire, pools },
+  }) => {
     const pool = await createFull({ size: 1 });
     const first = await lease(pool);
     const hangUp = new AbortController();
@@ -104,7 +108,7 @@ test.describe('leases', () => {
     expect(pools.describe(pool)).toMatchObject({ available_count: 0, acquired_count: 1 });
   });
 
-  test('takes the browser back if the waiter hangs up while it is served', async ({ testPools }) => {
+  test('takes the browser back if the waiting caller hangs up while it gets it', async ({ testPools }) => {
     const { createFull, lease, acquire } = testPools;
     const pool = await createFull({ size: 1 });
     const first = await lease(pool);
@@ -123,7 +127,7 @@ test.describe('leases', () => {
     expect(pool.acquiredCount).toBe(0);
   });
 
-  test('refuses a name that another live session has, also while waiting', async ({
+  test('refuses a name for a lease that another live session has, also while waiting', async ({
     testPools: { createFull, lease, acquire },
   }) => {
     const pool = await createFull({ size: 2 });
@@ -142,7 +146,7 @@ test.describe('leases', () => {
     expect(await other).toBe(second);
   });
 
-  test('releases only browsers that it leased', async ({ testPools: { createFull, lease } }) => {
+  test('releases only browsers that the pool leased', async ({ testPools: { createFull, lease } }) => {
     const pool = await createFull({ size: 1, name: 'one' });
     const other = await createFull({ size: 1, name: 'other' });
     const session = await lease(pool);
@@ -166,7 +170,7 @@ test.describe('leases', () => {
 });
 
 test.describe('browsers that end', () => {
-  test('applies the idle timeout to leased browsers only, and replaces them @long', async ({
+  test('ends leased browsers after the idle timeout, but not idle ones, and starts others @long', async ({
     testPools: { clock, createFull, lease, pools },
   }) => {
     const pool = await createFull({ size: 2, timeout_seconds: 10 });
@@ -216,7 +220,9 @@ test.describe('browsers that end', () => {
 });
 
 test.describe('updates', () => {
-  test('grows and shrinks, and keeps leased browsers @long', async ({ testPools: { createFull, lease, pools } }) => {
+  test('a pool with a new size grows or shrinks, and keeps leased browsers @long', async ({
+    testPools: { createFull, lease, pools },
+  }) => {
     const pool = await createFull({ size: 1 });
     await pools.update(projectId, pool.id, update({ size: 3 }));
     await expectCounts(pools, pool, { available_count: 3 });
@@ -230,7 +236,9 @@ test.describe('updates', () => {
     expect(pools.describe(pool)).toMatchObject({ available_count: 1, acquired_count: 0 });
   });
 
-  test('applies a new configuration to later browsers, unless idle ones are discarded @long', async ({ testPools }) => {
+  test('a new pool configuration applies to later browsers, and to idle ones only on demand @long', async ({
+    testPools,
+  }) => {
     const { createFull, lease, pools } = testPools;
     const pool = await createFull({ size: 2 });
     const leased = await lease(pool);
@@ -277,7 +285,7 @@ test.describe('updates', () => {
 });
 
 test.describe('ends of a pool', () => {
-  test('refuses to delete a pool with leased browsers, unless forced', async ({ testPools }) => {
+  test('refuses to delete a pool with leased browsers unless the caller forces it', async ({ testPools }) => {
     const { createFull, lease, acquire, pools, sessions } = testPools;
     const pool = await createFull({ size: 2 });
     const leased = await lease(pool);
@@ -294,7 +302,9 @@ test.describe('ends of a pool', () => {
     expect(sessions.list().filter((session) => session.alive)).toEqual([]);
   });
 
-  test('leaves nothing if it is deleted while it fills', async ({ testPools: { create, pools, sessions } }) => {
+  test('leaves nothing of a pool that is deleted while it fills', async ({
+    testPools: { create, pools, sessions },
+  }) => {
     const pool = create({ size: 4 });
     expect(pool.startingCount).toBe(Math.min(4, launchesAtOnce));
     await pools.delete(projectId, pool.id, { force: false });
@@ -302,7 +312,7 @@ test.describe('ends of a pool', () => {
     expect(sessions.list().filter((session) => session.alive)).toEqual([]);
   });
 
-  test('tells waiters that the service ends', async ({ testPools: { create, acquire, pools } }) => {
+  test('tells waiting callers that the service stops', async ({ testPools: { create, acquire, pools } }) => {
     const pool = create({ size: 1 });
     const waiting = acquire(pool);
     const closed = pools.close();
@@ -313,7 +323,9 @@ test.describe('ends of a pool', () => {
 });
 
 test.describe('launches', () => {
-  test('run a few at a time, first for pools with waiters @long', async ({ testPools: { create, lease, pools } }) => {
+  test('starts a few browsers at a time, first for pools with waiting callers @long', async ({
+    testPools: { create, lease, pools },
+  }) => {
     const large = create({ size: 4 * launchesAtOnce });
     const small = create({ size: 1 });
     expect(large.startingCount).toBe(launchesAtOnce);
@@ -334,7 +346,7 @@ test.describe('launches', () => {
       },
     });
 
-    test('are repeated after longer and longer pauses, and tell waiters the reason @long', async ({
+    test('repeats failed starts of browsers after growing pauses, and tells waiting callers the reason @long', async ({
       testPools,
     }, testInfo) => {
       const { clock, create, acquire, lease, pools } = testPools;

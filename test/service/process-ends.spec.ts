@@ -8,7 +8,7 @@ const hasUsers = process.platform === 'linux' && process.getuid?.() === 0;
 
 test.skip(process.platform !== 'linux', 'other systems find no processes that left their group');
 
-test('the end of a session ends its programs, also those that left their group', async ({ client, shell }) => {
+test('ending a session ends its programs, also those that left their process group', async ({ client, shell }) => {
   const lines = [uniqueSleep(), uniqueSleep(), uniqueSleep()] as const;
   // Without user ids, a process without the mark of its session is not found.
   const hidden = hasUsers ? `env -i setsid ${lines[1]} &` : '';
@@ -24,7 +24,7 @@ test('the end of a session ends its programs, also those that left their group',
   await expect.poll(running).toEqual([0, 0, 0, 0]);
 });
 
-test('the programs of a lease end before another one gets its browser', async ({ client }) => {
+test('the programs of a lease end before the next holder gets the browser', async ({ client }) => {
   const { id: pool } = await client.browserPools.create({ size: 1 });
   const first = await client.browserPools.acquire(pool, { acquire_timeout_seconds: 30 });
   const shell = shellIn(client, first!.session_id);
@@ -59,7 +59,7 @@ test('killing the service ends the programs of its sessions', async ({}, testInf
   await expect.poll(running).toEqual([0, 0, 0]);
 });
 
-test('killing the service ends terminals and Playwright code @long', async ({}, testInfo) => {
+test('killing the service ends its terminals and its running Playwright code @long', async ({}, testInfo) => {
   const env = { PLAYWRIGHT_POOL_API_KEY: 'key' };
   await using cli = new CliProcess(['serve', '--port', '0', '--data-dir', testInfo.outputPath('data')], { env });
   const baseURL = (await cli.firstLine()).replace('listening on ', '');
@@ -78,7 +78,7 @@ test('killing the service ends terminals and Playwright code @long', async ({}, 
   await expect.poll(running).toEqual([0, 0]);
 });
 
-test('a program ends when the caller of exec hangs up @long', async ({ client, shell }) => {
+test('a program ends when the caller of process/exec hangs up @long', async ({ client, shell }) => {
   const line = uniqueSleep();
   const caller = new AbortController();
   const call = { command: 'sh', args: ['-c', `${line} & wait`] };
@@ -92,7 +92,7 @@ test('a program ends when the caller of exec hangs up @long', async ({ client, s
 test.describe('without user ids', () => {
   test.use({ serviceOptions: { sessionUids: false } });
 
-  test('programs, terminals and code run as the user of the service, and end with the session @long', async ({
+  test("without user ids, programs, terminals and code run as the service's user, and end with the session @long", async ({
     client,
     shell,
   }) => {
@@ -110,7 +110,7 @@ test.describe('without user ids', () => {
   });
 });
 
-test('programs and code run on a machine that shares no disk with the caller @long', async ({}, testInfo) => {
+test('without user ids, programs and code run on a machine that shares no disk with the caller @long', async ({}, testInfo) => {
   test.skip(!canSeparate, 'this machine allows no mount namespaces');
   const hidden = testInfo.outputPath('hidden');
   await using service = await startSeparateService(hidden);

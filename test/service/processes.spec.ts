@@ -3,7 +3,7 @@ import { expect } from '@playwright/test';
 import { sessionDirectory } from '../support/machines.ts';
 import { decoded, encoded, reading, runningCount, test, uniqueSleep } from '../support/session-processes.ts';
 
-test('runs a program in the home of the session, and returns its output and exit code', async ({
+test("runs a program in the session's home directory, and returns its output and exit code", async ({
   client,
   shell: { id },
 }, testInfo) => {
@@ -38,7 +38,7 @@ test('runs a program that a caller wrote into the session @long', async ({ clien
   }
 });
 
-test('refuses programs, directories and users that a session does not have @long', async ({
+test('refuses programs, working directories and users that a session does not have @long', async ({
   client,
   shell: { id },
 }) => {
@@ -63,7 +63,7 @@ test('refuses programs, directories and users that a session does not have @long
   await expect(programs.status(id, 'nothing')).rejects.toMatchObject({ status: 404 });
 });
 
-test('a started program takes input, streams its output and gets signals', async ({ client, shell }) => {
+test('a program in the background takes input, streams its output and gets signals', async ({ client, shell }) => {
   const { id } = shell;
   const { process: programs } = client.browsers;
   const processId = await shell.spawn('echo begun; cat');
@@ -94,7 +94,7 @@ test('keeps the output of a program that ended before it had a reader @long', as
   expect(read.events.at(-1)).toEqual({ event: 'exit', exit_code: 4 });
 });
 
-test('a timeout ends a program and its group, also if they ignore SIGTERM @long', async ({ client, shell }) => {
+test('a timeout ends a program and its process group, even if they ignore SIGTERM @long', async ({ client, shell }) => {
   const { id } = shell;
   const { process: programs } = client.browsers;
   const [child, single] = [uniqueSleep(), uniqueSleep()];
@@ -112,7 +112,7 @@ test('a timeout ends a program and its group, also if they ignore SIGTERM @long'
   await expect.poll(async () => (await programs.status(id, spawned.process_id)).state).toBe('exited');
 });
 
-test('a reader that reads nothing makes a program wait, and too much output of exec ends it @long', async ({
+test('makes a program wait for a reader that reads nothing, and ends one whose exec has too much output @long', async ({
   client,
   shell,
 }) => {
@@ -137,7 +137,7 @@ test('a reader that reads nothing makes a program wait, and too much output of e
   await expect(programs.exec(shell.id, { command: 'yes' })).rejects.toMatchObject({ status: 413 });
 });
 
-test('input that a program does not read is refused beyond 1 MiB @long', async ({ client, shell }) => {
+test('refuses input beyond 1 MiB that a program does not read @long', async ({ client, shell }) => {
   const { process: programs } = client.browsers;
   const processId = await shell.spawn(uniqueSleep());
   const write = () => programs.stdin(shell.id, processId, { data_b64: Buffer.alloc(700_000).toString('base64') });

@@ -42,7 +42,10 @@ const test = base.extend<{ profiles: Profiles; directory: string }>({
 
 const cookie = { name: 'a', value: 'b' };
 
-test('the first copy is empty, and a copy after a save has the saved data', async ({ profiles, directory }) => {
+test('the first copy of a profile is empty, and a copy after a save has the saved data', async ({
+  profiles,
+  directory,
+}) => {
   const directories = await profiles.open();
   const { id } = profiles.store.create(projectId, { name: 'ann' });
   expect(directories.read(id)).toBeUndefined();
@@ -63,7 +66,7 @@ test('the first copy is empty, and a copy after a save has the saved data', asyn
   expect(await readdir(directory)).toEqual([profiles.store.version(id)]);
 });
 
-test('reports an overwriting save to both savers, once each', async ({ profiles }) => {
+test('reports to both savers once that one save overwrote the other', async ({ profiles }) => {
   const directories = await profiles.open();
   const { id } = profiles.store.create(projectId, { name: 'ann' });
   const [a, b, c] = [
@@ -93,7 +96,7 @@ test('removes unfinished saves of an earlier service, and keeps finished ones', 
   expect((await profiles.copy(after, id)).sessionCookies).toEqual([cookie]);
 });
 
-test('keeps a version until its last reader is done, also after the profile is deleted', async ({
+test('keeps a profile version until its last reader is done, also after the profile is deleted', async ({
   profiles,
   directory,
 }) => {
@@ -111,7 +114,7 @@ test('keeps a version until its last reader is done, also after the profile is d
   expect(await readdir(directory)).toEqual([]);
 });
 
-test('an aborted copy rejects with the reason of the abort', async ({ profiles }, testInfo) => {
+test('an aborted copy of a profile rejects with the reason of the abort', async ({ profiles }, testInfo) => {
   const directories = await profiles.open();
   const { id } = profiles.store.create(projectId, { name: 'ann' });
   await (await profiles.copy(directories, id)).save('session', []);

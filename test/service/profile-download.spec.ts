@@ -19,7 +19,7 @@ async function download({ url, apiKey }: Service, path: string): Promise<Incomin
   return answer;
 }
 
-test('has no archive before the first save @long', async ({ service, site }) => {
+test('a profile that was never saved has no archive to download @long', async ({ service, site }) => {
   const { call } = service;
   await call('POST', '/profiles', { name: 'ann' });
   await startSession(call, { profile: { name: 'ann', save_changes: true } });
@@ -30,7 +30,7 @@ test('has no archive before the first save @long', async ({ service, site }) => 
   expect((await call('GET', '/profiles/ann/download')).status).toBe(200);
 });
 
-test('packs a user-data directory in which any Chromium of the platform is logged in @long', async ({
+test('downloads a user-data directory whose login works in any Chromium of the platform @long', async ({
   service,
   site,
 }, testInfo) => {
@@ -56,7 +56,7 @@ test('packs a user-data directory in which any Chromium of the platform is logge
   await context.close();
 });
 
-test('packs both formats for tar, with the same entries', async ({ service, site }, testInfo) => {
+test('downloads a profile as tar, compressed or not, with the same entries', async ({ service, site }, testInfo) => {
   const { body: profile } = await service.call('POST', '/profiles', {});
   const session = await startSession(service.call, { profile: { id: profile.id, save_changes: true } });
   await logIn(session, site, 'first');
@@ -79,7 +79,7 @@ test('packs both formats for tar, with the same entries', async ({ service, site
   expect(await list('tar.zst')).toEqual(entries);
 });
 
-test('a download stays unchanged while the profile is saved again @long', async ({ site }, testInfo) => {
+test('a download of a profile stays unchanged while the profile is saved again @long', async ({ site }, testInfo) => {
   const directory = dataDirectory(testInfo);
   await using service = await startService({ dataDirectory: directory });
   const call = callerOf(service);
@@ -102,7 +102,7 @@ test('a download stays unchanged while the profile is saved again @long', async 
   await expect.poll(() => existsSync(join(directory, 'profiles', first!))).toBe(false);
 });
 
-test('removes the old version if the caller hangs up during the download @long', async ({ site }, testInfo) => {
+test("removes a profile's old version if the caller hangs up during the download @long", async ({ site }, testInfo) => {
   const directory = dataDirectory(testInfo);
   await using service = await startService({ dataDirectory: directory });
   const call = callerOf(service);

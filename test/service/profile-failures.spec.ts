@@ -49,7 +49,7 @@ function signalAll({ session_id }: { session_id: string }, signal: NodeJS.Signal
   }
 }
 
-test('keeps the previous version if the service is killed during a save, and tidies up at the next start @long', async ({
+test('keeps the previous profile version if the service is killed during a save, and tidies up afterwards @long', async ({
   site,
 }, testInfo) => {
   const directory = dataDirectory(testInfo);
@@ -75,7 +75,10 @@ test('keeps the previous version if the service is killed during a save, and tid
   await expectUnchanged(callerOf(service), site);
 });
 
-test('keeps the profile, and says so, if the browser crashes or does not end', async ({ service: { call }, site }) => {
+test('keeps the profile, and reports it, if the browser crashes or does not end', async ({
+  service: { call },
+  site,
+}) => {
   const crashed = await changedSession(call, site);
   const frozen = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(frozen, site, 'third');

@@ -13,7 +13,7 @@ const release = async (call: Call, { session_id }: { session_id: string }, reuse
   expect(await call('POST', `/browser_pools/${pool}/release`, { session_id, reuse })).toMatchObject({ status: 204 });
 };
 
-test('leases browsers with a copy of the pool profile, and never saves the copies', async ({
+test('a pool leases browsers with a copy of its profile, and never saves the copies', async ({
   service: { call },
   site,
 }) => {
@@ -40,7 +40,7 @@ test('leases browsers with a copy of the pool profile, and never saves the copie
   expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(before.updated_at);
 });
 
-test('keeps the profile of a pool after a rename @long', async ({ service: { call }, site }) => {
+test('a pool keeps its profile after a rename @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const { body: pool } = await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
@@ -53,7 +53,7 @@ test('keeps the profile of a pool after a rename @long', async ({ service: { cal
   expect(await keptIn(await lease(call), site)).toEqual(everywhere('first'));
 });
 
-test('replaces idle browsers after a save only in pools that follow the profile @long', async ({
+test('replaces idle browsers after a profile was saved only in pools that follow the profile @long', async ({
   service: { call },
   site,
 }) => {
@@ -75,7 +75,10 @@ test('replaces idle browsers after a save only in pools that follow the profile 
   expect(await keptIn(stayed, site)).toEqual(everywhere('first'));
 });
 
-test('replaces idle and starting browsers before it answers the save @long', async ({ service: { call }, site }) => {
+test("replaces idle and starting browsers before it answers the profile's save @long", async ({
+  service: { call },
+  site,
+}) => {
   await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(session, site, 'first');
@@ -86,7 +89,7 @@ test('replaces idle and starting browsers before it answers the save @long', asy
     expect(await keptIn(leased, site)).toEqual(everywhere('first'));
 });
 
-test('clears the profile of a pool for an empty id @long', async ({ service: { call }, site }) => {
+test('removes the profile of a pool if the given id is empty @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
@@ -99,7 +102,7 @@ test('clears the profile of a pool for an empty id @long', async ({ service: { c
   expect(await keptIn(leased, site)).toEqual({});
 });
 
-test('replaces a released browser that got a profile of its own @long', async ({ service: { call }, site }) => {
+test('replaces a released browser whose holder gave it another profile @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await call('POST', '/browser_pools', { name: 'ci', size: 1 });
   const leased = await lease(call);
@@ -118,7 +121,7 @@ test('replaces a released browser that got a profile of its own @long', async ({
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('leased'));
 });
 
-test('reports a deleted profile, and fills the pool again when the name exists again', async ({
+test('a pool reports a deleted profile, and fills again when a profile of that name exists', async ({
   service: { call },
 }) => {
   await call('POST', '/profiles', { name: 'ann' });

@@ -9,7 +9,7 @@ import { expectNoProcessWith } from '../support/processes.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 import { endSession, everywhere, keptIn, logIn, logInUnder, startSession, test } from '../support/profiles.ts';
 
-test('saves a profile that the next session starts from', async ({ service: { call }, site }) => {
+test('saves a profile, and the next session starts from it', async ({ service: { call }, site }) => {
   const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const { body: saved } = await call('GET', '/profiles/ann');
@@ -29,7 +29,7 @@ test('saves a profile that the next session starts from', async ({ service: { ca
   expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(saved.updated_at);
 });
 
-test('a profile names the origins with storage, also after a restart of the service @long', async ({
+test('a profile lists the sites that have storage in it, also after a restart of the service @long', async ({
   site,
 }, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo), apiKey: 'key' };
@@ -63,7 +63,7 @@ test('shows the new name of a renamed profile on sessions and idle browsers @lon
   expect((await call('GET', '/browsers?query=anna')).body).toHaveLength(3);
 });
 
-test('keeps sessions with the same profile apart @long', async ({ service: { call }, site }) => {
+test('sessions that use the same profile do not affect each other @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const [one, other] = await Promise.all([1, 2].map(() => startSession(call, { profile: { name: 'ann' } })));
@@ -72,7 +72,10 @@ test('keeps sessions with the same profile apart @long', async ({ service: { cal
   expect(await keptIn(one!, site)).toEqual(everywhere('second'));
 });
 
-test('a repeated delete of the session waits for the save, too', async ({ service: { call }, site }) => {
+test('a repeated call to delete a session also waits until its profile is saved', async ({
+  service: { call },
+  site,
+}) => {
   await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(session, site, 'first');
@@ -84,7 +87,7 @@ test('a repeated delete of the session waits for the save, too', async ({ servic
   expect((await first).status).toBe(204);
 });
 
-test('lets the last of two saves win, and tells both sessions @long', async ({ service: { call }, site }) => {
+test('keeps the last of two profile saves, and tells both sessions @long', async ({ service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const start = () => startSession(call, { profile: { name: 'ann', save_changes: true } });
   const [one, other] = [await start(), await start()];
@@ -105,7 +108,10 @@ test('lets the last of two saves win, and tells both sessions @long', async ({ s
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('other'));
 });
 
-test('reports no overwriting if a session started from the last save @long', async ({ service: { call }, site }) => {
+test('reports no overwritten save if a session started from the last saved version @long', async ({
+  service: { call },
+  site,
+}) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'one');
   await logInUnder(call, 'ann', site, 'two');
@@ -130,7 +136,7 @@ test('saves the profile at the idle timeout @long', async ({ site }) => {
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('idle'));
 });
 
-test('saves profiles when the service ends, for the next service @long', async ({ site }, testInfo) => {
+test('saves profiles when the service stops, for the next service @long', async ({ site }, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   await callerOf(first)('POST', '/profiles', { name: 'ann' });
@@ -156,7 +162,7 @@ test('saves the profile when a client closes the browser @long', async ({ servic
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(lasting);
 });
 
-test('replaces the previous version at each save, and removes a deleted profile completely @long', async ({
+test('replaces the previous profile version at each save, and removes a deleted profile completely @long', async ({
   site,
 }, testInfo) => {
   const directory = dataDirectory(testInfo);
@@ -186,7 +192,10 @@ test('replaces the previous version at each save, and removes a deleted profile 
 });
 
 test.describe('a session that gets its profile later', () => {
-  test('restarts from a copy of the profile, and saves it @long', async ({ service: { call }, site }) => {
+  test('a running session that gets a profile restarts from a copy of it, and saves it @long', async ({
+    service: { call },
+    site,
+  }) => {
     await call('POST', '/profiles', { name: 'ann' });
     await logInUnder(call, 'ann', site, 'first');
     const session = await startSession(call, { tags: { a: 'b' }, start_url: site });
@@ -204,7 +213,7 @@ test.describe('a session that gets its profile later', () => {
     expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('second'));
   });
 
-  test('refuses a profile while a client is connected, and a missing profile, and continues unchanged @long', async ({
+  test('refuses a profile for a session while a client is connected, and a missing profile @long', async ({
     service: { call },
     site,
   }) => {
@@ -226,7 +235,10 @@ test.describe('a session that gets its profile later', () => {
     expect(await keptIn(session, site)).toEqual(everywhere('own'));
   });
 
-  test('saves it only if the last PATCH with this profile says so @long', async ({ service: { call }, site }) => {
+  test('saves the profile of a running session only if the last PATCH with this profile asks for it @long', async ({
+    service: { call },
+    site,
+  }) => {
     await call('POST', '/profiles', { name: 'ann' });
     for (const [value, saves, end, kept] of [
       ['first', [false, true], 'saved', 'first'],
@@ -246,7 +258,9 @@ test.describe('a session that gets its profile later', () => {
     }
   });
 
-  test('gets one of two that are asked for at the same time', async ({ service: { call } }) => {
+  test('a running session gets one of two profiles that are requested at the same time', async ({
+    service: { call },
+  }) => {
     const profiles = ['ann', 'bob'];
     for (const name of profiles) await call('POST', '/profiles', { name });
     const { session_id } = await startSession(call, {});
@@ -257,7 +271,7 @@ test.describe('a session that gets its profile later', () => {
     expect((await call('GET', `/browsers/${session_id}`)).body.profile).toMatchObject({ name: 'ann' });
   });
 
-  test('leaves nothing if it is ended meanwhile @long', async ({ site }, testInfo) => {
+  test('leaves nothing of a session that ends while it gets a profile @long', async ({ site }, testInfo) => {
     const directory = dataDirectory(testInfo);
     await using service = await startService({ dataDirectory: directory });
     const call = callerOf(service);

@@ -13,7 +13,7 @@ const announced = (path: string) => ({
   link: `</org${path}>; rel="successor-version"`,
 });
 
-test('a project is created, read by id and by name, renamed, archived and deleted', async ({ client, clock }) => {
+test('creates a project, reads it by id and name, renames, archives and deletes it', async ({ client, clock }) => {
   const created = await client.projects.create({ name: 'Shop ✓' });
   const now = new Date(clock.now()).toISOString();
   expect(created).toEqual({
@@ -41,7 +41,7 @@ test('a project is created, read by id and by name, renamed, archived and delete
   expect((await client.projects.create({ name: 'Store' })).id).not.toBe(created.id);
 });
 
-test("the hosted service's client manages projects", async ({ kernel }) => {
+test("the hosted service's SDK manages projects", async ({ kernel }) => {
   const created = await kernel.projects.create({ name: 'shop' });
   expect(await kernel.projects.retrieve('shop')).toEqual(created);
   await expect(kernel.projects.create({ name: 'shop' })).rejects.toThrow(ConflictError);
@@ -58,7 +58,7 @@ test("the hosted service's client manages projects", async ({ kernel }) => {
   expect(names(await collect(kernel.projects.list({ name: 'b3' })))).toEqual(['b3']);
 });
 
-test('projects are listed newest first, page by page', async ({ client, clock, service: { call } }) => {
+test('lists projects newest first in pages', async ({ client, clock, service: { call } }) => {
   for (const name of ['one', 'two', 'three', 'four']) {
     clock.advance(1000);
     await client.projects.create({ name });
@@ -78,7 +78,7 @@ test('projects are listed newest first, page by page', async ({ client, clock, s
   }
 });
 
-test('names have 1 to 255 characters and are unique among projects that are not deleted', async ({
+test('project names have 1 to 255 characters and are unique among projects that are not deleted', async ({
   client,
   service: { call },
 }) => {
@@ -99,7 +99,7 @@ test('names have 1 to 255 characters and are unique among projects that are not 
   await client.projects.update(id, { name: '😀'.repeat(255) });
 });
 
-test('concurrent creations under one name make one project', async ({ service: { call } }) => {
+test('concurrent calls that create a project of one name create a single project', async ({ service: { call } }) => {
   const answers = await Promise.all(Array.from({ length: 10 }, () => call('POST', '/org/projects', { name: 'same' })));
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
     201,
@@ -176,7 +176,7 @@ test('deletes a project only if it has no session, pool, profile, proxy, credent
   await client.projects.delete(project.id);
 });
 
-test('the former routes answer as their replacements until the day of their removal, and 410 from then on @long', async ({
+test('renamed operations of projects work under their former paths until a date, and answer 410 afterwards @long', async ({
   client,
   clock,
   service: { call },
@@ -214,7 +214,7 @@ test('the former routes answer as their replacements until the day of their remo
   expect((await call('GET', '/org/projects')).headers.has('deprecation')).toBe(false);
 });
 
-test('the contract marks the former routes as deprecated, and the client does not offer them', async ({
+test('the contract marks the former paths as deprecated, and the client does not offer them', async ({
   client,
   service: { call },
 }) => {

@@ -9,7 +9,7 @@ import { processesWith } from '../support/processes.ts';
 import { startSession } from '../support/profiles.ts';
 import { credentials, custom, password, test, username } from '../support/proxies.ts';
 
-test('connects through the proxy of the session with its credentials, and directly to this machine @long', async ({
+test("a browser connects through its session's proxy with credentials, and directly to this machine @long", async ({
   client,
   guarded,
   service: { call },
@@ -72,7 +72,7 @@ test('connects through the proxy of the session with its credentials, and direct
   });
 });
 
-test('shows an error page if the proxy refuses, and asks nobody for credentials @long', async ({
+test('a browser shows an error page if the proxy refuses, and asks nobody for credentials @long', async ({
   client,
   guarded,
   service: { call },
@@ -90,7 +90,11 @@ test('shows an error page if the proxy refuses, and asks nobody for credentials 
   );
 });
 
-test('trusts an https proxy by its own certificates only @long', async ({ client, service: { call }, site }) => {
+test('trusts the certificate given for an https proxy for that proxy only @long', async ({
+  client,
+  service: { call },
+  site,
+}) => {
   await using secure = await HttpProxy.start({ site, credentials, secure: true });
   const config = { host: 'localhost', port: secure.port, username, password };
   const trusted = await client.proxies.create({ type: 'custom', config: { ...config, ca_bundle: certificate } });
@@ -109,7 +113,12 @@ test('trusts an https proxy by its own certificates only @long', async ({ client
   expect(secure.requests).toEqual(expect.arrayContaining(['GET http://example.com/', 'GET http://shop.example/']));
 });
 
-test('connects the browsers of a pool through its proxy @long', async ({ client, clock, open, service: { call } }) => {
+test("connects the browsers of a pool through the pool's proxy @long", async ({
+  client,
+  clock,
+  open,
+  service: { call },
+}) => {
   const { id } = await client.proxies.create(custom(open.port));
   const { body: pool } = await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true, proxy_id: id });
   expect(pool.browser_pool_config).toMatchObject({ proxy_id: id });
@@ -140,7 +149,7 @@ test.describe('without a user id per session', () => {
   // A hop takes connections of its session's user only.
   test.use({ serviceOptions: { sessionUids: false } });
 
-  test('closes the local proxy with its browser, and refuses direct requests to it @long', async ({
+  test("closes a session's local proxy with its browser, and refuses requests from outside the browser @long", async ({
     client,
     open,
     service: { call },
@@ -170,7 +179,7 @@ test.describe('without a user id per session', () => {
   });
 });
 
-test('keeps working after a proxy answers with invalid data', async () => {
+test("a session's local proxy keeps working after the remote proxy answers with invalid data", async () => {
   const answers: [answer: string, ofGet: RegExp, ofConnect: RegExp][] = [
     ['HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi', /200[^]*hi$/, /200[^]*hi$/],
     ['no HTTP at all\r\n\r\n', /502/, /502/],

@@ -44,7 +44,7 @@ test('creates, reads, renames and deletes a proxy, and never shows its secrets',
   });
 });
 
-test("the hosted service's client manages proxies", async ({ kernel, guarded }) => {
+test("the hosted service's SDK manages proxies", async ({ kernel, guarded }) => {
   const { id = '', ...created } = await kernel.proxies.create({
     ...custom(guarded.port, { username, password }),
     name: 'office',
@@ -66,7 +66,7 @@ test("the hosted service's client manages proxies", async ({ kernel, guarded }) 
   await expect(kernel.proxies.retrieve(id)).rejects.toThrow(NotFoundError);
 });
 
-test('lists proxies newest first, by list pages, and finds them by name, host and id', async ({
+test('lists proxies newest first in pages, and finds them by name, host and id', async ({
   client,
   clock,
   service: { call },
@@ -101,7 +101,10 @@ test('lists proxies newest first, by list pages, and finds them by name, host an
   }
 });
 
-test("refuses wrong values and unsupported features with the field's name", async ({ client, service: { call } }) => {
+test("refuses wrong values and unsupported features of a proxy with the field's name", async ({
+  client,
+  service: { call },
+}) => {
   const host = { host: 'proxy.example' };
   const good = { ...host, port: 1 };
   const each = (field: string, values: unknown[]) => values.map((value) => Object.assign({}, good, { [field]: value }));
@@ -242,7 +245,7 @@ test('checks a proxy with a request through it, and reports the result', async (
   expect(await client.proxies.check(plain.id!)).toMatchObject({ status: 'unavailable' });
 });
 
-test('ends a check after 10 s, and answers 404 for a deleted proxy', async ({ client, clock, open }) => {
+test('ends the check of a proxy after 10 s, and answers 404 for a deleted one', async ({ client, clock, open }) => {
   open.isSilent = true;
   const { id = '' } = await client.proxies.create(custom(open.port));
   for (const [count, body] of [{}, { url: 'https://shop.example/' }].entries()) {
@@ -295,7 +298,7 @@ test('answers 404 for a proxy of another project', async ({ client, callWith, se
   await client.projects.delete(shop!.id);
 });
 
-test('reads the password after a restart, and stores it sealed', async ({ guarded }, testInfo) => {
+test("reads a proxy's password after a restart, and stores it encrypted", async ({ guarded }, testInfo) => {
   const directory = dataDirectory(testInfo);
   let path: string;
   {

@@ -17,7 +17,7 @@ for (const [entrypoint, source] of [
   ['index.ts', `import type {} from '@onkernel/sdk'; ${esm}${app} export default app;`],
 ] as const) {
   const long = entrypoint === 'index.ts' ? '' : ' @long';
-  test(`runs the actions of an app that ${entrypoint} makes with the public client${long}`, async ({
+  test(`runs the actions of an app that ${entrypoint} defines with the hosted service's SDK${long}`, async ({
     deploy,
     invoke,
   }) => {
@@ -31,7 +31,7 @@ for (const [entrypoint, source] of [
   });
 }
 
-test('a deployment has all apps that its entrypoint makes, and a forced one replaces it', async ({
+test('a deployment has all apps that its entrypoint defines, and a forced deployment replaces it', async ({
   client,
   deploy,
   invoke,
@@ -80,7 +80,7 @@ const typeScript = `
     later: async () => (await import('./lib')).value,
   } };`;
 
-test('loads TypeScript with enums, paths of tsconfig.json and imports without extension', async ({
+test('runs TypeScript apps with enums, paths of tsconfig.json and imports without extension', async ({
   client,
   deploy,
   invoke,
@@ -104,14 +104,17 @@ test('loads TypeScript with enums, paths of tsconfig.json and imports without ex
   expect(logged, 'the line of the source').toMatch(/index\.ts:8:/);
 });
 
-test('finds modules of a JavaScript app without their extension @long', async ({ deploy, invoke }) => {
+test('finds modules of a JavaScript app that are imported without their extension @long', async ({
+  deploy,
+  invoke,
+}) => {
   const source = "import { value } from './lib/value'; export default { name: 'app', actions: { get: () => value } };";
   const files = [{ name: 'lib/value.mjs', content: 'export const value = 5;' }];
   expect(await deploy(source, { files })).toMatchObject({ status: 'running' });
   expect((await invoke('get')).output).toBe('5');
 });
 
-test('without jiti, TypeScript and apps of the public client fail with the command that installs it', async ({}, testInfo) => {
+test("without jiti, TypeScript apps and apps of the hosted service's SDK fail with the command that installs it", async ({}, testInfo) => {
   for (const [name, source] of [
     ['app.ts', 'export default 1;'],
     ['app.mjs', 'export {};'],
@@ -129,7 +132,7 @@ const broken: Record<string, { source: string; entrypoint?: string; reason: RegE
     reason: /the name of an app must be a non-empty string, not ''/,
   },
   'has an action without parameters': { source: `${esm} kernel.app('app').action('a', () => 1);`, reason: /at least/ },
-  'is no TypeScript': { source: 'const a: = 1;', entrypoint: 'index.ts', reason: /index\.ts:1:9/ },
+  'is not valid TypeScript': { source: 'const a: = 1;', entrypoint: 'index.ts', reason: /index\.ts:1:9/ },
 };
 
 for (const [name, { source, entrypoint = 'index.mjs', reason }] of Object.entries(broken)) {

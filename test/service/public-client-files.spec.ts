@@ -13,7 +13,7 @@ const test = base.extend<{ kernel: Kernel }>({
   kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey })),
 });
 
-test("the hosted service's client watches", async ({ kernel }) => {
+test("the hosted service's SDK watches a directory and reads its events", async ({ kernel }) => {
   const { session_id: id } = await kernel.browsers.create();
   const { fs } = kernel.browsers;
   const { watch_id } = await fs.watch.start(id, { path: '/home', recursive: true });
@@ -41,9 +41,7 @@ test("the hosted service's client watches", async ({ kernel }) => {
   await expect(fs.watch.start(id, { path: '/nowhere' })).rejects.toThrow(/404 path not found/);
 });
 
-test("the hosted service's client uploads files and archives, and downloads directories", async ({
-  kernel,
-}, testInfo) => {
+test("the hosted service's SDK uploads files and archives, and downloads directories", async ({ kernel }, testInfo) => {
   const { session_id: id } = await kernel.browsers.create();
   const { fs } = kernel.browsers;
   const source = testInfo.outputPath('source');

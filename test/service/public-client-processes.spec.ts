@@ -8,7 +8,7 @@ const test = base.extend<{ kernel: Kernel; id: string }>({
   id: async ({ kernel }, use) => use((await kernel.browsers.create()).session_id),
 });
 
-test("the hosted service's client runs programs", async ({ kernel, id }) => {
+test("the hosted service's SDK runs programs in a session", async ({ kernel, id }) => {
   const programs = kernel.browsers.process;
   const done = await programs.exec(id, {
     command: 'sh',
@@ -40,7 +40,7 @@ test("the hosted service's client runs programs", async ({ kernel, id }) => {
   await expect(resized).rejects.toThrow(BadRequestError);
 });
 
-test("the hosted service's client uses terminals, and gets errors without a retry @long", async ({ kernel, id }) => {
+test("the hosted service's SDK opens terminals, and gets errors without a retry @long", async ({ kernel, id }) => {
   test.skip(process.platform === 'win32', 'Windows has no sh');
   const programs = kernel.browsers.process;
   const { process_id } = await programs.spawn(id, {

@@ -12,7 +12,7 @@ async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
   return items;
 }
 
-test("the hosted service's client drives sessions @long", async ({ kernel }) => {
+test("the hosted service's SDK creates, changes, lists and deletes sessions @long", async ({ kernel }) => {
   const created = await kernel.browsers.create({
     name: 'mine',
     headless: true,
@@ -38,7 +38,7 @@ test("the hosted service's client drives sessions @long", async ({ kernel }) => 
   expect((await kernel.browsers.retrieve(created.session_id, { include_deleted: true })).deleted_at).toBeTruthy();
 });
 
-test("the hosted service's client works with the files of a session", async ({ kernel }) => {
+test("the hosted service's SDK reads, writes and deletes files of a session", async ({ kernel }) => {
   const { session_id: id } = await kernel.browsers.create();
   const { fs } = kernel.browsers;
   const content = Buffer.from('héllo\0wörld');
@@ -62,7 +62,7 @@ test("the hosted service's client works with the files of a session", async ({ k
   await expect(fs.listFiles(id, { path: '/home/user' })).rejects.toThrow(NotFoundError);
 });
 
-test("the hosted service's client moves the mouse, types and uses the clipboard @long", async ({ kernel }) => {
+test("the hosted service's SDK moves the mouse, types and uses the clipboard @long", async ({ kernel }) => {
   const { session_id: id, cdp_ws_url } = await kernel.browsers.create({ viewport: { width: 800, height: 600 } });
   const browser = await chromium.connectOverCDP(cdp_ws_url);
   const page = await (await browser.newContext()).newPage();
@@ -78,7 +78,7 @@ test("the hosted service's client moves the mouse, types and uses the clipboard 
   await browser.close();
 });
 
-test("the hosted service's client leases from pools @long", async ({ kernel }) => {
+test("the hosted service's SDK creates pools, and leases and releases browsers @long", async ({ kernel }) => {
   const { browserPools } = kernel;
   const pool = await browserPools.create({ size: 1, name: 'ci', timeout_seconds: 60 });
   expect(pool).toMatchObject({ name: 'ci', acquired_count: 0, browser_pool_config: { size: 1, timeout_seconds: 60 } });
@@ -114,7 +114,7 @@ test("the hosted service's client leases from pools @long", async ({ kernel }) =
   await expect(browserPools.retrieve('ci')).rejects.toThrow(NotFoundError);
 });
 
-test("the hosted service's client keeps profiles, and gives them to sessions and pools", async ({ kernel }) => {
+test("the hosted service's SDK creates profiles, and gives them to sessions and pools", async ({ kernel }) => {
   const { profiles } = kernel;
   const ann = await profiles.create({ name: 'ann' });
   expect(await profiles.update('ann', { name: 'bob' })).toMatchObject({ id: ann.id, name: 'bob' });
@@ -139,7 +139,7 @@ test("the hosted service's client keeps profiles, and gives them to sessions and
   await expect(profiles.retrieve('bob')).rejects.toThrow(NotFoundError);
 });
 
-test("the hosted service's client saves a profile and downloads it", async ({ kernel }) => {
+test("the hosted service's SDK saves a profile and downloads it", async ({ kernel }) => {
   const { browsers, profiles } = kernel;
   await profiles.create({ name: 'ann' });
   const session = await browsers.create({ profile: { name: 'ann', save_changes: true } });
@@ -154,7 +154,7 @@ test("the hosted service's client saves a profile and downloads it", async ({ ke
   }
 });
 
-test("the hosted service's client may pass null as an optional body @long", async ({ kernel }) => {
+test("the hosted service's SDK may send null as an optional body @long", async ({ kernel }) => {
   const { browsers, browserPools, apiKeys } = kernel;
   await browsers.create(null);
   const { session_id: id } = await browsers.create({ start_url: 'about:blank' });
@@ -168,7 +168,7 @@ test("the hosted service's client may pass null as an optional body @long", asyn
   await expect(kernel.profiles.update('ann', null)).rejects.toThrow(/400 invalid request: body: /);
 });
 
-test("the hosted service's client doesn't retry after a conflict", async ({ service, kernel }) => {
+test("the hosted service's SDK doesn't retry after a conflict", async ({ service, kernel }) => {
   await kernel.profiles.create({ name: 'ann' });
   let requests = 0;
   const counting = new Kernel({

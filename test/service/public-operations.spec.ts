@@ -5,7 +5,7 @@ import { test } from '../support/service.ts';
 
 const operations = publicOperations(fileURLToPath(new URL('../..', import.meta.url)));
 
-test('answers each operation of the hosted service by its meaning, or with 501 and its name', async ({
+test("handles each operation of the hosted service, or answers 501 with the operation's name", async ({
   service: { call },
 }) => {
   expect(operations).toHaveLength(135);

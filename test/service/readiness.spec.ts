@@ -20,7 +20,7 @@ async function countedChromium(testInfo: TestInfo) {
   return { executable, starts: async () => (await readFile(log, 'utf8')).length };
 }
 
-test('/readyz starts one browser for many callers, and none while one runs', async ({}, testInfo) => {
+test('/readyz starts a single test browser for many callers, and none while a session runs', async ({}, testInfo) => {
   const { executable, starts } = await countedChromium(testInfo);
   const clock = new TestClock();
   await using service = await startService({ clock, chromium: { executable }, sessionUids: false });
@@ -45,7 +45,7 @@ test('/readyz starts one browser for many callers, and none while one runs', asy
   expect((await call('GET', '/browsers')).body).toHaveLength(1);
 });
 
-test('/readyz says why no browser starts, and recovers; /healthz answers meanwhile', async ({}, testInfo) => {
+test('/readyz says why no browser starts, and recovers, and /healthz answers meanwhile', async ({}, testInfo) => {
   const executable = testInfo.outputPath('chromium');
   const clock = new TestClock();
   await using service = await startService({ clock, chromium: { executable }, sessionUids: false });
@@ -60,7 +60,7 @@ test('/readyz says why no browser starts, and recovers; /healthz answers meanwhi
   expect((await ask(service.url, '/readyz')).status).toBe(200);
 });
 
-test('/readyz stops waiting for a browser that starts but never answers @long', async ({}, testInfo) => {
+test('/readyz gives up on a browser that starts but never answers @long', async ({}, testInfo) => {
   const executable = testInfo.outputPath('chromium');
   await writeFile(executable, '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 });
   await using service = await startService({ chromium: { executable }, sessionUids: false });
@@ -69,7 +69,7 @@ test('/readyz stops waiting for a browser that starts but never answers @long', 
   expect(Date.now() - began).toBeLessThan(20_000);
 });
 
-test('checks of load balancers leave no audit records', async ({ service }) => {
+test('/healthz and /readyz leave no audit records', async ({ service }) => {
   await ask(service.url, '/healthz');
   await ask(service.url, '/readyz');
   await fetch(`${service.url}/browsers`);

@@ -42,7 +42,7 @@ function processesOf(pid: number): number[] {
   return [pid].concat(...children.map((child) => processesOf(child)));
 }
 
-test('ends a recording with an error if its encoder is killed, and records the next one @long', async ({}, testInfo) => {
+test('a recording ends with an error if its encoder is killed, and the next one works @long', async ({}, testInfo) => {
   await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
   const recording = await startRecording(service);
   const page = await recording.openPage();
@@ -69,7 +69,7 @@ for (const [what, name] of [
   ['crashes', 'SIGKILL'],
   ['stands still', 'SIGSTOP'],
 ] as const) {
-  test(`ends a recording with an error if the page of its encoder ${what}, and starts another encoder @long`, async ({}, testInfo) => {
+  test(`a recording ends with an error if the page of its encoder ${what}, and another encoder starts @long`, async ({}, testInfo) => {
     test.skip(name === 'SIGSTOP' && !isLong, longOnly);
     test.setTimeout(90_000);
     const directory = testInfo.outputPath('encoders');
@@ -92,7 +92,7 @@ for (const [what, name] of [
   });
 }
 
-test('leaves nothing if the encoder does not start', async ({}, testInfo) => {
+test('leaves nothing of a recording whose encoder does not start', async ({}, testInfo) => {
   const directory = testInfo.outputPath('encoders');
   mkdirSync(directory);
   const encoder = new Encoder({
@@ -123,7 +123,7 @@ test('starts another encoder for a recording that begins while the idle encoder 
   await expect.poll(() => processesWith(directory)).toEqual([]);
 });
 
-test('completes the video if the browser is killed', async ({}, testInfo) => {
+test('completes the video of a recording if its browser is killed', async ({}, testInfo) => {
   await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
   const recording = await startRecording(service);
   await recording.show(await recording.openPage(), 'red', 500);
@@ -135,7 +135,7 @@ test('completes the video if the browser is killed', async ({}, testInfo) => {
 });
 
 for (const format of ['h264', 'vp8'] as const) {
-  test(`plays a recording in ${format} of a killed service, with the reason of its end @long`, async ({}, testInfo) => {
+  test(`plays a recording in ${format} that a killed service left, and says why it ended @long`, async ({}, testInfo) => {
     const directory = dataDirectory(testInfo);
     const serve = async () => {
       const child = new CliProcess(['serve', '--port', '0', '--data-dir', directory, '--replay-format', format]);
@@ -170,7 +170,7 @@ for (const format of ['h264', 'vp8'] as const) {
   });
 }
 
-test('ends a recording with an error on a full disk, and plays the video until then @long', async ({ tinyDisk }) => {
+test('a recording ends with an error on a full disk, and its video plays until then @long', async ({ tinyDisk }) => {
   await using service = await startService({ dataDirectory: tinyDisk });
   const recording = await startRecording(service);
   const page = await recording.openPage();

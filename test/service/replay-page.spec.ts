@@ -74,7 +74,7 @@ async function stored(file: string, bytes: Buffer): Promise<StoredBytes> {
 const currentTime = (page: Page) =>
   page.getByLabel('Recording').evaluate((video: HTMLVideoElement) => video.currentTime);
 
-test('opens a player that seeks by chapters, under its own content security policy', async ({ page, link }) => {
+test('the replay page plays and seeks by chapters, under its own content security policy', async ({ page, link }) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -88,7 +88,7 @@ test('opens a player that seeks by chapters, under its own content security poli
   expect(complaints).toEqual([]);
 });
 
-test("shows the recording's title and its date", async ({ page, replay, link }) => {
+test("the replay page shows the recording's title and date", async ({ page, replay, link }) => {
   replay.title = 'shop.spec.ts › buys a <book>';
   await page.goto(link);
   await expect(page).toHaveTitle('shop.spec.ts › buys a <book>');
@@ -97,7 +97,7 @@ test("shows the recording's title and its date", async ({ page, replay, link }) 
     - paragraph: Recorded on 2026-01-02 03:04:05 UTC`);
 });
 
-test('the page is not stored, sends no referrer, and runs nothing but its own script', async ({ page, link }) => {
+test('the replay page is not cached, sends no referrer, and runs no script but its own', async ({ page, link }) => {
   const headers = (await page.goto(link))!.headers();
   expect(headers).toMatchObject({
     'content-type': expect.stringMatching(/^text\/html; charset=utf-8$/i),
@@ -118,7 +118,7 @@ test('the page is not stored, sends no referrer, and runs nothing but its own sc
   await expect(page).not.toHaveTitle('ran');
 });
 
-test('answers ranges of the video', async ({ url, videos }) => {
+test("the replay page's video supports range requests", async ({ url, videos }) => {
   const address = `${url}/browser/replays/video?jwt=secret&replay_id=abc`;
   const whole = await fetch(address);
   expect(whole.status).toBe(200);
@@ -134,7 +134,7 @@ test('answers ranges of the video', async ({ url, videos }) => {
   expect([head.status, head.headers.get('content-length')]).toEqual([200, String(videos.whole.length)]);
 });
 
-test('gives the same answer for a wrong id, a wrong token and no token', async ({ page, url }) => {
+test('the replay page gives the same answer for a wrong id, a wrong token and no token', async ({ page, url }) => {
   const texts: string[] = [];
   for (const query of [
     '?jwt=secret&replay_id=other',
@@ -153,7 +153,11 @@ test('gives the same answer for a wrong id, a wrong token and no token', async (
   expect(new Set(texts).size).toBe(1);
 });
 
-test('waits for a running recording, and then shows the player @long', async ({ page, replay, link }) => {
+test('the replay page waits for a running recording, and then shows the player @long', async ({
+  page,
+  replay,
+  link,
+}) => {
   const { finishedAt } = replay;
   replay.finishedAt = undefined;
   await page.goto(link);
@@ -173,7 +177,7 @@ for (const [what, meet] of [
   ['is gone', (route: Route) => route.abort()],
   ['does not answer', () => undefined],
 ] as const) {
-  test(`says while it waits that the service ${what}, and keeps trying${what === 'is gone' ? '' : ' @long'}`, async ({
+  test(`the waiting replay page says that the service ${what}, and keeps trying${what === 'is gone' ? '' : ' @long'}`, async ({
     page,
     replay,
     link,
@@ -189,7 +193,7 @@ for (const [what, meet] of [
   });
 }
 
-test('shows why a recording failed, and plays it up to the failure', async ({
+test('the replay page says why a recording failed, and plays it up to the failure', async ({
   page,
   replay,
   link,
@@ -205,7 +209,7 @@ test('shows why a recording failed, and plays it up to the failure', async ({
   await expect.poll(() => currentTime(page)).toBeCloseTo(7, 1);
 });
 
-test('shows that a recording failed before its first picture', async ({ page, replay, link }) => {
+test('the replay page says that a recording failed before its first picture', async ({ page, replay, link }) => {
   replay.error = 'the encoder ended';
   replay.video = async () => {
     throw new OperationError('not_found', 'there is no video');
@@ -216,14 +220,19 @@ test('shows that a recording failed before its first picture', async ({ page, re
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  test(`texts in ${colorScheme} colours have the contrast of WCAG AA`, async ({ page, url }) => {
+  test(`text of the replay page has enough contrast for WCAG AA in ${colorScheme} colours`, async ({ page, url }) => {
     await page.emulateMedia({ colorScheme });
     await page.goto(`${url}/browser/replays`);
     expect(await lowestContrast(page)).toBeGreaterThan(4.5);
   });
 }
 
-test('axe finds no violation in the error view and in the player @long', async ({ page, url, replay, link }) => {
+test('axe finds no accessibility problem in the replay page, with an error or with the player @long', async ({
+  page,
+  url,
+  replay,
+  link,
+}) => {
   await page.goto(`${url}/browser/replays`);
   await expectAccessible(page);
   await page.goto(link);

@@ -8,7 +8,7 @@ import { test, videoOf } from '../support/replays.ts';
 /** Long enough for a page to be recorded on a busy machine, too. */
 const shownMs = 1500;
 
-test('records the page with its times', async ({ record }) => {
+test('a replay records the page with the right times', async ({ record }) => {
   const recording = await record({ framerate: 10 });
   const page = await recording.openPage();
   const shownAt: [string, number][] = [];
@@ -27,7 +27,7 @@ test('records the page with its times', async ({ record }) => {
   expect(await video.colorAt(video.duration - 0.05)).toBe('blue');
 });
 
-test('records tabs, popups and isolated contexts @long', async ({ record }) => {
+test('a replay records tabs, popups and isolated contexts @long', async ({ record }) => {
   const recording = await record();
   const expected: [string, number][] = [];
   const hold = async (color: string) => {
@@ -67,7 +67,7 @@ for (const [replayFormat, contentType] of [
   test.describe(`with the format ${replayFormat}`, () => {
     test.use({ serviceOptions: { replayFormat } });
 
-    test('encodes recordings in it @long', async ({ record }) => {
+    test('encodes recordings in the format ${replayFormat} @long', async ({ record }) => {
       const recording = await record({ size: { width: 322, height: 241 } });
       const page = await recording.openPage();
       await recording.show(page, 'magenta', 300);
@@ -79,7 +79,7 @@ for (const [replayFormat, contentType] of [
   });
 }
 
-test('records a page that navigates while it comes into view', async ({ record, service }) => {
+test('a replay records a page that navigates while it comes into view', async ({ record, service }) => {
   test.skip(!isLong, longOnly);
   test.setTimeout(600_000);
   const { path, browser } = await record();
@@ -98,7 +98,7 @@ test('records a page that navigates while it comes into view', async ({ record, 
   }
 });
 
-test('records white, like an empty page, until a page is shown @long', async ({ record }) => {
+test('a replay shows white, like an empty page, until a page is shown @long', async ({ record }) => {
   const recording = await record();
   await sleep(500);
   await recording.stop();
@@ -107,7 +107,7 @@ test('records white, like an empty page, until a page is shown @long', async ({ 
   for (const second of [0, 0.2]) expect(await video.colorAt(second)).toBe('white');
 });
 
-test('runs several recordings of a session at once @long', async ({ record, service }) => {
+test('a session has several recordings at once @long', async ({ record, service }) => {
   const recording = await record();
   const page = await recording.openPage();
   await recording.show(page, 'red', 300);
@@ -128,7 +128,7 @@ test('runs several recordings of a session at once @long', async ({ record, serv
   }
 });
 
-test('waits for the end before a download, and answers ranges @long', async ({
+test('a download of a replay waits for its end, and supports range requests @long', async ({
   record,
   service: { call, url, apiKey },
 }) => {
@@ -155,7 +155,7 @@ test('waits for the end before a download, and answers ranges @long', async ({
   expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.length)]);
 });
 
-test('ends a recording after its maximum duration @long', async ({ record }) => {
+test('a recording ends after its maximum duration @long', async ({ record }) => {
   const recording = await record({ max_duration_in_seconds: 1 });
   await recording.show(await recording.openPage(), 'red', 0);
   await expect.poll(async () => (await recording.state()).finished_at, { timeout: 10_000 }).not.toBeNull();
@@ -165,7 +165,7 @@ test('ends a recording after its maximum duration @long', async ({ record }) => 
   expect((await recording.stop()).status).toBe(200);
 });
 
-test('ends a recording with its session, and keeps it @long', async ({ record, service: { call } }) => {
+test('a recording ends with its session, and is kept @long', async ({ record, service: { call } }) => {
   const recording = await record();
   await recording.show(await recording.openPage(), 'red', 300);
   expect((await call('DELETE', recording.path)).status).toBe(204);
@@ -175,7 +175,7 @@ test('ends a recording with its session, and keeps it @long', async ({ record, s
   expect((await call('POST', `${recording.path}/replays`, {})).status).toBe(404);
 });
 
-test('ends a recording when the browser is released @long', async ({ service: { call } }) => {
+test('a recording ends when the browser is released @long', async ({ service: { call } }) => {
   await call('POST', '/browser_pools', { name: 'one', size: 1, headless: true });
   const { body: session } = await call('POST', '/browser_pools/one/acquire', { acquire_timeout_seconds: 30 });
   const path = `/browsers/${session.session_id}/replays`;
@@ -185,7 +185,7 @@ test('ends a recording when the browser is released @long', async ({ service: { 
   expect((await call('POST', `${path}/${replay.replay_id}/stop`)).status).toBe(200);
 });
 
-test('sorts markers by time @long', async ({ record, service: { call, url } }) => {
+test('sorts the markers of a replay by time @long', async ({ record, service: { call, url } }) => {
   const recording = await record();
   const path = `${recording.path}/replays/${recording.replay.replay_id}`;
   expect((await call('POST', `${path}/markers`, { title: 'later' })).status).toBe(201);
@@ -198,7 +198,7 @@ test('sorts markers by time @long', async ({ record, service: { call, url } }) =
   expect(page.indexOf('later')).toBeGreaterThan(page.indexOf('first'));
 });
 
-test('deletes a recording, also while it runs', async ({ record, service: { call } }) => {
+test('deletes a recording, even while it runs', async ({ record, service: { call } }) => {
   const recording = await record();
   const path = `${recording.path}/replays/${recording.replay.replay_id}`;
   expect((await call('DELETE', path)).status).toBe(204);
@@ -207,7 +207,7 @@ test('deletes a recording, also while it runs', async ({ record, service: { call
   expect((await call('GET', `${recording.path}/replays`)).body).toEqual([]);
 });
 
-test('finds the recordings of all sessions by title and id, newest first', async ({ record, service: { call } }) => {
+test('finds recordings of all sessions by title and id, newest first', async ({ record, service: { call } }) => {
   const one = await record({ title: 'Buys a Book' });
   const other = await record();
   const found = async (query: string) => {
@@ -223,7 +223,7 @@ test('finds the recordings of all sessions by title and id, newest first', async
   expect(await found('query=%25')).toEqual([]);
 });
 
-test('refuses bad input and names the mistake @long', async ({ record, service: { call } }) => {
+test('refuses bad input to a recording, and names the mistake @long', async ({ record, service: { call } }) => {
   const recording = await record();
   const path = `${recording.path}/replays`;
   for (const body of [
@@ -253,7 +253,7 @@ test('refuses bad input and names the mistake @long', async ({ record, service: 
   expect((await recording.stop()).status).toBe(200);
 });
 
-test("the hosted service's client starts, stops and downloads replays @long", async ({ service, record }) => {
+test("the hosted service's SDK starts, stops and downloads replays @long", async ({ service, record }) => {
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
   const { sessionId: id, ...recording } = await record();
   const started = await kernel.browsers.replays.start(id, { framerate: 5, max_duration_in_seconds: 60 });

@@ -46,7 +46,7 @@ function signal(pids: number[], name: NodeJS.Signals): void {
   }
 }
 
-test('a service ends left-over browsers and encoders of its killed predecessor, and no other process @long', async ({
+test('a service ends the browsers and encoders that its killed predecessor left, and no other process @long', async ({
   start,
   directory,
 }) => {
@@ -76,7 +76,7 @@ test('a service ends left-over browsers and encoders of its killed predecessor, 
   await Promise.all(strangers.map((stranger) => once(stranger, 'exit')));
 });
 
-test('after a kill, the next service keeps pools, profiles and settings, fills the pools, and reports the sessions as ended @long', async ({
+test('after a kill, the next service keeps pools, profiles and settings, and reports the sessions as ended @long', async ({
   start,
 }) => {
   const first = await start();
@@ -138,7 +138,7 @@ test('after a kill, the next service keeps pools, profiles and settings, fills t
   expect(again.session_id).not.toBe(leased.session_id);
 });
 
-test('removes half-written files of a killed service @long', async ({ start, directory }) => {
+test('a service removes half-written files of its killed predecessor @long', async ({ start, directory }) => {
   const first = await start();
   const { body: session } = await first.call('POST', '/browsers', {});
   const upload = request(`${first.url}/browsers/${session.session_id}/fs/write_file?path=/tmp/half`, {
@@ -163,7 +163,7 @@ test('removes half-written files of a killed service @long', async ({ start, dir
     expect(readdirSync(join(directory, emptied)), emptied).toEqual([]);
 });
 
-test('repeatable calls that the killed service did not answer are answered by the next one', async ({ start }) => {
+test('the next service answers repeatable calls that a killed service did not answer', async ({ start }) => {
   const first = await start();
   await first.call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: profile } = await first.call('POST', '/profiles', { name: 'ann' });
@@ -184,7 +184,7 @@ test('repeatable calls that the killed service did not answer are answered by th
   expect(session?.pool?.name).toBe('ci');
 });
 
-test("a service whose data directory was deleted doesn't touch the new directory of its successor @long", async ({
+test('a service whose data directory was deleted leaves a new directory at that path alone @long', async ({
   start,
   directory,
 }) => {

@@ -66,7 +66,7 @@ function multipart(fields: { [name: string]: string | Blob }): FormData {
   return form;
 }
 
-scoped('whatever belongs to a project answers 404 in every other one', async ({ shop, blog }) => {
+scoped('everything in a project answers 404 in every other project', async ({ shop, blog }) => {
   const { body: profile } = await shop.call('POST', '/profiles', { name: 'ann' });
   const { body: pool } = await shop.call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
   const { body: leased } = await shop.call('POST', '/browser_pools/ci/acquire', {});
@@ -142,7 +142,7 @@ scoped('whatever belongs to a project answers 404 in every other one', async ({ 
   expect((await blog.call('GET', '/replays')).body).toEqual([]);
 });
 
-scoped('names are taken in their project only', async ({ shop, blog }) => {
+scoped('a name that is taken in one project is free in another', async ({ shop, blog }) => {
   for (const { call } of [shop, blog]) {
     for (const [path, body] of [
       ['/profiles', { name: 'same' }],
@@ -159,7 +159,7 @@ scoped('names are taken in their project only', async ({ shop, blog }) => {
   expect((await blog.call('GET', '/profiles/same')).status).toBe(200);
 });
 
-scoped('a profile is loaded in its own project only', async ({ shop, blog }) => {
+scoped('a session loads profiles of its own project only', async ({ shop, blog }) => {
   const { body: profile } = await shop.call('POST', '/profiles', { name: 'ann' });
   const { body: session } = await blog.call('POST', '/browsers', { headless: true });
   for (const selector of [{ id: profile.id }, { name: 'ann' }]) {
@@ -172,25 +172,22 @@ scoped('a profile is loaded in its own project only', async ({ shop, blog }) => 
   }
 });
 
-scoped(
-  'the header chooses a project by its id, and only an active one',
-  async ({ shop, client, callWith, service }) => {
-    await shop.call('POST', '/profiles', { name: 'ann' });
-    expect((await service.call('GET', '/profiles')).body).toEqual([]);
-    for (const projectId of ['shop', 'nowhere', 'x'.repeat(1000)]) {
-      const { status, body } = await callWith(service.apiKey, projectId)('GET', '/profiles');
-      expect({ status, code: body.code }).toEqual({ status: 404, code: 'project_not_found' });
-    }
-    expect((await callWith(service.apiKey, ' ')('GET', '/profiles')).status).toBe(200);
-    await client.projects.update(shop.id, { status: 'archived' });
-    expect(await shop.call('GET', '/profiles')).toMatchObject({ status: 404, body: { code: 'project_not_found' } });
-    // Organization routes do not regard it, or it could not be activated again.
-    expect(await shop.call('PATCH', `/org/projects/${shop.id}`, { status: 'active' })).toMatchObject({ status: 200 });
-    expect((await shop.call('GET', '/profiles')).body).toHaveLength(1);
-  },
-);
+scoped('the project header chooses an active project by its id', async ({ shop, client, callWith, service }) => {
+  await shop.call('POST', '/profiles', { name: 'ann' });
+  expect((await service.call('GET', '/profiles')).body).toEqual([]);
+  for (const projectId of ['shop', 'nowhere', 'x'.repeat(1000)]) {
+    const { status, body } = await callWith(service.apiKey, projectId)('GET', '/profiles');
+    expect({ status, code: body.code }).toEqual({ status: 404, code: 'project_not_found' });
+  }
+  expect((await callWith(service.apiKey, ' ')('GET', '/profiles')).status).toBe(200);
+  await client.projects.update(shop.id, { status: 'archived' });
+  expect(await shop.call('GET', '/profiles')).toMatchObject({ status: 404, body: { code: 'project_not_found' } });
+  // Organization routes do not regard it, or it could not be activated again.
+  expect(await shop.call('PATCH', `/org/projects/${shop.id}`, { status: 'active' })).toMatchObject({ status: 200 });
+  expect((await shop.call('GET', '/profiles')).body).toHaveLength(1);
+});
 
-scoped('both clients choose a project', async ({ shop, service }) => {
+scoped("our client and the hosted service's SDK choose a project by an option", async ({ shop, service }) => {
   await shop.call('POST', '/profiles', { name: 'ann' });
   const options = { baseURL: service.url, apiKey: service.apiKey };
   await using client = createClient({ ...options, projectId: shop.id });
@@ -200,7 +197,7 @@ scoped('both clients choose a project', async ({ shop, service }) => {
 });
 
 scoped(
-  "a project's key acts in its project, with and without the header, and in no other",
+  "a project's API key acts in its own project only, with and without the project header",
   async ({ shop, blog, client, callWith }) => {
     const { key } = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
     const call = callWith(key);
@@ -219,7 +216,7 @@ scoped(
 );
 
 scoped(
-  "a project's key sees its own project, and changes nothing of the organization",
+  "a project's API key reads its own project, and changes nothing in the organization",
   async ({ shop, blog, client, callWith }) => {
     const { key } = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
     const call = callWith(key);
@@ -252,41 +249,44 @@ scoped(
   },
 );
 
-scoped("a project's key makes and sees keys of its project only", async ({ shop, blog, client, callWith }) => {
-  const robot = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
-  const foreign = await client.apiKeys.create({ name: 'foreign', project_id: blog.id });
-  const organizational = await client.apiKeys.create({ name: 'organizational' });
-  const call = callWith(robot.key);
-  const made = {
-    status: 201,
-    body: { project_id: shop.id, project_name: 'shop', created_by: { id: robot.id, name: 'robot' } },
-  };
-  expect(await call('POST', '/org/api_keys', { name: 'a' })).toMatchObject(made);
-  expect(await call('POST', '/org/api_keys', { name: 'b', project_id: shop.id })).toMatchObject(made);
-  expect(await call('POST', '/org/api_keys', { name: 'c', project_id: null })).toMatchObject({ status: 403 });
-  expect(await call('POST', '/org/api_keys', { name: 'd', project_id: blog.id })).toMatchObject({ status: 404 });
-  expect((await call('GET', '/org/api_keys?status=all')).body.map(({ name }: { name: string }) => name)).toEqual([
-    'b',
-    'a',
-    'robot',
-  ]);
-  for (const { id } of [foreign, organizational]) {
-    expect((await call('GET', `/org/api_keys/${id}`)).status).toBe(404);
-    expect((await call('PATCH', `/org/api_keys/${id}`, { name: 'mine' })).status).toBe(404);
-    expect((await call('POST', `/org/api_keys/${id}/rotate`, { expire_in_days: 0 })).status).toBe(404);
-    expect((await call('DELETE', `/org/api_keys/${id}`)).status).toBe(404);
-  }
-  expect(await call('POST', `/org/api_keys/${robot.id}/rotate`)).toMatchObject(made);
-});
+scoped(
+  "a project's API key creates and lists keys of its own project only",
+  async ({ shop, blog, client, callWith }) => {
+    const robot = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
+    const foreign = await client.apiKeys.create({ name: 'foreign', project_id: blog.id });
+    const organizational = await client.apiKeys.create({ name: 'organizational' });
+    const call = callWith(robot.key);
+    const made = {
+      status: 201,
+      body: { project_id: shop.id, project_name: 'shop', created_by: { id: robot.id, name: 'robot' } },
+    };
+    expect(await call('POST', '/org/api_keys', { name: 'a' })).toMatchObject(made);
+    expect(await call('POST', '/org/api_keys', { name: 'b', project_id: shop.id })).toMatchObject(made);
+    expect(await call('POST', '/org/api_keys', { name: 'c', project_id: null })).toMatchObject({ status: 403 });
+    expect(await call('POST', '/org/api_keys', { name: 'd', project_id: blog.id })).toMatchObject({ status: 404 });
+    expect((await call('GET', '/org/api_keys?status=all')).body.map(({ name }: { name: string }) => name)).toEqual([
+      'b',
+      'a',
+      'robot',
+    ]);
+    for (const { id } of [foreign, organizational]) {
+      expect((await call('GET', `/org/api_keys/${id}`)).status).toBe(404);
+      expect((await call('PATCH', `/org/api_keys/${id}`, { name: 'mine' })).status).toBe(404);
+      expect((await call('POST', `/org/api_keys/${id}/rotate`, { expire_in_days: 0 })).status).toBe(404);
+      expect((await call('DELETE', `/org/api_keys/${id}`)).status).toBe(404);
+    }
+    expect(await call('POST', `/org/api_keys/${robot.id}/rotate`)).toMatchObject(made);
+  },
+);
 
-scoped('links to a session carry tokens of their own', async ({ shop }) => {
+scoped('links to a session work without an API key', async ({ shop }) => {
   const { body: session } = await shop.call('POST', '/browsers', { headless: true });
   const browser = await chromium.connectOverCDP(session.cdp_ws_url);
   await browser.close();
   expect((await fetch(session.browser_live_view_url)).status).toBe(200);
 });
 
-test('a data directory of the first releases belongs to the default project', async ({}, testInfo) => {
+test('data of the first releases, which had no projects, belongs to the default project', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   await mkdir(directory);
   const config = {

@@ -59,7 +59,7 @@ function frame(data: string, number: number): object {
   return { method: 'Page.screencastFrame', sessionId: 'session', params: { data, sessionId: number, metadata: {} } };
 }
 
-test('starts again after a refusal, even if a frame of the earlier start arrives late', async () => {
+test('a refused screencast starts again, even if a frame of the earlier start arrives late', async () => {
   const chromium = new ScriptedChromium([
     { answer: started },
     { before: frame('old', 1), answer: refused },

@@ -12,7 +12,7 @@ import { closeDatabase, openDatabase } from '../../src/service/database/database
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, test, type TestService } from '../support/service.ts';
 
-test('a service in memory leaves nothing behind', async () => {
+test('a service without a data directory leaves no files behind', async () => {
   await using temporary = await ownTemporaryDirectory();
   const service = await startService();
   const { body: session } = await callerOf(service)('POST', '/browsers', {});
@@ -24,7 +24,7 @@ test('a service in memory leaves nothing behind', async () => {
   await service.close();
 });
 
-test('keeps pools, profiles and the key after a restart, but no sessions @long', async ({}, testInfo) => {
+test('a service keeps pools, profiles and its key over a restart, but no sessions @long', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   const call = callerOf(first);
@@ -69,14 +69,14 @@ test('only the owner can read a data directory, even if its parent is open to ot
   expect(modes.filter(([, others]) => others !== 0)).toEqual([]);
 });
 
-test("removes the sessions' files that a killed service left", async ({}, testInfo) => {
+test('removes files of sessions that a killed service left', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   await mkdir(join(directory, 'sessions', 'left', 'root'), { recursive: true });
   await using _service = await startService({ dataDirectory: directory });
   expect(await readdir(join(directory, 'sessions'))).toEqual([]);
 });
 
-test("removes the sessions' files before another service can use the data directory", async ({}, testInfo) => {
+test('removes the files of sessions before another service can use the data directory', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const service = await startService({ dataDirectory: directory });
   const left = join(directory, 'sessions', 'left');
@@ -92,7 +92,7 @@ test("removes the sessions' files before another service can use the data direct
   expect(isLeft).toBe(false);
 });
 
-test('a given key replaces the stored one while the service runs', async ({}, testInfo) => {
+test('a given API key replaces the stored one while the service runs', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   await first.close();
@@ -105,7 +105,7 @@ test('a given key replaces the stored one while the service runs', async ({}, te
   expect((await callerOf({ ...third, apiKey: 'a-key-of-my-own' })('GET', '/profiles')).status).toBe(401);
 });
 
-test('a second service on the same data directory is refused', async ({}, testInfo) => {
+test('refuses to start a second service on the same data directory', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   await expect(startService(options)).rejects.toThrow(DataDirectoryInUseError);
@@ -117,7 +117,7 @@ test('a second service on the same data directory is refused', async ({}, testIn
   await using _second = await startService(options);
 });
 
-test('a port in use is refused, and nothing is left behind', async ({ service }, testInfo) => {
+test('fails on a port in use, and leaves nothing behind', async ({ service }, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   await callerOf(first)('POST', '/browser_pools', { size: 1, name: 'ci' });
@@ -127,7 +127,7 @@ test('a port in use is refused, and nothing is left behind', async ({ service },
   await using _second = await startService(options);
 });
 
-test('a service that closes tells its waiters, ends its browsers and refuses connections', async () => {
+test('stopping the service answers waiting callers, ends browsers and refuses connections', async () => {
   const service = await startService();
   const call = callerOf(service);
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
@@ -142,7 +142,7 @@ test('a service that closes tells its waiters, ends its browsers and refuses con
   await expectNoProcessWith(leased.session_id);
 });
 
-test('takes every step of the shutdown although one failed, and reports the first failure', async () => {
+test('the shutdown takes every step although one failed, and reports the first failure', async () => {
   const taken: string[] = [];
   const failing = (name: string) => {
     taken.push(name);
@@ -186,7 +186,7 @@ const counts = async ({ call }: TestService) => {
 };
 const untouched = { available_count: 1, acquired_count: 0 };
 
-test("a waiter that hangs up doesn't lose a browser of the pool", async ({ service }) => {
+test('a waiting caller that hangs up costs the pool no browser', async ({ service }) => {
   const { call } = service;
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
@@ -207,7 +207,7 @@ test("a waiter that hangs up doesn't lose a browser of the pool", async ({ servi
 });
 
 for (const how of ['destroy', 'resetAndDestroy', 'end'] as const) {
-  test(`takes a browser back if the caller hangs up (${how}) while it is granted${how === 'destroy' ? '' : ' @long'}`, async ({
+  test(`takes a browser back if the caller hangs up (${how}) at the moment of the grant${how === 'destroy' ? '' : ' @long'}`, async ({
     service,
   }) => {
     await service.call('POST', '/browser_pools', { size: 1, name: 'ci' });
@@ -222,7 +222,7 @@ for (const how of ['destroy', 'resetAndDestroy', 'end'] as const) {
   });
 }
 
-test('leaves no browser if the caller hangs up while it starts', async ({ service }) => {
+test('leaves no browser of a session whose caller hangs up while it starts', async ({ service }) => {
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
   socket.write(
     `POST /browsers HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 0\r\n\r\n`,
@@ -268,7 +268,7 @@ test('the OpenAPI document describes every operation and needs no key', async ({
   ]);
 });
 
-test('an update renames a session, sets its tags, and clears both', async ({ service: { call } }) => {
+test('an update renames a session, sets its tags, and removes both', async ({ service: { call } }) => {
   const { body: session } = await call('POST', '/browsers', {
     name: 'a',
     tags: { k: 'v' },

@@ -23,7 +23,7 @@ async function collect(lines: AsyncIterable<{ message: string }>): Promise<strin
   return messages;
 }
 
-test('reads all lines of a file, and ends', async ({ service, id, write }) => {
+test("reads all lines of a session's log file, and ends", async ({ service, id, write }) => {
   await write('one\r\n\ntwo\nä'.padEnd(100, 'x'));
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const query = { source: 'path', path: '/tmp/app.log', follow: false } as const;
@@ -32,7 +32,7 @@ test('reads all lines of a file, and ends', async ({ service, id, write }) => {
   expect(await collect(await kernel.browsers.logs.stream(id, query))).toHaveLength(3);
 });
 
-test('follows a file from its end until the session ends', async ({ service, id, write }) => {
+test("follows a session's log file from its end until the session ends", async ({ service, id, write }) => {
   const { call } = service;
   await write('old\n');
   const stream = await openStream<Log>(service, `/browsers/${id}/logs/stream?source=path&path=/tmp/app.log`);
@@ -54,7 +54,7 @@ test('follows a file from its end until the session ends', async ({ service, id,
   await stream.ended;
 });
 
-test("reads the browser's own messages, and tells that a source isn't there", async ({ service, id }) => {
+test("reads the browser's own messages as a log, and reports a missing log source", async ({ service, id }) => {
   const { call } = service;
   const messages = async (query: string) => {
     const { body } = await call('GET', `/browsers/${id}/logs/stream?${query}`);
@@ -73,7 +73,7 @@ test("reads the browser's own messages, and tells that a source isn't there", as
   expect((await call('GET', '/browsers/none/logs/stream?source=path&path=/a')).status).toBe(404);
 });
 
-test('a lease has at most 20 log streams @long', async ({ service, id, write }) => {
+test('limits a lease to 20 log streams @long', async ({ service, id, write }) => {
   await write('old\n');
   const path = `/browsers/${id}/logs/stream?source=path&path=/tmp/app.log`;
   const streams = await Promise.all(Array.from({ length: 20 }, () => openStream<Log>(service, path)));

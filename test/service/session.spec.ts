@@ -28,7 +28,7 @@ async function browserProcess(session: LocalSession): Promise<number> {
 }
 
 test.describe('one session', () => {
-  test('has an id, a token, a root with its usual directories and a running browser without pages', async ({
+  test('a session has an id, a token, its usual directories and a running browser without pages', async ({
     session,
     connect,
   }) => {
@@ -43,13 +43,13 @@ test.describe('one session', () => {
     await session.ping();
   });
 
-  test('opens a page in the default context', async ({ session, site, connect }) => {
+  test('a session opens a page in the default context', async ({ session, site, connect }) => {
     await session.openPage(await site(page('<title>Start</title>')));
     const browser = await connect(session);
     await expect(browser.contexts()[0]!.pages()[0]!).toHaveTitle('Start');
   });
 
-  test('leaves neither process nor file when it ends, and ends once', async ({
+  test('a session leaves no process and no file when it ends, and ends only once', async ({
     session,
     sessions,
     clock,
@@ -69,7 +69,7 @@ test.describe('one session', () => {
     await session.end();
   });
 
-  test('ends when its Chromium is killed', async ({ session, connect }) => {
+  test('a session ends when its Chromium is killed', async ({ session, connect }) => {
     const browser = await connect(session);
     const disconnected = new Promise((resolve) => browser.once('disconnected', resolve));
     process.kill(await browserProcess(session), 'SIGKILL');
@@ -80,7 +80,7 @@ test.describe('one session', () => {
     await expect(readdir(session.root)).rejects.toThrow('ENOENT');
   });
 
-  test('a frozen Chromium does not answer a ping, and can be ended @long', async ({ session }) => {
+  test('a session whose Chromium is frozen does not answer a ping, and can be ended @long', async ({ session }) => {
     for (const pid of processesWith(userData(session))) process.kill(pid, 'SIGSTOP');
     const startedAt = performance.now();
     await expect(session.ping()).rejects.toMatchObject({ code: 'unavailable' });
@@ -90,7 +90,7 @@ test.describe('one session', () => {
     await expectNoProcessWith(userData(session));
   });
 
-  test('a new token closes the sockets of the old one, and the old address stops working', async ({
+  test("a new token closes a session's sockets opened with the old one, whose address stops working", async ({
     session,
     sessions,
     connectRaw,
@@ -107,7 +107,7 @@ test.describe('one session', () => {
     await (await connectRaw(addressOf(session))).send('Browser.getVersion');
   });
 
-  test('starts no recording if its holder changes meanwhile', async ({ session, clock }, testInfo) => {
+  test("starts no recording if the session's holder changes meanwhile", async ({ session, clock }, testInfo) => {
     const records = new Table(await openTestDatabase(), replaysTable);
     const directory = testInfo.outputPath('replays');
     const encoder = new Encoder({ directory: testInfo.outputPath(), chromium: {}, environment: process.env, clock });
@@ -123,7 +123,7 @@ test.describe('one session', () => {
     expect([records.list(), await readdir(directory)]).toEqual([[], []]);
   });
 
-  test('refuses tokens that only resemble its own', ({ session, sessions }) => {
+  test('a session refuses tokens that resemble its own', ({ session, sessions }) => {
     const { id, token } = session;
     for (const wrong of [
       '',
@@ -140,7 +140,7 @@ test.describe('one session', () => {
 });
 
 test.describe('the idle timeout', () => {
-  test('ends a session that nobody uses', async ({ session, clock }) => {
+  test('the idle timeout ends a session that nobody uses', async ({ session, clock }) => {
     session.watchIdle(60);
     clock.advance(59_999);
     expect(session.alive).toBe(true);
@@ -149,7 +149,7 @@ test.describe('the idle timeout', () => {
     await session.ended;
   });
 
-  test('counts from the last activity, such as a frame of a client', async ({
+  test('the idle timeout counts from the last activity, such as a frame of a client', async ({
     session,
     clock,
     connectRaw,
@@ -169,7 +169,7 @@ test.describe('the idle timeout', () => {
     await client.closed;
   });
 
-  test('can be restarted and stopped', async ({ session, clock }) => {
+  test('the idle timeout can be restarted and stopped', async ({ session, clock }) => {
     session.watchIdle(60);
     clock.advance(50_000);
     session.watchIdle(30);
@@ -183,7 +183,7 @@ test.describe('the idle timeout', () => {
 });
 
 test.describe('all sessions', () => {
-  test('eight start at once, each on its own @long', async ({ sessions }) => {
+  test('eight sessions start at once, each with its own browser @long', async ({ sessions }) => {
     const created = await Promise.all(Array.from({ length: 8 }, () => sessions.create(settings)));
     expect(new Set(created.map(({ pid }) => pid)).size).toBe(8);
     await Promise.all(created.map((session) => session.ping()));
@@ -192,7 +192,7 @@ test.describe('all sessions', () => {
     for (const session of created) await expectNoProcessWith(userData(session));
   });
 
-  test('are found by id while they live, and listed newest first @long', async ({ sessions }) => {
+  test('live sessions are found by id, and listed newest first @long', async ({ sessions }) => {
     const first = await sessions.create(settings);
     const second = await sessions.create(settings);
     expect(sessions.get(second.id)).toBe(second);
@@ -204,7 +204,7 @@ test.describe('all sessions', () => {
     expect(sessions.list()).toEqual([second, first]);
   });
 
-  test('an aborted start leaves no files and no processes', async ({ sessions }, testInfo) => {
+  test('an aborted start of a session leaves no files and no processes', async ({ sessions }, testInfo) => {
     const abort = new AbortController();
     const directory = testInfo.outputPath('sessions');
     const created = sessions.create(settings, abort.signal);
@@ -216,7 +216,9 @@ test.describe('all sessions', () => {
     await expect(sessions.create(settings, abort.signal)).rejects.toThrow('the caller hung up');
   });
 
-  test('closing also ends sessions that are starting, and starts no others', async ({ sessions }, testInfo) => {
+  test('closing all sessions also ends those that are starting, and starts no others', async ({
+    sessions,
+  }, testInfo) => {
     const session = await sessions.create(settings);
     const starting = sessions.create(settings);
     const refused = expect(starting).rejects.toMatchObject({ code: 'unavailable' });
@@ -227,7 +229,7 @@ test.describe('all sessions', () => {
     await expect(sessions.create(settings)).rejects.toMatchObject({ code: 'unavailable' });
   });
 
-  test('can be headful if the environment names a display', async ({ clock }, testInfo) => {
+  test('a session can be headful if the environment names a display', async ({ clock }, testInfo) => {
     test.skip(process.platform !== 'linux', 'there is always a display');
     const profiles = await noProfiles(testInfo);
     const of = (environment: Record<string, string>) =>
@@ -239,7 +241,7 @@ test.describe('all sessions', () => {
     ]).toEqual([false, true, true]);
   });
 
-  test("a Chromium that can't start leaves no files and no processes", async ({ clock }, testInfo) => {
+  test("a session whose Chromium can't start leaves no files and no processes", async ({ clock }, testInfo) => {
     const directory = testInfo.outputPath('sessions');
     const sessions = new Sessions(
       new LocalLauncher({

@@ -5,7 +5,7 @@ import { browserPools } from '../../src/contract/browser-pools.ts';
 import { test } from '../support/pools.ts';
 import { projectId } from '../support/project.ts';
 
-test("the pool's size follows the running processes that need browsers", async ({
+test("a shared pool's size is the sum of what its running processes ask for", async ({
   testPools: { pools, createFull, lease },
 }) => {
   const pool = await createFull({ size: 1, name: 'shared' });

@@ -7,7 +7,7 @@ import { applied, lines, test, told, treeOf } from '../support/watches.ts';
 
 test.use({ mostEntries: 4000 });
 
-test('shares one tree among watches of a path, and tells each watch the changes since its start @long', async ({
+test('watches of one path share a single file tree, and each reports changes since its own start @long', async ({
   watch,
   read,
   place,
@@ -31,7 +31,7 @@ test('shares one tree among watches of a path, and tells each watch the changes 
   await expect.poll(() => told(events)).toEqual(['CREATE /home/user/early/', 'CREATE /home/user/a/']);
 });
 
-test("an unread watch doesn't delay other watches of its path, and gets its changes later", async ({
+test("a watch that nobody reads doesn't delay others of its path, and gets its changes later", async ({
   watch,
   read,
   place,
@@ -59,7 +59,7 @@ test("an unread watch doesn't delay other watches of its path, and gets its chan
   expect(events.length).toBeLessThan(3100);
 });
 
-test('follows a limited number of files and directories in a session', async ({ watch, read, place }) => {
+test('limits the number of watched files and directories in a session', async ({ watch, read, place }) => {
   const user = path.join(place.root, 'home/user');
   for (let index = 0; index < 2400; index += 1) writeFileSync(path.join(user, String(index)), '');
   const first = await watch('/home/user');

@@ -31,7 +31,7 @@ test('refuses to open a database twice until it is closed', async ({}, testInfo)
   closeDatabase(await openDatabase(file));
 });
 
-test('a database whose process was killed is free again', async ({}, testInfo) => {
+test('opens the database of a process that was killed', async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
   const script = `
     const Libsql = (await import(${JSON.stringify(import.meta.resolve('libsql'))})).default;
@@ -51,7 +51,7 @@ test('a database whose process was killed is free again', async ({}, testInfo) =
   closeDatabase(await openDatabase(file));
 });
 
-test('exactly one of several simultaneous openers gets a new database', async ({}, testInfo) => {
+test('one of several processes that open a new database at once gets it', async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
   const database = fileURLToPath(new URL('../../build/src/service/database/database.js', import.meta.url));
   const script = `
@@ -67,7 +67,7 @@ test('exactly one of several simultaneous openers gets a new database', async ({
   expect(outcomes.toSorted()).toEqual([...Array.from({ length: 5 }, () => 'DatabaseInUseError'), 'opened']);
 });
 
-test('refuses a database of a newer release, and leaves it unchanged', async ({}, testInfo) => {
+test('refuses the database of a newer release, and leaves it unchanged', async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
   closeDatabase(await openDatabase(file));
   const newer = new Libsql(file);
@@ -77,7 +77,7 @@ test('refuses a database of a newer release, and leaves it unchanged', async ({}
   await expect(openDatabase(file)).rejects.toThrow(/version 999/);
 });
 
-test('keeps pools and profiles after closing the database', async ({}, testInfo) => {
+test('keeps pools and profiles after the database is closed', async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
   const clock = movableClock();
   const config = {
@@ -112,7 +112,7 @@ test('keeps pools and profiles after closing the database', async ({}, testInfo)
   closeDatabase(second);
 });
 
-test('a profile has times and a unique name, and is found by id and by name', async () => {
+test('stores a profile with times and a unique name, and finds it by id and by name', async () => {
   const database = await openTestDatabase();
   const clock = movableClock();
   const profiles = new ProfileStore(database, clock);

@@ -13,7 +13,7 @@ import { CliProcess } from '../support/service-process.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const apiKey = 'the-key-of-the-table-test';
 
-test('an optional column needs a line in the table file and in the contract, and nothing else @long', async ({}, testInfo) => {
+test('adding a stored field takes one line in its table and one in the contract @long', async ({}, testInfo) => {
   test.setTimeout(120_000);
   const directory = dataDirectory(testInfo);
   const run = async (main: string | undefined, use: (call: ReturnType<typeof callerOf>) => Promise<void>) => {
@@ -68,7 +68,7 @@ test('an optional column needs a line in the table file and in the contract, and
   });
 });
 
-test('stores every kind of column, and changes, lists, counts and deletes rows by filters', async () => {
+test('stores columns of every type, and changes, lists, counts and deletes rows by filters', async () => {
   const database = await openDatabase();
   database.exec(
     'CREATE TABLE things (id TEXT PRIMARY KEY, size INTEGER NOT NULL, is_new INTEGER NOT NULL, parts TEXT NOT NULL) STRICT',
@@ -113,7 +113,7 @@ test('stores every kind of column, and changes, lists, counts and deletes rows b
   database.close();
 });
 
-test('a filter by an unknown column is an error', async () => {
+test('throws for a filter by an unknown column', async () => {
   const database = await openDatabase();
   const pools = new Table(database, table('pools', { id: text() }));
   const filter: object = { name: 'a' };

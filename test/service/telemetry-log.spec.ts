@@ -16,7 +16,7 @@ const event = (text: string) => ({
   data: { text },
 });
 
-test('keeps the last events within its limits, and marks lost events as a gap', async () => {
+test('the telemetry log keeps the last events within its limits, and reports lost ones as a gap', async () => {
   const log = new TelemetryLog();
   const slow = log.follow(0, new AbortController().signal);
   log.add(event('first'));
@@ -36,7 +36,7 @@ test('keeps the last events within its limits, and marks lost events as a gap', 
   expect(last).toBe(20_301);
 });
 
-test('followers end with their signal, also while they wait', async () => {
+test('followers of the telemetry log end when their signal aborts, also while they wait', async () => {
   const log = new TelemetryLog();
   const leaving = new AbortController();
   const waiting = log.follow(0, leaving.signal).next();
@@ -44,7 +44,7 @@ test('followers end with their signal, also while they wait', async () => {
   expect(await waiting).toEqual({ done: true, value: undefined });
 });
 
-test('cuts long texts, and drops large data', () => {
+test('the telemetry log cuts long texts, and drops large data', () => {
   expect(cut({ a: 'x'.repeat(20_000), b: { c: 1 } })).toEqual({
     data: { a: 'x'.repeat(16_384), b: { c: 1 } },
     truncated: true,
@@ -54,7 +54,7 @@ test('cuts long texts, and drops large data', () => {
   expect(cut({ a: [1, null] })).toEqual({ data: { a: [1, null] } });
 });
 
-test('chooses categories as the hosted service does', () => {
+test('the telemetry log chooses categories as the hosted service does', () => {
   const on = { enabled: true };
   const off = { enabled: false };
   expect(requestedCategories(null)).toBeUndefined();
@@ -68,7 +68,7 @@ test('chooses categories as the hosted service does', () => {
   expect(requestedCategories({ browser: { console: off } }, ['console'])).toEqual([]);
 });
 
-test('a listener that reads nothing is cut off, and costs the others nothing @long', async ({ service }) => {
+test('the telemetry log cuts off a listener that reads nothing, without delaying others @long', async ({ service }) => {
   test.setTimeout(240_000);
   const telemetry = { browser: { console: { enabled: true } } };
   const { body: session } = await service.call('POST', '/browsers', {

@@ -50,7 +50,11 @@ async function pageOf(session: Session): Promise<Page> {
 const texts = (events: TelemetryEvent[]) =>
   events.filter(({ event }) => event.type === 'console_log').map(({ event }) => String(event.data?.['text']));
 
-test('captures console, network, pages and input, without secrets', async ({ service, client, site }) => {
+test('telemetry captures console, network, pages and input of a session, without secrets', async ({
+  service,
+  client,
+  site,
+}) => {
   const telemetry = { browser: { console: on, network: on, page: on, interaction: on, screenshot: on } };
   const session = await client.browsers.create({ headless: true, telemetry });
   expect(Object.keys((session.telemetry as { browser: object }).browser)).toEqual(
@@ -108,7 +112,7 @@ test('captures console, network, pages and input, without secrets', async ({ ser
   await stream.ended;
 });
 
-test('telemetry is off unless asked for, and changes while the session runs', async ({ client, kernel }) => {
+test('telemetry is off unless requested, and can change while the session runs', async ({ client, kernel }) => {
   const session = await kernel.browsers.create({ headless: true });
   const { session_id: id } = session;
   expect(session.telemetry).toBeNull();
@@ -142,7 +146,11 @@ test('telemetry is off unless asked for, and changes while the session runs', as
   await page.context().browser()!.close();
 });
 
-test('a stream resumes after an event, and loses and repeats nothing', async ({ service, kernel, client }) => {
+test('a telemetry stream resumes after a given event without losing or repeating one', async ({
+  service,
+  kernel,
+  client,
+}) => {
   const { session_id: id, cdp_ws_url } = await kernel.browsers.create({
     headless: true,
     telemetry: { browser: { console: on } },
@@ -171,7 +179,7 @@ test('a stream resumes after an event, and loses and repeats nothing', async ({ 
   expect(texts(followed)).toEqual(expected);
   expect(new Set(followed.map(({ seq }) => seq)).size).toBe(followed.length);
 
-  // The hosted service's client, once by `base_url`.
+  // The hosted service's SDK, once by `base_url`.
   const middle = followed.find(({ event }) => event.data?.['text'] === 'line 74')!;
   const resumed = await kernel.browsers.telemetry.stream(id, { 'Last-Event-ID': String(middle.seq) });
   const rest: TelemetryEvent[] = [];
@@ -187,7 +195,10 @@ test('a stream resumes after an event, and loses and repeats nothing', async ({ 
   await page.context().browser()!.close();
 });
 
-test('lists kept events in pages, by time, category and order, also after the end', async ({ client, kernel }) => {
+test("lists telemetry events in pages, by time, category and order, also after the session's end", async ({
+  client,
+  kernel,
+}) => {
   const { session_id: id, cdp_ws_url } = await kernel.browsers.create({
     headless: true,
     telemetry: { browser: { console: on } },
@@ -217,7 +228,7 @@ test('lists kept events in pages, by time, category and order, also after the en
   expect(texts(await all())).toEqual(expected);
 });
 
-test('HEAD requests take no place of a stream', async ({ service, client }) => {
+test('HEAD requests to a telemetry stream use up none of the allowed streams', async ({ service, client }) => {
   const { session_id } = await client.browsers.create({ headless: true });
   const path = `/browsers/${session_id}/telemetry/stream`;
   const headers = { 'last-event-id': 'no number' };
@@ -225,7 +236,7 @@ test('HEAD requests take no place of a stream', async ({ service, client }) => {
   (await openStream(service, path)).close();
 });
 
-test("the next lease sees nothing of this one's telemetry", async ({ service, client }) => {
+test('the next lease of a browser sees no telemetry of the former lease', async ({ service, client }) => {
   const { session_id: id } = await client.browsers.create({ headless: true, telemetry: { browser: { console: on } } });
   const path = `/browsers/${id}/telemetry`;
   const stream = await openStream<TelemetryEvent>(service, `${path}/stream`);
@@ -245,7 +256,7 @@ test("the next lease sees nothing of this one's telemetry", async ({ service, cl
   for (const { close } of streams) close();
 });
 
-test('a pool captures for each lease, and an acquire may choose otherwise @long', async ({ client }) => {
+test("a pool's telemetry settings apply to each lease, unless an acquire chooses others @long", async ({ client }) => {
   await client.browserPools.create({ name: 'ci', size: 1, headless: true, telemetry: { browser: { network: on } } });
   const first = await client.browserPools.acquire('ci', { telemetry: { enabled: true, browser: { console: on } } });
   expect(Object.keys((first!.telemetry as { browser: object }).browser)).toContain('console');
@@ -288,7 +299,7 @@ test('a control plane passes telemetry on, and resumes its streams @long', async
   expect(texts(kept)).toEqual(['one', 'two']);
 });
 
-test('works on a service that shares no disk with its caller @long', async ({}, testInfo) => {
+test('telemetry works on a service that shares no disk with its caller @long', async ({}, testInfo) => {
   test.skip(!canSeparate, 'this machine has no mount namespaces');
   await using service = await startSeparateService(testInfo.outputPath('hidden'));
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });

@@ -5,7 +5,7 @@ import { encoded, reading, runningCount, test, uniqueSleep, type Shell } from '.
 
 test.skip(process.platform === 'win32', 'the terminals of Windows have other programs');
 
-test('a program runs in a terminal of the given size, which changes', async ({ client, shell }) => {
+test('a program runs in a terminal of the given size, which can change', async ({ client, shell }) => {
   const { process: programs } = client.browsers;
   const id = await inTerminal(
     client,
@@ -26,10 +26,7 @@ test('a program runs in a terminal of the given size, which changes', async ({ c
   await expect(programs.resize(shell.id, id, { rows: 1, cols: 1 })).rejects.toMatchObject({ status: 409 });
 });
 
-test('a terminal loses no output of a program that has ended, however late it is read @long', async ({
-  client,
-  shell,
-}) => {
+test('a terminal keeps the output of an ended program until it is read @long', async ({ client, shell }) => {
   const { process: programs } = client.browsers;
   const id = await inTerminal(client, shell, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last; exit 3");
   // More than the service keeps: the program waits for its reader.
@@ -43,7 +40,7 @@ test('a terminal loses no output of a program that has ended, however late it is
   expect(rest.events.at(-1)).toEqual({ event: 'exit', exit_code: 3 });
 });
 
-test('a terminal passes on input, its end and Control+C @long', async ({ client, shell }) => {
+test('a terminal passes input, the end of input and Control+C to its program @long', async ({ client, shell }) => {
   const { process: programs } = client.browsers;
   const write = (id: string, text: string) => programs.stdin(shell.id, id, { data_b64: encoded(text) });
   const sorting = await inTerminal(client, shell, 'stty -echo; echo ready; sort; echo sorted');
@@ -65,7 +62,7 @@ test('a terminal passes on input, its end and Control+C @long', async ({ client,
   expect(interrupted.events.at(-1)).toEqual({ event: 'exit', exit_code: 6 });
 });
 
-test('input that a terminal does not read waits up to 1 MiB @long', async ({ client, shell }) => {
+test('a terminal buffers up to 1 MiB of input that its program does not read @long', async ({ client, shell }) => {
   const { process: programs } = client.browsers;
   const id = await inTerminal(client, shell, `stty raw -echo; echo ready; ${uniqueSleep()}`);
   await reading(programs.stdoutStream(shell.id, id)).until('ready');

@@ -30,7 +30,7 @@ async function serial(url: string): Promise<string> {
 
 const serialOf = ({ cert }: Pair) => new X509Certificate(cert).serialNumber;
 
-test('serves a new certificate when its files change, and keeps open connections', async ({}, testInfo) => {
+test('uses a new TLS certificate when its files change, and keeps open connections', async ({}, testInfo) => {
   const tls = { cert: testInfo.outputPath('cert.pem'), key: testInfo.outputPath('key.pem') };
   const [first, second] = [authority.issue(local), authority.issue(local)];
   await Promise.all([writeFile(tls.cert, first.cert), writeFile(tls.key, first.key)]);
@@ -49,7 +49,7 @@ test('serves a new certificate when its files change, and keeps open connections
   kept.destroy();
 });
 
-test('refuses a certificate and a key that do not fit, and names them', async ({}, testInfo) => {
+test('refuses to start with a TLS certificate and a key that do not fit, and names both files', async ({}, testInfo) => {
   const tls = { cert: testInfo.outputPath('cert.pem'), key: testInfo.outputPath('key.pem') };
   await writeFile(tls.cert, authority.issue(local).cert);
   await expect(startService({ tls })).rejects.toThrow(tls.key);
@@ -57,7 +57,7 @@ test('refuses a certificate and a key that do not fit, and names them', async ({
   await expect(startService({ tls })).rejects.toThrow(/cert\.pem.*key\.pem.*cannot be used/);
 });
 
-test('a caller without TLS is dropped, and the service goes on', async ({}, testInfo) => {
+test('drops a caller without TLS, and keeps serving others', async ({}, testInfo) => {
   const tls = { cert: testInfo.outputPath('cert.pem'), key: testInfo.outputPath('key.pem') };
   const pair = authority.issue(local);
   await Promise.all([writeFile(tls.cert, pair.cert), writeFile(tls.key, pair.key)]);

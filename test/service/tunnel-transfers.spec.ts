@@ -10,7 +10,7 @@ for (const { size, tag } of [
   { size: 1000 * MB, tag: ['@long'] },
 ])
   test(
-    `transferring ${size / MB} MB up and down takes less than 100 MB of memory at each end`,
+    `a tunnel transfers ${size / MB} MB up and down with less than 100 MB of memory at each end`,
     { tag },
     async ({}, testInfo) => {
       test.skip(process.platform !== 'linux', 'the memory of processes is read from /proc');

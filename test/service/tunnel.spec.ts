@@ -50,7 +50,11 @@ const test = base.extend<{
 test.describe('with --block-loopback', () => {
   test.use({ serviceOptions: { blockLoopback: true } });
 
-  test('pages reach apps on the client machine by HTTP, HTTPS and WebSocket @long', async ({ app, tunnel, remote }) => {
+  test("through a tunnel, pages reach apps on the client's machine by HTTP, HTTPS and WebSocket @long", async ({
+    app,
+    tunnel,
+    remote,
+  }) => {
     await tunnel('<loopback>');
     const page = await remote.newPage({ ignoreHTTPSErrors: true });
     for (const host of ['localhost', '127.0.0.1', '[::1]', 'deep.localhost']) {
@@ -81,7 +85,7 @@ test.describe('with --block-loopback', () => {
     expect(await other.title()).toBe(new URL(app.url).host);
   });
 
-  test('no page reaches anything outside of the pattern @long', async ({ app, tunnel, remote }) => {
+  test("a tunnel lets no page reach a host that its pattern doesn't match @long", async ({ app, tunnel, remote }) => {
     await using hidden = await TunneledApp.start();
     await tunnel(`localhost:${app.port},*.test`);
     const page = await remote.newPage();
@@ -107,7 +111,7 @@ test.describe('with --block-loopback', () => {
   });
 });
 
-test('shows an error page for an app that is not there, and refuses the connection for https @long', async ({
+test("a tunnel to an app that isn't running shows an error page, and for https refuses the connection @long", async ({
   app,
   tunnel,
   remote,
@@ -130,7 +134,7 @@ test('shows an error page for an app that is not there, and refuses the connecti
   expect(await page.textContent('body')).toContain('is not connected at the moment');
 });
 
-test('opens a broken tunnel again, and ends it with the lease @long', async ({ app, service: { call, url } }) => {
+test('a broken tunnel can be opened again, and ends with its lease @long', async ({ app, service: { call, url } }) => {
   await using between = await FaultProxy.start(url);
   await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
   const lease = async () =>
@@ -167,7 +171,11 @@ test('opens a broken tunnel again, and ends it with the lease @long', async ({ a
   await expect(open(session.tunnel_ws_url)).rejects.toThrow('the token is unknown');
 });
 
-test("a context with its own proxy uses it for all hosts that aren't exposed", async ({ app, tunnel, remote }) => {
+test("a context with its own HTTP proxy uses that for all hosts that the tunnel doesn't expose", async ({
+  app,
+  tunnel,
+  remote,
+}) => {
   await using proxy = await HttpProxy.start({ site: app.url, credentials: 'robot:pa55' });
   await tunnel('<loopback>');
   const own = { server: `http://localhost:${proxy.port}`, username: 'robot', password: 'pa55' };
@@ -183,7 +191,11 @@ test("a context with its own proxy uses it for all hosts that aren't exposed", a
   expect(proxy.requests.filter((asked) => asked.includes(`localhost:${app.port}`))).toEqual([]);
 });
 
-test("a context with a SOCKS proxy uses it for all hosts that aren't exposed", async ({ app, tunnel, remote }) => {
+test("a context with a SOCKS proxy uses that for all hosts that the tunnel doesn't expose", async ({
+  app,
+  tunnel,
+  remote,
+}) => {
   await using proxy = await SocksProxy.start(app.url);
   await tunnel('<loopback>');
   const context = await remote.newContext({ proxy: { server: `socks5://localhost:${proxy.port}` } });
@@ -200,7 +212,7 @@ test("a context with a SOCKS proxy uses it for all hosts that aren't exposed", a
 });
 
 for (const transport of ['cdp', 'playwright'] as const)
-  test(`a context with client certificates shows them to exposed hosts over ${transport} @long`, async ({
+  test(`a context with client certificates presents them to exposed hosts over ${transport} @long`, async ({
     tunnel,
     session,
   }) => {
@@ -231,7 +243,7 @@ for (const transport of ['cdp', 'playwright'] as const)
     server.close();
   });
 
-test('the default context uses the tunnel after a profile was loaded, and in a session with `tunnel: true` @long', async ({
+test('pages of the default context use the tunnel, also after a profile was loaded into the session @long', async ({
   app,
   tunnel,
   session,
@@ -256,7 +268,7 @@ for (const sessionUids of [undefined, false] as const)
     test.skip(process.platform !== 'linux', 'the owner of a connection is known on Linux only');
     test.use({ serviceOptions: sessionUids === false ? { sessionUids } : {} });
 
-    test('no other session uses the tunnel', async ({ app, tunnel, service: { call } }) => {
+    test("a browser can't use the tunnel of another session", async ({ app, tunnel, service: { call } }) => {
       test.skip(sessionUids === undefined && process.getuid?.() !== 0, 'only root can give sessions user ids');
       const owner = (await startSession(call, { headless: true, tunnel: true })) as Tunneled;
       const stranger = (await startSession(call, { headless: true })) as Tunneled;
@@ -278,7 +290,11 @@ for (const sessionUids of [undefined, false] as const)
     });
   });
 
-test('a stream that nobody reads stalls no other @long', async ({ app, tunnel, remote }) => {
+test("a response that the page doesn't read delays no other transfer through the tunnel @long", async ({
+  app,
+  tunnel,
+  remote,
+}) => {
   await tunnel('<loopback>');
   const page = await remote.newPage();
   await page.goto(app.url);

@@ -6,7 +6,9 @@ import { operationsOf } from '../../src/contract/operation.ts';
 import { parseKnown } from '../../src/service/http/unknown-fields.ts';
 import { test } from '../support/service.ts';
 
-test('ignores fields and parameters that newer clients of the hosted service send', async ({ service: { call } }) => {
+test("ignores fields and parameters that newer releases of the hosted service's SDK send", async ({
+  service: { call },
+}) => {
   const { status, body } = await call('POST', '/browsers', {
     memory: '8g',
     region: 'eu',
@@ -31,7 +33,9 @@ test('ignores fields and parameters that newer clients of the hosted service sen
   expect((await call('POST', '/browser_pools/ci/release', release)).status).toBe(204);
 });
 
-test('refuses unknown fields of bodies that the hosted service closes', async ({ service: { call } }) => {
+test('refuses unknown fields of the request bodies for which the hosted service refuses them', async ({
+  service: { call },
+}) => {
   for (const [path, body] of Object.entries({
     '/credentials': { name: 'a', domain: 'a.example', values: {}, region: 'eu' },
     '/org/credential_providers': { name: 'a', provider_type: 'onepassword', token: 'x', region: 'eu' },
@@ -44,7 +48,7 @@ test('refuses unknown fields of bodies that the hosted service closes', async ({
   }
 });
 
-test('every open body loses its unknown fields and keeps its known ones', () => {
+test('drops unknown fields of every other body, and keeps its known ones', () => {
   for (const [name, operation] of operationsOf(contract)) {
     if (!hasOpenBody(operation) || !operation.body) continue;
     const schema = 'schema' in operation.body ? operation.body.schema : operation.body;

@@ -10,7 +10,10 @@ const spellings: Record<string, (field: string, index: number) => string> = {
   'files.0.file': (field, index) => `files.${index}.${field}`,
 };
 
-test('stores files at their paths, with any spelling and order of the parts', async ({ send, root }) => {
+test("stores uploaded files at their paths, with any spelling and order of the form's parts", async ({
+  send,
+  root,
+}) => {
   const large = Buffer.alloc(3_000_000, 'large');
   for (const [spelling, name] of Object.entries(spellings)) {
     await test.step(spelling, async () => {
@@ -34,19 +37,19 @@ test('stores files at their paths, with any spelling and order of the parts', as
   }
 });
 
-test('takes a single file without a list', async ({ send, root }) => {
+test('accepts a single uploaded file that is not in a list', async ({ send, root }) => {
   expect((await send('upload', [['file', 'a', 'file'], ['dest_path', '/a']])).status).toBe(201); // prettier-ignore
   expect(await contents(root)).toContain('a 0644 a');
 });
 
-test('replaces a file, with mode 644', async ({ send, root }) => {
+test('an upload replaces an existing file, with mode 644', async ({ send, root }) => {
   await writeFile(join(root, 'a'), 'old', { mode: 0o600 });
   await symlink('a', join(root, 'link'));
   expect((await send('upload', [['dest_path', '/link'], ['file', 'new', 'file']])).status).toBe(201); // prettier-ignore
   expect((await contents(root)).split('\n')).toEqual(expect.arrayContaining(['a 0644 new', 'link 0777']));
 });
 
-test('places no file if one name is impossible', async ({ send, root }) => {
+test('stores no file of an upload if one destination is impossible', async ({ send, root }) => {
   const before = await contents(root);
   const parts: Part[] = [
     ['files[0][dest_path]', '/a.txt'],
@@ -61,7 +64,7 @@ test('places no file if one name is impossible', async ({ send, root }) => {
   expect(await contents(root)).toBe(before);
 });
 
-test('takes a file without a name or type where it expects a file', async ({ service, fs, root }) => {
+test('accepts a file part without a name or type', async ({ service, fs, root }) => {
   const body = [
     '--cut',
     'Content-Disposition: form-data; name="files[0][file]"',
@@ -167,7 +170,7 @@ test('refuses bad uploads, names the mistake and stores nothing', async ({ servi
   expect(await contents(root)).toBe(before);
 });
 
-test('leaves nothing if an upload ends early', async ({ service, fs, root }) => {
+test('stores nothing if an upload ends early', async ({ service, fs, root }) => {
   await writeFile(join(root, 'b'), 'old');
   const before = await contents(root);
   const parts = encoded([
@@ -225,7 +228,7 @@ test.describe('with a limit', () => {
       use({ dataDirectory: testInfo.outputPath('data'), bodyLimit: 100_000 }),
   });
 
-  test('refuses a larger body, and leaves nothing', async ({ send, root }) => {
+  test('refuses an upload over the limit, and stores nothing', async ({ send, root }) => {
     const before = await contents(root);
     expect(
       (
@@ -244,7 +247,7 @@ test.describe('with a limit', () => {
   });
 });
 
-test('answers 507 on a full disk, and keeps no part of any file', async ({ send, tinyRoot }) => {
+test('answers 507 to an upload on a full disk, and keeps no part of any file', async ({ send, tinyRoot }) => {
   await mkdir(join(tinyRoot, 'home'));
   const parts: Part[] = [
     ['files[0][dest_path]', '/home/small'],

@@ -2,7 +2,7 @@ import { expect } from '@playwright/test';
 import { Vaults } from '../../src/service/credentials/vault.ts';
 import { items, test, token } from '../support/shop-vault.ts';
 
-test('lists the logins of all vaults, and caches the list until it expires or the provider changes', async ({
+test('lists the logins in all vaults, and caches the list until it expires or the provider changes', async ({
   client,
   clock,
   vault,
@@ -30,7 +30,7 @@ test('lists the logins of all vaults, and caches the list until it expires or th
   expect([await asked(), await asked()]).toEqual([3, 3]);
 });
 
-test('reads a login from the item at a path, or from the first item for a domain', async ({ vault, clock }) => {
+test('reads a login from the vault item at a path, or from the first item for a domain', async ({ vault, clock }) => {
   const vaults = new Vaults(clock);
   const access = { id: 'p', name: 'vault', version: 1, address: vault.address, token, cacheTtlMs: 60_000 };
   const { signal } = new AbortController();

@@ -39,7 +39,7 @@ for (const [kind, mux] of Object.entries(kinds)) {
     color: { primaries: 'bt709', transfer: 'iec61966-2-1', matrix: 'smpte170m', fullRange: false },
   };
 
-  test(`${kind}: another library reads each frame with its time, and the video's settings`, async () => {
+  test(`${kind}: an independent library reads each frame with its time, and the video's settings`, async () => {
     const file = new WrittenFile();
     const muxer = mux(track, file.write);
     const frames = someFrames();
@@ -51,7 +51,7 @@ for (const [kind, mux] of Object.entries(kinds)) {
     expect(settings).toMatchObject({ codedWidth: 320, codedHeight: 180, colorSpace: track.color });
   });
 
-  test(`${kind}: a file without its end has the frames before the last key frame`, async () => {
+  test(`${kind}: a file without its end is readable up to the last key frame`, async () => {
     const file = new WrittenFile();
     const muxer = mux(track, file.write);
     const frames = someFrames();

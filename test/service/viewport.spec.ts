@@ -6,7 +6,7 @@ import { test } from '../support/service.ts';
 
 const sizeOf = (page: Page) => page.evaluate(() => [innerWidth, innerHeight]);
 
-test("a new viewport resizes the default context's pages, open and later ones", async ({ service }) => {
+test("setting a session's viewport resizes the default context's pages, open and later ones", async ({ service }) => {
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });
   const { session_id: id, cdp_ws_url } = await kernel.browsers.create({
     headless: true,
@@ -41,7 +41,7 @@ test("a new viewport resizes the default context's pages, open and later ones", 
   await browser.close();
 });
 
-test('a lease with another viewport ends with its browser @long', async ({ service }) => {
+test('a pool ends the browser of a lease that changed its viewport @long', async ({ service }) => {
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const pool = await client.browserPools.create({ size: 1, headless: true, viewport: { width: 800, height: 600 } });
   const first = (await client.browserPools.acquire(pool.id))!;
@@ -52,7 +52,7 @@ test('a lease with another viewport ends with its browser @long', async ({ servi
   expect(second.viewport).toMatchObject({ width: 800, height: 600 });
 });
 
-test('a control plane passes a new viewport on @long', async ({}, testInfo) => {
+test('a control plane passes a new viewport on to the machine @long', async ({}, testInfo) => {
   await using service = await startControlPlane(1, { dataDirectory: testInfo.outputPath('plane') });
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const session = await client.browsers.create({ headless: true, viewport: { width: 800, height: 600 } });

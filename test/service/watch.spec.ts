@@ -13,7 +13,7 @@ const run = promisify(execFile);
 // On a busy disk, tens of thousands of changes would exceed the timeout.
 if (existsSync('/dev/shm')) test.use({ disk: '/dev/shm' });
 
-test('reports created, written, renamed and deleted entries and their kind', async ({ watch, read, place }) => {
+test('reports created, written, renamed and deleted files and directories', async ({ watch, read, place }) => {
   const { events } = read(await watch('/home/user'));
   const at = (name: string) => path.join(place.root, 'home/user', name);
   await writeFile(at('empty'), '');
@@ -37,7 +37,7 @@ test('reports created, written, renamed and deleted entries and their kind', asy
   }
 });
 
-test('ignores attributes, and changes in subdirectories unless the watch is recursive', async ({
+test('reports changes in subdirectories only if the watch is recursive, and never changed attributes', async ({
   watch,
   read,
   place,
@@ -102,7 +102,7 @@ test('a watch on a file reports that file only, also after another file replaced
   await expect.poll(() => told(events).slice(2)).toEqual(['CREATE /home/a']);
 });
 
-test('refuses a link out of the root, and follows no link inside the watched directory', async ({
+test("refuses to watch a link that leads out of the session's files, and follows no link inside a directory", async ({
   watch,
   read,
   place,
@@ -128,7 +128,7 @@ test('refuses to watch a missing path', async ({ watch, files }) => {
   await expectCode(watch('/../etc'), 'forbidden');
 });
 
-test('reports uploads when they are complete', async ({ watch, read, files }) => {
+test('reports an uploaded file when it is complete', async ({ watch, read, files }) => {
   const { events } = read(await watch('/', { recursive: true }));
   await write(files, '/home/user/a', 'x');
   await write(files, '/home/user/a', 'y');
@@ -162,7 +162,11 @@ test('follows a directory that is deleted and created again many times', async (
   await expect.poll(() => told(reader.events)).toEqual(['CREATE /home/d/last']);
 });
 
-test('reports short-lived entries, and only events that happened', async ({ watch, read, place }) => {
+test("reports entries that exist for a moment only, and no event that didn't happen", async ({
+  watch,
+  read,
+  place,
+}) => {
   const { events } = read(await watch('/home/user'));
   const at = (name: string) => path.join(place.root, 'home/user', name);
   writeFileSync(at('passing'), 'x');
@@ -195,7 +199,12 @@ test('reports short-lived entries, and only events that happened', async ({ watc
   }
 });
 
-test('keeps unread events, and merges many changes into few events', async ({ watch, read, place, files }) => {
+test('keeps events until they are read, and merges many changes into few events', async ({
+  watch,
+  read,
+  place,
+  files,
+}) => {
   await write(files, '/home/user/a', 'x');
   const watching = await watch('/home', { recursive: true });
   const at = (index: number) => path.join(place.root, `home/user/${index}`);
@@ -243,7 +252,7 @@ for (const [count, speed] of [
   [10_000, 'with pauses'],
   [20_000, 'at once, more than the system can tell'],
 ] as const) {
-  test(`${count} changes: the first tree with all events applied equals the last tree, ${speed}`, async ({
+  test(`after ${count} file changes, applying all events to the first tree gives the last tree (${speed})`, async ({
     watch,
     read,
     place,
@@ -309,7 +318,7 @@ async function inProcess(root: string, script: string, ...before: string[]): Pro
   return (await run(command, rest)).stdout;
 }
 
-test('uses no processor time while nothing changes', async ({ place }) => {
+test('a watch uses no processor time while nothing changes', async ({ place }) => {
   for (let index = 0; index < 300; index += 1) mkdirSync(path.join(place.root, `home/d${index}`));
   const spent = await inProcess(
     place.root,

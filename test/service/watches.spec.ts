@@ -20,7 +20,7 @@ const test = base.extend<{ fs: string; root: string }>({
     use(join(sessionDirectory(dataDirectory(testInfo), fs.split('/')[2]!), 'root')),
 });
 
-test('starts, reads and stops a watch', async ({ service, fs, root }) => {
+test('starts, reads and stops a watch of a directory', async ({ service, fs, root }) => {
   const { call } = service;
   const started = await call('POST', `${fs}/watch`, { path: '/home/user' });
   expect(started.status).toBe(201);
@@ -53,7 +53,10 @@ test('starts, reads and stops a watch', async ({ service, fs, root }) => {
   expect((await call('GET', `${watch}/events`)).status).toBe(404);
 });
 
-test('opens the stream before the first event, and answers a HEAD request at once', async ({ service, fs }) => {
+test("opens a watch's event stream before the first event, and answers a HEAD request at once", async ({
+  service,
+  fs,
+}) => {
   const { body } = await service.call('POST', `${fs}/watch`, { path: '/', recursive: true });
   const path = `${fs}/watch/${body.watch_id}/events`;
   const { response, events, close } = await openStream(service, path);
@@ -63,7 +66,7 @@ test('opens the stream before the first event, and answers a HEAD request at onc
   expect(await service.call('HEAD', path)).toMatchObject({ status: 200, body: '' });
 });
 
-test('ends the streams with their session', async ({ service, fs }) => {
+test('ends event streams of watches with their session', async ({ service, fs }) => {
   const { body } = await service.call('POST', `${fs}/watch`, { path: '/' });
   const stream = await openStream(service, `${fs}/watch/${body.watch_id}/events`);
   expect((await service.call('DELETE', fs.replace('/fs', ''))).status).toBe(204);
@@ -71,7 +74,7 @@ test('ends the streams with their session', async ({ service, fs }) => {
   expect((await service.call('GET', `${fs}/watch/${body.watch_id}/events`)).status).toBe(404);
 });
 
-test('ends the streams at once with the service', async ({ service, fs }) => {
+test('ends event streams of watches at once when the service stops', async ({ service, fs }) => {
   const { body } = await service.call('POST', `${fs}/watch`, { path: '/' });
   const stream = await openStream(service, `${fs}/watch/${body.watch_id}/events`);
   await service.close();
@@ -92,7 +95,11 @@ test("the next holder of a browser doesn't get the watches of the former one", a
   expect((await call('GET', `${fs}/watch/${body.watch_id}/events`)).status).toBe(404);
 });
 
-test('answers other calls, with bounded memory, while a reader reads nothing @long', async ({ service, fs, root }) => {
+test("answers other calls, with bounded memory, while a watch's reader reads nothing @long", async ({
+  service,
+  fs,
+  root,
+}) => {
   const { call } = service;
   const { body } = await call('POST', `${fs}/watch`, { path: '/home/user' });
   const headers = { authorization: `Bearer ${service.apiKey}` };
@@ -110,7 +117,7 @@ test('answers other calls, with bounded memory, while a reader reads nothing @lo
   unread.destroy();
 });
 
-test('allows a session 100 watches, and another one after a stop', async ({ service, fs }) => {
+test('limits a session to 100 watches at a time', async ({ service, fs }) => {
   const start = () => service.call('POST', `${fs}/watch`, { path: '/tmp' });
   const started = await Promise.all(Array.from({ length: 100 }, start));
   expect(started.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 201));
@@ -122,7 +129,7 @@ test('allows a session 100 watches, and another one after a stop', async ({ serv
   expect((await start()).status).toBe(201);
 });
 
-test('refuses impossible watches', async ({ service, fs }) => {
+test('refuses wrong paths and fields of a watch', async ({ service, fs }) => {
   const { call } = service;
   const watch = (body: unknown) => call('POST', `${fs}/watch`, body);
   expect(await watch({ path: 'home' })).toMatchObject({

@@ -26,7 +26,7 @@ async function entriesOf(archive: string): Promise<string[]> {
   return names;
 }
 
-test('packs a directory without its links, and extracts the same directory @long', async ({
+test('zips a directory without its links, and extracts the same directory @long', async ({
   service,
   send,
   fs,
@@ -61,7 +61,7 @@ test('packs a directory without its links, and extracts the same directory @long
   expect(onTheirWay(root)).toEqual([]);
 });
 
-test('packs an empty directory, and creates a directory from an empty archive', async ({
+test('zips an empty directory, and creates a directory from an empty archive', async ({
   service,
   send,
   fs,
@@ -75,7 +75,7 @@ test('packs an empty directory, and creates a directory from an empty archive', 
   expect(await readdir(join(root, 'made'))).toEqual([]);
 });
 
-test("refuses to pack a path that isn't a directory", async ({ service, fs, root, outside }) => {
+test("refuses to zip a path that isn't a directory", async ({ service, fs, root, outside }) => {
   const get = (path: string) => service.call('GET', `${fs}/download_dir_zip?path=${encodeURIComponent(path)}`);
   await writeFile(join(root, 'file'), 'x');
   await symlink(outside, join(root, 'out'));
@@ -88,7 +88,7 @@ test("refuses to pack a path that isn't a directory", async ({ service, fs, root
   expect((await get('relative')).status).toBe(400);
 });
 
-test('packs a complete archive while files and directories appear, vanish and replace one another @long', async ({
+test('zips a directory completely while its entries appear, vanish and replace one another @long', async ({
   service,
   fs,
   root,
@@ -120,7 +120,7 @@ test('packs a complete archive while files and directories appear, vanish and re
   }
 });
 
-test('closes all files if nobody reads an archive to its end', async ({ service, fs, root }) => {
+test('closes all files if nobody reads a zip archive to its end', async ({ service, fs, root }) => {
   await mkdir(join(root, 'd'));
   for (let index = 0; index < 5; index += 1) await writeFile(join(root, `d/${index}`), Buffer.alloc(20_000_000));
   const headers = { authorization: `Bearer ${service.apiKey}` };
@@ -145,7 +145,7 @@ test('keeps few files open while it zips a large directory @long', async ({ serv
   expect(most - before).toBeLessThan(200);
 });
 
-test('extracts entries over existing files, with their directories and modes', async ({ send, root }) => {
+test('extracts a zip archive over existing files, with its directories and modes', async ({ send, root }) => {
   await mkdir(join(root, 'to/a'), { recursive: true });
   await writeFile(join(root, 'to/a/b'), 'old');
   await writeFile(join(root, 'to/kept'), 'kept');
@@ -254,7 +254,7 @@ const archives: Record<string, { zip: () => Promise<Buffer>; message: string | R
   },
 };
 
-test('refuses bad archives, names the mistake and stores nothing @long', async ({
+test('refuses bad zip archives, names the mistake and stores nothing @long', async ({
   service,
   send,
   fs,
@@ -289,7 +289,7 @@ test('refuses bad archives, names the mistake and stores nothing @long', async (
   expect(await contents(root)).toBe(before);
 });
 
-test('leaves nothing if an archive ends early', async ({ service, fs, root }) => {
+test('stores nothing if a zip archive ends early', async ({ service, fs, root }) => {
   const before = await contents(root);
   const parts = encoded([['dest_path', '/to'], ['zip_file', Buffer.alloc(1_000_000), 'file']]); // prettier-ignore
   await breakOff(service, `${fs}/upload_zip`, parts.subarray(0, 500_000), () => onTheirWay(root).length > 0);
@@ -297,7 +297,7 @@ test('leaves nothing if an archive ends early', async ({ service, fs, root }) =>
   expect(await contents(root)).toBe(before);
 });
 
-test('answers 507 on a full disk, and keeps no part of an archive', async ({ send, tinyRoot }) => {
+test('answers 507 on a full disk, and keeps no part of a zip archive', async ({ send, tinyRoot }) => {
   const zip = await zipOf([{ name: 'a', content: 'x' }, { name: 'b', content: Buffer.alloc(3_000_000) }]); // prettier-ignore
   expect(await send('upload_zip', [['dest_path', '/to'], ['zip_file', zip, 'file']])).toMatchObject({ status: 507 }); // prettier-ignore
   expect(await readdir(tinyRoot)).toEqual([]);

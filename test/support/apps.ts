@@ -65,7 +65,7 @@ export async function deployed(
   return client.deployments.create({ file, entrypoint_rel_path: entrypoint, ...options });
 }
 
-/** The files of the installed public client, as in a project's node_modules. */
+/** The files of the installed hosted service's SDK, as in a project's node_modules. */
 export function clientFiles(): ZipPart[] {
   const directory = path.dirname(createRequire(import.meta.url).resolve('@onkernel/sdk'));
   const names = readdirSync(directory, { recursive: true, encoding: 'utf8' });

@@ -8,7 +8,7 @@ import type { ZipPart } from './uploads.ts';
 
 const execute = promisify(execFile);
 
-/** The installed public client as a package file. */
+/** The installed hosted service's SDK as a package file. */
 export async function packedClient(): Promise<Buffer> {
   return await packed(path.dirname(createRequire(import.meta.url).resolve('@onkernel/sdk')));
 }
