@@ -49,7 +49,7 @@ test('blocks host names that resolve to any address of this machine', async () =
   await expect(outside('192.0.2.1')).resolves.toEqual({ host: '192.0.2.1', family: 4 });
 });
 
-test('with --block-loopback, runs no programs and no code, and sets a session's first proxy without a restart', async ({
+test("runs no programs and no code, and sets a session's first proxy without restarting its browser", async ({
   client,
   open,
   service: { call },
