@@ -31,7 +31,7 @@ function forward(from: Socket, to: Socket, opens: number): void {
   from.on('error', () => undefined);
 }
 
-/** A timer may be late by more than 1 ms, so the rest of the time is no timer's. */
+/** Calls `act` after `ms`. A timer may be late by more than 1 ms, so the last part of the wait polls the clock. */
 function wait(act: () => void, ms: number): void {
   if (ms > timerError) setTimeout(act, ms - timerError);
   else setImmediate(act);

@@ -46,7 +46,7 @@ type Bench = {
   run: (runs: number) => Promise<Comparison[]>;
   runs: number;
   curves?: () => Promise<Curve[]>;
-  /** Measures the lower limit of the figures of `run`, instead of our own. */
+  /** Measures the best possible value of each figure of `run`, without this package. */
   limits?: () => Promise<Comparison[]>;
   /** The programs that the bench needs. */
   needs?: string[];
@@ -71,7 +71,7 @@ async function main(): Promise<void> {
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
   const unknown = positionals.filter((name) => !(name in benches));
   if (values.help || unknown.length > 0) {
-    console.log(unknown.length > 0 ? `There is no bench ${unknown.join(', ')}.\n\n${usage}` : usage);
+    console.log(unknown.length > 0 ? `Unknown bench: ${unknown.join(', ')}.\n\n${usage}` : usage);
     process.exitCode = unknown.length > 0 ? 2 : 0;
     return;
   }

@@ -21,7 +21,8 @@ const measures = {
   restart: "a failed test to the next one's first page, against stock Playwright",
 };
 
-export type SuiteOf = (files: string, side: 'ours' | 'stock' | 'least', workers: number) => Suite;
+/** The suite of a spec file: with this package (`ours`), with Playwright alone (`stock`), or with `suites/baseline.ts`. */
+export type SuiteOf = (files: string, side: 'ours' | 'stock' | 'baseline', workers: number) => Suite;
 
 /** Compares whole suites that differ only in their import. Each run of ours starts and ends an embedded service. */
 export async function run(runs: number): Promise<Comparison[]> {
@@ -58,11 +59,11 @@ export async function limits(): Promise<Comparison[]> {
   await using secondRelay = await ServerProcess.start('relay.js', second.url);
   return await withSuites({ BENCH_ENDPOINTS: `${firstRelay.url} ${secondRelay.url}` }, async (suite) => {
     const short = await interleavedCold(runs, {
-      ours: () => timeSuite(suite('short', 'least', 2)),
+      ours: () => timeSuite(suite('short', 'baseline', 2)),
       other: () => timeSuite(suite('short', 'stock', 2)),
     });
     const restarted = await interleavedCold(2, {
-      ours: () => timeRestarts(suite('restart', 'least', 1)),
+      ours: () => timeRestarts(suite('restart', 'baseline', 1)),
       other: () => timeRestarts(suite('restart', 'stock', 1)),
     });
     return [

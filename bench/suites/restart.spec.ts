@@ -6,8 +6,8 @@ const { BENCH_SIDE: side } = process.env;
 const { test } =
   side === 'stock'
     ? await import('@playwright/test')
-    : side === 'least'
-      ? await import('./least.ts')
+    : side === 'baseline'
+      ? await import('./baseline.ts')
       : await import('playwright-pool');
 
 for (let number = 1; number <= 5; number++) {

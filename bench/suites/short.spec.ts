@@ -3,8 +3,8 @@ const { BENCH_SIDE: side } = process.env;
 const { test, expect } =
   side === 'stock'
     ? await import('@playwright/test')
-    : side === 'least'
-      ? await import('./least.ts')
+    : side === 'baseline'
+      ? await import('./baseline.ts')
       : await import('playwright-pool');
 
 for (let number = 1; number <= 200; number++) {

@@ -2,6 +2,7 @@ import { defineConfig } from '@playwright/test';
 
 const { BENCH_SIDE, BENCH_CHROMIUM, BENCH_LEASE } = process.env;
 
+/** The config of the suites beside it. BENCH_SIDE chooses this package, Playwright alone or the baseline. */
 export default defineConfig({
   testDir: '.',
   outputDir: '../test-results',

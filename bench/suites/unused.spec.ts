@@ -1,4 +1,4 @@
-// Tests without a browser.
+// Tests that use no browser: they show what importing our fixtures costs a test.
 const { test, expect } =
   process.env['BENCH_SIDE'] === 'stock' ? await import('@playwright/test') : await import('playwright-pool');
 

@@ -7,7 +7,10 @@ export { expect } from '@playwright/test';
 // An import would take 20 ms longer.
 const { WebSocket } = createRequire(import.meta.url)('ws') as typeof import('ws');
 
-/** Playwright's own test in a running Chromium behind a process that copies bytes: a lease without cost. */
+/**
+ * The best possible result: Playwright's own `test`, connected to a running Chromium through a process that copies bytes.
+ * It costs neither a lease nor a launch.
+ */
 export const test: typeof stock = stock.extend({
   browser: [
     async ({}, use, { parallelIndex }) => {
@@ -22,7 +25,8 @@ export const test: typeof stock = stock.extend({
 });
 
 /**
- * Over Playwright's own WebSocket a worker needs 50 % more processor time than over its pipe, over this one 4 % more.
+ * Connects with a WebSocket of our own: a worker then needs 4 % more processor time than over Chromium's pipe. With
+ * Playwright's WebSocket it needs 50 % more.
  */
 async function connect(url: string): Promise<ConnectOverCDPTransport> {
   const socket = new WebSocket(url, {
