@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { inspect } from 'node:util';
-import type { BrowserType } from '@playwright/test';
+import type { BrowserContext, BrowserType, Page } from '@playwright/test';
 import { sendRequestsThrough } from '../playwright/host-requests.ts';
 import { compiledCode } from './compiled-code.ts';
 import type { CodeReport, CodeTask } from './code-task.ts';
@@ -21,14 +21,29 @@ const [line] = (await once(createInterface(service), 'line')) as [string];
 const report = await run(JSON.parse(line) as CodeTask).catch(described);
 service.write(`${serialized(report)}\n`, () => process.exit(0));
 
-async function run({ code, cdpUrl, playwright, proxyUrl, loader }: CodeTask): Promise<CodeReport> {
+async function run({ code, cdpUrl, pageTargets, playwright, proxyUrl, loader }: CodeTask): Promise<CodeReport> {
   const compiled = await compiledCode(code, loader);
   sendRequestsThrough(proxyUrl);
   const { chromium } = createRequire(import.meta.url)(playwright) as { chromium: BrowserType };
   const browser = await chromium.connectOverCDP(cdpUrl);
   const context = browser.contexts()[0] ?? (await browser.newContext());
-  const page = context.pages()[0] ?? (await context.newPage());
+  const page = (await firstPage(context, pageTargets)) ?? (await context.newPage());
   return { result: await compiled(page, context, browser) };
+}
+
+/** Playwright lists the pages of a connected browser in any order. */
+async function firstPage(context: BrowserContext, pageTargets: string[]): Promise<Page | undefined> {
+  const pages = context.pages();
+  if (pages.length < 2) return pages[0];
+  const places = await Promise.all(pages.map(async (page) => pageTargets.indexOf(await targetOf(page))));
+  return pages[places.indexOf(Math.min(...places.filter((place) => place !== -1)))] ?? pages[0];
+}
+
+async function targetOf(page: Page): Promise<string> {
+  const cdp = await page.context().newCDPSession(page);
+  const { targetInfo } = await cdp.send('Target.getTargetInfo');
+  await cdp.detach();
+  return targetInfo.targetId;
 }
 
 /** The report as JSON. A result that JSON can't express, such as a cycle, counts as a failure of the code. */

@@ -4,6 +4,8 @@ import { z } from 'zod';
 export type CodeTask = {
   code: string;
   cdpUrl: string;
+  /** The targets of the session's pages, in the order in which they were opened. */
+  pageTargets: string[];
   /** The directory of playwright-core. */
   playwright: string;
   /** The proxy for requests that the code sends itself. */

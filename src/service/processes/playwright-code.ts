@@ -98,6 +98,7 @@ export class PlaywrightCode {
       const task: CodeTask = {
         code,
         cdpUrl: url,
+        pageTargets: session.browser.page.openedTargetIds,
         playwright,
         proxyUrl: await waysOut.localProxyUrl(),
         ...(loader && { loader }),

@@ -11,6 +11,8 @@ export class PageInView {
   readonly #ownTargets: ReadonlySet<string>;
   /** The URLs of the session's pages, by target. The last page is in view. */
   readonly #pages = new Map<string, string>();
+  /** The targets of the pages in the order in which they were opened. */
+  readonly #opened = new Set<string>();
   /** The service's CDP sessions with pages, by target. */
   readonly #attached = new Map<string, string>();
   readonly #listeners = new Set<() => void>();
@@ -38,6 +40,11 @@ export class PageInView {
   /** The targets of all pages. */
   get targetIds(): string[] {
     return [...this.#pages.keys()];
+  }
+
+  /** The targets of all pages in the order in which they were opened. */
+  get openedTargetIds(): string[] {
+    return [...this.#opened];
   }
 
   /** The URL of the page in view. */
@@ -78,6 +85,7 @@ export class PageInView {
       const { targetId, browserContextId, url } = event.params.targetInfo;
       if ([targetId, browserContextId ?? ''].some((id) => this.#ownTargets.has(id))) return;
       this.#pages.set(targetId, url);
+      this.#opened.add(targetId);
       this.#changed();
     } else if (event.method === 'Target.targetInfoChanged') {
       const { targetId, url } = event.params.targetInfo;
@@ -86,6 +94,7 @@ export class PageInView {
       this.#changed();
     } else if (event.method === 'Target.targetDestroyed') {
       this.#pages.delete(event.params.targetId);
+      this.#opened.delete(event.params.targetId);
       this.#attached.delete(event.params.targetId);
       this.#changed();
     }
