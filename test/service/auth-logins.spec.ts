@@ -126,7 +126,7 @@ test("a login accepts answers to the site's questions only @long", async ({ serv
     [{ field_values: { nothing: 'x' } }, /does not ask for one of the fields; it asks for: username, password/],
     [{ selected_choice_id: 'x' }, /does not offer this choice/],
     [{ mfa_option_id: 'sms' }, /does not offer/],
-    [{ sso_provider: 'google', mfa_option_id: 'sms' }, /one thing/],
+    [{ sso_provider: 'google', mfa_option_id: 'sms' }, /more than one choice: send only one/],
   ] as const) {
     const answer = await service.call('POST', `${carol.path}/submit`, body);
     expect(answer, JSON.stringify(body)).toMatchObject({

@@ -44,7 +44,7 @@ test('refuses programs, working directories and users that a session does not ha
 }) => {
   const { process: programs } = client.browsers;
   const refusals: [body: Parameters<typeof programs.exec>[1], status: number, message: RegExp][] = [
-    [{ command: 'no-such-program' }, 400, /there is no program "no-such-program" in PATH. No shell/],
+    [{ command: 'no-such-program' }, 400, /there is no program "no-such-program" in PATH. The service uses no shell/],
     [{ command: '/no/such' }, 400, /there is no program/],
     [{ command: '/etc/passwd' }, 400, /there is no program/],
     [{ command: 'ls', cwd: '/nowhere' }, 400, /there is no directory \/nowhere/],
