@@ -8,7 +8,7 @@ import { keepLineMappings } from './line-mappings.mjs';
 const viewScripts = [
   'src/player/player.browser.ts',
   'src/service/live-view/live-view.browser.ts',
-  'src/service/logins/hosted-login.browser.ts',
+  'src/service/logins/hosted/hosted-login.browser.ts',
   'src/service/replays/waiting.browser.ts',
 ];
 

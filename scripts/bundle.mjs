@@ -18,7 +18,7 @@ const programs = [
   ...Object.values(bin).map((path) => posix.relative('dist', path)),
   'src/cli/suite-reporter.js',
   'src/reaper/main.js',
-  'src/service/process/embedded.js',
+  'src/service/process/start/embedded.js',
   'src/service/playwright/host.js',
   'src/service/processes/guard.js',
   'src/service/processes/code-runner.js',

@@ -64,7 +64,7 @@ function loadedByPool(required: NodeJS.Require): string | undefined {
 }
 
 async function checkDisk({ options, env, directory }: Examined): Promise<Finding> {
-  const { dataDirectoryFor } = await import('../service/process/data-directory.ts');
+  const { dataDirectoryFor } = await import('../service/process/start/data-directory.ts');
   const check = 'disk';
   const { bavail, bsize, place } = await spaceAt(options.dataDir ?? dataDirectoryFor(directory, env));
   const message = `${inBytes(bavail * bsize)} free at ${place}`;

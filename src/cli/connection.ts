@@ -63,8 +63,8 @@ async function serviceOf(options: ConnectionOptions, env: NodeJS.ProcessEnv, sig
       exitCodes.usage,
     );
   }
-  const { dataDirectoryFor, readServiceRecord } = await import('../service/process/data-directory.ts');
-  const { joinService } = await import('../service/process/join-service.ts');
+  const { dataDirectoryFor, readServiceRecord } = await import('../service/process/start/data-directory.ts');
+  const { joinService } = await import('../service/process/start/join-service.ts');
   const dataDirectory = options.dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(options.dataDir);
   const before = readServiceRecord(dataDirectory);
   const { url, apiKey, pid } = await joinService({ dataDirectory, userPid: process.pid, signal });

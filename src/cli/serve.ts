@@ -153,12 +153,12 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
   const { dataDir, chromium, sandbox, sessionUids, allowSharedUser, blockLoopback, playwrightCore } = options;
   const { replayFormat, auditRetentionDays, auditMaxSize, maxSessions, downloadQuota, clockStart } = options;
   const { machines, machinesKey, directSessions, metricsToken } = options;
-  const { dataDirectoryFor } = await import('../service/process/data-directory.ts');
+  const { dataDirectoryFor } = await import('../service/process/start/data-directory.ts');
   const { clockFrom, systemClock } = await import('../service/process/clock.ts');
-  const { runServiceProcess } = await import('../service/process/service-process.ts');
+  const { runServiceProcess } = await import('../service/process/start/service-process.ts');
   const { lineLog, logConsole } = await import('../service/process/log.ts');
-  const { isLoopback } = await import('../service/process/loopback.ts');
-  const { parsedUids } = await import('../service/process/system-users.ts');
+  const { isLoopback } = await import('../service/process/network/loopback.ts');
+  const { parsedUids } = await import('../service/process/children/system-users.ts');
   const apiKey = env['PLAYWRIGHT_POOL_API_KEY']?.trim();
   const log = lineLog((line) => process.stderr.write(line), logFormat, systemClock);
   if (logFormat === 'json') logConsole(log);

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { reaperAnswers } from './holder.ts';
-import { isRunning } from '../service/process/is-running.ts';
+import { isRunning } from '../service/process/children/is-running.ts';
 import { Ledger, runnerOf, workerOf } from './ledger.ts';
 
 /** In milliseconds. Longer than any idle timeout of a session. */

@@ -3,7 +3,7 @@ import { appendFileSync, linkSync, lstatSync, mkdirSync, readFileSync, rmSync, w
 import { createRequire } from 'node:module';
 import { tmpdir, userInfo } from 'node:os';
 import { basename, join } from 'node:path';
-import { isRunning } from '../service/process/is-running.ts';
+import { isRunning } from '../service/process/children/is-running.ts';
 
 /** The service that granted a lease. `pid` is the process of an embedded service. All its browsers end with this process. */
 export type LeasedFrom = { baseURL: string; projectId?: string | undefined; pid?: number | undefined };

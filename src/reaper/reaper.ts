@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../client/index.ts';
-import { isRunning } from '../service/process/is-running.ts';
+import { isRunning } from '../service/process/children/is-running.ts';
 import { abandonedRuns, isAbandoned } from './abandoned.ts';
 import type { Hello, Message } from './holder.ts';
 import { hasEnded, type LeasedFrom, type Ledger, type LedgerEntry } from './ledger.ts';

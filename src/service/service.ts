@@ -7,7 +7,7 @@ import { openSpans, type Spans } from '../tracing/spans.ts';
 import { OperationError } from '../contract/errors.ts';
 import type { AuthConnections } from './logins/connections.ts';
 import { openDashboard } from './dashboard/open-dashboard.ts';
-import { flowEvents } from './logins/flow-events.ts';
+import { flowEvents } from './logins/flow/flow-events.ts';
 import { endOrphans } from './chromium/orphans.ts';
 import type { Replays } from './replays/replays.ts';
 import { Callers } from './organization/callers.ts';
@@ -15,7 +15,7 @@ import { systemClock, type Clock } from './process/clock.ts';
 import { readLink } from './process/links.ts';
 import { noLog, type Log } from './process/log.ts';
 import { metricsRoute } from './metrics/metrics-route.ts';
-import { isLoopback } from './process/loopback.ts';
+import { isLoopback } from './process/network/loopback.ts';
 import { ownVersion } from './process/own-version.ts';
 import { within } from './process/within.ts';
 import {
@@ -24,18 +24,18 @@ import {
   readServiceRecord,
   removeUnfinished,
   stillInPlace,
-} from './process/data-directory.ts';
+} from './process/start/data-directory.ts';
 import { everyStep } from './process/every-step.ts';
-import { storedKey } from './process/stored-key.ts';
+import { storedKey } from './process/start/stored-key.ts';
 import { Addresses } from './http/addresses.ts';
 import { createApp } from './http/app.ts';
 import { traced } from './traced.ts';
 import { Auditor } from './audit/auditor.ts';
 import { localOnly } from './sessions/in-session.ts';
-import { CdpProxy } from './sessions/cdp-proxy.ts';
+import { CdpProxy } from './sessions/cdp/cdp-proxy.ts';
 import { listen, type HttpServer } from './http/server.ts';
 import { operationHandlers } from './operation-handlers.ts';
-import type { HostedLogin } from './logins/hosted-login-view.ts';
+import type { HostedLogin } from './logins/hosted/hosted-login-view.ts';
 import { liveSession } from './live-view/live-view.ts';
 import { LiveViewSockets } from './live-view/live-view-sockets.ts';
 import { noteCall } from './telemetry/note-call.ts';
@@ -43,13 +43,13 @@ import { tokenRequests } from './token-requests.ts';
 import { createPages } from './views.ts';
 import type { ReplayView } from './replays/replay-view.ts';
 import { openParts, type Parts } from './parts.ts';
-import { formerSessionsDirectory, makeSessionsDirectory } from './process/reachable.ts';
-import { removeTree } from './process/remove-tree.ts';
-import { defaultUids, mayChangeUser, SystemUsers } from './process/system-users.ts';
+import { formerSessionsDirectory, makeSessionsDirectory } from './process/network/reachable.ts';
+import { removeTree } from './process/trees/remove-tree.ts';
+import { defaultUids, mayChangeUser, SystemUsers } from './process/children/system-users.ts';
 import { ApiKeyStore } from './organization/api-keys.ts';
 import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './database/database.ts';
 
-export { DataDirectoryInUseError, type ServiceRecord } from './process/data-directory.ts';
+export { DataDirectoryInUseError, type ServiceRecord } from './process/start/data-directory.ts';
 
 // Types are written out: each import would bring the declarations of all that its file uses into the package.
 export type ServiceOptions = {

@@ -1,7 +1,7 @@
 import type { OperationTree } from '../contract/operation.ts';
 import type { Spans } from '../tracing/spans.ts';
 import type { AppOptions } from './http/app.ts';
-import { withTraceHeaders } from './process/trace-headers.ts';
+import { withTraceHeaders } from './process/network/trace-headers.ts';
 
 /**
  * Runs each request in an OpenTelemetry span, if tracing is on. Requests that the service sends meanwhile to other

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import type { Addresses } from './http/addresses.ts';
 import type { Pages } from './http/document.ts';
-import { hostedLoginPages, type HostedLogin } from './logins/hosted-login-view.ts';
+import { hostedLoginPages, type HostedLogin } from './logins/hosted/hosted-login-view.ts';
 import { liveViewPage } from './live-view/live-view-document.ts';
 import { replayPages, type ReplayView } from './replays/replay-view.ts';
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { chromium, expect, type Page } from '@playwright/test';
-import { outside } from '../../src/service/chromium/outside.ts';
+import { outside } from '../../src/service/chromium/network/outside.ts';
 import { HttpProxy } from '../support/http-proxy.ts';
 import { startSession } from '../support/profiles.ts';
 import { custom, test } from '../support/proxies.ts';

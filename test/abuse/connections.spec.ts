@@ -6,7 +6,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { expect, test as base } from '@playwright/test';
 import { Hono } from 'hono';
-import { sendStored } from '../../src/service/http/answer.ts';
+import { sendStored } from '../../src/service/http/answers/answer.ts';
 import { listen, type HttpServer } from '../../src/service/http/server.ts';
 import { statusesIn } from './raw-http.ts';
 

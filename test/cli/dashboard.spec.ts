@@ -1,6 +1,6 @@
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readServiceRecord } from '../../src/service/process/data-directory.ts';
+import { readServiceRecord } from '../../src/service/process/start/data-directory.ts';
 import { PlaywrightRun } from '../support/playwright-run.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { systemChromium } from '../support/chromium.ts';

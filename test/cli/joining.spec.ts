@@ -7,8 +7,12 @@ import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect, test as base } from '@playwright/test';
-import { dataDirectoryFor, readServiceRecord, writeServiceRecord } from '../../src/service/process/data-directory.ts';
-import { addUser, joinService } from '../../src/service/process/join-service.ts';
+import {
+  dataDirectoryFor,
+  readServiceRecord,
+  writeServiceRecord,
+} from '../../src/service/process/start/data-directory.ts';
+import { addUser, joinService } from '../../src/service/process/start/join-service.ts';
 import { startService } from '../../src/service/service.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';

@@ -4,7 +4,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { ServiceUnavailableError } from '../../fixtures/errors.ts';
-import { unlessOutage } from '../../fixtures/lease/outage.ts';
+import { unlessOutage } from '../../fixtures/lease/service/outage.ts';
 import { patiently } from '../../fixtures/lease/patience.ts';
 import type { LeaseReport } from '../../fixtures/reporter.ts';
 import { CallTimeoutError, ConnectionError, ServiceError } from '../../src/client/index.ts';

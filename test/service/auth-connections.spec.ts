@@ -2,7 +2,7 @@ import { queryObjects } from 'node:v8';
 import Libsql from 'libsql';
 import { expect } from '@playwright/test';
 import { callerOf, dataDirectory, test } from '../support/service.ts';
-import { LoginFlow } from '../../src/service/logins/flow.ts';
+import { LoginFlow } from '../../src/service/logins/flow/flow.ts';
 import { startService } from '../../src/service/service.ts';
 
 const ann = { domain: 'shop.example', profile_name: 'ann' };

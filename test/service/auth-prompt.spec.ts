@@ -2,7 +2,7 @@ import { expect, test } from '@playwright/test';
 import type { Submission } from '../../src/contract/login-flow.ts';
 import { canReauth } from '../../src/service/logins/can-reauth.ts';
 import type { LoginChoice, LoginField, LoginForm } from '../../src/service/logins/reading/login-form.ts';
-import { promptFields, toInput } from '../../src/service/logins/prompt.ts';
+import { promptFields, toInput } from '../../src/service/logins/flow/prompt.ts';
 import {
   covers,
   keptValues,

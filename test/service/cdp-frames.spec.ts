@@ -10,7 +10,7 @@ import {
   withId,
   withoutSession,
   writeCommand,
-} from '../../src/service/chromium/cdp-frames.ts';
+} from '../../src/service/chromium/cdp/cdp-frames.ts';
 
 const read = (text: string) => {
   const { params, ...command } = readCommand(Buffer.from(text));

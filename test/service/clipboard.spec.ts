@@ -1,6 +1,6 @@
 import { expect } from '@playwright/test';
 import { findChromium } from '../../src/service/chromium/find-chromium.ts';
-import type { LocalSession } from '../../src/service/sessions/local-session.ts';
+import type { LocalSession } from '../../src/service/sessions/local/local-session.ts';
 import { page, settings, test as base } from '../support/browser-sessions.ts';
 import { actionsOf } from '../support/input-events.ts';
 import { clipboardOf } from '../../src/service/input/clipboard.ts';

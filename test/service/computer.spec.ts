@@ -1,5 +1,5 @@
 import { expect, type Page } from '@playwright/test';
-import type { LocalSession } from '../../src/service/sessions/local-session.ts';
+import type { LocalSession } from '../../src/service/sessions/local/local-session.ts';
 import { page, test } from '../support/browser-sessions.ts';
 import { actionsOf, openPage, recording, seen } from '../support/input-events.ts';
 import { computerOf } from '../../src/service/input/computer.ts';

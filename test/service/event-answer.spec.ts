@@ -4,7 +4,7 @@ import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { expect, test as base } from '@playwright/test';
 import { Hono } from 'hono';
-import { sendEvents } from '../../src/service/http/event-answer.ts';
+import { sendEvents } from '../../src/service/http/answers/event-answer.ts';
 import { TestClock } from '../support/clock.ts';
 
 type Stream = { response: IncomingMessage; text: () => string; hangUp: () => void };

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { expect } from '@playwright/test';
 import { contract } from '../../src/contract/contract.ts';
-import { readQuery } from '../../src/service/http/request.ts';
+import { readQuery } from '../../src/service/http/requests/request.ts';
 import { key, test } from './http-layer.ts';
 
 test('every answer has its own request id', async ({ call }) => {

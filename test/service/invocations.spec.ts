@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect } from '@playwright/test';
 import type { Client } from '../../src/client/index.ts';
-import { MarkedProcesses, markVariable } from '../../src/service/process/marked-processes.ts';
+import { MarkedProcesses, markVariable } from '../../src/service/process/children/marked-processes.ts';
 import { startService } from '../../src/service/service.ts';
 import { appOf, collect, deployed, started, test } from '../support/apps.ts';
 import { TestClock } from '../support/clock.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from '@playwright/test';
-import type { LocalSession } from '../../src/service/sessions/local-session.ts';
+import type { LocalSession } from '../../src/service/sessions/local/local-session.ts';
 import { TestClock } from '../support/clock.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { nextPicture, test } from '../support/live-view.ts';

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { OperationError } from '../../src/contract/errors.ts';
 import { filePart } from '../../src/contract/file-part.ts';
 import { multipart } from '../../src/contract/operation.ts';
-import { multipartBody } from '../../src/service/http/multipart.ts';
+import { multipartBody } from '../../src/service/http/requests/multipart.ts';
 import { contentType, encoded, type Part } from '../support/uploads.ts';
 
 const body = multipart(

@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from '@playwright/test';
 import { packZip } from '../../src/service/files/pack-zip.ts';
-import { removeTree } from '../../src/service/process/remove-tree.ts';
+import { removeTree } from '../../src/service/process/trees/remove-tree.ts';
 import { expectCode, test } from '../support/session-files.ts';
 
 const nobody = 65_534;

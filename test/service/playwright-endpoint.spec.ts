@@ -7,7 +7,7 @@ import { chromium, expect, type Browser } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { installedPlaywrights } from '../../src/service/playwright/installed-playwright.ts';
 import { startService } from '../../src/service/service.ts';
-import { standInStart } from '../../src/service/sessions/attached-path.ts';
+import { standInStart } from '../../src/service/sessions/cdp/attached-path.ts';
 import { TestClock } from '../support/clock.ts';
 import { processesWith } from '../support/processes.ts';
 import { callerOf, test as base, type TestService } from '../support/service.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { chromium, expect, type Page } from '@playwright/test';
-import { ProxyHop } from '../../src/service/chromium/proxy-hop.ts';
+import { ProxyHop } from '../../src/service/chromium/network/proxy-hop.ts';
 import { certificate, HttpProxy } from '../support/http-proxy.ts';
 import { processesWith } from '../support/processes.ts';
 import { startSession } from '../support/profiles.ts';

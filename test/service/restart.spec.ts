@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, test as base } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { createClient } from '../../src/client/index.ts';
-import { readServiceRecord } from '../../src/service/process/data-directory.ts';
+import { readServiceRecord } from '../../src/service/process/start/data-directory.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
-import { DataDirectoryInUseError } from '../../src/service/process/data-directory.ts';
+import { DataDirectoryInUseError } from '../../src/service/process/start/data-directory.ts';
 import { everyStep } from '../../src/service/process/every-step.ts';
 import { startService } from '../../src/service/service.ts';
 import { closeDatabase, openDatabase } from '../../src/service/database/database.ts';

@@ -1,10 +1,10 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from '@playwright/test';
-import type { LocalSession } from '../../src/service/sessions/local-session.ts';
+import type { LocalSession } from '../../src/service/sessions/local/local-session.ts';
 import { Encoder } from '../../src/service/replays/encoder.ts';
 import { recorder, Replays } from '../../src/service/replays/replays.ts';
-import { LocalLauncher } from '../../src/service/sessions/local-launcher.ts';
+import { LocalLauncher } from '../../src/service/sessions/local/local-launcher.ts';
 import { Sessions } from '../../src/service/sessions/sessions.ts';
 import { Table } from '../../src/service/database/table.ts';
 import { replaysTable } from '../../src/service/replays/replays-table.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { contract } from '../../src/contract/contract.ts';
 import { hasOpenBody } from '../../src/contract/open-bodies.ts';
 import { operationsOf } from '../../src/contract/operation.ts';
-import { parseKnown } from '../../src/service/http/unknown-fields.ts';
+import { parseKnown } from '../../src/service/http/requests/unknown-fields.ts';
 import { test } from '../support/service.ts';
 
 test("ignores fields and parameters that newer releases of the hosted service's SDK send", async ({

@@ -5,12 +5,12 @@ import { test as base, chromium, type Browser } from '@playwright/test';
 import { WebSocket } from 'ws';
 import type { ChromiumSettings } from '../../src/service/chromium/chromium.ts';
 import type { Environment } from '../../src/service/chromium/find-chromium.ts';
-import type { LocalSession } from '../../src/service/sessions/local-session.ts';
+import type { LocalSession } from '../../src/service/sessions/local/local-session.ts';
 import type { SessionSettings } from '../../src/service/sessions/session.ts';
-import { LocalLauncher } from '../../src/service/sessions/local-launcher.ts';
+import { LocalLauncher } from '../../src/service/sessions/local/local-launcher.ts';
 import { Sessions } from '../../src/service/sessions/sessions.ts';
 import { systemClock, type Clock } from '../../src/service/process/clock.ts';
-import { CdpProxy } from '../../src/service/sessions/cdp-proxy.ts';
+import { CdpProxy } from '../../src/service/sessions/cdp/cdp-proxy.ts';
 import { noProfiles } from './profiles.ts';
 
 export const settings: SessionSettings = {

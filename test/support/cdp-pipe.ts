@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
-import { CdpConnection } from '../../src/service/chromium/cdp-connection.ts';
-import { CdpClient } from '../../src/service/sessions/cdp-client.ts';
-import type { Inspected } from '../../src/service/sessions/cdp-inspection.ts';
+import { CdpConnection } from '../../src/service/chromium/cdp/cdp-connection.ts';
+import { CdpClient } from '../../src/service/sessions/cdp/cdp-client.ts';
+import type { Inspected } from '../../src/service/sessions/cdp/cdp-inspection.ts';
 
 /** A command as Chromium reads it. */
 export type ReadCommand = { id: number; method: string; sessionId?: string; params: Record<string, unknown> };

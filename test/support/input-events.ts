@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from '@playwright/test';
 import { computer } from '../../src/contract/computer.ts';
 import { computerOf } from '../../src/service/input/computer.ts';
-import type { LocalSession } from '../../src/service/sessions/local-session.ts';
+import type { LocalSession } from '../../src/service/sessions/local/local-session.ts';
 import { page } from './browser-sessions.ts';
 
 /** An input event that a page received. */

@@ -6,7 +6,7 @@ import type { Lease } from '../../src/service/pools/acquire-queue.ts';
 import type { Pool } from '../../src/service/pools/pool.ts';
 import { Pools } from '../../src/service/pools/pools.ts';
 import type { Session } from '../../src/service/sessions/session.ts';
-import { LocalLauncher } from '../../src/service/sessions/local-launcher.ts';
+import { LocalLauncher } from '../../src/service/sessions/local/local-launcher.ts';
 import { Sessions } from '../../src/service/sessions/sessions.ts';
 import { Table } from '../../src/service/database/table.ts';
 import { poolsTable } from '../../src/service/pools/pools-table.ts';

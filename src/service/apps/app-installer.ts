@@ -3,9 +3,9 @@ import { lstat, mkdir, readdir, readFile, rename, stat } from 'node:fs/promises'
 import path from 'node:path';
 import type { Isolation } from '../chromium/isolation.ts';
 import type { Clock } from '../process/clock.ts';
-import { copyTree } from '../process/copy-tree.ts';
-import { passedOn } from '../process/passed-on.ts';
-import { removeTree } from '../process/remove-tree.ts';
+import { copyTree } from '../process/trees/copy-tree.ts';
+import { passedOn } from '../process/children/passed-on.ts';
+import { removeTree } from '../process/trees/remove-tree.ts';
 import type { AppLogs } from './app-logs.ts';
 import type { DeploymentUsers } from './deployment-users.ts';
 import type { DeploymentRecord } from './deployments-table.ts';

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Clock } from '../process/clock.ts';
-import { passedOn } from '../process/passed-on.ts';
+import { passedOn } from '../process/children/passed-on.ts';
 import type { AppLogs } from './app-logs.ts';
 import type { DeploymentPlace, DeploymentUsers } from './deployment-users.ts';
 import type { AppEnding } from './process/app-process.ts';

@@ -17,7 +17,7 @@ import { Upload } from '../files/upload.ts';
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { type AppVersionRecord, type DeploymentRecord, deploymentsTable } from './deployments-table.ts';
-import { markVariable } from '../process/marked-processes.ts';
+import { markVariable } from '../process/children/marked-processes.ts';
 import type { ProjectStore } from '../organization/projects.ts';
 import { appVersionAnswer, namesOnly } from './app-operations.ts';
 

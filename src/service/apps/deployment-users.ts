@@ -2,7 +2,7 @@ import path from 'node:path';
 import { builtProgram, installedLoader } from '../chromium/built-program.ts';
 import type { Isolation } from '../chromium/isolation.ts';
 import type { Resident } from '../chromium/resident.ts';
-import { copyTree } from '../process/copy-tree.ts';
+import { copyTree } from '../process/trees/copy-tree.ts';
 import type { AppPrograms } from './process/app-process.ts';
 
 /** The user and the directory of a deployment's processes. */

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
-import { removeTree } from '../process/remove-tree.ts';
+import { removeTree } from '../process/trees/remove-tree.ts';
 import type { AppInstaller } from './app-installer.ts';
 import type { AppLauncher } from './app-launcher.ts';
 import type { AppLogs } from './app-logs.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { Isolation } from '../chromium/isolation.ts';
-import { firstExecutable, inPath } from '../process/executables.ts';
+import { firstExecutable, inPath } from '../process/children/executables.ts';
 
 /**
  * A package manager: its lockfiles, and the arguments with which it installs exactly the versions in the lockfile and

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { builtFile } from '../process/built-file.ts';
+import { builtFile } from '../process/children/built-file.ts';
 import type { Isolation } from './isolation.ts';
 
 /**

@@ -4,16 +4,16 @@ import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationError } from '../../contract/errors.ts';
 import { withUtf8 } from './locale.ts';
-import { passedOn } from '../process/passed-on.ts';
-import { killGroup } from '../process/process-group.ts';
-import { CdpConnection } from './cdp-connection.ts';
+import { passedOn } from '../process/children/passed-on.ts';
+import { killGroup } from '../process/children/process-group.ts';
+import { CdpConnection } from './cdp/cdp-connection.ts';
 import type { Environment } from './find-chromium.ts';
 import { OutputLines } from './output-lines.ts';
-import type { ProxyAccess } from './proxy-connection.ts';
+import type { ProxyAccess } from './network/proxy-connection.ts';
 import type { Resident } from './resident.ts';
 import { shortTemporary } from './short-temporary.ts';
 import { chromiumSwitches } from './switches.ts';
-import { WaysOut } from './ways-out.ts';
+import { WaysOut } from './network/ways-out.ts';
 
 /**
  * Options of the service: the path of Chromium, whether it runs in its sandbox, and whether pages are kept from the

@@ -1,6 +1,6 @@
 import { invalidField, leftOutFields } from '../../contract/errors.ts';
-import { CdpError, type CdpConnection } from './cdp-connection.ts';
-import type { Params } from './cdp-protocol.ts';
+import { CdpError, type CdpConnection } from './cdp/cdp-connection.ts';
+import type { Params } from './cdp/cdp-protocol.ts';
 
 /**
  * Loads an unpacked extension, for all browser contexts, and returns its id. Throws `not_implemented` if this Chromium

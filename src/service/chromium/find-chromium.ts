@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
-import { firstExecutable, inPath } from '../process/executables.ts';
+import { firstExecutable, inPath } from '../process/children/executables.ts';
 
 /** Environment variables with the paths of programs and the display. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,7 @@
 import { chown, copyFile } from 'node:fs/promises';
 import path from 'node:path';
-import { removeTree } from '../process/remove-tree.ts';
-import { chownTree, type SystemUser, type SystemUsers } from '../process/system-users.ts';
+import { removeTree } from '../process/trees/remove-tree.ts';
+import { chownTree, type SystemUser, type SystemUsers } from '../process/children/system-users.ts';
 import type { Environment } from './find-chromium.ts';
 
 /** A system user that one Chromium or one app has to itself, with a directory that no other user can enter. */

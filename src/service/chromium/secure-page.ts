@@ -1,4 +1,4 @@
-import type { CdpConnection } from './cdp-connection.ts';
+import type { CdpConnection } from './cdp/cdp-connection.ts';
 
 const url = 'https://playwright-pool.invalid/';
 /** Without an icon of its own, a browser with a window would ask for one. */

@@ -1,6 +1,6 @@
 import { limitReached } from '../../contract/errors.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
-import type { SessionBrowser } from '../sessions/session-browser.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
+import type { SessionBrowser } from '../sessions/local/session-browser.ts';
 import { Exchange, type CurlAnswer, type CurlRequest } from './exchange.ts';
 import { HiddenPage } from './hidden-page.ts';
 import { netError } from './net-error.ts';

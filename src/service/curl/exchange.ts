@@ -1,7 +1,7 @@
 import type { CurlTarget } from '../../contract/curl.ts';
 import { OperationError } from '../../contract/errors.ts';
-import { CdpError } from '../chromium/cdp-connection.ts';
-import type { CdpEvent, PausedRequest } from '../chromium/cdp-protocol.ts';
+import { CdpError } from '../chromium/cdp/cdp-connection.ts';
+import type { CdpEvent, PausedRequest } from '../chromium/cdp/cdp-protocol.ts';
 import type { HiddenPage } from './hidden-page.ts';
 import { netError } from './net-error.ts';
 

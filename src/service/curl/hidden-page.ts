@@ -1,5 +1,5 @@
-import type { CdpConnection } from '../chromium/cdp-connection.ts';
-import type { SessionBrowser } from '../sessions/session-browser.ts';
+import type { CdpConnection } from '../chromium/cdp/cdp-connection.ts';
+import type { SessionBrowser } from '../sessions/local/session-browser.ts';
 
 /** A page of the default context that only the service sees. Its requests stop until the service continues them. */
 export class HiddenPage {

@@ -1,4 +1,4 @@
-import { BlockedError, outside } from '../chromium/outside.ts';
+import { BlockedError, outside } from '../chromium/network/outside.ts';
 import { netError } from './net-error.ts';
 
 const defaultPorts: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };

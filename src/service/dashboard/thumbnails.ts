@@ -1,6 +1,6 @@
 import type { Clock } from '../process/clock.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
-import type { Screencast } from '../sessions/screencast.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
+import type { Screencast } from '../sessions/screen/screencast.ts';
 
 /** A JPEG image of the page in view. Each new picture of a session has a greater number. */
 export type Thumbnail = { jpeg: Buffer; number: number; url: string };

@@ -9,7 +9,7 @@ import { Table, type RowOf } from '../database/table.ts';
 import { Upload } from '../files/upload.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
-import { removeTree } from '../process/remove-tree.ts';
+import { removeTree } from '../process/trees/remove-tree.ts';
 import { extensionsTable } from './extensions-table.ts';
 import { unpackExtension } from './unpack.ts';
 

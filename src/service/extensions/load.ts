@@ -4,8 +4,8 @@ import { Upload } from '../files/upload.ts';
 import type { Handler } from '../http/handler.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
 import { inSession } from '../sessions/in-session.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
-import type { ExtensionFiles } from '../sessions/session-extensions.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
+import type { ExtensionFiles } from '../sessions/local/session-extensions.ts';
 import type { ExtensionStore } from './extensions.ts';
 import { receiveArchive, unpackExtension } from './unpack.ts';
 

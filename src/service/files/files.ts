@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
 import type { FileInfo } from '../../contract/files.ts';
 import { errorCode } from '../process/system-error.ts';
-import { removeEntry } from '../process/remove-tree.ts';
+import { removeEntry } from '../process/trees/remove-tree.ts';
 import {
   giveToOwner,
   makeDirectory,

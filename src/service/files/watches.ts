@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { OperationError } from '../../contract/errors.ts';
 import { newId } from '../process/id.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 import { SharedTree } from './shared-tree.ts';
 import type { Watch } from './watch.ts';
 import { locate } from './watched-place.ts';

@@ -15,8 +15,8 @@ import type { Clock } from '../process/clock.ts';
 import { noLog, type Log } from '../process/log.ts';
 import { errorCode } from '../process/system-error.ts';
 import { Addresses } from './addresses.ts';
-import { toAnswer } from './answer.ts';
-import { errorBody, errorHeaders, mayHaveWorked, toOperationError } from './error-answer.ts';
+import { toAnswer } from './answers/answer.ts';
+import { errorBody, errorHeaders, mayHaveWorked, toOperationError } from './answers/error-answer.ts';
 import { announceRemoval } from './former-path.ts';
 import {
   browserPath,
@@ -27,8 +27,8 @@ import {
   type HandlerTree,
 } from './handler.ts';
 import { HangUps } from './hang-ups.ts';
-import { answerLate } from './late-answer.ts';
-import { readBody, readJson, readQuery } from './request.ts';
+import { answerLate } from './answers/late-answer.ts';
+import { readBody, readJson, readQuery } from './requests/request.ts';
 import {
   holderOf,
   rawPath,

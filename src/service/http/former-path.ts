@@ -1,7 +1,7 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { DeprecatedOperation } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
-import type { AnsweredContext } from './event-answer.ts';
+import type { AnsweredContext } from './answers/event-answer.ts';
 
 /**
  * Adds the headers of a deprecated path: deprecation date (RFC 9745), removal date (RFC 8594) and replacement (RFC

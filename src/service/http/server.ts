@@ -9,7 +9,7 @@ import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
 import { Addresses, bracketed } from './addresses.ts';
-import { errorBody } from './error-answer.ts';
+import { errorBody } from './answers/error-answer.ts';
 import { followTls, readTls, type TlsFiles } from './tls.ts';
 import { refuse } from './websockets.ts';
 

@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { OperationError } from '../../contract/errors.ts';
-import { CdpError, type CdpConnection } from '../chromium/cdp-connection.ts';
-import type { Command, Params, Result, VisualViewport } from '../chromium/cdp-protocol.ts';
-import type { PageInView } from '../sessions/page-in-view.ts';
+import { CdpError, type CdpConnection } from '../chromium/cdp/cdp-connection.ts';
+import type { Command, Params, Result, VisualViewport } from '../chromium/cdp/cdp-protocol.ts';
+import type { PageInView } from '../sessions/screen/page-in-view.ts';
 import type { Size } from './png.ts';
 
 /** A page that doesn't answer for so long counts as stuck. */

@@ -1,9 +1,9 @@
 import pLimit from 'p-limit';
 import { OperationError } from '../../contract/errors.ts';
 import type { Chromium } from '../chromium/chromium.ts';
-import type { Params } from '../chromium/cdp-protocol.ts';
+import type { Params } from '../chromium/cdp/cdp-protocol.ts';
 import { openSecurePage } from '../chromium/secure-page.ts';
-import type { SessionBrowser } from '../sessions/session-browser.ts';
+import type { SessionBrowser } from '../sessions/local/session-browser.ts';
 
 const timeoutMs = 5_000;
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActedPage } from './acted-page.ts';
-import type { CdpConnection } from '../chromium/cdp-connection.ts';
-import type { DragData, MouseButton, MouseEvent } from '../chromium/cdp-protocol.ts';
+import type { CdpConnection } from '../chromium/cdp/cdp-connection.ts';
+import type { DragData, MouseButton, MouseEvent } from '../chromium/cdp/cdp-protocol.ts';
 import type { Point, Waypoint } from './mouse-path.ts';
 
 /** CSS pixels per tick of a wheel. */

@@ -4,7 +4,7 @@ import { clipboardOf } from './clipboard.ts';
 import { computerOf } from './computer.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 import { inSession, type SessionRequest } from '../sessions/in-session.ts';
 
 type Request = SessionRequest & { signal: AbortSignal };

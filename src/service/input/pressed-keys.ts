@@ -1,5 +1,5 @@
 import type { ActedPage } from './acted-page.ts';
-import type { KeyEvent } from '../chromium/cdp-protocol.ts';
+import type { KeyEvent } from '../chromium/cdp/cdp-protocol.ts';
 import { shift, withShift, type Key } from './keyboard.ts';
 
 /** The keys that are down during an action. */

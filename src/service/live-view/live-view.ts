@@ -1,13 +1,13 @@
 import pLimit from 'p-limit';
 import { testTitleOf } from '../../contract/lease-tags.ts';
-import type { CdpConnection } from '../chromium/cdp-connection.ts';
-import type { KeyEvent, ScreencastFrame } from '../chromium/cdp-protocol.ts';
+import type { CdpConnection } from '../chromium/cdp/cdp-connection.ts';
+import type { KeyEvent, ScreencastFrame } from '../chromium/cdp/cdp-protocol.ts';
 import { shift } from '../input/keyboard.ts';
 import type { LiveInput } from './live-view-messages.ts';
 import type { LiveSession, LiveViewer } from './live-view-sockets.ts';
-import type { PageInView } from '../sessions/page-in-view.ts';
-import type { Screencast } from '../sessions/screencast.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import type { PageInView } from '../sessions/screen/page-in-view.ts';
+import type { Screencast } from '../sessions/screen/screencast.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 
 type Point = { x: number; y: number };
 

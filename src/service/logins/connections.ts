@@ -4,7 +4,7 @@ import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Caller } from '../http/handler.ts';
 import { newId } from '../process/id.ts';
 import type { ConnectionRecord, ConnectionSettings } from './connections-table.ts';
-import type { LoginFlow } from './flow.ts';
+import type { LoginFlow } from './flow/flow.ts';
 import { checkHealth } from './health-check.ts';
 import { Handoffs } from './handoffs.ts';
 import { HealthChecks } from './health-checks.ts';

@@ -1,7 +1,7 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { ConnectionRecord, TimelineEntry } from './connections-table.ts';
 import { LoginError } from './reading/login-form.ts';
-import { LoginSession, type LoginSessionDependencies } from './login-session.ts';
+import { LoginSession, type LoginSessionDependencies } from './flow/login-session.ts';
 
 /** The result of a health check, for the timeline. If the check failed, the status is the previous one. */
 export type Finding = TimelineEntry['details'] & { status: ConnectionRecord['status'] };

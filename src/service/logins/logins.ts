@@ -7,11 +7,11 @@ import { isSigned } from '../process/links.ts';
 import { canReauth } from './can-reauth.ts';
 import type { ConnectionRecord } from './connections-table.ts';
 import type { ConnectionRecords } from './connection-records.ts';
-import type { LoggedIn } from './converse.ts';
+import type { LoggedIn } from './flow/converse.ts';
 import { LoginError } from './reading/login-form.ts';
-import { LoginFlow, type FlowState } from './flow.ts';
-import { flowEntry, recordOf } from './flow-record.ts';
-import { LoginSession, type LoginSessionDependencies } from './login-session.ts';
+import { LoginFlow, type FlowState } from './flow/flow.ts';
+import { flowEntry, recordOf } from './flow/flow-record.ts';
+import { LoginSession, type LoginSessionDependencies } from './flow/login-session.ts';
 import type { StoredCredentials } from './login-credentials.ts';
 import type { StoredLogin } from './stored-login.ts';
 

@@ -7,7 +7,7 @@ import type {
 import { leftOutFields, OperationError } from '../../contract/errors.ts';
 import type { TimelineEntry } from './connections-table.ts';
 import type { AuthConnections, Connection } from './connections.ts';
-import { flowEvents, hostedUrl, type Links, flowFields } from './flow-events.ts';
+import { flowEvents, hostedUrl, type Links, flowFields } from './flow/flow-events.ts';
 import { liveViewUrl } from '../sessions/browser-answer.ts';
 import { asksForTelemetry } from '../sessions/session-settings.ts';
 import type { Clock } from '../process/clock.ts';

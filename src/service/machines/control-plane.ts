@@ -9,7 +9,7 @@ import type { Secrets } from '../database/secrets.ts';
 import type { ForwardedRequest } from '../http/app.ts';
 import { rawPath } from '../http/token-requests.ts';
 import type { Clock } from '../process/clock.ts';
-import { writePrivateFile } from '../process/data-directory.ts';
+import { writePrivateFile } from '../process/start/data-directory.ts';
 import type { Log } from '../process/log.ts';
 import { newId } from '../process/id.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';

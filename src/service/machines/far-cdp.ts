@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
-import { CdpConnection } from '../chromium/cdp-connection.ts';
+import { CdpConnection } from '../chromium/cdp/cdp-connection.ts';
 import { WebSocket } from '../http/websockets.ts';
 
 /** The time limit for opening the connection, in ms. */

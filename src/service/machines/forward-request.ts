@@ -3,7 +3,7 @@ import https from 'node:https';
 import { pipeline } from 'node:stream/promises';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
-import { traceHeaders } from '../process/trace-headers.ts';
+import { traceHeaders } from '../process/network/trace-headers.ts';
 import { answerLimit, limitAnswer, type ForwardedOperation } from './answer-limit.ts';
 import type { MachineSession } from './machine-session.ts';
 

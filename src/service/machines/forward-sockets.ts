@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../process/clock.ts';
-import type { SocketBytes } from '../process/socket-bytes.ts';
+import type { SocketBytes } from '../process/network/socket-bytes.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import type { Session } from '../sessions/session.ts';
 import { refuse, refuseToken, requestedUrl } from '../http/websockets.ts';

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import type { Browser } from '../../contract/browsers.ts';
 import { telemetryOf } from '../../contract/telemetry.ts';
-import type { ProxyAccess } from '../chromium/proxy-connection.ts';
-import { traceHeaders } from '../process/trace-headers.ts';
+import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
+import { traceHeaders } from '../process/network/trace-headers.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import type { SessionSettings } from '../sessions/session.ts';
 import type { Host } from './host.ts';

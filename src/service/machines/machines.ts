@@ -1,6 +1,6 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
-import type { ProxyAccess } from '../chromium/proxy-connection.ts';
+import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import { systemClock, type Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { Log } from '../process/log.ts';

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Pool } from '../pools/pool.ts';
 import type { Pools } from '../pools/pools.ts';
 import type { Clock } from '../process/clock.ts';
-import type { ByteCounts } from '../process/socket-bytes.ts';
+import type { ByteCounts } from '../process/network/socket-bytes.ts';
 import type { AcquireOutcome, EventPool, LeaseEnd } from '../process/service-events.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { PoolLabelling, type PoolLabels } from './pool-labels.ts';

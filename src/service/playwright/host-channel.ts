@@ -2,8 +2,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../process/clock.ts';
 import { newToken } from '../process/id.ts';
-import { CdpProxy, type ProxiedSession } from '../sessions/cdp-proxy.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import { CdpProxy, type ProxiedSession } from '../sessions/cdp/cdp-proxy.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 
 /**
  * Offers CDP connections to Playwright hosts, on a separate loopback port: the service's port may use another address or

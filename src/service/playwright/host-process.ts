@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
 import type { Duplex } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
-import { killGroup } from '../process/process-group.ts';
+import { killGroup } from '../process/children/process-group.ts';
 import { Driver } from './driver.ts';
 import { hostName, taskDescriptor, type HostTask } from './host-task.ts';
 

@@ -3,10 +3,10 @@ import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import type { Isolation } from '../chromium/isolation.ts';
 import { playwrightDirectory, type Environment } from '../chromium/find-chromium.ts';
-import { builtFile } from '../process/built-file.ts';
+import { builtFile } from '../process/children/built-file.ts';
 import type { Clock } from '../process/clock.ts';
-import { passedOn } from '../process/passed-on.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import { passedOn } from '../process/children/passed-on.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 import { HostProcess } from './host-process.ts';
 import type { InstalledPlaywright } from './installed-playwright.ts';
 

@@ -7,7 +7,7 @@ import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import { pathSegments } from '../sessions/confined-path.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 import { HostChannel } from './host-channel.ts';
 import type { PlaywrightHosts } from './hosts.ts';
 import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';

@@ -1,4 +1,4 @@
-import { isRunning } from '../process/is-running.ts';
+import { isRunning } from '../process/children/is-running.ts';
 import type { Pool } from './pool.ts';
 
 /** Adds up the browsers that several test runs need from one pool, so that no run waits for another. */

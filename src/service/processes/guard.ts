@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
-import { killMarked } from '../process/marked-processes.ts';
-import { killProcessesOf } from '../process/system-users.ts';
+import { killMarked } from '../process/children/marked-processes.ts';
+import { killProcessesOf } from '../process/children/system-users.ts';
 
 /**
  * The program of the guard, a process beside the service. Reads the marks of the sessions' programs from standard input,

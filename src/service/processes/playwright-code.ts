@@ -6,7 +6,7 @@ import type { Isolation } from '../chromium/isolation.ts';
 import { HostChannel } from '../playwright/host-channel.ts';
 import type { InstalledPlaywright } from '../playwright/installed-playwright.ts';
 import type { Clock } from '../process/clock.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 import { codeReport, type CodeReport, type CodeTask } from './code-task.ts';
 import type { Place, Processes } from './processes.ts';
 import { Program } from './program.ts';

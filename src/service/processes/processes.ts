@@ -1,10 +1,10 @@
 import { leftOutFields, limitReached, OperationError } from '../../contract/errors.ts';
 import type { ProcessExec, ProcessResult, ProcessSpawn } from '../../contract/processes.ts';
 import type { Clock } from '../process/clock.ts';
-import { firstExecutable, inPath } from '../process/executables.ts';
-import { killMarked } from '../process/marked-processes.ts';
-import { killProcessesOf } from '../process/system-users.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import { firstExecutable, inPath } from '../process/children/executables.ts';
+import { killMarked } from '../process/children/marked-processes.ts';
+import { killProcessesOf } from '../process/children/system-users.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 import { GuardProcess } from './guard-process.ts';
 import { collectOutput } from './collect-output.ts';
 import { Program } from './program.ts';

@@ -2,10 +2,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Duplex, Readable } from 'node:stream';
 import { invalidField, OperationError } from '../../contract/errors.ts';
-import { killMarked, markVariable } from '../process/marked-processes.ts';
-import { killGroup } from '../process/process-group.ts';
+import { killMarked, markVariable } from '../process/children/marked-processes.ts';
+import { killGroup } from '../process/children/process-group.ts';
 import { errorCode } from '../process/system-error.ts';
-import type { SystemUser } from '../process/system-users.ts';
+import type { SystemUser } from '../process/children/system-users.ts';
 import { channelDescriptor } from './channel-descriptor.ts';
 import type { Running, Signal } from './running.ts';
 

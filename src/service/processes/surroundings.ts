@@ -1,13 +1,13 @@
 import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { invalidField, OperationError } from '../../contract/errors.ts';
-import { firstExecutable, inPath } from '../process/executables.ts';
-import { passedOn } from '../process/passed-on.ts';
-import { isReachable } from '../process/reachable.ts';
+import { firstExecutable, inPath } from '../process/children/executables.ts';
+import { passedOn } from '../process/children/passed-on.ts';
+import { isReachable } from '../process/network/reachable.ts';
 import { errorCode } from '../process/system-error.ts';
-import type { SystemUser } from '../process/system-users.ts';
+import type { SystemUser } from '../process/children/system-users.ts';
 import { withEntry } from '../sessions/confined-path.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 
 /** The parts of a session that its programs need: its directory, and its user if it has one. */
 export type Place = Pick<LocalSession, 'root' | 'resident'>;

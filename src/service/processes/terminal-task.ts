@@ -1,4 +1,4 @@
-import type { SystemUser } from '../process/system-users.ts';
+import type { SystemUser } from '../process/children/system-users.ts';
 import type { Signal, TerminalSize } from './running.ts';
 
 /**

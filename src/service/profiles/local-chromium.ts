@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { launchChromium, type Chromium } from '../chromium/chromium.ts';
-import type { Command } from '../chromium/cdp-protocol.ts';
+import type { Command } from '../chromium/cdp/cdp-protocol.ts';
 import { findChromium, hasDisplay, playwrightDirectory, type Environment } from '../chromium/find-chromium.ts';
 import { systemClock } from '../process/clock.ts';
 import { newToken, sameToken } from '../process/id.ts';
-import { CdpClient, type ClientSocket } from '../sessions/cdp-client.ts';
-import type { Inspected } from '../sessions/cdp-inspection.ts';
-import { CdpProxy } from '../sessions/cdp-proxy.ts';
+import { CdpClient, type ClientSocket } from '../sessions/cdp/cdp-client.ts';
+import type { Inspected } from '../sessions/cdp/cdp-inspection.ts';
+import { CdpProxy } from '../sessions/cdp/cdp-proxy.ts';
 import { readSessionCookies } from './profile-directories.ts';
 
 export { findChromium, hasDisplay, playwrightDirectory };

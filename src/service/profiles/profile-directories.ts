@@ -3,12 +3,12 @@ import path from 'node:path';
 import pLimit from 'p-limit';
 import type { ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
-import { copyTree } from '../process/copy-tree.ts';
+import { copyTree } from '../process/trees/copy-tree.ts';
 import { newId } from '../process/id.ts';
 import { errorCode, isDiskFull } from '../process/system-error.ts';
-import { chownTree, mayChangeUser } from '../process/system-users.ts';
-import type { Cookie } from '../chromium/cdp-protocol.ts';
-import type { ProfileCopy } from '../sessions/session-profile.ts';
+import { chownTree, mayChangeUser } from '../process/children/system-users.ts';
+import type { Cookie } from '../chromium/cdp/cdp-protocol.ts';
+import type { ProfileCopy } from '../sessions/local/session-profile.ts';
 import type { ProfileStore } from './profiles.ts';
 
 /** The records of the profiles, which say which version each profile has. */

@@ -3,7 +3,7 @@ import type { BodyOutput } from '../../contract/operation.ts';
 import { proxy, type Proxy, type proxies } from '../../contract/proxies.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
-import type { ProxyAccess } from '../chromium/proxy-connection.ts';
+import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import { answerOf } from '../database/answer-of.ts';
 import type { Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';

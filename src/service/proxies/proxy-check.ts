@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { connect } from 'node:tls';
 import type { Clock } from '../process/clock.ts';
-import { openTunnel, refusal, requestTo, type ProxyAccess } from '../chromium/proxy-connection.ts';
+import { openTunnel, refusal, requestTo, type ProxyAccess } from '../chromium/network/proxy-connection.ts';
 
 const timeoutMs = 10_000;
 

@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
-import { builtFile } from '../process/built-file.ts';
+import { builtFile } from '../process/children/built-file.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
-import { removeTree } from '../process/remove-tree.ts';
+import { removeTree } from '../process/trees/remove-tree.ts';
 import type { Chromium, ChromiumSettings } from '../chromium/chromium.ts';
 import { findChromium, type Environment } from '../chromium/find-chromium.ts';
 import { openSecurePage } from '../chromium/secure-page.ts';

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { OperationError } from '../../contract/errors.ts';
 import { playerPage } from '../../player/player.ts';
-import { sendStored } from '../http/answer.ts';
+import { sendStored } from '../http/answers/answer.ts';
 import type { StoredBytes } from '../http/handler.ts';
 import { answerDocument, notice, type PageContext, type Pages } from '../http/document.ts';
 import { viewFile } from '../../views/view-file.ts';

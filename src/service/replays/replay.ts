@@ -4,8 +4,8 @@ import type { Clock } from '../process/clock.ts';
 import { isDiskFull } from '../process/system-error.ts';
 import type { Encoder, FilePart, Video } from './encoder.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
-import type { Screencast } from '../sessions/screencast.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import type { Screencast } from '../sessions/screen/screencast.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 
 export type ReplayOptions = {
   session: LocalSession;

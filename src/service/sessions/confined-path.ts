@@ -3,7 +3,7 @@ import { lstat, mkdir, open, readlink, realpath, type FileHandle } from 'node:fs
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import { errorCode } from '../process/system-error.ts';
-import { mayChangeUser, type SystemUser } from '../process/system-users.ts';
+import { mayChangeUser, type SystemUser } from '../process/children/system-users.ts';
 
 const longestPath = 4096;
 const longestName = 255;

@@ -1,6 +1,6 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
-import type { ProxyAccess } from '../chromium/proxy-connection.ts';
+import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { Session, SessionSettings } from './session.ts';
 import type { Sessions } from './sessions.ts';
 import type { Clock } from '../process/clock.ts';

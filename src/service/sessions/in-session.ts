@@ -1,5 +1,5 @@
 import type { HeldSessions } from './held-sessions.ts';
-import { LocalSession } from './local-session.ts';
+import { LocalSession } from './local/local-session.ts';
 import type { Session } from './session.ts';
 import type { Caller } from '../http/handler.ts';
 

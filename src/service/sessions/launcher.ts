@@ -1,6 +1,6 @@
 import type { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
-import type { ProxyAccess } from '../chromium/proxy-connection.ts';
+import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { Session, SessionSettings } from './session.ts';
 
 /** Starts the browsers of sessions, on this machine or on others. `LocalLauncher` and `Machines` implement it. */

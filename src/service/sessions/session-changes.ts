@@ -1,7 +1,7 @@
-import type { ProxyAccess } from '../chromium/proxy-connection.ts';
-import type { StartAgain } from './launched-chromium.ts';
-import type { LocalSession } from './local-session.ts';
-import type { ExtensionFiles } from './session-extensions.ts';
+import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
+import type { StartAgain } from './local/launched-chromium.ts';
+import type { LocalSession } from './local/local-session.ts';
+import type { ExtensionFiles } from './local/session-extensions.ts';
 
 /**
  * Loads extensions into a session, all or none. If its browser was started without extensions, `start` restarts it on the

@@ -3,7 +3,7 @@ import { invalidField, leftOutFields, OperationError } from '../../contract/erro
 import { requestedCategories } from '../../contract/telemetry.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import { checkExtraSwitches } from '../chromium/extra-switches.ts';
-import type { ProxyAccess } from '../chromium/proxy-connection.ts';
+import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { SessionSettings, StoredExtension } from './session.ts';
 
 type ExtensionSelector = BrowserCreate['extensions'][number];

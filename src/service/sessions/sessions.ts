@@ -1,6 +1,6 @@
 import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
-import type { ProxyAccess } from '../chromium/proxy-connection.ts';
+import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import { sameToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
 import { noLog, type Log } from '../process/log.ts';

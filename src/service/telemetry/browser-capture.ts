@@ -1,7 +1,7 @@
 import type { TelemetryCategory } from '../../contract/telemetry.ts';
-import type { CdpReceiver } from '../chromium/cdp-connection.ts';
-import type { CdpEvent, TargetInfo } from '../chromium/cdp-protocol.ts';
-import type { SessionBrowser } from '../sessions/session-browser.ts';
+import type { CdpReceiver } from '../chromium/cdp/cdp-connection.ts';
+import type { CdpEvent, TargetInfo } from '../chromium/cdp/cdp-protocol.ts';
+import type { SessionBrowser } from '../sessions/local/session-browser.ts';
 import { PageCapture } from './page-capture.ts';
 import type { Capture } from './telemetry-log.ts';
 

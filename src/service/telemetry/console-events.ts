@@ -1,4 +1,4 @@
-import type { CdpEvent } from '../chromium/cdp-protocol.ts';
+import type { CdpEvent } from '../chromium/cdp/cdp-protocol.ts';
 
 type ConsoleEvent = Extract<CdpEvent, { method: 'Runtime.consoleAPICalled' | 'Runtime.exceptionThrown' }>;
 type RemoteObject = Extract<CdpEvent, { method: 'Runtime.consoleAPICalled' }>['params']['args'][number];

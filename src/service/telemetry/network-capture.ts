@@ -1,4 +1,4 @@
-import type { CdpEvent } from '../chromium/cdp-protocol.ts';
+import type { CdpEvent } from '../chromium/cdp/cdp-protocol.ts';
 import { withoutSecrets } from './cut.ts';
 
 type Of<M extends CdpEvent['method']> = Extract<CdpEvent, { method: M }>['params'];

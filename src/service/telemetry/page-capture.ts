@@ -1,6 +1,6 @@
 import type { TelemetryCategory } from '../../contract/telemetry.ts';
-import type { CdpConnection } from '../chromium/cdp-connection.ts';
-import type { CdpEvent, Command, Params, TargetInfo } from '../chromium/cdp-protocol.ts';
+import type { CdpConnection } from '../chromium/cdp/cdp-connection.ts';
+import type { CdpEvent, Command, Params, TargetInfo } from '../chromium/cdp/cdp-protocol.ts';
 import { consoleEvent } from './console-events.ts';
 import { bindingName, interactionScript, interactionEvent, worldName } from './interaction.ts';
 import { NetworkCapture } from './network-capture.ts';

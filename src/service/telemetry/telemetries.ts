@@ -1,6 +1,6 @@
 import type { Clock } from '../process/clock.ts';
 import type { TelemetryCategory } from '../../contract/telemetry.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 import { SessionTelemetry } from './session-telemetry.ts';
 import { TelemetryLog } from './telemetry-log.ts';
 

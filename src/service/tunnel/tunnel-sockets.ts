@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { parseNetworkPattern, type NetworkPattern } from '../../tunnel/pattern.ts';
 import { proxyHeader, socketOptions } from '../../tunnel/streams.ts';
-import type { Exposure } from '../chromium/exposure.ts';
+import type { Exposure } from '../chromium/network/exposure.ts';
 import {
   pingRegularly,
   refuse,
@@ -14,8 +14,8 @@ import {
   type WebSocket,
 } from '../http/websockets.ts';
 import type { Clock } from '../process/clock.ts';
-import type { SocketBytes } from '../process/socket-bytes.ts';
-import type { LocalSession } from '../sessions/local-session.ts';
+import type { SocketBytes } from '../process/network/socket-bytes.ts';
+import type { LocalSession } from '../sessions/local/local-session.ts';
 import { ClientTunnel } from './tunnel.ts';
 
 const { createWebSocketStream } = createRequire(import.meta.url)('ws') as typeof import('ws');

@@ -1,7 +1,7 @@
 import { connect, type ClientHttp2Session } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { connectionWindowBytes, reasonHeader, streamOptions } from '../../tunnel/streams.ts';
-import { UnreachableError, type Tunnel } from '../chromium/exposure.ts';
+import { UnreachableError, type Tunnel } from '../chromium/network/exposure.ts';
 
 const noStream = 'the tunnel to the test machine broke';
 

@@ -2,11 +2,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { killGroup } from '../../process/process-group.ts';
-import type { SystemUser } from '../../process/system-users.ts';
+import { killGroup } from '../../process/children/process-group.ts';
+import type { SystemUser } from '../../process/children/system-users.ts';
 import { appReport, type AppReport, type RunnerTask } from './app-report.ts';
 import { LogLines } from './log-lines.ts';
-import { killMarked, markVariable, type MarkedProcesses } from '../../process/marked-processes.ts';
+import { killMarked, markVariable, type MarkedProcesses } from '../../process/children/marked-processes.ts';
 
 /** The limit of the JavaScript heap of one process, in MiB. */
 export const heapMiB = 512;

@@ -1,5 +1,5 @@
 import { AppProcess, heapMiB, type AppProcessOptions } from './app-process.ts';
-import { killMarked, MarkedProcesses } from '../../process/marked-processes.ts';
+import { killMarked, MarkedProcesses } from '../../process/children/marked-processes.ts';
 
 /** The limits for an app's process and its children together: memory in bytes, and processes. Checked on Linux only. */
 const mostMemory = 2 * heapMiB * 1024 * 1024;

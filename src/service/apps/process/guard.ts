@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
-import { killMarked } from '../../process/marked-processes.ts';
+import { killMarked } from '../../process/children/marked-processes.ts';
 
 /**
  * A thread of the runner. When the service ends in any way, it kills the runner and all processes that the runner

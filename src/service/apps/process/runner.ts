@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import type { AppReport, RunnerTask } from './app-report.ts';
 import { descriptors } from './descriptors.ts';
 import { loadApps } from './load-apps.ts';
-import { markVariable } from '../../process/marked-processes.ts';
+import { markVariable } from '../../process/children/marked-processes.ts';
 
 /**
  * The entry point of an application's processes. Runs the task that the service sends, reports the result, and ends.

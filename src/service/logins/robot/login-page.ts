@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CdpEvent } from '../../chromium/cdp-protocol.ts';
-import type { CdpConnection } from '../../chromium/cdp-connection.ts';
+import type { CdpEvent } from '../../chromium/cdp/cdp-protocol.ts';
+import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import { Acting } from './acting.ts';
 import { isAllowed } from './allowed-domains.ts';
 import { discover, type Discovery, type Target } from '../reading/discovery.ts';

@@ -1,4 +1,4 @@
-import type { CdpEvent } from '../../chromium/cdp-protocol.ts';
+import type { CdpEvent } from '../../chromium/cdp/cdp-protocol.ts';
 
 /** Types of requests, besides documents, that may change the page and that end. */
 const awaitedTypes = new Set(['Script', 'XHR', 'Fetch', 'Stylesheet']);

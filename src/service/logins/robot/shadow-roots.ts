@@ -1,5 +1,5 @@
-import type { CdpConnection } from '../../chromium/cdp-connection.ts';
-import type { DomNode } from '../../chromium/cdp-protocol.ts';
+import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
+import type { DomNode } from '../../chromium/cdp/cdp-protocol.ts';
 
 /** Where the scripts of a frame run: a CDP session and one of its execution contexts. */
 export type FrameWorld = { sessionId: string; contextId: number };

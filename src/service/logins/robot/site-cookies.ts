@@ -1,5 +1,5 @@
-import type { CdpConnection } from '../../chromium/cdp-connection.ts';
-import type { Cookie } from '../../chromium/cdp-protocol.ts';
+import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
+import type { Cookie } from '../../chromium/cdp/cdp-protocol.ts';
 import { isWithin } from './allowed-domains.ts';
 
 /** Finds the cookies of a site that look like those of a login, and whether they have changed. */

@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import type { CdpConnection } from '../../chromium/cdp-connection.ts';
-import type { CdpEvent, Command, FrameTree, Params, Result } from '../../chromium/cdp-protocol.ts';
-import { builtFile } from '../../process/built-file.ts';
+import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
+import type { CdpEvent, Command, FrameTree, Params, Result } from '../../chromium/cdp/cdp-protocol.ts';
+import { builtFile } from '../../process/children/built-file.ts';
 import { LoginError } from '../reading/login-form.ts';
 import type { Observation, ObservedFrame } from '../reading/observation.ts';
 import { PageLoads } from './page-loads.ts';

@@ -1,0 +1,183 @@
+import { OperationError } from '../../../contract/errors.ts';
+import type { SystemUser } from '../../process/children/system-users.ts';
+import type { Exposure } from './exposure.ts';
+import type { ProxyAccess } from './proxy-connection.ts';
+import { ProxyHop } from './proxy-hop.ts';
+import type { SocksAccess } from './socks.ts';
+
+/** The proxy of a browser context, as in CDP's `Target.createBrowserContext`. */
+export type ContextProxy = { proxyServer?: string | undefined; proxyBypassList?: string | undefined };
+
+export type WaysOutOptions = {
+  /** The proxy of the session. */
+  proxy?: ProxyAccess | undefined;
+  /** Keeps the browser from programs on the service's machine. */
+  blockLoopback?: boolean | undefined;
+  /** Whether the default context can use a tunnel, so that all of its requests pass through a hop. */
+  tunnel?: boolean | undefined;
+  /** The user of the browser, if not that of the service. */
+  user?: SystemUser | undefined;
+};
+
+/**
+ * The connections of one Chromium to the network. They pass through hops, which are local proxies of the service, if
+ * the session has a proxy, blocks the service's machine, or has a tunnel. Otherwise Chromium connects directly.
+ */
+export class WaysOut {
+  /** The hosts that lead to the machine of the session's client. */
+  exposure: Exposure | undefined;
+  readonly #options: WaysOutOptions;
+  #proxy: ProxyAccess | undefined;
+  readonly #addresses = new Set<string>();
+  readonly #hops = new Map<string, Promise<ProxyHop>>();
+  readonly #groups = new Set<number>();
+  #isClosed = false;
+
+  constructor(options: WaysOutOptions) {
+    this.#options = options;
+    this.#proxy = options.proxy;
+  }
+
+  /** The switches that make Chromium use a hop, if it needs one. */
+  async switches(): Promise<string[]> {
+    const { blockLoopback, tunnel } = this.#options;
+    const proxy = this.#proxy;
+    if (!proxy && !blockLoopback && !tunnel) return [];
+    const { address } = await this.#hop({ proxy });
+    return [
+      `--proxy-server=${address}`,
+      // Chromium then sends the requests to the proxy's bypass hosts to the hop too. The hop checks their addresses,
+      // and connects to them directly.
+      ...(this.#isForAll ? [`--proxy-bypass-list=${notLoopback}`] : []),
+      ...(blockLoopback ? ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'] : []),
+      ...(!this.#isForAll && proxy && proxy.bypassHosts.length > 0
+        ? [`--proxy-bypass-list=${proxy.bypassHosts.join(';')}`]
+        : []),
+    ];
+  }
+
+  /**
+   * Sends new connections through another proxy, or directly, and ends those through the one before. Returns false if
+   * Chromium must start again for that: its switches name the hop and the hosts that bypass it.
+   */
+  async change(proxy: ProxyAccess | undefined): Promise<boolean> {
+    const before = this.#proxy;
+    const bypassed = (proxy ?? before)?.bypassHosts.join(';');
+    if (!this.#isForAll && (!before || bypassed !== before.bypassHosts.join(';'))) return false;
+    const hop = await this.#hop({ proxy: before });
+    this.#hops.delete(keyOf({ proxy: before }));
+    this.#hops.set(keyOf({ proxy }), Promise.resolve(hop));
+    this.#proxy = proxy;
+    hop.lead(proxy);
+    return true;
+  }
+
+  /** Lets the processes of a group reach exposed hosts. This matters only if the browser has no user id of its own. */
+  allowProcessGroup(group: number | undefined): void {
+    if (group !== undefined) this.#groups.add(group);
+  }
+
+  /** The address of the hop for contexts without their own proxy. Programs other than the browser use it too. */
+  async localProxyUrl(): Promise<string> {
+    return (await this.#hop({ proxy: this.#proxy })).address;
+  }
+
+  /**
+   * The proxy for a new browser context, or `undefined` to keep the client's choice. With a tunnel the proxy is a hop,
+   * which uses the client's proxy for all hosts that aren't exposed. `isBeside`: the client is on this machine.
+   */
+  contextProxy(asked: ContextProxy, { isBeside = false } = {}): Promise<ContextProxy> | undefined {
+    const { proxyServer, proxyBypassList } = asked;
+    if (!this.exposure) return undefined;
+    if (isBeside && isForCertificates(proxyServer)) return undefined;
+    if (proxyServer === undefined) return this.#isForAll ? undefined : this.#ownHop();
+    // A client of Playwright's own protocol names the hop, so that `context.request` uses it too.
+    if (this.#addresses.has(proxyServer)) return Promise.resolve({ proxyServer, proxyBypassList: notLoopback });
+    const proxy = parsedProxy(proxyServer);
+    return proxy && this.#hopTo(proxy, proxyBypassList, isForCertificates(proxyServer));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const hop of this.#hops.values()) hop.then((opened) => opened.close(), () => {}); // prettier-ignore
+  }
+
+  async #ownHop(): Promise<ContextProxy> {
+    const { address } = await this.#hop({ proxy: this.#proxy });
+    return { proxyServer: address, proxyBypassList: notLoopback };
+  }
+
+  async #hopTo(
+    proxy: ProxyAccess | SocksAccess,
+    proxyBypassList: string | undefined,
+    proxiesExposed: boolean,
+  ): Promise<ContextProxy> {
+    const rules = (proxyBypassList ?? '').split(/[;,]/).map((rule) => rule.trim());
+    const proxiesLoopback = rules.includes(notLoopback);
+    const { address } = await this.#hop({ proxy, isOfClient: true, proxiesLoopback, proxiesExposed });
+    // The last rule wins.
+    return { proxyServer: address, proxyBypassList: [...rules.filter(Boolean), notLoopback].join(';') };
+  }
+
+  /** Whether all requests of the default context pass through a hop, including those to loopback addresses. */
+  get #isForAll(): boolean {
+    return this.#options.blockLoopback === true || this.#options.tunnel === true;
+  }
+
+  async #hop(way: Way): Promise<ProxyHop> {
+    const key = keyOf(way);
+    const { blockLoopback, user } = this.#options;
+    if (!this.#hops.has(key) && this.#hops.size === mostHops)
+      throw new OperationError(
+        'bad_request',
+        `the browser contexts of this session use ${mostHops} different proxies already, which is the limit: use one of them`,
+      );
+    const opening =
+      this.#hops.get(key) ??
+      ProxyHop.open({ ...way, blockLoopback, user, exposure: () => this.exposure, groups: this.#groups });
+    this.#hops.set(key, opening);
+    const hop = await opening;
+    this.#addresses.add(hop.address);
+    if (this.#isClosed) hop.close();
+    return hop;
+  }
+}
+
+type Way = {
+  proxy: ProxyAccess | SocksAccess | undefined;
+  isOfClient?: boolean;
+  proxiesLoopback?: boolean;
+  proxiesExposed?: boolean;
+};
+
+function keyOf(way: Way): string {
+  return JSON.stringify(way);
+}
+
+/** The most hops of a session. Each is a listening socket. */
+const mostHops = 64;
+/** A rule for Chromium's proxy bypass list: connections to loopback addresses use the proxy too. */
+const notLoopback = '<-loopback>';
+
+const defaultPorts = { http: 80, https: 443, socks5: 1080 };
+
+/**
+ * Reads the proxy that a client names for a context. `undefined` for kinds that hops can't use: SOCKS4 and lists of
+ * proxies.
+ */
+function parsedProxy(text: string): ProxyAccess | SocksAccess | undefined {
+  const [, scheme = 'http', host, port] =
+    /^(?:(https?|socks5?):\/\/)?(\[[\da-f:.]+\]|[^\s:/;=,@]+)(?::(\d+))?\/?$/i.exec(text) ?? [];
+  if (host === undefined) return undefined;
+  // Chromium takes `socks` for SOCKS5.
+  const protocol = scheme.toLowerCase().replace(/^socks$/, 'socks5') as keyof typeof defaultPorts;
+  return { id: '', protocol, host, port: Number(port ?? defaultPorts[protocol]), bypassHosts: [] };
+}
+
+/**
+ * Whether Playwright itself runs this proxy. For a context with client certificates it starts a SOCKS proxy on its own
+ * machine, which makes all of the context's connections.
+ */
+function isForCertificates(proxyServer: string | undefined): boolean {
+  return proxyServer?.startsWith('socks5://127.0.0.1:') === true;
+}

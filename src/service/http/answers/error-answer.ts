@@ -1,0 +1,96 @@
+import type { z } from 'zod';
+import type { ErrorObject, NetFailure } from '../../../contract/error-object.ts';
+import { OperationError, type ErrorCode } from '../../../contract/errors.ts';
+import { limitHeaders } from '../../../contract/headers.ts';
+import { isRepeatable, type Operation } from '../../../contract/operation.ts';
+import { isDiskFull } from '../../process/system-error.ts';
+
+/**
+ * Converts an error to the client's answer. An unexpected error is logged, and the client gets `internal_error` only.
+ */
+export function toOperationError(error: unknown): OperationError {
+  if (error instanceof OperationError) return error;
+  if (isDiskFull(error)) {
+    return new OperationError(
+      'insufficient_storage',
+      'the disk on which the service keeps its data is full: make room there',
+      {
+        cause: error,
+      },
+    );
+  }
+  return new OperationError(
+    'internal_error',
+    "the service failed: find the reason in its log, by this answer's x-request-id",
+    { cause: error },
+  );
+}
+
+/** The JSON of an error's answer. */
+export function errorBody(error: OperationError): ErrorObject | NetFailure {
+  if (error.code === 'request_failed') return { message: error.message, ...error.netError };
+  const { code, message, details, existingId } = error;
+  return { code, message, ...(details && { details }), ...(existingId !== undefined && { existing_id: existingId }) };
+}
+
+/**
+ * Returns the headers of an error's answer. They tell clients not to retry if a retry can't help, because the hosted
+ * service's SDK would retry. After a reached limit, a retry may succeed in a moment.
+ */
+export function errorHeaders(error: OperationError): Record<string, string> {
+  if (error.limit) {
+    const { most, left } = error.limit;
+    return {
+      [limitHeaders.retryAfter]: '1',
+      [limitHeaders.limit]: String(most),
+      [limitHeaders.remaining]: String(left),
+    };
+  }
+  if (error.code === 'draining') return { [limitHeaders.retryAfter]: '5' };
+  return error.status === 409 || hopeless.has(error.code) ? { 'x-should-retry': 'false' } : {};
+}
+
+/** Errors after which a retry can't succeed. */
+const hopeless: ReadonlySet<ErrorCode> = new Set([
+  'not_implemented',
+  'recording_failed',
+  'profile_not_saved',
+  'process_timed_out',
+  'insufficient_storage',
+  'request_failed',
+]);
+
+/**
+ * Whether a retry after this error of a handler could do work twice. A browser that doesn't answer may have done a part
+ * of the work. Other `unavailable` errors leave nothing behind.
+ */
+export function mayHaveWorked(error: unknown, operation: Operation): boolean {
+  if (isRepeatable(operation)) return false;
+  const { code } = toOperationError(error);
+  return code === 'internal_error' || (code === 'unavailable' && operation.path.startsWith('/browsers/{id}/'));
+}
+
+/** A `bad_request` that names each wrong field in `details`. */
+export function invalidInput(issues: z.core.$ZodIssue[], whole: string): OperationError {
+  const messages = fieldMessages(issues, whole, []).slice(0, 20);
+  return new OperationError('bad_request', `invalid request: ${messages.slice(0, 3).join('; ')}`, {
+    details: messages.map((message) => ({ code: 'invalid_input', message })),
+  });
+}
+
+function fieldMessages(issues: z.core.$ZodIssue[], whole: string, parents: PropertyKey[]): string[] {
+  return issues.flatMap((issue) => {
+    const path = [...parents, ...issue.path];
+    // The last alternative is the ordinary one. Special values such as the empty string come before it.
+    if (issue.code === 'invalid_union' && issue.errors.length > 0)
+      return fieldMessages(issue.errors.at(-1) ?? [], whole, path);
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map((key) => `${fieldName([...path, key], whole)}: unknown field`);
+    if (issue.code === 'invalid_key') return fieldMessages(issue.issues, whole, path);
+    return [`${fieldName(path, whole)}: ${issue.message}`];
+  });
+}
+
+function fieldName(path: PropertyKey[], whole: string): string {
+  return path.length === 0 ? whole : path.map((key) => String(key).slice(0, 128)).join('.');
+}

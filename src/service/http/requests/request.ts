@@ -1,0 +1,192 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable, Transform } from 'node:stream';
+import type { z } from 'zod';
+import { hasOpenBody } from '../../../contract/open-bodies.ts';
+import type { Operation } from '../../../contract/operation.ts';
+import { invalidField, OperationError } from '../../../contract/errors.ts';
+import { invalidInput } from '../answers/error-answer.ts';
+import { parseKnown } from './unknown-fields.ts';
+import { unwrapped, type Schema } from './unwrapped.ts';
+
+/** The largest JSON body in bytes by default: room for a payload of 4.5 MB with every character escaped. */
+const largestJson = 10 * 1024 * 1024;
+
+/** Limits of a JSON body: the members of one object or array, the values of the whole body, and the depth. */
+const mostMembers = 2000;
+const mostValues = 50_000;
+const deepest = 64;
+
+/**
+ * Reads and validates the query of a URL. Items of arrays are separated by commas, fields of objects are in brackets
+ * (`tags[team]=a`), and an empty value counts as missing. Unknown parameters are ignored.
+ */
+export function readQuery(operation: Operation, search: URLSearchParams): unknown {
+  const schema = operation.query;
+  if (!schema) return undefined;
+  const given = new Map<string, string[]>();
+  for (const [key, value] of search) {
+    const earlier = given.get(key);
+    if (earlier) earlier.push(value);
+    else given.set(key, [value]);
+  }
+  const values = new Map<string, unknown>();
+  for (const [key, all] of given) {
+    const [, name, property] = /^(\w+)\[(.*)\]$/s.exec(key) ?? [];
+    if (!Object.hasOwn(schema.shape, name ?? key)) continue;
+    if (name !== undefined) {
+      const known = values.get(name);
+      values.set(name, (known instanceof Map ? known : new Map<unknown, unknown>()).set(property, all.at(-1)));
+    } else if (all.some((value) => value !== '')) {
+      values.set(key, isList(schema, key) ? all.flatMap((item) => item.split(',')) : all.length > 1 ? all : all[0]);
+    }
+  }
+  const plain = Array.from(
+    values,
+    ([name, value]) => [name, value instanceof Map ? Object.fromEntries(value) : value] as const,
+  );
+  return validate(schema, Object.fromEntries(plain), 'query');
+}
+
+/** The body: a stream of raw bytes, an unread multipart body, or validated JSON. `limit` is in bytes. */
+export async function readBody(
+  operation: Pick<Operation, 'body' | 'path'>,
+  incoming: IncomingMessage,
+  limit: number | undefined,
+): Promise<unknown> {
+  const { body } = operation;
+  if (body === undefined) return undefined;
+  const isOpen = hasOpenBody(operation);
+  if (!('kind' in body)) return readJson(incoming, body, { limit, isOpen });
+  const bytes = limit === undefined ? incoming : limited(incoming, limit);
+  if (body.kind === 'octets') return bytes;
+  // Loaded at first use, so that the service starts faster.
+  const { multipartBody } = await import('./multipart.ts');
+  return multipartBody(body, bytes, incoming.headers, isOpen);
+}
+
+/**
+ * Reads a JSON body that fits the schema. A missing body is `undefined`. So is `null`, which the hosted service's SDK
+ * sends for a missing body. With `isOpen`, unknown fields are ignored instead of refused.
+ */
+export async function readJson<S extends z.ZodType>(
+  incoming: IncomingMessage,
+  schema: S,
+  { limit = largestJson, isOpen = false }: { limit?: number | undefined; isOpen?: boolean } = {},
+): Promise<z.output<S>> {
+  const text = await readText(incoming, limit);
+  const value = text === '' ? undefined : (parseJson(text) ?? undefined);
+  refuseTooManyValues(value);
+  return validate(schema, value, 'body', isOpen);
+}
+
+/**
+ * Throws if the body has more values than any request needs. Validation takes 8 µs per value and delays all other
+ * requests.
+ */
+function refuseTooManyValues(body: unknown): void {
+  let count = 0;
+  let level = [{ value: body, path: 'body' }];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    const below: typeof level = [];
+    for (const { value, path } of level) {
+      if (typeof value !== 'object' || value === null) continue;
+      const names = Object.keys(value);
+      count += names.length;
+      const problem =
+        names.length > mostMembers
+          ? `has more than ${mostMembers} members`
+          : count > mostValues && `has more than ${mostValues} values`;
+      if (problem) throw invalidField(problem.includes('values') ? 'body' : path, problem);
+      if (depth >= deepest) throw invalidField('body', `is nested more than ${deepest} levels deep`);
+      for (const name of names)
+        below.push({ value: (value as Record<string, unknown>)[name], path: depth === 0 ? name.slice(0, 128) : path });
+    }
+    level = below;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new OperationError('bad_request', 'the body is not valid JSON', { cause: error });
+  }
+}
+
+async function readText(incoming: IncomingMessage, limit: number): Promise<string> {
+  const length = Number(incoming.headers['content-length'] ?? 0);
+  if (length === 0 && incoming.headers['transfer-encoding'] === undefined) return '';
+  const mediaType = incoming.headers['content-type']?.split(';')[0]!.trim().toLowerCase();
+  if (mediaType && mediaType !== 'application/json' && !mediaType.endsWith('+json')) {
+    throw new OperationError('unsupported_media_type', `the body must be application/json, not ${mediaType}`);
+  }
+  const bytes = await collect(incoming, limit);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new OperationError('bad_request', 'the body is not UTF-8 text', { cause: error });
+  }
+}
+
+/**
+ * Reads a whole body. Thousands of requests wait after it, so it leaves no stream behind. A body that is too large
+ * stays unread.
+ */
+async function collect(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+  refuseLength(incoming, limit);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  await new Promise<void>((resolve, reject) => {
+    const settle = (error?: Error) => {
+      incoming.off('data', take).off('end', settle).off('error', settle).off('close', lose);
+      if (error) reject(error);
+      else resolve();
+    };
+    const take = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > limit) {
+        incoming.pause();
+        settle(tooLarge(limit));
+      } else chunks.push(chunk);
+    };
+    const lose = () =>
+      settle(new OperationError('bad_request', 'the connection closed before the whole body had arrived'));
+    incoming.on('data', take).once('end', settle).once('error', settle).once('close', lose);
+    if (incoming.destroyed) lose();
+  });
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+/** Stops reading a body beyond `limit` bytes. Keeps its connection open, because the answer needs it. */
+function limited(incoming: IncomingMessage, limit: number): Readable {
+  refuseLength(incoming, limit);
+  let size = 0;
+  const counter = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      size += chunk.length;
+      done(size > limit ? tooLarge(limit) : null, chunk);
+    },
+  });
+  incoming.once('error', (error) => counter.destroy(error));
+  // The reader gets the error. Without a reader yet, the process must not fail.
+  counter.on('error', () => {});
+  return incoming.pipe(counter);
+}
+
+function refuseLength({ headers }: IncomingMessage, limit: number): void {
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+}
+
+function tooLarge(limit: number): OperationError {
+  return new OperationError('payload_too_large', `the body is larger than ${limit} bytes`);
+}
+
+function validate<S extends z.ZodType>(schema: S, value: unknown, whole: string, isOpen = false): z.output<S> {
+  const result = isOpen ? parseKnown(schema, value) : schema.safeParse(value);
+  if (!result.success) throw invalidInput(result.error.issues, whole);
+  return result.data;
+}
+
+function isList({ shape }: z.ZodObject, name: string): boolean {
+  return Object.hasOwn(shape, name) && unwrapped(shape[name] as Schema).def.type === 'array';
+}

@@ -1,0 +1,75 @@
+import { constants, existsSync } from 'node:fs';
+import {
+  chmod,
+  copyFile,
+  link,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  stat,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { writePrivateFile } from '../start/data-directory.ts';
+import { newId } from '../id.ts';
+
+/** Whether every user may enter all directories on the way to a file or directory. */
+export async function isReachable(place: string): Promise<boolean> {
+  for (let current = path.dirname(await realpath(place)); ; current = path.dirname(current)) {
+    if (((await stat(current)).mode & 0o001) === 0) return false;
+    if (current === path.dirname(current)) return true;
+  }
+}
+
+const temporaryPrefix = path.join(tmpdir(), 'playwright-pool-sessions-');
+
+/** The directory where an earlier service of this data directory may have left files of its sessions. */
+export async function formerSessionsDirectory(dataDirectory: string): Promise<string> {
+  const recorded = await readFile(recordFile(dataDirectory), 'utf8').catch(() => '');
+  return recorded.startsWith(temporaryPrefix) ? recorded : path.join(dataDirectory, 'sessions');
+}
+
+/**
+ * Creates the directory for the files of sessions. It is `sessions` in the data directory. With `hasUsers`, sessions run
+ * under user ids of their own. These users can enter the directory and the data directory, but can't list them. If they
+ * can't enter a directory above, such as root's home, the sessions' directory is in the system's directory for temporary
+ * files. The data directory stores its path, so that the next service removes it.
+ */
+export async function makeSessionsDirectory(dataDirectory: string, hasUsers: boolean): Promise<string> {
+  const usual = path.join(dataDirectory, 'sessions');
+  if (!hasUsers) {
+    await mkdir(usual, { mode: 0o700 });
+    return usual;
+  }
+  const isUsual = await isReachable(dataDirectory);
+  const directory = isUsual ? usual : await mkdtemp(temporaryPrefix);
+  if (isUsual) await Promise.all([chmod(dataDirectory, 0o711), mkdir(usual)]);
+  else await writePrivateFile(recordFile(dataDirectory), directory);
+  await chmod(directory, 0o711);
+  return directory;
+}
+
+function recordFile(dataDirectory: string): string {
+  return path.join(dataDirectory, 'sessions-directory');
+}
+
+/** Copies a file or directory to a place where every user can read it. Uses hard links on the same file system. */
+export async function linkTree(from: string, to: string): Promise<void> {
+  if (existsSync(to)) return;
+  const unfinished = `${to}.${newId()}`;
+  await linkTo(await realpath(from), unfinished);
+  await rename(unfinished, to);
+}
+
+async function linkTo(from: string, to: string): Promise<void> {
+  const stats = await lstat(from);
+  if (stats.isFile()) await link(from, to).catch(() => copyFile(from, to, constants.COPYFILE_FICLONE));
+  if (!stats.isDirectory()) return;
+  await mkdir(to);
+  await chmod(to, 0o755);
+  for (const name of await readdir(from)) await linkTo(path.join(from, name), path.join(to, name));
+}

@@ -1,0 +1,192 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../../process/clock.ts';
+import type { ServiceEvents } from '../../process/service-events.ts';
+import type { ClientSocket } from './cdp-client.ts';
+import { pingRegularly, refuse, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../../http/websockets.ts';
+
+/** The parts of a session that `CdpProxy` needs. */
+export type ProxiedSession = {
+  /** Restarts the idle countdown. */
+  touch(): void;
+  /** Rejects if Chromium doesn't answer. */
+  connect(socket: ClientSocket): Promise<ConnectedClient>;
+};
+
+type ConnectedClient = {
+  /** Passes a frame of the client on to Chromium. Returns false if Chromium reads too slowly: then send no more. */
+  fromClient(frame: Buffer): boolean;
+  /** Calls `callback` once when Chromium has read enough. */
+  onceDrained(callback: () => void): void;
+  /** Call when the client has disconnected. */
+  leave(): void;
+};
+
+const largestMessage = 256 * 1024 * 1024;
+/** While this many bytes or more wait for a client, the service reads no commands from it. */
+const highWaterMark = 8 * 1024 * 1024;
+/** The service disconnects a client if more bytes than this wait for it. */
+const mostWaiting = 64 * 1024 * 1024;
+/** The most bytes in the buffer of the client's socket. The others wait in a queue that can be dropped. */
+const mostHandedOver = 1024 * 1024;
+/** How long a client may take to read the reason before its connection is cut, in ms. */
+const closeTimeout = 30_000;
+
+const socketOptions = {
+  noServer: true,
+  clientTracking: true,
+  perMessageDeflate: false,
+  maxPayload: largestMessage,
+  skipUTF8Validation: true,
+  closeTimeout,
+};
+
+/** Accepts the WebSockets of `cdp_ws_url`, and passes CDP messages between their clients and Chromium. */
+export class CdpProxy {
+  readonly #byToken: (token: string) => ProxiedSession | undefined;
+  readonly #clock: Clock;
+  readonly #events: ServiceEvents | undefined;
+  readonly #server = new WebSocketServer(socketOptions);
+
+  constructor(options: {
+    byToken: (token: string) => ProxiedSession | undefined;
+    clock: Clock;
+    events?: ServiceEvents;
+  }) {
+    this.#byToken = options.byToken;
+    this.#clock = options.clock;
+    this.#events = options.events;
+  }
+
+  /** Handles an HTTP upgrade. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => socket.destroy());
+    const { pathname, searchParams } = requestedUrl(request);
+    if (pathname === '/browser/webdriver/session') {
+      return refuse(socket, 501, 'not_implemented', 'WebDriver is not offered: use cdp_ws_url');
+    }
+    if (pathname !== '/browser/cdp') return refuse(socket, 404, 'not_found', `there is no WebSocket at ${pathname}`);
+    const token = searchParams.get('jwt') ?? '';
+    const session = this.#byToken(token);
+    if (!session) return refuseToken(socket);
+    const side = new ClientSide(socket);
+    const started = this.#clock.now();
+    const accept = (connected: ConnectedClient) => {
+      socket.once('close', () => connected.leave());
+      // The session may have ended or been released meanwhile.
+      if (this.#byToken(token) !== session) refuseToken(socket);
+      if (!socket.writable) connected.leave();
+      else
+        this.#server.handleUpgrade(request, socket, head, (client) => {
+          side.open(client, connected);
+          const seconds = Math.max(0, this.#clock.now() - started) / 1000;
+          this.#events?.emit('connected', { transport: 'cdp', seconds });
+          pingRegularly(client, this.#clock, () => session.touch());
+        });
+    };
+    // Connects to Chromium first, so that an accepted client can send at once and nothing must be queued.
+    session
+      .connect(side)
+      .then(accept, () =>
+        refuse(socket, 503, 'unavailable', 'the browser does not answer: lease or start another one'),
+      );
+  }
+
+  /** Cuts all connections. */
+  close(): void {
+    for (const client of this.#server.clients) client.terminate();
+  }
+}
+
+/** The service's end of a client's socket. Limits the bytes that wait for the client. */
+class ClientSide {
+  readonly #socket: Duplex;
+  #client: WebSocket | undefined;
+  #connected: ConnectedClient | undefined;
+  /** Frames that wait for the client, from `#next` on. */
+  readonly #waiting: (Buffer | string)[] = [];
+  #next = 0;
+  #waitingBytes = 0;
+  #isGathering = false;
+  #isBrowserBusy = false;
+
+  constructor(socket: Duplex) {
+    this.#socket = socket;
+  }
+
+  open(client: WebSocket, connected: ConnectedClient): void {
+    this.#client = client;
+    this.#connected = connected;
+    client.on('error', () => client.terminate());
+    client.on('message', (frame: Buffer) => {
+      if (connected.fromClient(frame) || this.#isBrowserBusy) return;
+      this.#isBrowserBusy = true;
+      this.#readOrWait(client);
+      connected.onceDrained(() => {
+        this.#isBrowserBusy = false;
+        this.#readOrWait(client);
+      });
+    });
+  }
+
+  send(frame: Buffer | string, hasMore = false): void {
+    const client = this.#client;
+    if (client?.readyState !== WebSocket.OPEN) return;
+    if (this.#waitingBytes > mostWaiting)
+      return this.#end(client, 1008, `more than ${mostWaiting / 1024 / 1024} MiB wait for this client to read them`);
+    this.#waiting.push(frame);
+    this.#waitingBytes += frame.length;
+    if (hasMore) this.#gather();
+    this.#flush(client);
+  }
+
+  close(reason: string): void {
+    if (this.#client) this.#end(this.#client, 1001, reason);
+    else refuseToken(this.#socket);
+  }
+
+  #end(client: WebSocket, code: number, reason: string): void {
+    this.#connected?.leave();
+    // A paused socket would not read the client's close frame.
+    if (client.isPaused) client.resume();
+    client.close(code, reason);
+    this.#waiting.length = 0;
+  }
+
+  /**
+   * Gives the socket at most 1 MiB. The rest waits here, where it can be dropped if the client is disconnected.
+   */
+  #flush(client: WebSocket): void {
+    if (client.readyState !== WebSocket.OPEN) return;
+    if (this.#waiting.length - this.#next > 1) this.#gather();
+    while (this.#next < this.#waiting.length && client.bufferedAmount < mostHandedOver) {
+      const frame = this.#waiting[this.#next]!;
+      this.#waiting[this.#next++] = '';
+      this.#waitingBytes -= frame.length;
+      client.send(frame, { binary: false }, () => this.#flush(client));
+    }
+    if (this.#next === this.#waiting.length) {
+      this.#waiting.length = 0;
+      this.#next = 0;
+    }
+    this.#readOrWait(client);
+  }
+
+  /** Stops reading from a client while too much waits for it, or while Chromium reads too slowly. */
+  #readOrWait(client: WebSocket): void {
+    const isToWait = this.#isBrowserBusy || this.#waitingBytes >= highWaterMark;
+    if (isToWait && !client.isPaused) client.pause();
+    if (!isToWait && client.isPaused) client.resume();
+  }
+
+  /** Writes frames that arrive together in one system call, which costs more than all other work on a frame. */
+  #gather(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    this.#socket.cork();
+    process.nextTick(() => {
+      this.#isGathering = false;
+      this.#socket.uncork();
+    });
+  }
+}

@@ -1,0 +1,387 @@
+import path from 'node:path';
+import type { ProfileSave } from '../../../contract/browsers.ts';
+import { OperationError } from '../../../contract/errors.ts';
+import type { Profile } from '../../../contract/profiles.ts';
+import type { TelemetryCategory } from '../../../contract/telemetry.ts';
+import type { Clock } from '../../process/clock.ts';
+import { removeTree } from '../../process/trees/remove-tree.ts';
+import { CdpClient, type ClientSocket } from '../cdp/cdp-client.ts';
+import type { Inspected } from '../cdp/cdp-inspection.ts';
+import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
+import type { Cookie } from '../../chromium/cdp/cdp-protocol.ts';
+import type { Chromium } from '../../chromium/chromium.ts';
+import type { Exposure } from '../../chromium/network/exposure.ts';
+import type { Resident } from '../../chromium/resident.ts';
+import type { LaunchedChromium, StartAgain } from './launched-chromium.ts';
+import { Replacement } from './replacement.ts';
+import { Screencast, type ScreencastOptions } from '../screen/screencast.ts';
+import { Session, type OpenCdp, type SessionSettings } from '../session.ts';
+import { SessionBrowser } from './session-browser.ts';
+import type { SessionExtensions } from './session-extensions.ts';
+import type { SessionNotice } from './session-notice.ts';
+import { SessionProfile } from './session-profile.ts';
+
+/** How long Chromium may take to write its data before a restart, in ms. */
+const restartMs = 5000;
+
+/** Captures a session's telemetry from now on. */
+export type CaptureTelemetry = (session: LocalSession, categories: readonly TelemetryCategory[]) => Promise<void>;
+
+/** The directory for downloads, as callers see it, unless a client chooses another. */
+export const downloadDirectory = '/home/user/Downloads';
+
+/** A session of this machine: one Chromium process with its own user-data directory and its own file-system root. */
+export class LocalSession extends Session {
+  /** The directory on the machine that callers see as `/`. */
+  readonly root: string;
+  /** The user of the session's processes and files. `undefined`: the service's user. */
+  readonly resident: Resident | undefined;
+  /** The extensions that its browsers load. */
+  readonly extensions: SessionExtensions;
+  readonly ended: Promise<void>;
+
+  readonly #connections = new Set<ClientSocket>();
+  readonly #screencasts = new Set<Screencast>();
+  readonly #end = new AbortController();
+  #browser: SessionBrowser;
+  readonly #profile: SessionProfile;
+  readonly #downloadQuota: number;
+  #userDataDirectory: string;
+  readonly #replacement = new Replacement();
+  #closing: Promise<void> | undefined;
+  readonly #capture: CaptureTelemetry | undefined;
+  readonly #listeners = new Set<(notice: SessionNotice) => void>();
+  #exposure: Exposure | undefined;
+
+  constructor(options: {
+    id: string;
+    directory: string;
+    root: string;
+    resident?: Resident | undefined;
+    settings: SessionSettings;
+    launched: LaunchedChromium;
+    extensions: SessionExtensions;
+    /** Default: none. */
+    playwrightVersions?: readonly string[];
+    /** The limit of all its downloads together, in bytes. */
+    downloadQuota: number;
+    /** Default: there is no telemetry. */
+    capture?: CaptureTelemetry | undefined;
+    clock: Clock;
+  }) {
+    super(options);
+    const { settings, launched } = options;
+    this.root = options.root;
+    this.resident = options.resident;
+    this.#downloadQuota = options.downloadQuota;
+    this.#capture = options.capture;
+    this.extensions = options.extensions;
+    this.#userDataDirectory = launched.directory;
+    this.#browser = this.#browserOf(launched.chromium);
+    this.#profile = new SessionProfile(settings.profile, launched.copy, settings.saveChanges ?? false);
+    this.ended = this.#untilRemoved(options.directory);
+  }
+
+  /** The process id of Chromium's first process, which leads its process group. */
+  get pid(): number {
+    return this.#browser.chromium.pid;
+  }
+
+  /** The connection to the current Chromium. Loading a profile replaces Chromium. */
+  get cdp(): CdpConnection {
+    return this.#browser.chromium.cdp;
+  }
+
+  /** The current browser. Loading a profile replaces it. */
+  get browser(): SessionBrowser {
+    return this.#browser;
+  }
+
+  /** The hosts that pages reach through a tunnel, on the machine of the session's client. */
+  get exposure(): Exposure | undefined {
+    return this.#exposure;
+  }
+
+  set exposure(exposure: Exposure | undefined) {
+    this.#exposure = exposure;
+    this.#browser.chromium.waysOut.exposure = exposure;
+  }
+
+  get profile(): Profile | undefined {
+    return this.#profile.loaded;
+  }
+
+  get profileSave(): ProfileSave | undefined {
+    return this.alive ? undefined : this.#profile.save;
+  }
+
+  get canceledDownloads(): number {
+    return this.#browser.downloads.canceled;
+  }
+
+  /** Prepares Chromium before the first page opens. */
+  async prepare(sessionCookies: Cookie[]): Promise<void> {
+    await this.#browser.prepare(sessionCookies);
+    if (this.telemetry.length > 0) await this.capture(this.telemetry);
+  }
+
+  /**
+   * Replaces the browser by one that `launch` starts on a copy of a profile. Its pages are closed. Throws `conflict` if
+   * the session has a profile, if a client, live view or recording is connected, and if the session ends meanwhile.
+   * After an error, the session goes on unchanged.
+   */
+  async loadProfile(
+    profile: Profile,
+    saveChanges: boolean,
+    launch: (ended: AbortSignal) => Promise<LaunchedChromium>,
+  ): Promise<void> {
+    await this.#replacement.run(() => this.#loadProfile(profile, saveChanges, launch));
+    if (this.startUrl) await this.openPage(this.startUrl).catch(() => {});
+  }
+
+  /**
+   * Runs a change that may restart the browser. If the restart fails, the session ends. Throws `conflict` while another
+   * call replaces the browser.
+   */
+  async change(act: (restart: (start: StartAgain) => Promise<void>) => Promise<void>): Promise<void> {
+    await this.#replacement.run(() => act((start) => this.#restart(start)));
+  }
+
+  async #loadProfile(
+    profile: Profile,
+    saveChanges: boolean,
+    launch: (ended: AbortSignal) => Promise<LaunchedChromium>,
+  ): Promise<void> {
+    if (this.#profile.loaded)
+      throw new OperationError(
+        'conflict',
+        `the browser session ${this.id} has a profile already: start another session for another profile`,
+      );
+    this.#refuseRestart();
+    this.#profile.loaded = profile;
+    try {
+      const { chromium, copy, directory } = await launch(this.#end.signal);
+      const browser = this.#browserOf(chromium);
+      try {
+        await browser.prepare(copy?.sessionCookies ?? []);
+        this.#refuseRestart();
+      } catch (error) {
+        await chromium.kill();
+        throw error;
+      }
+      const before = this.#browser.chromium;
+      this.#browser = browser;
+      this.note({ category: 'monitor', type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } });
+      this.exposure = this.#exposure;
+      this.#userDataDirectory = directory;
+      this.#profile.copy = copy;
+      this.#profile.isSaved = saveChanges;
+      await before.kill();
+    } catch (error) {
+      this.#profile.loaded = undefined;
+      throw error;
+    }
+  }
+
+  /** Restarts the browser on its user-data directory. */
+  async #restart(start: StartAgain): Promise<void> {
+    const before = this.#browser;
+    for (const screencast of this.#screencasts) screencast.stop();
+    const sessionCookies = await before.sessionCookies();
+    await before.chromium.close(restartMs);
+    this.#end.signal.throwIfAborted();
+    const browser = this.#browserOf(await start(this.#userDataDirectory, this.#end.signal));
+    try {
+      await browser.prepare(sessionCookies);
+      this.#end.signal.throwIfAborted();
+    } catch (error) {
+      await browser.chromium.kill();
+      throw error;
+    }
+    this.#browser = browser;
+    this.note({ category: 'monitor', type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } });
+    this.exposure = this.#exposure;
+    if (this.startUrl) await this.openPage(this.startUrl).catch(() => {});
+  }
+
+  saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {
+    // The browsers of a pool never save the pool's profile.
+    if (this.pool && this.settings.profile) return false;
+    if (this.#profile.loaded?.id !== profileId || !this.#profile.copy) return false;
+    this.#profile.decide(isSaved);
+    return true;
+  }
+
+  async resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void> {
+    const { width, height } = this.#browser.screen;
+    if (viewport.width !== width || viewport.height !== height) {
+      if (this.#screencasts.size > 0 && !force)
+        throw new OperationError(
+          'conflict',
+          `a recording or a live view of the browser session ${this.id} runs: end it first, or send force: true`,
+        );
+      this.isChanged = true;
+      await this.#browser.resize(viewport);
+    }
+    this.settings.viewport = viewport;
+  }
+
+  override changeHands(): void {
+    this.#browser.downloads.reset();
+    super.changeHands();
+    if (this.telemetry.length > 0) this.capture(this.telemetry).catch(() => {});
+  }
+
+  async capture(categories: readonly TelemetryCategory[]): Promise<void> {
+    await this.#capture?.(this, categories);
+    this.telemetry = categories;
+  }
+
+  /** Whether CDP clients are connected. */
+  get hasClients(): boolean {
+    return this.#connections.size > 0;
+  }
+
+  /** Calls `listener` for each notice until the returned function is called. */
+  onNotice(listener: (notice: SessionNotice) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  note(notice: SessionNotice): void {
+    for (const listener of this.#listeners) listener(notice);
+  }
+
+  async ping(): Promise<void> {
+    await this.#browser.chromium.cdp.send('Browser.getVersion', {}, { timeoutMs: 2000 });
+  }
+
+  async end(): Promise<void> {
+    this.markEnded();
+    await (this.#closing ??= this.#profile.close(this.#browser));
+    await this.ended;
+  }
+
+  async saved(): Promise<void> {
+    if (this.alive || !this.#profile.unsaved) return;
+    await this.ended;
+    if (this.#profile.failure) throw this.#profile.failure;
+  }
+
+  async discard(): Promise<void> {
+    this.#profile.isSaved = false;
+    await this.end();
+  }
+
+  async openPage(url: string): Promise<void> {
+    await this.#browser.chromium.cdp.send('Target.createTarget', { url }, { signal: this.#end.signal });
+  }
+
+  async openCdp(): Promise<OpenCdp> {
+    return { cdp: this.cdp, close: () => {} };
+  }
+
+  /** Starts a screencast, which ends at the latest when the session or its lease ends. */
+  screencast(options: ScreencastOptions): Screencast {
+    if (!this.alive) throw new OperationError('not_found', `the browser session ${this.id} has ended`);
+    const screencast: Screencast = new Screencast(this.#browser.chromium.cdp, this.#browser.page, {
+      ...options,
+      onEnd: () => {
+        this.#screencasts.delete(screencast);
+        options.onEnd();
+      },
+    });
+    this.#screencasts.add(screencast);
+    return screencast;
+  }
+
+  /** Connects a CDP client. Rejects if Chromium doesn't answer. */
+  async connect(socket: ClientSocket, client: Pick<Inspected, 'seesHost' | 'marksDownloads'> = {}): Promise<CdpClient> {
+    const browser = this.#browser;
+    const connectedAt = performance.now();
+    let messages = 0;
+    const left = () => {
+      this.#connections.delete(socket);
+      const duration_ms = Math.round(performance.now() - connectedAt);
+      const data = { duration_ms, message_count: messages, reason: 'client_close' };
+      this.note({ category: 'connection', type: 'cdp_disconnect', data });
+      // Chromium forgets the download directory when a client leaves.
+      if (this.#connections.size === 0) browser.chooseDownloadDirectory().catch(() => {});
+    };
+    this.#connections.add(socket);
+    try {
+      this.note({ category: 'connection', type: 'cdp_connect' });
+      return await CdpClient.attach(browser.chromium.cdp, socket, {
+        root: this.root,
+        downloadDirectory,
+        hasOwnUser: this.resident !== undefined,
+        ...client,
+        refusesProxies: browser.chromium.blocksLoopback,
+        contextProxy: (asked) => browser.chromium.waysOut.contextProxy(asked, { isBeside: client.seesHost }),
+        ownTargets: browser.ownTargets,
+        touch: () => {
+          messages += 1;
+          this.touch();
+        },
+        broughtToFront: (targetId) => browser.page.broughtToFront(targetId),
+        left,
+      });
+    } catch (error) {
+      left();
+      throw error;
+    }
+  }
+
+  #browserOf(chromium: Chromium): SessionBrowser {
+    const downloadPath = path.join(this.root, downloadDirectory);
+    return new SessionBrowser({
+      chromium,
+      screen: this.settings.viewport,
+      downloadPath,
+      downloadQuota: this.#downloadQuota,
+      ended: this.#end.signal,
+    });
+  }
+
+  #refuseRestart(): void {
+    this.#end.signal.throwIfAborted();
+    if (this.#connections.size + this.#screencasts.size === 0) return;
+    const message = `the browser session ${this.id} is in use, and loading a profile restarts its browser: first disconnect clients, close live views and stop recordings`;
+    throw new OperationError('conflict', message);
+  }
+
+  protected closeConnections(): void {
+    for (const connection of this.#connections) connection.close('the session has ended');
+    this.#connections.clear();
+    for (const screencast of this.#screencasts) screencast.stop();
+    this.exposure = undefined;
+  }
+
+  protected override beforeEnd(): void {
+    this.#end.abort(new OperationError('conflict', `the browser session ${this.id} ended during the action`));
+  }
+
+  async #untilRemoved(directory: string): Promise<void> {
+    const exitCode = await this.#exited();
+    if (this.alive) {
+      this.endReason = 'browser_ended';
+      const data = { service_name: 'chromium', pid: this.pid, phase: 'running' };
+      this.note({ category: 'system', type: 'service_crashed', data });
+    }
+    this.markEnded();
+    await this.resident?.end().catch((error: unknown) => console.error(`browser session ${this.id}:`, error));
+    await this.#profile.saveIfAsked(this.id, exitCode);
+    // Ignore errors: the next start of the service removes the rest.
+    await (this.resident ? this.resident.leave() : removeTree(directory)).catch(() => {});
+  }
+
+  /** Waits until Chromium has ended without being replaced by another one. Resolves to its exit code. */
+  async #exited(): Promise<number | undefined> {
+    for (;;) {
+      const { chromium } = this.#browser;
+      const exitCode = await chromium.exited;
+      await this.#replacement.settled();
+      if (chromium === this.#browser.chromium) return exitCode;
+    }
+  }
+}

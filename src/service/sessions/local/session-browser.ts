@@ -1,0 +1,84 @@
+import type { Cookie } from '../../chromium/cdp/cdp-protocol.ts';
+import type { Chromium } from '../../chromium/chromium.ts';
+import { DownloadQuota } from './download-quota.ts';
+import { PageInView } from '../screen/page-in-view.ts';
+import { WindowSizes } from '../screen/window-sizes.ts';
+
+/** The Chromium of a session, with the parts of the service that act in it, such as downloads and window sizes. */
+export class SessionBrowser {
+  readonly chromium: Chromium;
+  readonly page: PageInView;
+  readonly downloads: DownloadQuota;
+  /** Aborts when the session ends. */
+  readonly ended: AbortSignal;
+  /** The ids of the service's own targets and browser contexts. */
+  readonly ownTargets = new Set<string>();
+  readonly #downloadPath: string;
+  readonly #windows: WindowSizes;
+  #screen: { width: number; height: number };
+  readonly #parts = new Map<unknown, unknown>();
+
+  /** `downloadPath` is the directory on the machine for downloads, unless a client chooses another. */
+  constructor(options: {
+    chromium: Chromium;
+    screen: { width: number; height: number };
+    downloadPath: string;
+    /** The limit of all downloads together, in bytes. */
+    downloadQuota: number;
+    ended: AbortSignal;
+  }) {
+    this.chromium = options.chromium;
+    this.#screen = options.screen;
+    this.ended = options.ended;
+    this.page = new PageInView(this.chromium.cdp, this.ownTargets);
+    this.#windows = new WindowSizes(this.chromium.cdp, this.page);
+    this.downloads = new DownloadQuota(this.chromium.cdp, options.downloadQuota);
+    this.#downloadPath = options.downloadPath;
+  }
+
+  get screen(): { width: number; height: number } {
+    return this.#screen;
+  }
+
+  /** Resizes the windows of all pages, now and later. */
+  async resize(screen: { width: number; height: number }): Promise<void> {
+    await this.#windows.set(screen);
+    this.#screen = screen;
+  }
+
+  /** Returns a part that another room adds to the browser, such as its mouse. The first call creates it by `create`. */
+  part<T>(create: (browser: SessionBrowser) => T): T {
+    if (!this.#parts.has(create)) this.#parts.set(create, create(this));
+    return this.#parts.get(create) as T;
+  }
+
+  /** Prepares Chromium before the first page opens. */
+  async prepare(sessionCookies: Cookie[]): Promise<void> {
+    const { cdp } = this.chromium;
+    await Promise.all([
+      this.page.watch(),
+      this.chooseDownloadDirectory(),
+      // If Chromium refuses a cookie, set the others.
+      ...sessionCookies.map((cookie) => cdp.send('Storage.setCookies', { cookies: [cookie] }).catch(() => {})),
+    ]);
+  }
+
+  /** Sets Chromium's directory for downloads. */
+  async chooseDownloadDirectory(): Promise<void> {
+    await this.chromium.cdp.send('Browser.setDownloadBehavior', {
+      behavior: 'allow',
+      downloadPath: this.#downloadPath,
+      eventsEnabled: true,
+    });
+  }
+
+  /** The cookies of the default context that end with the browser. Empty if the browser doesn't answer. */
+  async sessionCookies(): Promise<Cookie[]> {
+    try {
+      const { cookies } = await this.chromium.cdp.send('Storage.getCookies', {}, { timeoutMs: 2000 });
+      return cookies.filter(({ session }) => session);
+    } catch {
+      return [];
+    }
+  }
+}
