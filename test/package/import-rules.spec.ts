@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -72,7 +72,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
     ],
   },
   'src/reaper/a.ts': {
-    may: ['../client/index.ts', '../service/process/is-running.ts', 'node:net', './b.ts'],
+    may: ['../client/index.ts', '../service/process/children/is-running.ts', 'node:net', './b.ts'],
     mayNot: [
       '../client/request.ts',
       '../service/service.ts',
@@ -110,6 +110,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
       '@playwright/test',
       './b.ts',
       './lease/b.ts',
+      './lease/browser/b.ts',
       './report/b.ts',
       '../src/tunnel/pattern.ts',
     ],
@@ -137,9 +138,15 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
     ],
   },
   ...roomsOfFixtures(),
-  'fixtures/lease/embedded-service.ts': {
-    may: ['../../src/service/process/b.ts', '../options.ts', 'node:path'],
-    mayNot: ['./b.ts', '../../src/service/sessions/b.ts', '../../src/cli/main.ts', '../../src/client/index.ts'],
+  'fixtures/lease/service/embedded-service.ts': {
+    may: ['../../../src/service/process/start/b.ts', '../../options.ts', 'node:path'],
+    mayNot: [
+      './b.ts',
+      '../b.ts',
+      '../../../src/service/sessions/b.ts',
+      '../../../src/cli/main.ts',
+      '../../../src/client/index.ts',
+    ],
   },
   'src/service/logins/reading/a.ts': {
     may: ['./b.ts'],
@@ -209,7 +216,17 @@ const serviceRooms = [
   'dashboard',
 ];
 
-/** Only `service.ts`, its build order and the entry point in `process` know the whole service. */
+/** The folders of rooms. They follow the rule of their room. */
+const foldersOf: Record<string, string[]> = {
+  'src/service/process': ['start', 'children', 'trees', 'network'],
+  'src/service/http': ['requests', 'answers'],
+  'src/service/chromium': ['cdp', 'network'],
+  'src/service/sessions': ['cdp', 'screen', 'local'],
+  'src/service/logins': ['flow', 'hosted'],
+  'fixtures/lease': ['service', 'browser'],
+};
+
+/** Only `service.ts`, its build order and the entry point in `process/start` know the whole service. */
 const wholeService = ['../service.ts', '../parts.ts', '../operation-handlers.ts', '../views.ts'];
 
 for (const [index, room] of serviceRooms.entries()) {
@@ -220,7 +237,8 @@ for (const [index, room] of serviceRooms.entries()) {
       '../../contract/errors.ts',
       'node:fs',
       './b.ts',
-      ...(room === 'process' ? ['../service.ts'] : []),
+      ...(foldersOf[`src/service/${room}`] ?? []).map((folder) => `./${folder}/b.ts`),
+      ...serviceRooms.slice(0, index).flatMap((other) => inFolders(other)),
       ...(room === 'chromium' ? ['type:@playwright/test'] : []),
       ...(room === 'processes' ? ['type:@lydell/node-pty', 'type:@playwright/test', 'type:jiti'] : []),
       ...(room === 'tunnel' ? ['../../tunnel/b.ts', 'ws'] : []),
@@ -232,13 +250,35 @@ for (const [index, room] of serviceRooms.entries()) {
       ...others.slice(index + 1),
       ...(room === 'chromium' ? ['@playwright/test'] : []),
       ...(room === 'processes' ? ['@lydell/node-pty', '@playwright/test', 'jiti'] : []),
-      ...wholeService.slice(room === 'process' ? 1 : 0),
+      ...serviceRooms.slice(index + 1).flatMap((other) => inFolders(other)),
+      ...wholeService,
       room === 'machines' ? '../../client/request.ts' : '../../client/index.ts',
       '../../cli/main.ts',
       '../../../fixtures/index.ts',
       'commander',
     ],
   };
+}
+
+for (const [room, folders] of Object.entries(foldersOf)) {
+  const { may, mayNot } = rules[`${room}/a.ts`]!;
+  for (const folder of folders) {
+    const others = folders.map((other) => `../${other}/b.ts`);
+    rules[`${room}/${folder}/a.ts`] = {
+      may: [...may.filter((name) => !name.startsWith('./')).map(below), './b.ts', '../b.ts', ...others],
+      mayNot: mayNot.map(below).filter((name) => folder !== 'start' || name !== '../../service.ts'),
+    };
+  }
+}
+rules['src/service/process/start/a.ts']!.may.push('../../service.ts');
+
+/** The same import from a file one folder below. */
+function below(specifier: string): string {
+  return specifier.replace(/^(type:)?\.\.\//, '$1../../');
+}
+
+function inFolders(room: string): string[] {
+  return (foldersOf[`src/service/${room}`] ?? []).map((folder) => `../${room}/${folder}/b.ts`);
 }
 
 /** The allowed imports of the rooms of the fixtures. All others are forbidden. */
@@ -308,6 +348,17 @@ test('imports form no cycles, not even imports of types', async () => {
     'src/client/d.ts': `import type { A } from './a.ts';\nexport type D = A;`,
   };
   expect(await refused('no-cycle', files)).toEqual(['src/client/a.ts:1', 'src/client/b.ts:1', 'src/client/c.ts:1']);
+});
+
+test('no folder of the service and the fixtures has more than 20 files', async () => {
+  const counts = new Map<string, number>();
+  for (const room of ['src/service', 'fixtures']) {
+    const entries = await readdir(join(root, room), { recursive: true, withFileTypes: true });
+    for (const { parentPath } of entries.filter((entry) => entry.isFile()))
+      counts.set(parentPath, (counts.get(parentPath) ?? 0) + 1);
+  }
+  expect(counts.size).toBeGreaterThan(40);
+  expect([...counts].filter(([, count]) => count > 20)).toEqual([]);
 });
 
 function importing(specifier: string, index: number): string {
