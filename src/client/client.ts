@@ -145,9 +145,15 @@ export function createClient(options: ClientOptions): Client {
 function functionsOf<T extends OperationTree>(tree: T, settings: Settings): ClientOf<T> {
   const functions = Object.entries(tree).map(([name, node]) => [
     name,
-    isOperation(node) ? clientFunction(node, settings) : functionsOf(node, settings),
+    isOperation(node) ? atFirstCall(node, settings) : functionsOf(node, settings),
   ]);
   return Object.fromEntries(functions) as ClientOf<T>;
+}
+
+/** Each function takes 1 KB, and a control plane has a client for each machine. */
+function atFirstCall(operation: Operation, settings: Settings): (...args: unknown[]) => unknown {
+  let made: ((...args: unknown[]) => unknown) | undefined;
+  return (...args) => (made ??= clientFunction(operation, settings))(...args);
 }
 
 function clientFunction(operation: Operation, settings: Settings): (...args: unknown[]) => unknown {

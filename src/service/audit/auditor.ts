@@ -72,7 +72,7 @@ export class Auditor {
     const receivedAt = this.#clock.now();
     // Read now, because a closed socket has no address.
     const clientIp = this.#addresses.callerOf(incoming);
-    outgoing.once('close', () => {
+    outgoing.on('close', () => {
       const { route, apiKey } = this.#noted.get(outgoing)?.() ?? { route: '', apiKey: undefined };
       const isScrape = route === metricsPath && outgoing.statusCode === 200;
       if (unrecorded.has(route) || isScrape || isRead(method, route, outgoing.statusCode)) return;

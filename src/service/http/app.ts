@@ -3,7 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono, type Context } from 'hono';
 import { z } from 'zod';
-import { OperationError, type ErrorCode } from '../../contract/errors.ts';
+import { OperationError } from '../../contract/errors.ts';
 import {
   actsInSession,
   operationsOf,
@@ -12,11 +12,10 @@ import {
   type OperationTree,
 } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
-import { noLog, type Log } from '../process/log.ts';
-import { errorCode } from '../process/system-error.ts';
+import type { Log } from '../process/log.ts';
 import { Addresses } from './addresses.ts';
 import { toAnswer } from './answers/answer.ts';
-import { errorBody, errorHeaders, mayHaveWorked, toOperationError } from './answers/error-answer.ts';
+import { answerError, errorAnswerer, noteFailure, type FailedRequest } from './answers/error-answer.ts';
 import { announceRemoval } from './former-path.ts';
 import {
   browserPath,
@@ -262,7 +261,7 @@ async function run(
   const url = session && { url: withoutToken(context.req.url, session.id) };
   const forwarded = forward?.(operation, { caller, params, ...url, incoming, outgoing });
   if (forwarded) {
-    await noting(() => forwarded, operation, outgoing);
+    await noteFailure(() => forwarded, operation, outgoing);
     return RESPONSE_ALREADY_SENT;
   }
   const query = readQuery(operation, new URL(context.req.url).searchParams);
@@ -277,23 +276,14 @@ async function run(
     signal: hangUps.signalOf(incoming, outgoing),
     origin: addresses.originOf(incoming),
   };
-  const work = noting(() => handler(input as HandlerInput<Operation>), operation, outgoing);
   if (operation.waits && !isTraced) {
     auditor?.releaseContext(context);
-    void answerLate(operation, work, { outgoing, failed: errorAnswerer(requestOf(context), log) });
+    const failed = errorAnswerer(requestOf(context), operation, log);
+    answerLate(operation, handler(input as HandlerInput<Operation>), { outgoing, failed });
     return RESPONSE_ALREADY_SENT;
   }
-  return toAnswer(context, operation, await work, query as { limit: number; offset: number } | undefined);
-}
-
-/** Waits for the work of a request. If it fails, tells the caller whether a retry could do the work twice. */
-async function noting(work: () => unknown, operation: Operation, outgoing: ServerResponse): Promise<unknown> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!outgoing.headersSent && mayHaveWorked(error, operation)) outgoing.setHeader('x-should-retry', 'false');
-    throw error;
-  }
+  const value = await noteFailure(() => handler(input as HandlerInput<Operation>), operation, outgoing);
+  return toAnswer(context, operation, value, query as { limit: number; offset: number } | undefined);
 }
 
 /** The caller of an operation that needs no key. */
@@ -317,52 +307,10 @@ function callerOf(context: AppContext, { scope }: Operation, callers: Callers): 
   return { apiKey, projectId: callers.projectOf(apiKey, chosen || undefined) };
 }
 
-/** The facts about a request that its error answer and the log need. */
-type FailedRequest = HttpBindings & { method: string; path: string; hasKey: boolean };
-
 function requestOf(context: AppContext): FailedRequest {
   const { method, path } = context.req;
   const { incoming, outgoing } = context.env;
   return { incoming, outgoing, method, path, hasKey: context.get('apiKey') !== undefined };
-}
-
-/** Errors that are no failure of the service: it is about to end, or the target of a curl request failed. */
-const unlogged: ReadonlySet<ErrorCode> = new Set(['draining', 'request_failed']);
-
-function errorAnswerer(request: FailedRequest, log: Log = noLog): (error: unknown) => Response {
-  return (error) => answerError(error, request, log);
-}
-
-function answerError(error: unknown, request: FailedRequest, log: Log = noLog): Response {
-  const answer = toOperationError(error);
-  const { incoming, outgoing, method, path } = request;
-  // The rest of an unread body is dropped.
-  incoming.unpipe();
-  if (answer.code === 'internal_error' && !isHangUp(error)) {
-    console.error(`${method} ${path} failed, x-request-id ${String(outgoing.getHeader('x-request-id'))}:`, error);
-  } else if (answer.status >= 500 && !unlogged.has(answer.code) && request.hasKey) {
-    // Callers without a key could fill the log.
-    log('request_failed', {
-      method,
-      path,
-      status: answer.status,
-      code: answer.code,
-      message: answer.message,
-      request: String(outgoing.getHeader('x-request-id')),
-    });
-  }
-  if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
-  return Response.json(errorBody(answer), {
-    status: answer.status,
-    headers: errorHeaders(answer),
-  });
-}
-
-const hangUpCodes = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE', 'ECONNRESET']);
-
-/** The caller hung up before the answer ended. */
-function isHangUp(error: unknown): boolean {
-  return hangUpCodes.has(errorCode(error) ?? '');
 }
 
 async function registerUser(context: AppContext, addUser: (pid: number) => boolean): Promise<Response> {

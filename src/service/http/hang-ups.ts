@@ -23,8 +23,9 @@ export class HangUps {
     this.#wasRead(socket);
     const hungUp = () => controller.abort(new OperationError('unavailable', 'the caller hung up'));
     if (socket.destroyed) hungUp();
-    socket.once('close', hungUp);
-    outgoing.once('finish', () => {
+    // Listeners of `on` are smaller than those of `once`, and both events come once.
+    socket.on('close', hungUp);
+    outgoing.on('finish', () => {
       // Nobody reads the body, so nothing else would end its source.
       if (incoming.method === 'HEAD') hungUp();
       socket.off('close', hungUp);

@@ -87,7 +87,7 @@ export async function listen(options: {
     exchanges.set(socket, { incoming, outgoing });
     outgoing.setHeader('x-request-id', randomUUID());
     options.follow?.(incoming, outgoing);
-    outgoing.once('finish', () => void dropRest(incoming, socket, patience * 2));
+    outgoing.on('finish', () => void dropRest(incoming, socket, patience * 2));
     dropIfSlow(incoming, patience, options.leastRate ?? leastRate);
     void respond(incoming, outgoing);
   };

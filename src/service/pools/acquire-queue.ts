@@ -20,11 +20,14 @@ export type Waiter = {
  */
 export class AcquireQueue {
   readonly #clock: Clock;
+  readonly #atTimeout: () => OperationError | undefined;
   /** The acquires of each run. The first run is served next. Runs without acquires are removed. */
   readonly #runs = new Map<string, Set<Waiter>>();
 
-  constructor(clock: Clock) {
+  /** If `atTimeout` returns an error, acquires fail with it at their timeout. */
+  constructor(clock: Clock, atTimeout: () => OperationError | undefined) {
     this.#clock = clock;
+    this.#atTimeout = atTimeout;
   }
 
   /** The acquire that gets the next browser. */
@@ -49,17 +52,10 @@ export class AcquireQueue {
     return undefined;
   }
 
-  /**
-   * Resolves to a browser, or to `undefined` on abort or timeout. If `atTimeout` returns an error, rejects with it at
-   * the timeout.
-   */
+  /** Resolves to a browser, or to `undefined` on abort or timeout. Calls `queued` when the acquire is in the queue. */
   wait(
     lease: Lease,
-    {
-      timeoutMs,
-      signal,
-      atTimeout,
-    }: { timeoutMs: number; signal: AbortSignal; atTimeout: () => OperationError | undefined },
+    { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
     queued: (waiter: Waiter) => void,
   ): Promise<Session | undefined> {
     const run = lease.tags?.[runTag] ?? '';
@@ -73,7 +69,7 @@ export class AcquireQueue {
       };
       const leave = () => settle(undefined);
       const waiter: Waiter = { since: this.#clock.now(), lease, settle };
-      const cancelTimeout = this.#clock.after(timeoutMs, () => settle(atTimeout()));
+      const cancelTimeout = this.#clock.after(timeoutMs, () => settle(this.#atTimeout()));
       signal.addEventListener('abort', leave);
       this.#runs.set(run, (this.#runs.get(run) ?? new Set()).add(waiter));
       queued(waiter);

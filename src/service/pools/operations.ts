@@ -1,11 +1,13 @@
 import { longestPollSeconds, type browserPools } from '../../contract/browser-pools.ts';
 import { requestedCategories } from '../../contract/telemetry.ts';
+import type { Pool } from './pool.ts';
 import type { Pools } from './pools.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import type { AcquireOutcome, ServiceEvents } from '../process/service-events.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { browserAnswer } from '../sessions/browser-answer.ts';
+import type { Session } from '../sessions/session.ts';
 import { handOver } from '../sessions/hand-over.ts';
 import { pageOf } from '../http/list-page.ts';
 
@@ -21,6 +23,9 @@ export function browserPoolHandlers({
   log: Log;
   events: ServiceEvents;
 }): HandlerTree<typeof browserPools> {
+  const note = (pool: Pool, outcome: AcquireOutcome, askedAt: number) =>
+    events.emit('acquired', { pool, outcome, seconds: Math.max(0, clock.now() - askedAt) / 1000 });
+
   return {
     create({ body, caller }) {
       const pool = pools.create(caller.projectId, body);
@@ -52,20 +57,20 @@ export function browserPoolHandlers({
     async acquire({ params, body, signal, origin, caller }) {
       const pool = pools.find(caller.projectId, params.id_or_name);
       const askedAt = clock.now();
-      const acquiring = pool.acquire({
-        timeoutMs: Math.max(0, Math.min(body.acquire_timeout_seconds ?? longestPollSeconds, longestPollSeconds)) * 1000,
-        signal,
-        ...(body.name && { name: body.name }),
-        ...(body.tags && { tags: body.tags }),
-        ...(body.start_url && { startUrl: body.start_url }),
-      });
-      const note = (outcome: AcquireOutcome) =>
-        events.emit('acquired', { pool, outcome, seconds: Math.max(0, clock.now() - askedAt) / 1000 });
-      const session = await acquiring.catch((error: unknown) => {
-        note('failed');
+      let session: Session | undefined;
+      try {
+        session = await pool.acquire({
+          timeoutMs: secondsToWait(body.acquire_timeout_seconds) * 1000,
+          signal,
+          ...(body.name && { name: body.name }),
+          ...(body.tags && { tags: body.tags }),
+          ...(body.start_url && { startUrl: body.start_url }),
+        });
+      } catch (error) {
+        note(pool, 'failed', askedAt);
         throw error;
-      });
-      note(session ? 'leased' : signal.aborted ? 'left' : 'timeout');
+      }
+      note(pool, session ? 'leased' : signal.aborted ? 'left' : 'timeout', askedAt);
       if (!session) return undefined;
       const categories = requestedCategories(body.telemetry, session.telemetry);
       try {
@@ -74,7 +79,8 @@ export function browserPoolHandlers({
         pool.takeBack(session);
         throw error;
       }
-      await handOver(session, signal, () => pool.takeBack(session));
+      const leased = session;
+      await handOver(leased, signal, () => pool.takeBack(leased));
       const lease = { session: session.id, pool: pool.name ?? pool.id, key: caller.apiKey.id };
       log('lease_started', { ...lease, waited_ms: clock.now() - askedAt });
       return browserAnswer(session, { origin, caller }, clock);
@@ -88,4 +94,8 @@ export function browserPoolHandlers({
     },
     flush: ({ params, caller }) => pools.find(caller.projectId, params.id_or_name).flush(),
   };
+}
+
+function secondsToWait(asked = longestPollSeconds): number {
+  return Math.max(0, Math.min(asked, longestPollSeconds));
 }

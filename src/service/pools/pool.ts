@@ -56,7 +56,7 @@ export class Pool {
     this.createdAt = stored.createdAt;
     this.#config = stored.config;
     this.#surroundings = surroundings;
-    this.#queue = new AcquireQueue(surroundings.clock);
+    this.#queue = new AcquireQueue(surroundings.clock, () => this.#launchFailure());
     this.#notes = new LeaseNotes(this, surroundings);
   }
 
@@ -125,14 +125,10 @@ export class Pool {
     const conflict = this.#nameConflict(lease);
     if (conflict) throw conflict;
     const startedAt = this.#surroundings.clock.now();
-    const session = await this.#queue.wait(
-      lease,
-      { timeoutMs, signal, atTimeout: () => this.#launchFailure() },
-      (waiter) => {
-        this.serve();
-        if (timeoutMs <= 0) waiter.settle(this.#launchFailure());
-      },
-    );
+    const session = await this.#queue.wait(lease, { timeoutMs, signal }, (waiter) => {
+      this.serve();
+      if (timeoutMs <= 0) waiter.settle(this.#launchFailure());
+    });
     if (session && !(await responds(session))) {
       this.takeBack(session);
       const waited = this.#surroundings.clock.now() - startedAt;

@@ -13,15 +13,11 @@ const longestTimer = 2 ** 31 - 1;
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, callback) {
-    let timer: NodeJS.Timeout;
-    const wait = (restMs: number) => {
-      timer = setTimeout(
-        () => (restMs > longestTimer ? wait(restMs - longestTimer) : callback()),
-        Math.min(restMs, longestTimer),
-      );
-      timer.unref();
-    };
-    wait(ms);
+    if (ms > longestTimer) {
+      let cancel = systemClock.after(longestTimer, () => (cancel = systemClock.after(ms - longestTimer, callback)));
+      return () => cancel();
+    }
+    const timer = setTimeout(callback, ms).unref();
     return () => clearTimeout(timer);
   },
 };

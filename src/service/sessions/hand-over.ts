@@ -4,12 +4,15 @@ import type { Session } from './session.ts';
 /**
  * Gives a started or leased session to its caller. Calls `takeBack` if the caller hangs up before it gets the answer.
  */
-export async function handOver({ hold }: Session, signal: AbortSignal, takeBack: () => void): Promise<void> {
+export async function handOver(session: Session, signal: AbortSignal, takeBack: () => void): Promise<void> {
+  const { token } = session;
   // The event loop must read from the socket again to see that a caller hung up right after its request.
   await setImmediate();
   await setImmediate();
   // If the connection breaks after the answer, another caller may have the session already.
-  const takeOwnBack = () => hold.aborted || takeBack();
+  const takeOwnBack = () => {
+    if (session.alive && session.token === token) takeBack();
+  };
   if (signal.aborted) takeOwnBack();
   else signal.addEventListener('abort', takeOwnBack, { once: true });
 }

@@ -79,7 +79,8 @@ export abstract class Session {
 
   readonly #clock: Clock;
   readonly #idleTimeout: IdleTimeout;
-  #hold = new AbortController();
+  /** Made on demand, because a control plane has thousands of sessions and uses few of their signals. */
+  #hold: AbortController | undefined;
   #token: string;
   #liveViewToken: string;
   #endedAt: number | undefined;
@@ -132,7 +133,7 @@ export abstract class Session {
 
   /** Aborts when the session or its lease ends. */
   get hold(): AbortSignal {
-    return this.#hold.signal;
+    return (this.#hold ??= new AbortController()).signal;
   }
 
   /** The time since the last use, in ms. */
@@ -241,9 +242,9 @@ export abstract class Session {
 
   #letGo(): void {
     this.closeConnections();
-    this.#hold.abort(
+    this.#hold?.abort(
       new OperationError('conflict', `the browser session ${this.id} ended or was released during the action`),
     );
-    this.#hold = new AbortController();
+    this.#hold = undefined;
   }
 }

@@ -1,9 +1,13 @@
+import type { ServerResponse } from 'node:http';
+import type { HttpBindings } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { z } from 'zod';
 import type { ErrorObject, NetFailure } from '../../../contract/error-object.ts';
 import { OperationError, type ErrorCode } from '../../../contract/errors.ts';
 import { limitHeaders } from '../../../contract/headers.ts';
 import { isRepeatable, type Operation } from '../../../contract/operation.ts';
-import { isDiskFull } from '../../process/system-error.ts';
+import { noLog, type Log } from '../../process/log.ts';
+import { errorCode, isDiskFull } from '../../process/system-error.ts';
 
 /**
  * Converts an error to the client's answer. An unexpected error is logged, and the client gets `internal_error` only.
@@ -68,6 +72,72 @@ export function mayHaveWorked(error: unknown, operation: Operation): boolean {
   if (isRepeatable(operation)) return false;
   const { code } = toOperationError(error);
   return code === 'internal_error' || (code === 'unavailable' && operation.path.startsWith('/browsers/{id}/'));
+}
+
+/** The facts about a request that its error answer and the log need. */
+export type FailedRequest = HttpBindings & { method: string; path: string; hasKey: boolean };
+
+/** Errors that are no failure of the service: it is about to end, or the target of a curl request failed. */
+const unlogged: ReadonlySet<ErrorCode> = new Set(['draining', 'request_failed']);
+
+/** Answers a failed operation later. */
+export function errorAnswerer(request: FailedRequest, operation: Operation, log?: Log): (error: unknown) => Response {
+  return (error) => {
+    noteRetry(error, operation, request.outgoing);
+    return answerError(error, request, log);
+  };
+}
+
+/** The answer for an error. Logs it if the service failed. */
+export function answerError(error: unknown, request: FailedRequest, log: Log = noLog): Response {
+  const answer = toOperationError(error);
+  const { incoming, outgoing, method, path } = request;
+  // The rest of an unread body is dropped.
+  incoming.unpipe();
+  if (answer.code === 'internal_error' && !isHangUp(error)) {
+    console.error(`${method} ${path} failed, x-request-id ${String(outgoing.getHeader('x-request-id'))}:`, error);
+  } else if (answer.status >= 500 && !unlogged.has(answer.code) && request.hasKey) {
+    // Callers without a key could fill the log.
+    log('request_failed', {
+      method,
+      path,
+      status: answer.status,
+      code: answer.code,
+      message: answer.message,
+      request: String(outgoing.getHeader('x-request-id')),
+    });
+  }
+  if (outgoing.headersSent) return RESPONSE_ALREADY_SENT;
+  return Response.json(errorBody(answer), {
+    status: answer.status,
+    headers: errorHeaders(answer),
+  });
+}
+
+const hangUpCodes = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE', 'ECONNRESET']);
+
+/** The caller hung up before the answer ended. */
+function isHangUp(error: unknown): boolean {
+  return hangUpCodes.has(errorCode(error) ?? '');
+}
+
+/** Waits for the work of a request. If it fails, tells the caller if a retry could do the work twice. */
+export async function noteFailure(
+  work: () => unknown,
+  operation: Operation,
+  outgoing: ServerResponse,
+): Promise<unknown> {
+  try {
+    return await work();
+  } catch (error) {
+    noteRetry(error, operation, outgoing);
+    throw error;
+  }
+}
+
+/** Tells the caller if a retry could do the work twice. */
+function noteRetry(error: unknown, operation: Operation, outgoing: ServerResponse): void {
+  if (!outgoing.headersSent && mayHaveWorked(error, operation)) outgoing.setHeader('x-should-retry', 'false');
 }
 
 /** A `bad_request` that names each wrong field in `details`. */

@@ -4,14 +4,26 @@ import { plainAnswer } from './answer.ts';
 
 /**
  * Answers a request that may wait long for its work. Thousands of requests may wait at the same time, so it keeps no
- * object of the router in memory. `failed` makes the answer for an error.
+ * object of the router in memory, and one promise only. `failed` makes the answer for an error.
  */
-export async function answerLate(
+export function answerLate(
   operation: Operation,
-  work: Promise<unknown>,
+  work: unknown,
   { outgoing, failed }: { outgoing: ServerResponse; failed: (error: unknown) => Response },
-): Promise<void> {
-  const answer = await work.then((value) => plainAnswer(operation, value)!).catch(failed);
+): void {
+  const succeed = (value: unknown) => {
+    let answer: Response;
+    try {
+      answer = plainAnswer(operation, value)!;
+    } catch (error) {
+      answer = failed(error);
+    }
+    return send(answer, outgoing);
+  };
+  void Promise.resolve(work).then(succeed, (error: unknown) => send(failed(error), outgoing));
+}
+
+async function send(answer: Response, outgoing: ServerResponse): Promise<void> {
   const body = Buffer.from(await answer.arrayBuffer());
   const length = body.length > 0 && { 'content-length': body.length };
   outgoing.writeHead(answer.status, { ...Object.fromEntries(answer.headers), ...length }).end(body);
