@@ -144,7 +144,7 @@ async function attempt(name: string, measure: () => Promise<void>): Promise<void
 }
 
 function readBars(): Record<string, number> {
-  return JSON.parse(readFileSync(new URL('./bars.json', import.meta.url), 'utf8')) as Record<string, number>;
+  return JSON.parse(readFileSync(new URL('../bench/bars.json', import.meta.url), 'utf8')) as Record<string, number>;
 }
 
 function isInstalled(program: string): boolean {
