@@ -63,6 +63,13 @@ test.describe('a screenshot', () => {
     expect(await look(page, pixel, [0, 0])).toEqual({ size: [1, 1], pixels: [red] });
   });
 
+  test('a screenshot waits until a page that has just opened is drawn @long', async ({ session }) => {
+    for (let count = 1; count <= 60; count++) {
+      await session.openPage('about:blank');
+      expect((await computerOf(session).screenshot()).byteLength).toBeGreaterThan(100);
+    }
+  });
+
   test('a screenshot of a region equals the same region of the whole screenshot @long', async ({
     session,
     site,

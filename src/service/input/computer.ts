@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import type { Action, Region } from '../../contract/computer.ts';
 import { OperationError } from '../../contract/errors.ts';
 import { ActedPages, type ActedPage } from './acted-page.ts';
+import { capture } from './capture.ts';
 import type { SessionBrowser } from '../sessions/local/session-browser.ts';
 import { keysOf } from './key-names.ts';
 import { pathThrough, type Point } from './mouse-path.ts';
@@ -75,13 +76,7 @@ export class Computer {
   async screenshot(region?: Region, signal?: AbortSignal): Promise<Buffer> {
     return await this.#act(signal, async (signal) => {
       const page = await this.#pages.inView(signal);
-      const capture = () => page.send('Page.captureScreenshot', { format: 'png' });
-      // Chromium can refuse the picture of a page that has just opened. The second try gets it.
-      const { data } = await capture().catch((error: unknown) => {
-        if (page.isLost) throw error;
-        return capture();
-      });
-      const png = Buffer.from(data, 'base64');
+      const png = await capture(page, signal);
       if (region === undefined) return png;
       const { width, height } = pngSize(png);
       if (region.x + region.width > width || region.y + region.height > height) {
