@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { WebSocket } from '../http/websockets.ts';
+import { withoutHarPaths } from './har-paths.ts';
 import { hostName } from './host-task.ts';
 
 const largestMessage = 256 * 1024 * 1024;
@@ -27,7 +28,7 @@ export async function openHost(endpoint: string): Promise<WebSocket> {
 /** Passes messages between a client and its host. When one of them closes, closes the other one. */
 export function relay(client: WebSocket, host: WebSocket): void {
   client.on('message', (data: Buffer, isBinary) => {
-    host.send(data, { binary: isBinary }, () => {
+    host.send(withoutHarPaths(data), { binary: isBinary }, () => {
       if (client.isPaused && host.bufferedAmount < highWaterMark) client.resume();
     });
     if (host.bufferedAmount >= highWaterMark) client.pause();
