@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { LogFormat } from '../service/process/log.ts';
 import { withEnvironment } from './environment-settings.ts';
@@ -162,6 +163,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
   const apiKey = env['PLAYWRIGHT_POOL_API_KEY']?.trim();
   const log = lineLog((line) => process.stderr.write(line), logFormat, systemClock);
   if (logFormat === 'json') logConsole(log);
+  if (machines) collectGarbageOften();
   try {
     const serviceOptions = {
       port,
@@ -200,6 +202,15 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
       cause: error,
     });
   }
+}
+
+/**
+ * A control plane keeps little of much that it reads. By default V8 lets its memory grow to twice the live objects or
+ * more. With these flags the peak of 5,000 waiting acquires is about 230 MB instead of 290 (`npm run bench -- machines`).
+ */
+function collectGarbageOften(): void {
+  setFlagsFromString('--heap-growing-percent=20');
+  setFlagsFromString('--semi-space-growth-factor=1');
 }
 
 function warning(host: string): string {
