@@ -202,6 +202,23 @@ test('a session survives a killed Playwright host', async ({ session, connect, h
   await (await next.newPage()).goto('about:blank');
 });
 
+test('each lease of a reused browser connects at once by its own Playwright host @long', async ({
+  service: { call },
+  hosts,
+}) => {
+  await call('POST', '/browser_pools', { name: 'reused', size: 1 });
+  for (let lease = 1; lease <= 20; lease++) {
+    const { body } = await call('POST', '/browser_pools/reused/acquire', {});
+    const browser = await chromium.connect(body.playwright_ws_url);
+    await browser.newContext();
+    await browser.close();
+    await call('POST', '/browser_pools/reused/release', { session_id: body.session_id, reuse: true });
+  }
+  // The last lease's host may still be ending. The other one is the spare.
+  expect(hosts().length).toBeLessThanOrEqual(2);
+  await call('DELETE', '/browser_pools/reused', { force: true });
+});
+
 test('ends Playwright hosts that nobody uses', async ({ service, connect, hosts }) => {
   const { body } = await service.call('POST', '/browsers', { timeout_seconds: 3600 });
   const browser = await connect(body.playwright_ws_url);

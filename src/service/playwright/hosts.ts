@@ -53,8 +53,8 @@ export class PlaywrightHosts {
   readonly #isolation: Isolation;
   readonly #environment: Environment;
   readonly #clock: Clock;
-  /** By session id and version of Playwright. */
-  readonly #hosts = new Map<string, Promise<SessionHost>>();
+  /** By the session's hold and the version of Playwright: the host of an earlier lease may still be ending. */
+  readonly #hosts = new WeakMap<AbortSignal, Map<string, Promise<SessionHost>>>();
   readonly #spares = new Map<string, HostProcess>();
   readonly #running = new Set<HostProcess>();
   #isClosed = false;
@@ -86,13 +86,15 @@ export class PlaywrightHosts {
   }
 
   async #hostOf(session: LocalSession, playwright: InstalledPlaywright): Promise<SessionHost> {
-    const key = `${session.id} ${playwright.version}`;
-    const known = this.#hosts.get(key);
+    const { version } = playwright;
+    const hosts = this.#hosts.get(session.hold) ?? new Map<string, Promise<SessionHost>>();
+    this.#hosts.set(session.hold, hosts);
+    const known = hosts.get(version);
     if (known) return await known;
     const starting = this.#start(session, playwright);
-    this.#hosts.set(key, starting);
+    hosts.set(version, starting);
     const forget = () => {
-      if (this.#hosts.get(key) === starting) this.#hosts.delete(key);
+      if (hosts.get(version) === starting) hosts.delete(version);
     };
     try {
       const host = await starting;
