@@ -46,7 +46,7 @@ const large: typeof hostile = {
   'has more than 50 MiB': { zip: () => Buffer.alloc(50 * MiB + 1), status: 413, message: /may have at most 50 MiB/ },
 };
 
-test('refuses uploaded archives that hold no extension, and keeps none of their files', async ({
+test('refuses invalid and hostile extension archives, and keeps none of their files', async ({
   service: { call },
 }, testInfo) => {
   const { body: session } = await call('POST', '/browsers', {});

@@ -168,7 +168,7 @@ test("leaves leases in the ledger for a later run if no worker of this run had t
   expect(ledger.open()).toEqual([elsewhere]);
 });
 
-test('the reaper returns leases of an earlier run before it ends', async ({ directoryOf, serve, reap }) => {
+test('before it ends, the reaper also returns the leases of earlier runs', async ({ directoryOf, serve, reap }) => {
   const url = await serve((_, response) => {
     setTimeout(() => response.setHeader('content-type', 'application/json').end('[]'), 300);
   });

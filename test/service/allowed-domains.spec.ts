@@ -1,5 +1,5 @@
 import { expect, test } from '@playwright/test';
-import { isAllowed } from '../../src/service/logins/robot/allowed-domains.ts';
+import { mayVisit } from '../../src/service/logins/robot/allowed-domains.ts';
 
 for (const [url, domains, allowed] of [
   ['https://example.com/login', ['example.com'], true],
@@ -23,6 +23,6 @@ for (const [url, domains, allowed] of [
   ['https://example.com/', [''], false],
 ] as const) {
   test(`a login may ${allowed ? '' : 'not '}visit ${url} if its allowed domains are ${domains.join() || 'empty'}`, () => {
-    expect(isAllowed(url, domains)).toBe(allowed);
+    expect(mayVisit(url, domains)).toBe(allowed);
   });
 }

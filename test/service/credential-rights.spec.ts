@@ -174,7 +174,7 @@ test('types a credential only into pages of its own domain', async ({ service, s
     flow_status: 'FAILED',
     error_code: 'domain_not_allowed',
     error_message: expect.stringContaining(
-      `the stored credential is for ${site.domain}, but the login asks on http://${elsewhere}`,
+      `the login form on http://${elsewhere} isn't on a domain of the stored credential (${site.domain})`,
     ),
   });
   expect(site.attempts).toBe(1);

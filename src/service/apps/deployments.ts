@@ -88,7 +88,8 @@ export class Deployments {
       const request = await unpack(directory);
       const entrypoint = path.posix.normalize(request.entrypoint);
       if (!(await this.#hasEntrypoint({ id, entrypoint }))) throw missingEntrypoint(request.entrypoint);
-      if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
+      if (this.#isClosing)
+        throw new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again');
       const now = clock.now();
       const record = records.add({
         ...request,
@@ -138,7 +139,8 @@ export class Deployments {
   async close(): Promise<void> {
     this.#isClosing = true;
     const starts = [...this.#starts.values()];
-    for (const { controller } of starts) controller.abort('the service is shutting down');
+    for (const { controller } of starts)
+      controller.abort('the service is shutting down: repeat the request when it runs again');
     await Promise.all(starts.map(({ done }) => done));
   }
 

@@ -166,7 +166,10 @@ export class Invocations {
 
   /** Ends all invocations and refuses new ones. */
   async close(): Promise<void> {
-    this.#refusal = new OperationError('unavailable', 'the service is shutting down');
+    this.#refusal = new OperationError(
+      'unavailable',
+      'the service is shutting down: repeat the request when it runs again',
+    );
     await this.#endAll([...this.#runs.keys()], 'the service has ended');
   }
 

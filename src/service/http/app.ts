@@ -315,7 +315,8 @@ function requestOf(context: AppContext): FailedRequest {
 
 async function registerUser(context: AppContext, addUser: (pid: number) => boolean): Promise<Response> {
   const { pid } = await readJson(context.env.incoming, z.strictObject({ pid: z.int().positive() }));
-  if (!addUser(pid)) throw new OperationError('unavailable', 'the service is shutting down');
+  if (!addUser(pid))
+    throw new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again');
   return new Response(null, { status: 204 });
 }
 

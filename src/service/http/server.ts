@@ -62,7 +62,8 @@ export async function listen(options: {
   let stopping = false;
   const respond = getRequestListener(
     (request, env) => {
-      if (stopping) return errorAnswer('unavailable', 'the service is shutting down');
+      if (stopping)
+        return errorAnswer('unavailable', 'the service is shutting down: repeat the request when it runs again');
       const foreign = addresses.reasonToRefuse(env.incoming as IncomingMessage);
       return foreign === undefined ? options.fetch(request, env) : errorAnswer('bad_request', foreign);
     },

@@ -69,7 +69,8 @@ export class Logins {
     const { id, projectId, domain, settings } = record;
     if (this.#flows.get(id)?.isRunning)
       throw new OperationError('conflict', 'a login is running already: answer its questions, or wait for its end');
-    if (this.#isClosing) throw new OperationError('unavailable', 'the service is shutting down');
+    if (this.#isClosing)
+      throw new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again');
     if (sessions.draining) throw sessions.draining;
     const type = this.canReauth(record).can ? 'REAUTH' : 'LOGIN';
     // Only their promises: a reference to each earlier login would keep all of them in memory.

@@ -233,7 +233,9 @@ export class Pool {
   }
 
   close(): Promise<void> {
-    return this.#shut(new OperationError('unavailable', 'the service is shutting down'));
+    return this.#shut(
+      new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again'),
+    );
   }
 
   /** Takes over a browser that an earlier service process started for this pool. */

@@ -67,7 +67,9 @@ export class Encoder {
 
   async close(): Promise<void> {
     this.#cancelEnd();
-    this.#closing.abort(new OperationError('unavailable', 'the service is shutting down'));
+    this.#closing.abort(
+      new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again'),
+    );
     this.#end();
     await this.#ended;
   }

@@ -45,7 +45,9 @@ export class Readiness {
 
   /** Cancels a running check. */
   async close(): Promise<void> {
-    this.#closing.abort(new OperationError('unavailable', 'the service is shutting down'));
+    this.#closing.abort(
+      new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again'),
+    );
     await this.#running;
   }
 
@@ -74,5 +76,9 @@ export class Readiness {
 }
 
 function notInTime(cause: unknown): OperationError {
-  return new OperationError('unavailable', `no browser started and answered within ${deadlineMs / 1000} s`, { cause });
+  return new OperationError(
+    'unavailable',
+    `no browser started and answered within ${deadlineMs / 1000} s: check the machine's memory and load, and run "npx playwright-pool doctor" there`,
+    { cause },
+  );
 }

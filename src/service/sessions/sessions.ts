@@ -174,7 +174,9 @@ export class Sessions<S extends Session = Session> {
 
   /** Ends all sessions and refuses new ones. */
   async close(): Promise<void> {
-    this.#closing.abort(new OperationError('unavailable', 'the service is shutting down'));
+    this.#closing.abort(
+      new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again'),
+    );
     await Promise.allSettled(this.#starting);
     await Promise.all(Array.from(this.#sessions.values(), (session) => session.end()));
   }

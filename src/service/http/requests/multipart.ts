@@ -183,8 +183,14 @@ class Reception {
 
   #receiveText(path: FieldPath, text: string): void {
     this.#textSize += text.length;
+    // The parser cuts off a longer field at this size.
     if (this.#textSize >= mostText)
-      this.#fail(new OperationError('payload_too_large', `the text fields have more than ${mostText} characters`));
+      this.#fail(
+        new OperationError(
+          'payload_too_large',
+          `the text fields together reach the limit of ${mostText} characters: send less text`,
+        ),
+      );
     else this.#keep(path, text);
   }
 

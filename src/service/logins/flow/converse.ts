@@ -134,7 +134,7 @@ export function unanswered({ kind, form }: Asking, { foreignTo }: Prompt): Login
   if (foreignTo !== undefined) {
     return new LoginError(
       'domain_not_allowed',
-      `the stored credential is for ${foreignTo.join(', ') || 'no site'}, but the login asks on ${form.origin}: store a credential for that domain`,
+      `the login form on ${form.origin} isn't on a domain of the stored credential (${foreignTo.join(', ') || 'it has none'}): store a credential for ${form.origin}`,
     );
   }
   if (form.website_error !== undefined) {

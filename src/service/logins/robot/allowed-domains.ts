@@ -17,10 +17,11 @@ const providers = [
 ];
 
 /**
- * Whether a URL is on one of the domains, their subdomains, or the domains of the usual SSO providers. A domain with a
- * port allows that port only. Pages without a host, such as `about:blank`, are allowed.
+ * Whether a login may visit a URL: it is on one of the domains or the domains of the usual SSO providers, or on a
+ * subdomain of those. A domain with a port allows that port only. `about:`, `blob:` and `data:` URLs and Chromium's error
+ * pages are allowed.
  */
-export function isAllowed(url: string, domains: readonly string[]): boolean {
+export function mayVisit(url: string, domains: readonly string[]): boolean {
   if (!/^https?:/i.test(url)) return /^(about|chrome-error|blob|data):/i.test(url);
   return domains.some((domain) => isWithin(url, domain)) || providers.some((domain) => isWithin(url, domain));
 }

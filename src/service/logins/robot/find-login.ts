@@ -1,4 +1,4 @@
-import { isAllowed } from './allowed-domains.ts';
+import { mayVisit } from './allowed-domains.ts';
 import { discover, isLogOut, type Target } from '../reading/discovery.ts';
 import { LoginError } from '../reading/login-form.ts';
 import type { Clickable, ObservedFrame } from '../reading/observation.ts';
@@ -23,7 +23,7 @@ export async function findLogin(visitor: Visitor, domain: string, domains: reado
   const main = front[0]!;
   if (asksToLogIn(front) || discover(front).canLogOut) return;
   const links = loginLinks(main);
-  const allowed = links.filter(({ href }) => href === '' || isAllowed(href, domains));
+  const allowed = links.filter(({ href }) => href === '' || mayVisit(href, domains));
   // If all logins are on foreign domains, opening one throws the error that names its domain.
   for (const { href, element } of allowed.length > 0 ? allowed.slice(0, 3) : links.slice(0, 1)) {
     if (href === '') await visitor.click({ ...main, element });

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CdpEvent } from '../../chromium/cdp/cdp-protocol.ts';
 import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import { Acting } from './acting.ts';
-import { isAllowed } from './allowed-domains.ts';
+import { mayVisit } from './allowed-domains.ts';
 import { discover, type Discovery, type Target } from '../reading/discovery.ts';
 import { asksToLogIn, findLogin } from './find-login.ts';
 import { LoginError, type LoginInput, type LoginPageOptions, type LoginState } from '../reading/login-form.ts';
@@ -165,7 +165,7 @@ export class LoginPage {
     return WatchedPage.attach({
       cdp: this.#session.cdp,
       targetId,
-      mayVisit: (url) => isAllowed(url, this.#domains),
+      mayVisit: (url) => mayVisit(url, this.#domains),
       signal,
     });
   }
@@ -284,7 +284,7 @@ export class LoginPage {
 
   /** Throws if the frame is on a foreign domain, because filled-in values go there. */
   #refuseForeign(url: string): void {
-    if (isAllowed(url, this.#domains)) return;
+    if (mayVisit(url, this.#domains)) return;
     const message = `the login form is in a frame of ${new URL(url).host}, which is not among the connection's domains; add it to allowed_domains if it belongs to the login`;
     throw new LoginError('domain_not_allowed', message);
   }

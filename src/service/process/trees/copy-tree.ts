@@ -6,11 +6,12 @@ const filesAtOnce = 8;
 
 /**
  * Copies the files, directories and symbolic links of a directory. Clones files instead of copying them if the file
- * system can. Node's `fs.cp` copies one file at a time and takes two to four times as long. Throws the signal's reason.
+ * system can. Node's `fs.cp` copies one file at a time and takes two to four times as long. Throws the
+ * signal's reason if it aborts.
  */
 export async function copyTree(from: string, to: string, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
-  const files = await copyDirectories(from, to);
+  const files = await copyAllButFiles(from, to);
   const next = files.values();
   const copySome = async () => {
     for (const file of next) {
@@ -18,18 +19,19 @@ export async function copyTree(from: string, to: string, signal?: AbortSignal): 
       await copyFile(path.join(from, file), path.join(to, file), constants.COPYFILE_FICLONE);
     }
   };
+  // After a failure, no other copy still writes.
   const copying = await Promise.allSettled(Array.from({ length: filesAtOnce }, copySome));
   for (const result of copying) if (result.status === 'rejected') throw result.reason;
 }
 
 /** Makes the directories and links. Returns the paths of the files, relative to `from`. */
-async function copyDirectories(from: string, to: string): Promise<string[]> {
+async function copyAllButFiles(from: string, to: string): Promise<string[]> {
   await mkdir(to, { recursive: true, mode: 0o700 });
   const files: string[] = [];
   for (const entry of await readdir(from, { withFileTypes: true })) {
     const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)];
     if (entry.isDirectory())
-      files.push(...(await copyDirectories(source, target)).map((file) => path.join(entry.name, file)));
+      files.push(...(await copyAllButFiles(source, target)).map((file) => path.join(entry.name, file)));
     else if (entry.isSymbolicLink()) await symlink(await readlink(source), target);
     else if (entry.isFile()) files.push(entry.name);
   }
