@@ -148,6 +148,9 @@ test('the dashboard of a control plane shows the sessions of three machines with
   await expect(page.getByRole('cell', { name: 'Up', exact: true })).toHaveCount(3);
   await page.getByRole('link', { name: 'Wall' }).click();
   await expect(page.locator('.thumbnail img')).toHaveCount(3);
+  // Pictures aren't a live view or a recording, which would keep the size.
+  for (const { session_id } of sessions.map((session) => session!))
+    await client.browsers.update(session_id, { viewport: { width: 800, height: 600 } });
   const opened = page.waitForEvent('popup');
   await page.getByRole('link', { name: 'Live view of' }).first().click();
   await expect((await opened).getByRole('status')).toHaveText('Live');

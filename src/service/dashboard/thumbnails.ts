@@ -1,30 +1,47 @@
+import { availableParallelism } from 'node:os';
 import type { Clock } from '../process/clock.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
-import type { Screencast } from '../sessions/screen/screencast.ts';
 
-/** A JPEG image of the page in view. Each new picture of a session has a greater number. */
+/** A JPEG image of the page in view. The number tells it from the pictures before. */
 export type Thumbnail = { jpeg: Buffer; number: number; url: string };
 
+/** `token` is that of the lease that the picture shows. `takenAt` is in ms since the service's start. */
+type Picture = Thumbnail & { token: string; takenAt: number };
+
 type Watched = {
-  screencast: Screencast;
-  jpeg?: Buffer;
-  number: number;
+  picture?: Picture;
+  /** The start of the last turn, in ms since the service's start. `undefined` before the first one. */
+  turnAt: number | undefined;
   /** Requests that wait for the first picture. */
   waiting: Set<() => void>;
-  cancel: () => void;
+  forget: () => void;
 };
 
 const size = { maxWidth: 480, maxHeight: 480, framerate: 1 };
-/** How long a session is watched after the last request, and how long a request waits for the first picture. In ms. */
+/** How long a session is watched after the last request, in ms. */
 const unwatchedMs = 6000;
-const firstFrameMs = 2000;
+/** How long a request waits for the first picture, and a turn for its picture, in ms. */
+const firstPictureMs = 2000;
+const turnMs = 2000;
+/** How long the last picture is shown while no page is open, as between two tests, in ms. */
+const keptMs = 5000;
+/** Between two pictures of one session, in ms. */
+const intervalMs = 1000;
+/** Between two pictures of any sessions, in ms, so that they take a small part of the processors. */
+const spacingMs = 1500 / availableParallelism();
 /** The URL of a page may be a document of many megabytes. */
 const longestUrl = 300;
 
-/** Takes small pictures of sessions for the dashboard. Stops 6 s after the last request for a session's picture. */
+/**
+ * Small pictures of sessions that somebody looks at. The sessions take turns, so that a wall of many sessions slows none
+ * of them down. Between its turns a session has no screencast: with one, Chromium copies each frame that the page draws.
+ */
 export class Thumbnails {
   readonly #clock: Clock;
   readonly #watched = new Map<LocalSession, Watched>();
+  #lastTurnAt = 0;
+  #pictures = 0;
+  #cancelTurn = () => {};
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -32,46 +49,77 @@ export class Thumbnails {
 
   /** `undefined` if the session shows no page. Doesn't keep the session from being idle. */
   async of(session: LocalSession): Promise<Thumbnail | undefined> {
-    const watched = this.#watched.get(session) ?? this.#watch(session);
-    watched.cancel();
-    watched.cancel = this.#clock.after(unwatchedMs, () => watched.screencast.stop());
-    const { page } = session.browser;
-    if (page.targetId === undefined) return undefined;
-    if (!watched.jpeg) {
-      await new Promise<void>((resolve) => {
-        const cancel = this.#clock.after(firstFrameMs, () => go());
-        const go = () => {
-          cancel();
-          watched.waiting.delete(go);
-          resolve();
-        };
-        watched.waiting.add(go);
-      });
-    }
-    const { jpeg, number } = watched;
-    return jpeg && { jpeg, number, url: (page.url ?? '').slice(0, longestUrl) };
+    const watched = this.#watch(session);
+    const hasPage = session.browser.page.targetId !== undefined;
+    if (watched.picture?.token !== session.token) delete watched.picture;
+    if (hasPage && !watched.picture) await this.#firstPicture(watched);
+    const { picture } = watched;
+    if (!picture || hasPage) return picture;
+    return performance.now() - picture.takenAt < keptMs ? picture : undefined;
   }
 
   #watch(session: LocalSession): Watched {
-    const watched: Watched = {
-      number: 0,
+    const watched = this.#watched.get(session) ?? {
+      turnAt: undefined,
       waiting: new Set(),
-      cancel: () => {},
-      screencast: session.screencast({
-        ...size,
-        onFrame: (jpeg) => {
-          watched.jpeg = Buffer.from(jpeg, 'base64');
-          watched.number += 1;
-          for (const go of watched.waiting) go();
-        },
-        onEnd: () => {
-          watched.cancel();
-          for (const go of watched.waiting) go();
-          this.#watched.delete(session);
-        },
-      }),
+      forget: () => {},
     };
+    watched.forget();
+    watched.forget = this.#clock.after(unwatchedMs, () => {
+      this.#watched.delete(session);
+      this.#awaitTurn();
+    });
     this.#watched.set(session, watched);
+    this.#awaitTurn();
     return watched;
+  }
+
+  async #firstPicture(watched: Watched): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const go = () => {
+        cancel();
+        watched.waiting.delete(go);
+        resolve();
+      };
+      const cancel = this.#clock.after(firstPictureMs, go);
+      watched.waiting.add(go);
+    });
+  }
+
+  /** Waits for the turn of the session that had none for the longest time. The first turn of a session is at once. */
+  #awaitTurn(): void {
+    this.#cancelTurn();
+    this.#cancelTurn = () => {};
+    const [next] = [...this.#watched].sort(([, one], [, other]) => (one.turnAt ?? 0) - (other.turnAt ?? 0));
+    if (!next) return;
+    const [session, { turnAt }] = next;
+    const dueAt = turnAt === undefined ? 0 : Math.max(turnAt + intervalMs, this.#lastTurnAt + spacingMs);
+    this.#cancelTurn = this.#clock.after(Math.max(0, dueAt - performance.now()), () => {
+      this.#lastTurnAt = performance.now();
+      this.#take(session);
+      this.#awaitTurn();
+    });
+  }
+
+  #take(session: LocalSession): void {
+    const watched = this.#watched.get(session)!;
+    watched.turnAt = performance.now();
+    if (!session.alive || session.browser.page.targetId === undefined) return;
+    const screencast = session.screencast({
+      ...size,
+      isInterruptible: true,
+      onFrame: (frame) => {
+        watched.picture = this.#pictureOf(session, Buffer.from(frame, 'base64'), watched.picture);
+        screencast.stop();
+        for (const go of watched.waiting) go();
+      },
+      onEnd: () => cancel(),
+    });
+    const cancel = this.#clock.after(turnMs, () => screencast.stop());
+  }
+  #pictureOf(session: LocalSession, jpeg: Buffer, before: Picture | undefined): Picture {
+    const number = before?.jpeg.equals(jpeg) ? before.number : ++this.#pictures;
+    const url = (session.browser.page.url ?? '').slice(0, longestUrl);
+    return { jpeg, number, url, token: session.token, takenAt: performance.now() };
   }
 }

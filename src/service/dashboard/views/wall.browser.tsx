@@ -9,7 +9,7 @@ import { counted, machineName, matches } from '../ui/format.browser.ts';
 /** The view with a small live picture of each leased session. */
 export const wall: View = { id: 'wall', title: 'Wall', component: Wall };
 
-const intervalMs = 1500;
+const intervalMs = 2000;
 
 function Wall({ state, params }: ViewProps) {
   const leased = state.sessions.filter((session) => session.state === 'leased');

@@ -14,7 +14,8 @@ import type { Exposure } from '../../chromium/network/exposure.ts';
 import type { Resident } from '../../chromium/resident.ts';
 import type { LaunchedChromium, StartAgain } from './launched-chromium.ts';
 import { Replacement } from './replacement.ts';
-import { Screencast, type ScreencastOptions } from '../screen/screencast.ts';
+import type { Screencast } from '../screen/screencast.ts';
+import { Screencasts } from '../screen/screencasts.ts';
 import { Session, type OpenCdp, type SessionSettings } from '../session.ts';
 import { SessionBrowser } from './session-browser.ts';
 import type { SessionExtensions } from './session-extensions.ts';
@@ -41,7 +42,7 @@ export class LocalSession extends Session {
   readonly ended: Promise<void>;
 
   readonly #connections = new Set<ClientSocket>();
-  readonly #screencasts = new Set<Screencast>();
+  readonly #screencasts = new Screencasts();
   readonly #end = new AbortController();
   #browser: SessionBrowser;
   readonly #profile: SessionProfile;
@@ -186,7 +187,7 @@ export class LocalSession extends Session {
   /** Restarts the browser on its user-data directory. */
   async #restart(start: StartAgain): Promise<void> {
     const before = this.#browser;
-    for (const screencast of this.#screencasts) screencast.stop();
+    this.#screencasts.stop();
     const sessionCookies = await before.sessionCookies();
     await before.chromium.close(restartMs);
     this.#end.signal.throwIfAborted();
@@ -215,7 +216,7 @@ export class LocalSession extends Session {
   async resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void> {
     const { width, height } = this.#browser.screen;
     if (viewport.width !== width || viewport.height !== height) {
-      if (this.#screencasts.size > 0 && !force)
+      if (this.#screencasts.mustStay && !force)
         throw new OperationError(
           'conflict',
           `a recording or a live view of the browser session ${this.id} runs: end it first, or send force: true`,
@@ -282,17 +283,10 @@ export class LocalSession extends Session {
   }
 
   /** Starts a screencast, which ends at the latest when the session or its lease ends. */
-  screencast(options: ScreencastOptions): Screencast {
+  screencast(options: Parameters<Screencasts['start']>[1]): Screencast {
     if (!this.alive) throw new OperationError('not_found', `the browser session ${this.id} has ended`);
-    const screencast: Screencast = new Screencast(this.#browser.chromium.cdp, this.#browser.page, {
-      ...options,
-      onEnd: () => {
-        this.#screencasts.delete(screencast);
-        options.onEnd();
-      },
-    });
-    this.#screencasts.add(screencast);
-    return screencast;
+    const { chromium, page } = this.#browser;
+    return this.#screencasts.start({ cdp: chromium.cdp, page }, options);
   }
 
   /** Connects a CDP client. Rejects if Chromium doesn't answer. */
@@ -345,7 +339,7 @@ export class LocalSession extends Session {
 
   #refuseRestart(): void {
     this.#end.signal.throwIfAborted();
-    if (this.#connections.size + this.#screencasts.size === 0) return;
+    if (this.#connections.size === 0 && !this.#screencasts.mustStay) return;
     const message = `the browser session ${this.id} is in use, and loading a profile restarts its browser: first disconnect clients, close live views and stop recordings`;
     throw new OperationError('conflict', message);
   }
@@ -353,7 +347,7 @@ export class LocalSession extends Session {
   protected closeConnections(): void {
     for (const connection of this.#connections) connection.close('the session has ended');
     this.#connections.clear();
-    for (const screencast of this.#screencasts) screencast.stop();
+    this.#screencasts.stop();
     this.exposure = undefined;
   }
 
