@@ -1,14 +1,16 @@
-import type { Browser, Page } from '@playwright/test';
+import type { Browser } from '@playwright/test';
 import type { DashboardEvent, SessionState } from '../build/src/contract/dashboard-events.js';
 import type { Comparison } from './comparison.ts';
-import { apiKey, ServiceProcess } from './service.ts';
+import { signIn } from './dashboard-view.ts';
+import { ServiceProcess } from './service.ts';
+import { cost } from './dashboard-cost.ts';
 import { launchStock } from './stock.ts';
 
 export const runs = 5;
 
 const leases = 500;
 
-/** Measures the dashboard in Chromium: how soon it can be used, and how smoothly it scrolls. */
+/** Measures the dashboard in Chromium: its cost, how soon it can be used, and how smoothly it scrolls. */
 export async function run(runs: number): Promise<Comparison[]> {
   await using service = await ServiceProcess.start();
   const browser = await launchStock();
@@ -20,6 +22,7 @@ export async function run(runs: number): Promise<Comparison[]> {
       longTasks.push(await longestTask(browser, service.url));
     }
     return [
+      ...(await cost(browser, runs)),
       { measure: 'the dashboard to its first view', unit: 'ms', ours: firstViews },
       { measure: `longest task while ${leases} leases are scrolled and filtered`, unit: 'ms', ours: longTasks },
     ];
@@ -61,13 +64,6 @@ async function longestTask(browser: Browser, url: string): Promise<number> {
   await page.getByLabel('Filter by').pressSequentially('number 42');
   await page.getByText('15 leases').waitFor();
   return await page.evaluate<number>('Math.max(0, ...tasks)');
-}
-
-async function signIn(page: Page, url: string): Promise<void> {
-  await page.goto(url);
-  await page.getByLabel('API key').fill(apiKey);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation').first().waitFor();
 }
 
 /** The state of a service with many leases. */

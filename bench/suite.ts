@@ -11,8 +11,16 @@ export type Suite = { config: string; files?: string; workers?: number; environm
 /**
  * Runs a suite in its own process and returns its wall time in milliseconds. Throws if it ends with another exit code.
  */
-export async function timeSuite({ config, files, workers, environment }: Suite, exitCode = 0): Promise<number> {
+export async function timeSuite(suite: Suite, exitCode = 0): Promise<number> {
   const started = performance.now();
+  const { ended } = startSuite(suite);
+  const { code, output } = await ended;
+  if (code !== exitCode) throw new Error(`the suite of ${suite.config} ended with ${code}:\n${output}`);
+  return performance.now() - started;
+}
+
+/** Starts a suite in its own process. `stop` lets its running tests end. */
+export function startSuite({ config, files, workers, environment }: Suite) {
   const options = [...(files ? [files] : []), '--config', config, ...(workers ? ['--workers', String(workers)] : [])];
   const child = spawn(process.execPath, ['node_modules/@playwright/test/cli.js', 'test', ...options], {
     cwd: root,
@@ -21,7 +29,6 @@ export async function timeSuite({ config, files, workers, environment }: Suite, 
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += data.toString()));
-  const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== exitCode) throw new Error(`the suite of ${config} ended with ${code}:\n${output}`);
-  return performance.now() - started;
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, output }));
+  return { ended, stop: () => child.kill('SIGINT') };
 }
