@@ -9,7 +9,7 @@ import { apiKey, ServiceProcess } from './service.ts';
 import { startSuite } from './suite.ts';
 import { withSuites } from './suites.ts';
 
-const leases = 300;
+const leases = 1000;
 const sessions = 8;
 /** How long the tests are counted, in ms. */
 const windowMs = 8000;

@@ -1,0 +1,15 @@
+import { defineConfig } from '@playwright/test';
+import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+import pictures from './playwright.config.ts';
+
+export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+  ...pictures,
+  workers: 3,
+  fullyParallel: true,
+  timeout: 120_000,
+  reporter: [['list']],
+  use: { ...pictures.use, pool: { name: 'shop', size: 4 }, replay: 'on' },
+  projects: pictures.projects!.map((project) =>
+    project.name === 'todo' ? Object.assign(project, { testMatch: 'tour.spec.ts' }) : project,
+  ),
+});
