@@ -43,8 +43,8 @@ const test = base.extend<Fixtures>({
   },
 });
 
-/** The tests expect that nothing happens in this time. */
-async function longerThanWithoutUsers(): Promise<void> {
+/** Waits longer than an embedded service runs without users. */
+async function outlastUnusedService(): Promise<void> {
   await setTimeout(2500);
 }
 
@@ -63,7 +63,7 @@ test('the first process that joins starts the embedded service, which ends after
 
   first.kill('SIGKILL');
   await once(first, 'exit');
-  await longerThanWithoutUsers();
+  await outlastUnusedService();
   expect((await call('GET', `/browsers/${session.session_id}`)).status).toBe(200);
 
   second.kill('SIGKILL');
@@ -206,7 +206,7 @@ test('processes join a service that was started by hand, which keeps running aft
   });
   user.kill('SIGKILL');
   await once(user, 'exit');
-  await longerThanWithoutUsers();
+  await outlastUnusedService();
   expect((await callerOf({ url, apiKey: 'my-key' })('GET', '/profiles')).status).toBe(200);
 });
 

@@ -72,7 +72,10 @@ test('the errors for an unknown key and for too many calls say what to do next',
   await expect(client.profiles.retrieve('x')).rejects.toThrow(/use fewer workers/);
 });
 
-test('uses the shortened text of an answer as the message if it has no error object', async ({ serve, connect }) => {
+test('an error takes the shortened text of an answer as its message if the answer has no error object', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve(
     { status: 502, text: ' <h1>Bad Gateway</h1>\n' },
     { status: 400, text: 'x'.repeat(200_000) },

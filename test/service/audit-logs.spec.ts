@@ -99,7 +99,7 @@ test('each request leaves one audit record with caller, operation, address and r
   expect(JSON.parse(exported)).toEqual({ event_id: headers.get('x-request-id'), ...renamed });
 });
 
-test('cuts path and user agent shorter in records of requests without a key', async ({ service }) => {
+test('audit records of requests without a key have shorter paths and user agents', async ({ service }) => {
   const { url, call } = service;
   const path = `/browsers/${'x'.repeat(6000)}`;
   const headers = { 'user-agent': 'y'.repeat(4000) };

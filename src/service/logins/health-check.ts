@@ -46,6 +46,9 @@ export async function checkHealth(
     if (error instanceof LoginError) return finding(previous, error);
     if (error instanceof OperationError) return finding(previous, { code: 'browser_error', message: error.message });
     if (!signal.aborted) console.error(`the health check of the auth connection ${record.id} failed:`, error);
-    return finding(previous, { code: 'internal_error', message: 'the service failed: find the reason in its log' });
+    return finding(previous, {
+      code: 'internal_error',
+      message: 'the service failed during the check of the login: find the reason in its log',
+    });
   }
 }

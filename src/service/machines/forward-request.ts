@@ -78,7 +78,10 @@ export async function forwardRequest(
     const answer = await answered.catch((error: unknown) => {
       if (error === late) throw late;
       if (hold.aborted)
-        throw new OperationError('not_found', `the browser session ${session.id} ended or was released meanwhile`);
+        throw new OperationError(
+          'not_found',
+          `the browser session ${session.id} ended or was released during this call: start or lease another one`,
+        );
       if (!outgoing.destroyed) session.host.suspect();
       const message = `the machine ${session.host.url} of the browser session ${session.id} does not answer: check that it runs`;
       throw new OperationError('unavailable', message, { cause: error });

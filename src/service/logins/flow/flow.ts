@@ -241,5 +241,5 @@ function endOf(error: unknown): FlowEnd {
   // An error of the browser session: the limit of sessions is reached, or another caller ended the session.
   if (error instanceof OperationError) return new FlowEnd('FAILED', 'browser_error', error.message);
   console.error('a login failed:', error);
-  return new FlowEnd('FAILED', 'internal_error', 'the service failed: find the reason in its log');
+  return new FlowEnd('FAILED', 'internal_error', 'the service failed during the login: find the reason in its log');
 }
