@@ -14,14 +14,17 @@ export type Comparison = {
 /** Measures one figure of each side. */
 export type Sides = { ours: () => Promise<number>; other: () => Promise<number> };
 
-/** Like `interleavedCold`. If there are several runs, another pair before them warms up. */
+/** Like `interleavedWithoutWarmUp`. If there are several runs, another pair before them warms up. */
 export async function interleaved(runs: number, sides: Sides): Promise<{ ours: number[]; other: number[] }> {
-  if (runs > 1) await interleavedCold(1, sides);
-  return await interleavedCold(runs, sides);
+  if (runs > 1) await interleavedWithoutWarmUp(1, sides);
+  return await interleavedWithoutWarmUp(runs, sides);
 }
 
 /** Runs both sides in turn, so that other load on the machine affects both. */
-export async function interleavedCold(runs: number, sides: Sides): Promise<{ ours: number[]; other: number[] }> {
+export async function interleavedWithoutWarmUp(
+  runs: number,
+  sides: Sides,
+): Promise<{ ours: number[]; other: number[] }> {
   const ours: number[] = [];
   const other: number[] = [];
   for (let run = 1; run <= runs; run++) {

@@ -2,7 +2,7 @@ import { stat, writeFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { Browser, Page } from '@playwright/test';
 import type { Client } from 'playwright-pool/client';
-import { interleaved, interleavedCold, type Comparison } from './comparison.ts';
+import { interleaved, interleavedWithoutWarmUp, type Comparison } from './comparison.ts';
 import { signIn } from './dashboard-view.ts';
 import { full } from './lease.ts';
 import { apiKey, ServiceProcess } from './service.ts';
@@ -99,7 +99,7 @@ export async function wall(browser: Browser, runs: number): Promise<Comparison> 
 
   async function compareRates(rate: () => Promise<number>) {
     await allRun(service);
-    return await interleavedCold(runs, {
+    return await interleavedWithoutWarmUp(runs, {
       ours: () =>
         withView(browser, service, 'wall', async (page) => {
           await page.locator('.thumbnail img').first().waitFor();

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { interleavedCold, median, type Comparison } from './comparison.ts';
+import { interleavedWithoutWarmUp, median, type Comparison } from './comparison.ts';
 import type { Curve } from './curve.ts';
 import { ServerProcess } from './server-process.ts';
 import { apiKey, ServiceProcess } from './service.ts';
@@ -40,7 +40,7 @@ export async function run(runs: number): Promise<Comparison[]> {
   const files = isShort ? 'login.spec' : undefined;
   const comparisons: Comparison[] = [];
   for (const transport of transports) {
-    const suite = await interleavedCold(runs, {
+    const suite = await interleavedWithoutWarmUp(runs, {
       ours: () => timeTodo({ transport, roundTrip: far }, files),
       other: () => timeTodo({ transport, roundTrip: near }, files),
     });
@@ -86,7 +86,7 @@ export async function breakEven(): Promise<Curve> {
   const ratios = new Map<number, number[]>(breakEvenTrips.map((roundTrip) => [roundTrip, []]));
   for (let run = 0; run < breakEvenRuns; run++) {
     for (const roundTrip of breakEvenTrips) {
-      const { ours, other } = await interleavedCold(1, {
+      const { ours, other } = await interleavedWithoutWarmUp(1, {
         ours: () => timeTodo({ transport: 'playwright', roundTrip }),
         other: () => timeTodo({ transport: 'cdp', roundTrip }),
       });

@@ -4,7 +4,7 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { interleavedCold, type Comparison } from './comparison.ts';
+import { interleavedWithoutWarmUp, type Comparison } from './comparison.ts';
 import { ServerProcess } from './server-process.ts';
 import { apiKey, ServiceProcess } from './service.ts';
 
@@ -30,7 +30,7 @@ export async function run(runs: number): Promise<Comparison[]> {
 
     await makeFile(source, gigabyte);
     // Each run writes a new file: the service would keep an old one until it has all of the new one.
-    const writing = await interleavedCold(runs, {
+    const writing = await interleavedWithoutWarmUp(runs, {
       async ours() {
         await service.client.browsers.fs.deleteFile(id, { path: '/home/user/file' }).catch(() => {});
         return await throughput(gigabyte, write);
@@ -40,7 +40,7 @@ export async function run(runs: number): Promise<Comparison[]> {
         return await throughput(gigabyte, () => curl('--upload-file', source, bare.url));
       },
     });
-    const reading = await interleavedCold(runs, {
+    const reading = await interleavedWithoutWarmUp(runs, {
       ours: () => throughput(gigabyte, read),
       other: () => throughput(gigabyte, () => curl('--output', target, bare.url)),
     });

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { chromium } from '@playwright/test';
-import { interleaved, interleavedCold, median, type Comparison } from './comparison.ts';
+import { interleaved, interleavedWithoutWarmUp, median, type Comparison } from './comparison.ts';
 import { measureCurve, type Curve } from './curve.ts';
 import { apiKey, ServiceProcess } from './service.ts';
 import { timeSuite } from './suite.ts';
@@ -78,7 +78,7 @@ export async function compareLeases(
       // The first lease of a worker also loads code.
       return median((await readFile(file, 'utf8')).trimEnd().split('\n').slice(1).map(Number));
     };
-    const { ours, other } = await interleavedCold(runs, {
+    const { ours, other } = await interleavedWithoutWarmUp(runs, {
       ours: lease(
         carried
           ? { pool: { name: `with-${profile}`, size: 2, profile: { name: profile } }, profile }

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { chromium } from '@playwright/test';
-import { interleavedCold, type Comparison } from './comparison.ts';
+import { interleavedWithoutWarmUp, type Comparison } from './comparison.ts';
 import { measureCurve, type Curve } from './curve.ts';
 import { ServiceProcess } from './service.ts';
 import { timeSuite } from './suite.ts';
@@ -11,7 +11,7 @@ const config = 'bench/todo-replay.config.ts';
 
 /** Measures how much longer a suite takes if each test is recorded. */
 export async function run(runs: number): Promise<Comparison[]> {
-  const figures = await interleavedCold(runs, {
+  const figures = await interleavedWithoutWarmUp(runs, {
     ours: () => timeSuite({ config, environment: { BENCH_REPLAY: 'on' } }),
     other: () => timeSuite({ config, environment: { BENCH_REPLAY: 'off' } }),
   });
@@ -20,7 +20,7 @@ export async function run(runs: number): Promise<Comparison[]> {
 
 /** Measures how the work of recording grows with the number of recorded browsers. */
 export async function curves(): Promise<Curve[]> {
-  const measure = 'processor time of a second of recordings, by their number';
+  const measure = 'processor time per second for all recordings together, by the number of recorded browsers';
   return [await measureCurve({ measure, unit: 'ms', sizes: [1, 2, 4, 8], runs: 1 }, workOfRecordings)];
 }
 

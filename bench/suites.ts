@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { interleavedCold, median, type Comparison } from './comparison.ts';
+import { interleavedWithoutWarmUp, median, type Comparison } from './comparison.ts';
 import { PageServer } from './pages.ts';
 import { DebuggingPort } from './debugging-port.ts';
 import { ServerProcess } from './server-process.ts';
@@ -27,15 +27,15 @@ export type SuiteOf = (files: string, side: 'ours' | 'stock' | 'baseline', worke
 /** Compares whole suites that differ only in their import. Each run of ours starts and ends an embedded service. */
 export async function run(runs: number): Promise<Comparison[]> {
   return await withSuites({}, async (suite) => {
-    const short = await interleavedCold(runs, {
+    const short = await interleavedWithoutWarmUp(runs, {
       ours: () => timeSuite(suite('short', 'ours', 2)),
       other: () => timeSuite(suite('short', 'stock', 2)),
     });
-    const unused = await interleavedCold(Math.min(runs, 2), {
+    const unused = await interleavedWithoutWarmUp(Math.min(runs, 2), {
       ours: () => timeSuite(suite('unused', 'ours', 1)),
       other: () => timeSuite(suite('unused', 'stock', 1)),
     });
-    const restarted = await interleavedCold(Math.min(runs, 2), {
+    const restarted = await interleavedWithoutWarmUp(Math.min(runs, 2), {
       ours: () => timeRestarts(suite('restart', 'ours', 1)),
       other: () => timeRestarts(suite('restart', 'stock', 1)),
     });
@@ -58,11 +58,11 @@ export async function limits(): Promise<Comparison[]> {
   await using firstRelay = await ServerProcess.start('relay.js', first.url);
   await using secondRelay = await ServerProcess.start('relay.js', second.url);
   return await withSuites({ BENCH_ENDPOINTS: `${firstRelay.url} ${secondRelay.url}` }, async (suite) => {
-    const short = await interleavedCold(runs, {
+    const short = await interleavedWithoutWarmUp(runs, {
       ours: () => timeSuite(suite('short', 'baseline', 2)),
       other: () => timeSuite(suite('short', 'stock', 2)),
     });
-    const restarted = await interleavedCold(2, {
+    const restarted = await interleavedWithoutWarmUp(2, {
       ours: () => timeRestarts(suite('restart', 'baseline', 1)),
       other: () => timeRestarts(suite('restart', 'stock', 1)),
     });

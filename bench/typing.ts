@@ -1,7 +1,7 @@
 import { chromium, type Page } from '@playwright/test';
 import type { Client } from 'playwright-pool/client';
 import { Pool } from 'undici';
-import { interleaved, interleavedCold, type Comparison, type Sides } from './comparison.ts';
+import { interleaved, interleavedWithoutWarmUp, type Comparison, type Sides } from './comparison.ts';
 import { ServerProcess } from './server-process.ts';
 import { ServiceProcess } from './service.ts';
 
@@ -20,7 +20,7 @@ export async function run(runs: number): Promise<Comparison[]> {
   return await withField(async (field) => {
     const { page } = field;
     // One run is enough: it takes half a minute and hardly varies.
-    const typed = await interleavedCold(
+    const typed = await interleavedWithoutWarmUp(
       1,
       sides(field, { text: keys }, () => page.keyboard.type(keys)),
     );
@@ -28,7 +28,7 @@ export async function run(runs: number): Promise<Comparison[]> {
       10 * runs,
       sides(field, { text: letters }, () => page.keyboard.insertText(letters)),
     );
-    const paused = await interleavedCold(
+    const paused = await interleavedWithoutWarmUp(
       Math.min(runs, 2),
       sides(field, { text: pausedKeys, delay }, () => page.keyboard.type(pausedKeys, { delay })),
     );

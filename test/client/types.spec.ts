@@ -81,6 +81,6 @@ export function calls({ browserPools, browsers, profiles }: Client, signal: Abor
   ];
 }
 
-test("the client's functions have the parameter and result types of the contract", () => {
+test('chosen functions of the client have the expected parameter and result types', () => {
   expect(checks).not.toContain(false);
 });

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
 import { DriverFrames } from './driver-frames.ts';
-import { hostName } from './host-task.ts';
+import { playwrightHost } from './host-task.ts';
 
 type Created = { method: '__create__'; params: { type: string; guid: string; initializer?: { name?: string } } };
 type Answer = { id: number; result?: unknown; error?: { error?: { message?: string } } };
@@ -77,7 +77,7 @@ export class Driver {
     const id = ++this.#lastId;
     const metadata = { wallTime: Date.now(), internal: true };
     const answer = await new Promise<Answer | Error>((resolve) => {
-      const late = `${hostName} did not answer ${method} within ${answerTimeoutMs / 1000} s`;
+      const late = `${playwrightHost} did not answer ${method} within ${answerTimeoutMs / 1000} s`;
       const timer = setTimeout(() => resolve(new OperationError('unavailable', late)), answerTimeoutMs);
       this.#waiting.set(id, (answer) => {
         clearTimeout(timer);
@@ -89,7 +89,8 @@ export class Driver {
     if (answer instanceof Error) throw answer;
     const problem = answer.error?.error?.message;
     // Use the first line only: in the others Playwright logs the URL, which contains a secret.
-    if (answer.error) throw new OperationError('unavailable', `${hostName} failed: ${problem?.split('\n', 1)[0]}`);
+    if (answer.error)
+      throw new OperationError('unavailable', `${playwrightHost} failed: ${problem?.split('\n', 1)[0]}`);
     return answer.result;
   }
 

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
 import { killGroup } from '../process/children/process-group.ts';
 import { Driver } from './driver.ts';
-import { hostName, taskDescriptor, type HostTask } from './host-task.ts';
+import { playwrightHost, taskDescriptor, type HostTask } from './host-task.ts';
 
 /** The files of a host: `host` is the built `host.ts`, `command` is the command line program of `playwright-core`. */
 export type HostProgram = { host: string; command: string };
@@ -46,12 +46,12 @@ export class HostProcess {
         this.#answers.close();
         resolve();
       };
-      this.#child.once('error', ({ message }) => leave(`${hostName} could not be started: ${message}`));
+      this.#child.once('error', ({ message }) => leave(`${playwrightHost} could not be started: ${message}`));
       this.#child.once('exit', (code, signal) => {
         // End its child processes too, for instance a video encoder.
         killGroup(this.#child);
         const end = signal ?? `exit code ${code}`;
-        leave(`${hostName} ended with ${end}${this.#log === '' ? '' : `: ${this.#log.trim()}`}`);
+        leave(`${playwrightHost} ended with ${end}${this.#log === '' ? '' : `: ${this.#log.trim()}`}`);
       });
     });
     this.#initialized = this.#driver.initialize();
@@ -112,7 +112,7 @@ export class HostProcess {
         throw error;
       };
       const [problem] = (await Promise.race([answered.catch(late), ended])) as [string];
-      if (problem !== '') throw new OperationError('unavailable', `${hostName} failed: ${problem}`);
+      if (problem !== '') throw new OperationError('unavailable', `${playwrightHost} failed: ${problem}`);
     } finally {
       clearTimeout(timer);
       deadline.abort();

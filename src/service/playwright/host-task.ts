@@ -1,5 +1,5 @@
 /** The name of a Playwright host in messages for users. */
-export const hostName = "the Playwright host (the service's process between client and browser)";
+export const playwrightHost = "the Playwright host (the service's process between client and browser)";
 
 /** The file descriptor by which a Playwright host receives tasks from the service. */
 export const taskDescriptor = 3;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { WebSocket } from '../http/websockets.ts';
 import { withoutHarPaths } from './har-paths.ts';
-import { hostName } from './host-task.ts';
+import { playwrightHost } from './host-task.ts';
 
 const largestMessage = 256 * 1024 * 1024;
 /** While this many bytes or more wait for the host, the service reads nothing from the client. */
@@ -44,7 +44,7 @@ export function relay(client: WebSocket, host: WebSocket): void {
   client.once('close', () => host.terminate());
   host.once('close', (code) => {
     // 1006: the connection broke without a close frame. A running host sends one.
-    if (code === 1006) close(client, 1011, `${hostName} has ended`);
+    if (code === 1006) close(client, 1011, `${playwrightHost} has ended`);
     else close(client, 1001, 'the browser has closed: if the session goes on, connect again');
   });
   host.resume();

@@ -1,5 +1,5 @@
 import type { Clickable } from '../reading/observation.ts';
-import { all, numberOf, numbersAround, remember, styled } from './elements.browser.ts';
+import { all, numberOfGroup, numbersOfGroupsAround, remember, styleRead } from './elements.browser.ts';
 import { xpathOf } from './selectors.browser.ts';
 import {
   boxOf,
@@ -19,14 +19,14 @@ const clickableSelector =
   'button, a[href], summary, input[type="submit"], input[type="button"], input[type="image"], input[type="radio"], ' +
   '[role="button"], [role="link"], [role="option"], [role="radio"], [role="menuitem"], [onclick]';
 
-const named = new Set(all.filter((element) => element.matches(clickableSelector)));
-const pointed = new Set(styled.filter(isPointed));
+const declared = new Set(all.filter((element) => element.matches(clickableSelector)));
+const lookalikes = new Set(styleRead.filter(isLookalike));
 
-export const clickables = all.filter((element) => named.has(element) || pointed.has(element));
+export const clickables = all.filter((element) => declared.has(element) || lookalikes.has(element));
 
 export function isButton(element: AnyElement): boolean {
   return (
-    pointed.has(element) ||
+    lookalikes.has(element) ||
     (/^(BUTTON|INPUT)$/.test(element.tagName) && element.type !== 'radio') ||
     element.getAttribute('role') === 'button'
   );
@@ -53,26 +53,26 @@ export function clickableOf(element: AnyElement): Clickable {
     disabled: isDisabled(element),
     visible: isVisible(element) || (type === 'radio' && Array.from(labels ?? []).some(isVisible)),
     box: boxOf(element),
-    form: numberOf(form),
-    groups: numbersAround(element),
+    form: numberOfGroup(form),
+    groups: numbersOfGroupsAround(element),
     ...placeOf(element),
     xpath: xpathOf(element),
   };
 }
 
-/** Whether an element looks like a button or link although it is another element. */
-function isPointed(element: Element): boolean {
+/** Whether an element outside `clickableSelector` has a pointer of its own and a short text, like a button or link. */
+function isLookalike(element: Element): boolean {
   const hasShortText = () => {
     const { length } = clean(element.textContent);
     return length > 0 && length < 120;
   };
   return (
-    !named.has(element) &&
+    !declared.has(element) &&
     element instanceof HTMLElement &&
     !element.matches(`${controlSelector}, label, option, html, body, input`) &&
     styleOf(element).cursor === 'pointer' &&
     (!element.parentElement || styleOf(element.parentElement).cursor !== 'pointer') &&
-    !parentsOf(element).some((ancestor) => named.has(ancestor)) &&
+    !parentsOf(element).some((ancestor) => declared.has(ancestor)) &&
     hasShortText() &&
     !element.querySelector(clickableSelector)
   );

@@ -42,7 +42,7 @@ export const controls = all.filter(
 );
 
 /** The elements whose styles are read: all, or in a large page those around the controls. */
-export const styled = all.length <= mostStyled ? all : nearControls();
+export const styleRead = all.length <= mostStyled ? all : nearControls();
 
 const numbers = new Map<Element, number>();
 globalThis.loginElements = [];
@@ -53,7 +53,7 @@ export function remember(element: Element): number {
 }
 
 /** The number of a form or a group of controls; -1 for none. */
-export function numberOf(part: Element | null): number {
+export function numberOfGroup(part: Element | null): number {
   if (!part) return -1;
   const number = numbers.get(part) ?? numbers.size;
   numbers.set(part, number);
@@ -61,7 +61,7 @@ export function numberOf(part: Element | null): number {
 }
 
 /** The numbers of the forms and groups that an element is in, the innermost first. */
-export function numbersAround(element: Element): number[] {
+export function numbersOfGroupsAround(element: Element): number[] {
   return parentsOf(element).flatMap((parent) => numbers.get(parent) ?? []);
 }
 

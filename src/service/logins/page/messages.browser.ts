@@ -1,5 +1,5 @@
 import type { Message } from '../reading/observation.ts';
-import { all, controls, styled } from './elements.browser.ts';
+import { all, controls, styleRead } from './elements.browser.ts';
 import { contains, isRed, isVisible, type AnyElement } from './shapes.browser.ts';
 import { clean, controlSelector, elementsOfIds, innerTextOf, spoken } from './texts.browser.ts';
 
@@ -19,7 +19,7 @@ export function messages(): Message[] {
     ],
     ['class', all.filter(isClassed)],
     ['status', all.filter((element) => element.matches('[aria-live="polite"], [role="status"], output'))],
-    ['colour', styled.filter(isRed)],
+    ['colour', styleRead.filter(isRed)],
   ];
   return kinds.flatMap(([kind, found]) =>
     found

@@ -1,7 +1,7 @@
 // Runs in an isolated world in each frame of a login page, again for each look at the page.
 import type { Control, Observation } from '../reading/observation.ts';
 import { clickableOf, clickables, isButton } from './clickables.browser.ts';
-import { all, controls, numberOf, remember, unexamined } from './elements.browser.ts';
+import { all, controls, numberOfGroup, remember, unexamined } from './elements.browser.ts';
 import { messages } from './messages.browser.ts';
 import { cssOf } from './selectors.browser.ts';
 import {
@@ -38,7 +38,7 @@ const groups = new Map(controls.map((element) => [element, formOf(element) ?? gr
  */
 export function observe(): Observation | undefined {
   if (!document.documentElement) return undefined;
-  for (const group of groups.values()) numberOf(group);
+  for (const group of groups.values()) numberOfGroup(group);
   return {
     url: location.href,
     origin: window.origin,
@@ -86,8 +86,8 @@ function controlOf(element: AnyElement): Control {
     covered: isCovered(element),
     forAssistants: !isHiddenFromAssistants(element),
     box: boxOf(element),
-    form: numberOf(form),
-    group: numberOf(group),
+    form: numberOfGroup(form),
+    group: numberOfGroup(group),
     ...placeOf(element),
     formWords: form ? wordsOf(form).slice(0, longestName) : '',
     groupHeading: headingOf(group),
