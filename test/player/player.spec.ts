@@ -162,6 +162,15 @@ test("shows the video's first picture before it plays", async ({ page, open }) =
   expect(await property(page, 'paused')).toBe(true);
 });
 
+test('shows a border around the video, so that a white picture has a visible edge', async ({ page, open }) => {
+  await open();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await expect(video(page)).toHaveCSS('border-top-width', '1px');
+    await expect(video(page)).not.toHaveCSS('border-top-color', 'rgb(255, 255, 255)');
+  }
+});
+
 test('shows tenths of a second if chapters begin within the same second', async ({ page, open }) => {
   const times = page.getByRole('navigation').locator('span');
   await open({ chapters: [0, 0, 1000, 61_990].map((atMs) => ({ title: 'step', atMs })) });
@@ -316,7 +325,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
-test('axe finds no accessibility problem, with a failure and an error @long', async ({ page, open }) => {
+test('axe finds no accessibility problem in the player of a failed test @long', async ({ page, open }) => {
   await open({ chapters: withFailure, notes: ['A note.'], error: 'Error: no' }, '#t=1');
   await expect(current(page)).toHaveCount(1);
   await expectAccessible(page);
