@@ -11,7 +11,7 @@ export const runs = 15;
 const evaluates = 2000;
 const evaluateRuns = 5;
 
-/** The load of the bars: 20 sessions and 50 waiters for each machine. */
+/** The bars in bars.json hold for this number of machines, each with 20 sessions and 50 waiters. */
 const machines = 100;
 const loadSeconds = 20;
 
@@ -67,6 +67,7 @@ async function compareWithMachine(runs: number): Promise<Comparison[]> {
   ];
 }
 
+/** The numbers in the names of the measures are those of a full run. With --short the load is smaller. */
 async function underLoad({ machines, seconds }: { machines: number; seconds: number }): Promise<Comparison[]> {
   await using simulated = await SimulatedRuns.start(machines);
   const { acquires, handOffs, memory } = await simulated.measure(seconds);

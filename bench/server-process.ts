@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** A minimal server in its own process, for the other side. */
+/** A minimal server in its own process, with which a bench compares the service. */
 export class ServerProcess implements AsyncDisposable {
   readonly url: string;
   readonly #stop: () => Promise<void>;

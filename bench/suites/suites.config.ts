@@ -2,7 +2,10 @@ import { defineConfig } from '@playwright/test';
 
 const { BENCH_SIDE, BENCH_CHROMIUM, BENCH_LEASE } = process.env;
 
-/** The config of the suites beside it. BENCH_SIDE chooses this package, Playwright alone or the baseline. */
+/**
+ * The config of the suites in this folder. With BENCH_SIDE=stock they run on Playwright alone, otherwise with the lease
+ * options in BENCH_LEASE.
+ */
 export default defineConfig({
   testDir: '.',
   outputDir: '../test-results',

@@ -8,9 +8,7 @@ import { apiKey, type ScriptedAnswer, test } from '../client/recording-server.ts
 /** The client repeats only idempotent calls after this answer. */
 const failure: ScriptedAnswer = { status: 500, json: { code: 'internal_error', message: 'once' } };
 
-test("the built client calls every operation like its source, but without the contract's schemas", async ({
-  serve,
-}) => {
+test('the client in dist calls every operation as the client in src does', async ({ serve }) => {
   const built = (await import('playwright-pool/client')) as { createClient: typeof createClient };
   const call = async (create: typeof createClient, name: string, operation: Operation, answers: ScriptedAnswer[]) => {
     const server = await serve(...answers);

@@ -225,7 +225,7 @@ test('auth connections belong to a project, and prevent its deletion', async ({ 
   expect((await service.call('DELETE', `/org/projects/${project.id}`)).status).toBe(204);
 });
 
-test('an auth connection keeps its profile after a rename, and accepts its domain in any spelling', async ({
+test('an auth connection keeps its profile when that is renamed, and accepts its domain in any spelling', async ({
   service: { call },
 }) => {
   const created = await call('POST', '/auth/connections', { ...ann, domain: 'Bücher.example:443' });
@@ -253,7 +253,9 @@ test('an auth connection keeps its profile after a rename, and accepts its domai
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
 });
 
-test('an auth connection keeps its credential and its provider after a rename', async ({ service: { call } }) => {
+test('an auth connection keeps its credential and its provider when these are renamed', async ({
+  service: { call },
+}) => {
   const { body: provider } = await call('POST', '/org/credential_providers', {
     provider_type: 'onepassword',
     name: 'vault',

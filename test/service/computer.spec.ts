@@ -201,7 +201,7 @@ test.describe('a batch', () => {
     await expect(ours.locator('textarea')).toHaveValue('abc');
   });
 
-  test('a batch stops at the first action that fails, and reports its number @long', async ({
+  test('a batch continues on the page behind a closed one, and stops at the first action that fails, with its number @long', async ({
     session,
     site,
     connect,

@@ -320,7 +320,7 @@ test("reads a provider's token after a restart, and stores it only encrypted", a
   expect(await callerOf(service)('POST', `${path}/test`)).toMatchObject({ status: 200, body: { success: true } });
 });
 
-/** The test's answer for a vault that does not open. */
+/** The answer to `POST …/test` if the provider's vault can't be read. Its error contains the words in this order. */
 function failure(...words: string[]): object {
   return { success: false, vaults: [], error: expect.stringMatching(words.join('.*')) };
 }

@@ -43,7 +43,7 @@ test('the handler learns that its caller closed the connection while the answer 
   await caller.terminate();
 });
 
-test('closing the connection after the last answer is no hang-up for the handler', async ({
+test('the handler sees no hang-up if the caller closes the connection after a complete answer', async ({
   server,
   noticed,
   call,

@@ -130,7 +130,11 @@ test("a login page can't notice that it is read and filled", async ({ open, site
   expect([...new Set(noticed)]).toEqual([]);
 });
 
-test('leaves a dialog of another page to the client that opened that page', async ({ sessions, site, connect }) => {
+test('a login leaves dialogs of other pages to the client that opened those pages', async ({
+  sessions,
+  site,
+  connect,
+}) => {
   const form =
     '<form><h1>Log in</h1><label>User <input></label><label>Password <input type="password"></label><button>Log in</button></form>';
   const url = await site(html(form));

@@ -202,7 +202,7 @@ test('a session survives a killed Playwright host', async ({ session, connect, h
   await (await next.newPage()).goto('about:blank');
 });
 
-test('each lease of a reused browser connects at once by its own Playwright host @long', async ({
+test('each lease of a reused browser connects to a Playwright host, and the hosts of earlier leases end @long', async ({
   service: { call },
   hosts,
 }) => {

@@ -117,7 +117,9 @@ test('refuses to start a second service on the same data directory', async ({}, 
   await using _second = await startService(options);
 });
 
-test('fails on a port in use, and leaves nothing behind', async ({ service }, testInfo) => {
+test('a service that finds its port in use leaves no process, and releases its data directory', async ({
+  service,
+}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   await callerOf(first)('POST', '/browser_pools', { size: 1, name: 'ci' });

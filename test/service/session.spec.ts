@@ -90,7 +90,7 @@ test.describe('one session', () => {
     await expectNoProcessWith(userData(session));
   });
 
-  test("a new token closes a session's sockets opened with the old one, whose address stops working", async ({
+  test('a new token closes the sockets opened with the old token, and the old address stops working', async ({
     session,
     sessions,
     connectRaw,

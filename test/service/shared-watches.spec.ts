@@ -17,7 +17,7 @@ test('watches of one path share a single file tree, and each reports changes sin
   for (let index = 0; index < 2400; index += 1) writeFileSync(path.join(user, String(index)), '');
   const first = await watch('/home/user');
   const unread = await watch('/home/user/');
-  // A file can be reported as written, too, if its time of change is that of the look before.
+  // A directory, because a new file can also be reported as written.
   mkdirSync(path.join(user, 'early'));
   const late = await watch('/home/user');
   const [firstReader, lateReader] = [read(first), read(late)];

@@ -190,7 +190,7 @@ test('takes many small files in one upload @long', async ({ send, root }) => {
   expect((await readdir(join(root, 'many'), { recursive: true })).length).toBe(1010);
 });
 
-test('quickly refuses 2000 deep destinations if two of them collide @long', async ({ send, root }) => {
+test('refuses an upload of 2000 files to deep paths if two of the paths collide @long', async ({ send, root }) => {
   const before = await contents(root);
   const paths = Array.from({ length: 2000 }, (_, index) => `/${index}${'/a'.repeat(2000)}`);
   const answer = await send('upload', at(...paths, '/1999/a/a'));

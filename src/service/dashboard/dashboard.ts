@@ -23,7 +23,7 @@ export type Following = {
   signal: AbortSignal;
 };
 
-/** Streams the service's state to open dashboards. While none is open, it only notes ended leases and counts. */
+/** Streams the service's state to open dashboards. While none is open, it only records ended leases and the counts. */
 export class Dashboard {
   readonly #options: DashboardOptions;
   readonly #history: History;

@@ -31,7 +31,7 @@ async function run({ code, cdpUrl, pageTargets, playwright, proxyUrl, loader }: 
   return { result: await compiled(page, context, browser) };
 }
 
-/** Playwright lists the pages of a connected browser in any order. */
+/** The page that was opened first. Playwright lists the pages of a connected browser in any order. */
 async function firstPage(context: BrowserContext, pageTargets: string[]): Promise<Page | undefined> {
   const pages = context.pages();
   if (pages.length < 2) return pages[0];

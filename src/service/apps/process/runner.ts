@@ -39,7 +39,8 @@ async function perform(task: RunnerTask): Promise<AppReport> {
   const apps = await loadApps(entrypoint, loader);
   if (!action) return { apps: apps.map(({ name, actions }) => ({ name, actions: [...actions.keys()] })) };
   const run = apps.find(({ name }) => name === action.app)?.actions.get(action.name);
-  if (!run) throw new Error(`the application has no action ${action.name} any more`);
+  if (!run)
+    throw new Error(`the module of the application defines no action ${action.name}: deploy a version that does`);
   const payload: unknown = action.payload === undefined ? undefined : JSON.parse(action.payload);
   const output = JSON.stringify(await run(payload, action.context)) as string | undefined;
   return { result: { ...(output !== undefined && { output }) } };

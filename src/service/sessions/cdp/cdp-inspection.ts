@@ -261,6 +261,9 @@ function encode(params: object): Buffer {
   try {
     return Buffer.from(JSON.stringify(params));
   } catch {
-    throw new OperationError('bad_request', 'the parameters are nested too deeply');
+    throw new OperationError(
+      'bad_request',
+      'the parameters are nested too deeply to be written as JSON: send flatter ones',
+    );
   }
 }
