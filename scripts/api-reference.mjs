@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { format } from 'oxfmt';
 import { z } from 'zod';
 import { contract } from '../build/src/contract/contract.js';
-import { leftOut } from '../build/src/contract/left-out.js';
 import { publicOperations } from './public-operations.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -48,13 +47,12 @@ function page() {
 /** Each operation of the hosted service, and the function of the client that calls it. */
 function publicTable() {
   const own = new Map();
-  for (const [name, request] of Object.entries(leftOut)) own.set(withoutNames(request), `501, ${name}`);
   for (const [name, { method, path, former }] of operations(contract)) {
     if (former) own.set(withoutNames(`${method} ${former.path}`), `\`${name}\`, 410 since ${former.removedOn}`);
     own.set(withoutNames(`${method} ${path}`), `\`${name}\``);
   }
   const rows = publicOperations(root).map((request) => {
-    if (!own.has(request)) throw new Error(`${request} of the hosted service is neither in the contract nor left out`);
+    if (!own.has(request)) throw new Error(`${request} of the hosted service is missing in the contract`);
     return `| \`${request}\` | ${own.get(request)} |`;
   });
   const heading = `## The ${rows.length} operations of the hosted service`;

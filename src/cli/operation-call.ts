@@ -142,7 +142,7 @@ function parse(parameter: string): [name: string, value: unknown] {
   }
 }
 
-/** Sorts parameters into path, query and body. The body gets all unknown ones. */
+/** Sorts parameters into path, query and body. The body, if the operation has one, gets the unknown ones. */
 function sorted(operation: Operation, parameters: [name: string, value: unknown][]): Arguments {
   const names = pathParameterNames(operation.path);
   const values = new Map(parameters);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appAction, errorEvent, heartbeatEvent, logEvent, region } from './app-events.ts';
-import { filePart, leftOutField } from './file-part.ts';
+import { filePart, unsupportedField } from './file-part.ts';
 import { empty, events, json, list, multipart, operation } from './operation.ts';
 import { pageQuery, queryBoolean } from './pagination.ts';
 import { since } from './since.ts';
@@ -37,7 +37,7 @@ export type Deployment = z.output<typeof deployment>;
 const deploymentCreate = z.strictObject({
   file: filePart,
   entrypoint_rel_path: z.string().min(1).max(1024).describe('The module in the archive that makes the apps'),
-  source: leftOutField,
+  source: unsupportedField,
   version: z.string().min(1).max(255).default('latest'),
   region: region.default('aws.us-east-1a'),
   force: queryBoolean().default(false).describe('Replace a running deployment of the same version'),

@@ -86,7 +86,7 @@ export function limitReached(message: string, most: number, count: number): Oper
  * Creates a `not_implemented` error for fields that the hosted service's SDK (`@onkernel/sdk`) sends, but this service
  * doesn't support. The details name them.
  */
-export function leftOutFields(fields: string[], advice: string): OperationError {
+export function unsupportedFields(fields: string[], advice: string): OperationError {
   const message = `this service does not support ${fields.join(', ')}: ${advice}`;
   return new OperationError('not_implemented', message, {
     details: fields.map((field) => ({ code: 'not_implemented', message: `${field}: not supported by this service` })),

@@ -10,4 +10,4 @@ export const filePart = z
   .meta({ type: 'string', format: 'binary' });
 
 /** A form field that the hosted service's SDK (`@onkernel/sdk`) can send, but this service refuses with 501. */
-export const leftOutField = z.never().optional();
+export const unsupportedField = z.never().optional();

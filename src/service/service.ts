@@ -2,7 +2,6 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contract } from '../contract/contract.ts';
-import { leftOut } from '../contract/left-out.ts';
 import { openSpans, type Spans } from '../tracing/spans.ts';
 import { OperationError } from '../contract/errors.ts';
 import type { AuthConnections } from './logins/connections.ts';
@@ -290,7 +289,6 @@ async function serve(
   const app = createApp({
     contract,
     handlers: operationHandlers(parts),
-    leftOut,
     callers,
     signedIn: dashboard.signedIn,
     clock,

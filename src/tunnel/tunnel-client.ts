@@ -147,7 +147,7 @@ export class TunnelClient {
       return refuse(stream, 403, `${authority} is not exposed: the tunnel exposes only ${this.#options.expose}`);
     const socket = connect({ host: dialedHost(hostname), port: number, allowHalfOpen: true, noDelay: true });
     const timer = setTimeout(
-      () => socket.destroy(new Error(`no connection within ${connectTimeoutMs / 1000} s`)),
+      () => socket.destroy(new Error(`timed out after ${connectTimeoutMs / 1000} s`)),
       connectTimeoutMs,
     );
     stream.once('close', () => socket.destroy());

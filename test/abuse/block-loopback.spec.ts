@@ -77,7 +77,7 @@ test("runs no programs and no code, and sets a session's first proxy without res
 test('refuses connections of other processes to the local proxy of a session', async ({ service: { call } }) => {
   test.skip(process.platform !== 'linux' || process.getuid?.() !== 0, 'only root can give sessions users of their own');
   const session = await startSession(call, { headless: true });
-  const socket = connect(hopPort(session.session_id), '127.0.0.1');
+  const socket = connect(localPort(session.session_id), '127.0.0.1');
   socket.on('error', () => {});
   socket.write('GET http://shop.example/ HTTP/1.1\r\nhost: shop.example\r\n\r\n');
   let received = '';
@@ -126,7 +126,7 @@ async function ownServer(): Promise<{ port: number; requests: string[] } & Async
   };
 }
 
-function hopPort(sessionId: string): number {
+function localPort(sessionId: string): number {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
     const port = /^--proxy-server=http:\/\/127\.0\.0\.1:(\d+)$/.exec(

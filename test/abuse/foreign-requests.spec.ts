@@ -126,7 +126,7 @@ test("refuses requests from pages of other sites, and accepts those of the servi
   }
 });
 
-test('answers no page of a site whose host name resolves to this machine, even with key and token', async ({
+test('refuses requests to a foreign host name that resolves to this machine, even with key and token', async ({
   service,
 }) => {
   const { port } = new URL(service.url);

@@ -87,7 +87,7 @@ for (const withoutCaches of [false, true]) {
   });
 }
 
-test('packs the directory of a running Chromium, without its lock', async ({ site }, testInfo) => {
+test('packs the directory of a running Chromium, without the files that lock it', async ({ site }, testInfo) => {
   const original = testInfo.outputPath('original');
   const context = await chromium.launchPersistentContext(original, { executablePath: await systemChromium() });
   try {

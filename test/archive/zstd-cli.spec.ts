@@ -114,7 +114,7 @@ test('refuses a zstd frame of an unknown format', async ({}, testInfo) => {
   await expectRefused(testInfo, archive, { code: 'unsupported', message: expect.stringContaining('unknown format') });
 });
 
-test('checks the checksum of zstd frames of any length that are decompressed block by block', async ({}, testInfo) => {
+test('verifies the checksum of a zstd frame of any length when it decompresses it block by block', async ({}, testInfo) => {
   await outputDirectory(testInfo);
   for (const length of [12, 31, 32, 33, 36, 39, 100, 10_004, 300_001]) {
     const content = randomBytes(length);

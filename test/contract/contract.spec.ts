@@ -2,7 +2,6 @@ import { expect, test } from '@playwright/test';
 import { z } from 'zod';
 import { contract } from '../../src/contract/contract.ts';
 import { commonErrors, errorStatus, OperationError } from '../../src/contract/errors.ts';
-import { leftOut } from '../../src/contract/left-out.ts';
 import { errorsOf, operationsOf, pathParameterNames } from '../../src/contract/operation.ts';
 import { pageQuery } from '../../src/contract/pagination.ts';
 
@@ -14,11 +13,6 @@ test('each operation has a name of its own and a pair of method and path of its 
   const routes = operations.map(([, { method, path }]) => withoutNames(`${method} ${path}`));
   expect(new Set(names).size).toBe(names.length);
   expect(new Set(routes).size).toBe(routes.length);
-});
-
-test('no operation of the contract is also in the list of left-out operations', () => {
-  const routes = operations.map(([, { method, path }]) => withoutNames(`${method} ${path}`));
-  for (const request of Object.values(leftOut)) expect(routes).not.toContain(withoutNames(request));
 });
 
 test("paths begin with a slash, don't end with one, and have parameters only as whole segments", () => {

@@ -279,11 +279,11 @@ mistakes['a pool with an unknown extension'] = {
 };
 
 /** Features of the interface that this service lacks. It says so instead of pretending. */
-const leftOut = {
+const unsupported = {
   gpu: { gpu: true },
   chrome_policy: { chrome_policy: { HomepageLocation: 'https://a.example' } },
 };
-for (const [field, body] of Object.entries(leftOut)) {
+for (const [field, body] of Object.entries(unsupported)) {
   mistakes[`${field}, which is not supported`] = {
     call: (call) => call('POST', '/browsers', body),
     status: 501,

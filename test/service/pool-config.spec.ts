@@ -67,14 +67,14 @@ test('starts headful browsers on a machine with a display by default', () => {
   expect(sessionSettings(config({ headless: true }), withDisplay).headless).toBe(true);
 });
 
-const leftOut = { code: 'not_implemented', detail: 'not_implemented' };
+const unsupported = { code: 'not_implemented', detail: 'not_implemented' };
 const wrong = { code: 'bad_request', detail: 'invalid_input' };
 const refused = [
   { field: 'headless', value: false, ...wrong },
   { field: 'extensions', value: [{ name: 'two' }], ...wrong },
   { field: 'extensions', value: [{}], ...wrong },
   { field: 'proxy_id', value: 'proxy', ...wrong },
-  { field: 'chrome_policy', value: { HomepageLocation: 'https://example.com' }, ...leftOut },
+  { field: 'chrome_policy', value: { HomepageLocation: 'https://example.com' }, ...unsupported },
 ];
 
 for (const { field, value, code, detail } of refused) {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { chromium, expect, type Page } from '@playwright/test';
-import { ProxyHop } from '../../src/service/chromium/network/proxy-hop.ts';
+import { LocalProxy } from '../../src/service/chromium/network/local-proxy.ts';
 import { certificate, HttpProxy } from '../support/http-proxy.ts';
 import { processesWith } from '../support/processes.ts';
 import { startSession } from '../support/profiles.ts';
@@ -72,7 +72,7 @@ test("a browser connects through its session's proxy with credentials, and direc
   });
 });
 
-test('a browser shows an error page if the proxy refuses, and asks nobody for credentials @long', async ({
+test('a browser shows an error page if its proxy refuses the credentials, and asks nobody for others @long', async ({
   client,
   guarded,
   service: { call },
@@ -146,7 +146,7 @@ test("connects the browsers of a pool through the pool's proxy @long", async ({
 });
 
 test.describe('without a user id per session', () => {
-  // A hop takes connections of its session's user only.
+  // A local proxy takes connections of its session's user only.
   test.use({ serviceOptions: { sessionUids: false } });
 
   test("closes a session's local proxy with its browser, and refuses requests from outside the browser @long", async ({
@@ -198,12 +198,12 @@ test("a session's local proxy keeps working after the remote proxy answers with 
   proxy.listen(0, '127.0.0.1');
   await once(proxy, 'listening');
   const { port } = proxy.address() as AddressInfo;
-  const hop = await ProxyHop.open({
+  const localProxy = await LocalProxy.open({
     proxy: { id: 'p', protocol: 'http', host: '127.0.0.1', port, bypassHosts: [] },
   });
-  const [, hopPort] = /:(\d+)$/.exec(hop.address)!;
+  const [, localPort] = /:(\d+)$/.exec(localProxy.address)!;
   const ask = async (head: string) => {
-    const socket = connect(Number(hopPort), '127.0.0.1');
+    const socket = connect(Number(localPort), '127.0.0.1');
     let received = '';
     socket.on('error', () => undefined).on('data', (data) => (received += data.toString('latin1')));
     socket.write(`${head} HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\n\r\n`);
@@ -215,7 +215,7 @@ test("a session's local proxy keeps working after the remote proxy answers with 
     expect(await ask('GET http://a.example/'), text).toMatch(ofGet);
     expect(await ask('CONNECT a.example:443'), text).toMatch(ofConnect);
   }
-  hop.close();
+  localProxy.close();
   proxy.close();
   await once(proxy, 'close');
 });
@@ -230,7 +230,7 @@ async function inPage<T>({ cdp_ws_url }: { cdp_ws_url: string }, act: (page: Pag
   }
 }
 
-/** The port of the hop of a session's browser. */
+/** The port of the local proxy of a session's browser. */
 function wayOf({ session_id }: { session_id: string }): number {
   const lines = processesWith(`/${session_id}/user-data`).map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
   const [, port] = /--proxy-server=http:\/\/127\.0\.0\.1:(\d+)/.exec(lines.join('\n')) ?? [];

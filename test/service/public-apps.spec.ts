@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { expect } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
 import { loadApps } from '../../src/service/apps/process/load-apps.ts';
 import { clientFiles, collect, test } from '../support/apps.ts';
 
@@ -141,3 +142,10 @@ for (const [name, { source, entrypoint = 'index.mjs', reason }] of Object.entrie
     expect(deployment).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(reason) });
   });
 }
+
+test("refuses a deployment from a repository, which the hosted service's SDK offers", async ({ service }) => {
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
+  const source = { type: 'github', url: 'https://github.com/a/b', ref: 'main', entrypoint: 'index.ts' } as const;
+  const deployed = kernel.deployments.create({ source });
+  await expect(deployed).rejects.toMatchObject({ status: 501, message: /does not support source/ });
+});

@@ -76,7 +76,7 @@ test('removes files of sessions that a killed service left', async ({}, testInfo
   expect(await readdir(join(directory, 'sessions'))).toEqual([]);
 });
 
-test('removes the files of sessions before another service can use the data directory', async ({}, testInfo) => {
+test('on closing, removes the files of sessions before another service can use the data directory', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const service = await startService({ dataDirectory: directory });
   const left = join(directory, 'sessions', 'left');

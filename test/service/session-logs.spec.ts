@@ -73,7 +73,11 @@ test("reads the browser's own messages as a log, and reports a missing log sourc
   expect((await call('GET', '/browsers/none/logs/stream?source=path&path=/a')).status).toBe(404);
 });
 
-test('limits a lease to 20 log streams @long', async ({ service, id, write }) => {
+test('limits a lease to 20 log streams, and ends them when the session gets another holder @long', async ({
+  service,
+  id,
+  write,
+}) => {
   await write('old\n');
   const path = `/browsers/${id}/logs/stream?source=path&path=/tmp/app.log`;
   const streams = await Promise.all(Array.from({ length: 20 }, () => openStream<Log>(service, path)));

@@ -306,7 +306,7 @@ test("a response that the page doesn't read delays no other transfer through the
   expect(await upload(page, 1_000_000)).toBe(1_000_000);
 });
 
-/** The address of the hop of a session's browser. */
+/** The address of the local proxy of a session's browser. */
 function hopOf({ session_id }: Tunneled): string {
   const lines = processesWith(`/${session_id}/user-data`).map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
   return /--proxy-server=(http:\/\/127\.0\.0\.1:\d+)/.exec(lines.join('\n'))?.[1] ?? '';

@@ -52,26 +52,31 @@ export class AppInstaller {
     const source = { deploymentId: deployment.id };
     await logs.append(source, [`Installing the dependencies of ${command.lockfile}: ${command.text}`]);
     const [work, received] = [`${directory}-install`, `${directory}-packages`];
-    const resident = await isolation.settle(`install-${deployment.id}`);
+    const isolatedUser = await isolation.createUser(`install-${deployment.id}`);
     try {
       await Promise.all([removeTree(work), removeTree(received)]);
-      const place = resident ? path.join(resident.directory, 'files') : work;
+      const place = isolatedUser ? path.join(isolatedUser.directory, 'files') : work;
       await copyTree(directory, place, signal);
-      await resident?.own(place);
-      const environment = (await resident?.environment(process.env)) ?? process.env;
+      await isolatedUser?.own(place);
+      const environment = (await isolatedUser?.environment(process.env)) ?? process.env;
       const variables = { ...passedOn(environment), ...this.#options.variables(deployment.id) };
-      await this.#run(deployment, command, { directory: place, environment: variables, user: resident?.user }, signal);
-      await resident?.end();
+      await this.#run(
+        deployment,
+        command,
+        { directory: place, environment: variables, user: isolatedUser?.user },
+        signal,
+      );
+      await isolatedUser?.end();
       const packages = path.join(place, 'node_modules');
       await mkdir(packages, { recursive: true });
-      if (resident) {
-        await refuseForeign(packages, resident.user.uid);
+      if (isolatedUser) {
+        await refuseForeign(packages, isolatedUser.user.uid);
         await copyTree(packages, received, signal);
       }
       // One step, so that a service that is killed meanwhile leaves no incomplete node_modules.
-      await rename(resident ? received : packages, path.join(directory, 'node_modules'));
+      await rename(isolatedUser ? received : packages, path.join(directory, 'node_modules'));
     } finally {
-      await resident?.leave().catch((error: unknown) => console.error(`deployment ${deployment.id}:`, error));
+      await isolatedUser?.release().catch((error: unknown) => console.error(`deployment ${deployment.id}:`, error));
       await Promise.all([removeTree(work), removeTree(received)]);
     }
     await logs.append(source, ['The dependencies are installed.']);

@@ -71,14 +71,14 @@ export class AppLauncher {
     try {
       place = await users.place(id, this.directoryOf(id));
       programs = await users.programs();
-      environment = (await place.resident?.environment(globalThis.process.env)) ?? globalThis.process.env;
+      environment = (await place.isolatedUser?.environment(globalThis.process.env)) ?? globalThis.process.env;
       signal.throwIfAborted();
       variables = this.#options.variables(id);
       access = this.#options.access({ projectId, name, createdBy });
     } catch (error) {
       return { reason: error instanceof Error ? error.message : String(error) };
     }
-    const { directory, resident } = place;
+    const { directory, isolatedUser } = place;
     const { baseURL, apiKey } = access;
     const process = processes.start({
       task: {
@@ -88,7 +88,7 @@ export class AppLauncher {
       },
       directory,
       programs,
-      user: resident?.user,
+      user: isolatedUser?.user,
       environment: {
         ...passedOn(environment),
         ...variables,

@@ -8,7 +8,7 @@ import {
   type DeploymentEvent,
   type deployments as operations,
 } from '../../contract/deployments.ts';
-import { invalidField, leftOutFields } from '../../contract/errors.ts';
+import { invalidField, unsupportedFields } from '../../contract/errors.ts';
 import { answerOf } from '../database/answer-of.ts';
 import { appEvents } from './app-events.ts';
 import type { Apps } from './apps.ts';
@@ -47,7 +47,7 @@ export function deploymentHandlers({ apps, records, projects, clock }: Dependenc
           upload.receive(file),
         );
         if (entrypoint_rel_path.endsWith('.py'))
-          throw leftOutFields(['Python applications'], 'write the entrypoint in JavaScript or TypeScript');
+          throw unsupportedFields(['Python applications'], 'write the entrypoint in JavaScript or TypeScript');
         const checksum = await sha256(file);
         const { extractZip } = await import('../files/extract-zip.ts');
         await extractZip(upload, file, '/', { links: await realpath(directory) });

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { builtProgram, installedLoader } from '../chromium/built-program.ts';
 import type { Isolation } from '../chromium/isolation.ts';
-import type { Resident } from '../chromium/resident.ts';
+import type { IsolatedUser } from '../chromium/isolated-user.ts';
 import { copyTree } from '../process/trees/copy-tree.ts';
 import type { AppPrograms } from './process/app-process.ts';
 
 /** The user and the directory of a deployment's processes. */
-export type DeploymentPlace = { directory: string; resident: Resident | undefined };
+export type DeploymentPlace = { directory: string; isolatedUser: IsolatedUser | undefined };
 
 /**
  * Gives each deployment a user id of its own while the service runs. Its processes work on their own copy of the
@@ -41,7 +41,7 @@ export class DeploymentUsers {
     const placing = this.#places.get(deploymentId);
     this.#places.delete(deploymentId);
     const place = await placing?.catch(() => undefined);
-    await place?.resident?.leave();
+    await place?.isolatedUser?.release();
   }
 
   async close(): Promise<void> {
@@ -49,17 +49,17 @@ export class DeploymentUsers {
   }
 
   async #makePlace(deploymentId: string, directory: string): Promise<DeploymentPlace> {
-    const resident = await this.#isolation.settle(`deployment-${deploymentId}`);
-    if (!resident) return { directory, resident };
-    const own = path.join(resident.directory, 'files');
+    const isolatedUser = await this.#isolation.createUser(`deployment-${deploymentId}`);
+    if (!isolatedUser) return { directory, isolatedUser };
+    const own = path.join(isolatedUser.directory, 'files');
     try {
       await copyTree(directory, own);
-      await resident.own(own);
+      await isolatedUser.own(own);
     } catch (error) {
-      await resident.leave();
+      await isolatedUser.release();
       throw error;
     }
-    return { directory: own, resident };
+    return { directory: own, isolatedUser };
   }
 
   async #findPrograms(): Promise<AppPrograms> {

@@ -10,10 +10,10 @@ import { CdpConnection } from './cdp/cdp-connection.ts';
 import type { Environment } from './find-chromium.ts';
 import { OutputLines } from './output-lines.ts';
 import type { ProxyAccess } from './network/proxy-connection.ts';
-import type { Resident } from './resident.ts';
+import type { IsolatedUser } from './isolated-user.ts';
 import { shortTemporary } from './short-temporary.ts';
 import { chromiumSwitches } from './switches.ts';
-import { WaysOut } from './network/ways-out.ts';
+import { Egress } from './network/egress.ts';
 
 /**
  * Options of the service: the path of Chromium, whether it runs in its sandbox, and whether pages are kept from the
@@ -28,7 +28,7 @@ export type Chromium = {
   /** Whether its pages are kept from all programs on this machine. */
   blocksLoopback?: boolean | undefined;
   /** The local proxies through which it reaches the network. */
-  waysOut: WaysOut;
+  egress: Egress;
   /** The leader of Chromium's process group. On Linux often a script that started Chromium. */
   pid: number;
   /** The lines that it wrote on its standard error. */
@@ -50,7 +50,7 @@ export type LaunchOptions = {
   /** Default: off for root, else on. */
   sandbox?: boolean | undefined;
   /** The user under which it runs, if not that of the service. */
-  resident?: Resident | undefined;
+  isolatedUser?: IsolatedUser | undefined;
   viewport: { width: number; height: number };
   /** For all addresses that aren't on this machine. */
   proxy?: ProxyAccess | undefined;
@@ -72,11 +72,11 @@ const launchTimeoutMs = 30_000;
 
 /** Starts a Chromium without a page. Throws `unavailable` if it doesn't start, and the signal's reason. */
 export async function launchChromium(options: LaunchOptions): Promise<Chromium> {
-  const { executable, headless, viewport, signal, resident } = options;
+  const { executable, headless, viewport, signal, isolatedUser } = options;
   signal?.throwIfAborted();
-  const environment = passedOn((await resident?.environment(options.environment)) ?? options.environment);
+  const environment = passedOn((await isolatedUser?.environment(options.environment)) ?? options.environment);
   const { proxy, blockLoopback, tunnel } = options;
-  const waysOut = new WaysOut({ proxy, blockLoopback, tunnel, user: resident?.user });
+  const egress = new Egress({ proxy, blockLoopback, tunnel, user: isolatedUser?.user });
   const switches = [
     ...chromiumSwitches({
       headless,
@@ -86,25 +86,25 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     }),
     `--window-size=${viewport.width},${viewport.height}`,
     `--user-data-dir=${options.userDataDirectory}`,
-    ...(await waysOut.switches()),
+    ...(await egress.switches()),
     // Only the service can speak CDP over the pipe. Chromium ends when the pipe closes, so also when the service is
     // killed.
     '--remote-debugging-pipe',
   ];
   // Only a Chromium with a window or with extensions makes a socket, whose path must be short.
   const temporary =
-    resident && (options.extensions || !headless) ? await shortTemporary(resident.temporary) : undefined;
+    isolatedUser && (options.extensions || !headless) ? await shortTemporary(isolatedUser.temporary) : undefined;
   const child = spawn(executable, switches, {
     detached: process.platform !== 'win32',
     env: withUtf8({ ...environment, ...(temporary && { TMPDIR: temporary.path }) }),
-    ...(resident && { ...resident.user, cwd: resident.home }),
+    ...(isolatedUser && { ...isolatedUser.user, cwd: isolatedUser.home }),
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });
   const output = new OutputLines();
   child.stderr?.setEncoding('utf8').on('data', (text: string) => output.write(text));
-  waysOut.allowProcessGroup(child.pid);
+  egress.allowProcessGroup(child.pid);
   const exited = ended(child, async () => {
-    waysOut.close();
+    egress.close();
     await temporary?.remove();
   });
   const kill = async () => {
@@ -130,7 +130,7 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     return {
       takesExtensions,
       blocksLoopback: blockLoopback,
-      waysOut,
+      egress,
       pid: child.pid,
       output,
       cdp,

@@ -1,4 +1,4 @@
-import { invalidField, leftOutFields } from '../../contract/errors.ts';
+import { invalidField, unsupportedFields } from '../../contract/errors.ts';
 import { CdpError, type CdpConnection } from './cdp/cdp-connection.ts';
 import type { Params } from './cdp/cdp-protocol.ts';
 
@@ -28,7 +28,7 @@ export async function unloadExtension(cdp: CdpConnection, id: string): Promise<v
 }
 
 function withoutExtensions() {
-  return leftOutFields(
+  return unsupportedFields(
     ['extensions'],
     "the service's browser can't load any. chrome-headless-shell has no extensions: let the service use Chromium or Chrome, for example by `npx playwright install chromium`",
   );

@@ -6,7 +6,7 @@ import { isReachable, linkTree } from '../process/network/reachable.ts';
 import type { SystemUsers } from '../process/children/system-users.ts';
 import { launchChromium, type Chromium, type LaunchOptions } from './chromium.ts';
 import { playwrightDirectory, type Environment } from './find-chromium.ts';
-import { Resident } from './resident.ts';
+import { IsolatedUser } from './isolated-user.ts';
 
 /**
  * Separates sessions from each other and from the service, if the service may change users: each Chromium gets a user
@@ -28,34 +28,34 @@ export class Isolation {
    * user can enter the directory, and owns only its home and its temporary directory there. Returns `undefined` if the
    * service can't change users.
    */
-  async settle(directory: string): Promise<Resident | undefined> {
+  async createUser(directory: string): Promise<IsolatedUser | undefined> {
     if (!this.#users) return undefined;
     directory = path.resolve(this.#directory, directory);
     const user = await this.#users.take(directory);
-    const resident = new Resident(this.#users, user, directory);
+    const isolatedUser = new IsolatedUser(this.#users, user, directory);
     try {
       await mkdir(directory, { recursive: true });
       await chown(directory, 0, user.gid);
       await chmod(directory, 0o710);
-      for (const place of [resident.home, resident.temporary]) {
+      for (const place of [isolatedUser.home, isolatedUser.temporary]) {
         await mkdir(place, { mode: 0o700 });
-        await resident.own(place);
+        await isolatedUser.own(place);
       }
-      return resident;
+      return isolatedUser;
     } catch (error) {
-      await resident.leave();
+      await isolatedUser.release();
       throw error;
     }
   }
 
   /**
-   * Starts Chromium like `launchChromium`, under the user in `options.resident`. If the system forbids sandboxes, as
+   * Starts Chromium like `launchChromium`, under the user in `options.isolatedUser`. If the system forbids sandboxes, as
    * Docker's default profile does, Chromium starts without one, unless the options ask for it. The user id still
    * protects the service.
    */
   async launch(options: LaunchOptions): Promise<Chromium> {
-    if (!options.resident) return await launchChromium(options);
-    await options.resident.own(options.userDataDirectory);
+    if (!options.isolatedUser) return await launchChromium(options);
+    await options.isolatedUser.own(options.userDataDirectory);
     const executable = await this.#chromium(options.executable, options.environment);
     try {
       return await launchChromium({ ...options, executable, sandbox: options.sandbox ?? this.#hasSandbox });

@@ -95,7 +95,7 @@ export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
     const following = {
       apiKey: chosen ? { ...apiKey, projectId: callers.projectOf(apiKey, chosen) } : apiKey,
       // Checked at each event, because the key may be deleted and the sign-in may expire.
-      mayGoOn: () => keyOf(context)?.id === apiKey.id,
+      isSignedIn: () => keyOf(context)?.id === apiKey.id,
       signal: context.req.raw.signal,
     };
     return sendEvents(context, 200, dashboard.follow(following));

@@ -19,7 +19,7 @@ export type DashboardOptions = StateSources & { events: ServiceEvents };
 export type Following = {
   apiKey: ApiKeyIdentity;
   /** Whether the listener may still see the state. */
-  mayGoOn: () => boolean;
+  isSignedIn: () => boolean;
   signal: AbortSignal;
 };
 
@@ -36,8 +36,8 @@ export class Dashboard {
     this.#snapshots = new SharedSnapshots((projectId) => builder.of(projectId));
   }
 
-  /** A snapshot, and then changes until `signal` aborts or the listener may not go on. */
-  async *follow({ apiKey, mayGoOn, signal }: Following): AsyncGenerator<DashboardEvent> {
+  /** A snapshot, and then changes until `signal` aborts or the listener is no longer signed in. */
+  async *follow({ apiKey, isSignedIn, signal }: Following): AsyncGenerator<DashboardEvent> {
     const { clock } = this.#options;
     const { name, projectId } = apiKey;
     const listener = new Listener();
@@ -54,7 +54,7 @@ export class Dashboard {
     };
     for (;;) {
       await this.#snapshots.next(signal);
-      if (signal.aborted || !mayGoOn()) return;
+      if (signal.aborted || !isSignedIn()) return;
       const { service, ...change } = listener.changesOf(this.#snapshots.at(projectId));
       const changed = Object.entries({ ...change, service: service && named(service) }).filter(
         ([, value]) => value !== undefined,

@@ -56,8 +56,6 @@ export type Callers = {
 export type AppOptions<T extends OperationTree> = {
   contract: T;
   handlers: HandlerTree<T>;
-  /** Operations that the service answers with 501: names and requests such as `GET /extensions/{id_or_name}`. */
-  leftOut?: Readonly<Record<string, string>>;
   callers: Callers;
   /**
    * The API key of a person who signed in with a cookie. Throws `forbidden` for a request that another site may have
@@ -175,12 +173,6 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
     return next();
   });
   for (const [name, operation] of operations) if (operation.scope !== 'none') register(name, operation);
-  for (const [name, request] of Object.entries(options.leftOut ?? {})) {
-    const [method, path] = request.split(' ') as [string, string];
-    app.on(method, honoPath(path), () => {
-      throw new OperationError('not_implemented', `this service does not support ${name} (${request})`);
-    });
-  }
   const { addUser } = options;
   if (addUser) app.post('/users', (context) => registerUser(context, addUser));
   refuseOtherMethods(app);

@@ -4,7 +4,7 @@ import type {
   authConnections as operations,
   TimelineItem,
 } from '../../contract/auth-connections.ts';
-import { leftOutFields, OperationError } from '../../contract/errors.ts';
+import { unsupportedFields, OperationError } from '../../contract/errors.ts';
 import type { TimelineEntry } from './connections-table.ts';
 import type { AuthConnections, Connection } from './connections.ts';
 import { flowEvents, hostedUrl, type Links, flowFields } from './flow/flow-events.ts';
@@ -30,7 +30,7 @@ export function authConnectionHandlers({ connections, records, clock }: Dependen
         { projectId: caller.projectId, profileName, domain, query: text, limit, offset },
         ({ id }) => id,
       );
-      // A connection that is being deleted still exists until its login has ended.
+      // Leave out connections that are being deleted: `find` hides them, but their records stay until their logins end.
       const found = page.items.flatMap((id) => connections.find(caller.projectId, id) ?? []);
       return { ...page, items: found.map((connection) => answer(connection, links(origin, caller))) };
     },
@@ -127,5 +127,5 @@ function timelineItem({ id, type, at, details }: TimelineEntry): TimelineItem {
 
 /** Throws `not_implemented` if the request asks for telemetry. */
 function refuseTelemetry({ browser_telemetry: telemetry }: AuthConnectionUpdate): void {
-  if (asksForTelemetry(telemetry)) throw leftOutFields(['browser_telemetry'], 'leave it out');
+  if (asksForTelemetry(telemetry)) throw unsupportedFields(['browser_telemetry'], 'leave it out');
 }

@@ -120,7 +120,7 @@ export class PlaywrightHosts {
   /** Makes a waiting process the host of a session. Ends the process if that fails. */
   async #join(session: LocalSession, process: HostProcess): Promise<SessionHost> {
     // The host ends with this lease. The next lease gets another host.
-    const { hold, resident } = session;
+    const { hold, isolatedUser } = session;
     const end = () => process.end();
     hold.addEventListener('abort', end);
     void process.ended.then(() => hold.removeEventListener('abort', end));
@@ -128,10 +128,10 @@ export class PlaywrightHosts {
       hold.throwIfAborted();
       const directory = path.join(path.dirname(session.root), 'playwright');
       await mkdir(directory, { recursive: true, mode: 0o700 });
-      await resident?.own(directory);
+      await isolatedUser?.own(directory);
       const names = ['HOME', 'TMPDIR', 'TEMP', 'TMP', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'LOCALAPPDATA'];
       const environment = Object.fromEntries(names.map((name) => [name, directory]));
-      await process.joinSession({ user: resident?.user, directory, environment });
+      await process.joinSession({ user: isolatedUser?.user, directory, environment });
       return new SessionHost(process, this.#clock);
     } catch (error) {
       process.end();
@@ -178,9 +178,9 @@ async function publishOn(
   };
   try {
     // Do this for each client: loading a profile replaces the browser of the session, and its proxy too.
-    const { waysOut } = browser.chromium;
-    waysOut.allowProcessGroup(host.process.pid);
-    const proxyUrl = await waysOut.localProxyUrl();
+    const { egress } = browser.chromium;
+    egress.allowProcessGroup(host.process.pid);
+    const proxyUrl = await egress.localProxyUrl();
     return { endpoint: await host.process.publish(cdpUrl, { artifactsDirectory, proxyUrl }), leave };
   } catch (error) {
     leave();

@@ -1,4 +1,7 @@
-/** The clock of a service. All timeouts and expiry times use it, so that a test can pass its own clock and move time. */
+/**
+ * The clock of a service. Expiry times use it, and so do the timeouts of sessions, pools and logins, so that a test can pass
+ * its own clock and move time. Timeouts of connections and child processes use Node's timers.
+ */
 export type Clock = {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -9,7 +12,7 @@ export type Clock = {
 /** The longest that a timer of Node can wait, in ms: about 25 days. */
 const longestTimer = 2 ** 31 - 1;
 
-/** The machine's own clock. */
+/** The clock of the operating system. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, callback) {
@@ -22,7 +25,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** A clock that runs like the machine's and begins at `start`, in ms since the epoch. */
+/** A clock that runs like that of the operating system and begins at `start`, in ms since the epoch. */
 export function clockFrom(start: number): Clock {
   const startedAt = performance.now();
   return { ...systemClock, now: () => Math.round(start + performance.now() - startedAt) };

@@ -75,7 +75,7 @@ export class PlaywrightCode {
     const programs = await (this.#programs ??= this.#findPrograms());
     signal.throwIfAborted();
     const { url, cut } = await this.#channel.open(session, { marksDownloads: false });
-    const { waysOut } = session.browser.chromium;
+    const { egress } = session.browser.chromium;
     const { node, runner, playwright, loader } = programs;
     const directory = await directoryIn(session, home);
     let program: Program | undefined;
@@ -86,7 +86,7 @@ export class PlaywrightCode {
         args: [`--max-old-space-size=${heapMiB}`, runner],
         directory,
         environment: environmentIn(session),
-        user: session.resident?.user,
+        user: session.isolatedUser?.user,
         mark: place.mark,
         hasInput: false,
         hasChannel: true,
@@ -94,13 +94,13 @@ export class PlaywrightCode {
       place.started(program);
       program.killRestAtEnd();
       signal.addEventListener('abort', kill);
-      waysOut.allowProcessGroup(program.pid);
+      egress.allowProcessGroup(program.pid);
       const task: CodeTask = {
         code,
         cdpUrl: url,
         pageTargets: session.browser.page.openedTargetIds,
         playwright,
-        proxyUrl: await waysOut.localProxyUrl(),
+        proxyUrl: await egress.localProxyUrl(),
         ...(loader && { loader }),
       };
       return await this.#resultOf(program, task, { timeoutSeconds: timeout_sec, signal });

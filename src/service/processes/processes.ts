@@ -1,4 +1,4 @@
-import { leftOutFields, limitReached, OperationError } from '../../contract/errors.ts';
+import { unsupportedFields, limitReached, OperationError } from '../../contract/errors.ts';
 import type { ProcessExec, ProcessResult, ProcessSpawn } from '../../contract/processes.ts';
 import type { Clock } from '../process/clock.ts';
 import { firstExecutable, inPath } from '../process/children/executables.ts';
@@ -168,7 +168,7 @@ export class Processes {
   ): Promise<Running> {
     refuseOtherUsers(command);
     refuseBeside(session);
-    const { resident } = session;
+    const { isolatedUser } = session;
     const place = this.take(session);
     try {
       const environment = environmentIn(session, command.env);
@@ -176,8 +176,8 @@ export class Processes {
       const file = await programIn(session, command.command, { directory, environment });
       const limits = await (this.#limits ??= limitsOf(environmentIn(session)));
       place.hold.throwIfAborted();
-      const [starter = file, ...args] = [...(resident ? limits : []), file, ...command.args];
-      const options = { file: starter, args, directory, environment, user: resident?.user, mark: place.mark };
+      const [starter = file, ...args] = [...(isolatedUser ? limits : []), file, ...command.args];
+      const options = { file: starter, args, directory, environment, user: isolatedUser?.user, mark: place.mark };
       const program = await (size ? Terminal.start({ ...options, size }) : Program.start({ ...options, hasInput }));
       place.started(program);
       place.hold.throwIfAborted();
@@ -189,13 +189,13 @@ export class Processes {
   }
 
   #of(session: LocalSession): Held {
-    const { hold, resident } = session;
+    const { hold, isolatedUser } = session;
     const known = this.#held.get(hold);
     if (known) return known;
     const mark = `${this.#scope}/process-${(this.#count += 1)}/`;
     const held: Held = { mark, count: 0, running: new Set(), byId: new Map() };
     this.#held.set(hold, held);
-    this.#guard.watch({ mark, uid: resident?.user.uid });
+    this.#guard.watch({ mark, uid: isolatedUser?.user.uid });
     hold.addEventListener('abort', () => this.#end(session, held), { once: true });
     return held;
   }
@@ -204,9 +204,9 @@ export class Processes {
   #end(session: LocalSession, { mark, running }: Held): void {
     for (const program of running) program.kill();
     killMarked(mark);
-    const { resident } = session;
+    const { isolatedUser } = session;
     // Spare Chromium: all of its processes are in one Unix session, whose id is the pid of the first one.
-    if (resident && !killProcessesOf(resident.user.uid, session.pid)) void session.discard();
+    if (isolatedUser && !killProcessesOf(isolatedUser.user.uid, session.pid)) void session.discard();
     this.#guard.forget(mark);
   }
 
@@ -231,7 +231,10 @@ function sizeOf({ rows, cols }: ProcessSpawn): Partial<TerminalSize> {
 function refuseOtherUsers({ as_root, as_user }: ProcessExec): void {
   const fields = [...(as_root ? ['as_root'] : []), ...(as_user ? ['as_user'] : [])];
   if (fields.length > 0)
-    throw leftOutFields(fields, 'programs run as the user of their session, so that they cannot reach other sessions');
+    throw unsupportedFields(
+      fields,
+      'programs run as the user of their session, so that they cannot reach other sessions',
+    );
 }
 
 /** The command line that limits the number of processes: `prlimit`. Empty if the machine doesn't have it. */

@@ -10,7 +10,7 @@ import { withEntry } from '../sessions/confined-path.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 
 /** The parts of a session that its programs need: its directory, and its user if it has one. */
-export type Place = Pick<LocalSession, 'root' | 'resident'>;
+export type Place = Pick<LocalSession, 'root' | 'isolatedUser'>;
 
 type Variables = Record<string, string>;
 
@@ -60,7 +60,7 @@ export async function directoryIn({ root }: Place, sessionPath: string): Promise
  * `bad_request` if there is none that the session's user may execute.
  */
 export async function programIn(
-  { root, resident }: Place,
+  { root, isolatedUser }: Place,
   command: string,
   { directory, environment }: { directory: string; environment: Variables },
 ): Promise<string> {
@@ -77,7 +77,7 @@ export async function programIn(
       : ' in PATH. The service uses no shell: to run a shell command, pass sh as command and -c and the line as args';
     throw invalidField('command', `there is no program ${JSON.stringify(command.slice(0, 200))}${advice}`);
   }
-  if (resident && !(await mayExecute(resident.user, found, root)))
+  if (isolatedUser && !(await mayExecute(isolatedUser.user, found, root)))
     throw invalidField('command', `the session's user may not execute ${command}`);
   return found;
 }

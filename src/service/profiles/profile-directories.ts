@@ -186,14 +186,14 @@ export class ProfileDirectories {
     if (!loser)
       return {
         status: 'overwrote',
-        message: 'the profile was saved after this session had copied it: this save replaces that one',
+        message: 'the profile was saved after this session had copied it: this save replaces the other one',
       };
     loser.save.status = 'overwritten';
     loser.save.message = `the browser session ${sessionId} saved the profile later, from a copy without the changes of this session`;
     loser.save.other_session_id = sessionId;
     return {
       status: 'overwrote',
-      message: `the browser session ${loser.sessionId} saved the profile after this session had copied it: this save replaces that one`,
+      message: `the browser session ${loser.sessionId} saved the profile after this session had copied it: this save replaces the other one`,
       other_session_id: loser.sessionId,
     };
   }

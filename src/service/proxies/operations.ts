@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { defaultCheckUrl, type Proxy, type proxies as operations } from '../../contract/proxies.ts';
-import { invalidField, leftOutFields } from '../../contract/errors.ts';
+import { invalidField, unsupportedFields } from '../../contract/errors.ts';
 import { checkProxy, isPrivateHost } from './proxy-check.ts';
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
@@ -13,7 +13,7 @@ export function proxyHandlers(store: ProxyStore, clock: Clock): HandlerTree<type
     create({ body, caller }) {
       if (body.type !== 'custom') {
         const type = `type ${body.type}`;
-        throw leftOutFields([type], 'use the type custom and give the address of a proxy');
+        throw unsupportedFields([type], 'use the type custom and give the address of a proxy');
       }
       refuseOtherThanCertificates(body.config.ca_bundle);
       return store.create(caller.projectId, body);

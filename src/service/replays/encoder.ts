@@ -104,13 +104,13 @@ export class Encoder {
       mkdtemp(path.join(directory, 'encoder-')),
       encoderScript(),
     ]);
-    const resident = await isolation.settle(own);
-    const leave = () => (resident ? resident.leave() : removeTree(own)).catch(() => {});
+    const isolatedUser = await isolation.createUser(own);
+    const leave = () => (isolatedUser ? isolatedUser.release() : removeTree(own)).catch(() => {});
     const userDataDirectory = path.join(own, 'user-data');
     await mkdir(userDataDirectory);
     const launching = isolation.launch({
       executable,
-      resident,
+      isolatedUser,
       userDataDirectory,
       headless: true,
       viewport: { width: 320, height: 240 },

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { leftOutFields, OperationError } from '../../contract/errors.ts';
+import { unsupportedFields, OperationError } from '../../contract/errors.ts';
 import type { ReplayMarker, ReplayStart } from '../../contract/replays.ts';
 import type { Page } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
@@ -49,7 +49,7 @@ export class Replays {
    * `insufficient_storage` if the disk is full.
    */
   async start(session: Session, options: ReplayStart): Promise<ReplayRecord> {
-    if (options.record_audio) throw leftOutFields(['record_audio'], 'replays have no sound');
+    if (options.record_audio) throw unsupportedFields(['record_audio'], 'replays have no sound');
     void this.#expire().catch((error: unknown) => console.error('expired replays could not be deleted:', error));
     const { records, record: startRecording, clock } = this.#options;
     const id = newId();

@@ -37,7 +37,7 @@ export async function changeProxy(
 ): Promise<void> {
   await session.change(async (restart) => {
     session.isChanged = true;
-    if (!(await session.browser.chromium.waysOut.change(proxy))) {
+    if (!(await session.browser.chromium.egress.change(proxy))) {
       await restart(start);
       await session.extensions.loadInto(session.cdp);
     }

@@ -1,5 +1,5 @@
 import type { BrowserCreate } from '../../contract/browsers.ts';
-import { invalidField, leftOutFields, OperationError } from '../../contract/errors.ts';
+import { invalidField, unsupportedFields, OperationError } from '../../contract/errors.ts';
 import { requestedCategories } from '../../contract/telemetry.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import { checkExtraSwitches } from '../chromium/extra-switches.ts';
@@ -93,7 +93,7 @@ export function refuseUnsupported(request: Unsupported): void {
     chrome_policy: Object.keys(request.chrome_policy ?? {}).length > 0,
   };
   const fields = Object.entries(asked).flatMap(([field, isAsked]) => (isAsked ? [field] : []));
-  if (fields.length > 0) throw leftOutFields(fields, 'send the request without these fields');
+  if (fields.length > 0) throw unsupportedFields(fields, 'send the request without these fields');
 }
 
 /**

@@ -62,7 +62,7 @@ export class TunnelSockets {
     if (pattern.length > longestPattern)
       throw new Error(`the pattern in expose has ${pattern.length} characters: the limit is ${longestPattern}`);
     const client = { matches: parseNetworkPattern(pattern), client: asked.get('client') ?? '' };
-    const proxy = await session.browser.chromium.waysOut.localProxyUrl();
+    const proxy = await session.browser.chromium.egress.localProxyUrl();
     // The session may have ended meanwhile.
     if (find() !== session) return refuseToken(upgrade[1]);
     this.#accept(session, { ...client, proxy }, upgrade);

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type Readable, Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
-import { leftOutFields, OperationError } from '../../../contract/errors.ts';
-import { leftOutField } from '../../../contract/file-part.ts';
+import { unsupportedFields, OperationError } from '../../../contract/errors.ts';
+import { unsupportedField } from '../../../contract/file-part.ts';
 import type { Multipart } from '../../../contract/operation.ts';
 import { invalidInput } from '../answers/error-answer.ts';
 import type { MultipartBody } from '../handler.ts';
@@ -207,7 +207,7 @@ class Reception {
   #value(): unknown {
     const { shape } = this.#body.schema;
     for (const [[name = '']] of this.#fields.values())
-      if (shape[name] === leftOutField) throw leftOutFields([name], 'send the other fields instead');
+      if (shape[name] === unsupportedField) throw unsupportedFields([name], 'send the other fields instead');
     const result = this.#body.schema.safeParse(assembled(this.#fields.values(), this.#body));
     if (!result.success) throw invalidInput(result.error.issues, 'body');
     return result.data;

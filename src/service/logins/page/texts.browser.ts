@@ -136,7 +136,7 @@ export function clean(text: string | null | undefined): string {
     .trim();
 }
 
-/** The text of a node, without its controls, buttons and links. */
+/** The text of a node with that of its links and the alt texts of its images, without its controls and buttons. */
 function textOf(node: Node): string {
   if (isText(node)) return clean(node.data);
   if (!isElement(node)) return '';

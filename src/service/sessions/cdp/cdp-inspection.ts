@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { OperationError } from '../../../contract/errors.ts';
 import type { TargetInfo } from '../../chromium/cdp/cdp-protocol.ts';
-import type { ContextProxy } from '../../chromium/network/ways-out.ts';
+import type { ContextProxy } from '../../chromium/network/egress.ts';
 import { attachedPath } from './attached-path.ts';
 import { pathSegments } from '../confined-path.ts';
 

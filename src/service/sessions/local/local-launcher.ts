@@ -6,7 +6,7 @@ import type { ChromiumSettings } from '../../chromium/chromium.ts';
 import { findChromium, hasDisplay, type Environment } from '../../chromium/find-chromium.ts';
 import { Isolation } from '../../chromium/isolation.ts';
 import type { ProxyAccess } from '../../chromium/network/proxy-connection.ts';
-import type { Resident } from '../../chromium/resident.ts';
+import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import type { Clock } from '../../process/clock.ts';
 import { newId } from '../../process/id.ts';
 import { removeTree } from '../../process/trees/remove-tree.ts';
@@ -85,21 +85,21 @@ export class LocalLauncher implements Launcher<LocalSession> {
     const id = newId();
     const directory = path.join(this.#directory, id);
     const root = path.join(directory, 'root');
-    let resident: Resident | undefined;
+    let isolatedUser: IsolatedUser | undefined;
     try {
-      resident = await this.#isolation.settle(directory);
+      isolatedUser = await this.#isolation.createUser(directory);
       await Promise.all(
         [path.join(root, 'tmp'), path.join(root, downloadDirectory)].map((made) => mkdir(made, { recursive: true })),
       );
-      await resident?.own(root);
-      const extensions = await this.#extensionsOf(settings, directory, resident, signal);
-      const place = { directory: path.join(directory, 'user-data'), resident, extensions };
+      await isolatedUser?.own(root);
+      const extensions = await this.#extensionsOf(settings, directory, isolatedUser, signal);
+      const place = { directory: path.join(directory, 'user-data'), isolatedUser, extensions };
       const launched = await this.#launch(settings, place, signal);
       const session = new LocalSession({
         id,
         directory,
         root,
-        resident,
+        isolatedUser,
         settings,
         launched,
         extensions,
@@ -117,7 +117,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
       }
       return session;
     } catch (error) {
-      await (resident ? resident.leave() : removeTree(directory));
+      await (isolatedUser ? isolatedUser.release() : removeTree(directory));
       throw error;
     }
   }
@@ -137,14 +137,14 @@ export class LocalLauncher implements Launcher<LocalSession> {
     const directory = path.join(this.#directory, session.id);
     const userDataDirectory = path.join(directory, `user-data-${newId()}`);
     const settings = { ...session.settings, profile };
-    const { resident, extensions } = session;
+    const { isolatedUser, extensions } = session;
     // The new browser can use the tunnel in its default context, too.
     if (session.exposure) settings.tunnel = true;
     try {
       await session.loadProfile(profile, saveChanges, (ended) =>
         this.#launch(
           settings,
-          { resident, extensions, directory: userDataDirectory },
+          { isolatedUser, extensions, directory: userDataDirectory },
           AbortSignal.any([ended, signal]),
         ),
       );
@@ -158,11 +158,11 @@ export class LocalLauncher implements Launcher<LocalSession> {
 
   /** Goes on if the caller hangs up: without a browser the session would end. */
   async changeProxy(session: LocalSession, proxy: ProxyAccess | undefined): Promise<void> {
-    const { resident, extensions } = session;
+    const { isolatedUser, extensions } = session;
     const takesExtensions = !extensions.isEmpty;
     const settings = { ...session.settings, proxy, ...(session.exposure && { tunnel: true }) };
     await changeProxy(session, proxy, (directory, ended) =>
-      this.#startChromium(settings, { directory, resident, takesExtensions }, ended),
+      this.#startChromium(settings, { directory, isolatedUser, takesExtensions }, ended),
     );
   }
 
@@ -172,24 +172,24 @@ export class LocalLauncher implements Launcher<LocalSession> {
    * extensions, `conflict` while another call restarts the browser, and the errors of `start`.
    */
   async loadExtensions(session: LocalSession, extensions: ExtensionFiles[], signal: AbortSignal): Promise<void> {
-    const { settings, resident } = session;
+    const { settings, isolatedUser } = session;
     const start = (directory: string, ended: AbortSignal) =>
-      this.#startChromium(settings, { directory, resident, takesExtensions: true }, ended);
+      this.#startChromium(settings, { directory, isolatedUser, takesExtensions: true }, ended);
     await loadExtensions(session, extensions, { signal, start });
   }
 
   /** Starts a Chromium on a new user-data directory, with the session's extensions. */
   async #launch(
     settings: SessionSettings,
-    place: { directory: string; resident: Resident | undefined; extensions: SessionExtensions },
+    place: { directory: string; isolatedUser: IsolatedUser | undefined; extensions: SessionExtensions },
     signal: AbortSignal,
   ): Promise<LaunchedChromium> {
-    const { directory, resident, extensions } = place;
+    const { directory, isolatedUser, extensions } = place;
     const { profile } = settings;
     const copy = profile && (await this.#profiles.copy(profile.id, directory, signal));
     if (!copy) await mkdir(directory, { recursive: true, mode: 0o700 });
     const takesExtensions = !extensions.isEmpty;
-    const chromium = await this.#startChromium(settings, { directory, resident, takesExtensions }, signal);
+    const chromium = await this.#startChromium(settings, { directory, isolatedUser, takesExtensions }, signal);
     try {
       await extensions.loadInto(chromium.cdp);
     } catch (error) {
@@ -201,10 +201,10 @@ export class LocalLauncher implements Launcher<LocalSession> {
 
   async #startChromium(
     { headless, viewport, proxy, tunnel, extraSwitches }: ChromiumOf,
-    place: { directory: string; resident: Resident | undefined; takesExtensions: boolean },
+    place: { directory: string; isolatedUser: IsolatedUser | undefined; takesExtensions: boolean },
     signal: AbortSignal,
   ): Promise<Chromium> {
-    const { directory, resident, takesExtensions } = place;
+    const { directory, isolatedUser, takesExtensions } = place;
     const { executable: chosen, sandbox, blockLoopback } = this.#chromium;
     const mayBeShell = headless && !takesExtensions;
     // A profile can contain a list of programs that extensions may start. Remove it.
@@ -212,7 +212,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
     const warn = (text: string) => this.#warn(text);
     return await this.#isolation.launch({
       executable: await findChromium(mayBeShell, chosen, this.#environment, warn),
-      resident,
+      isolatedUser,
       userDataDirectory: directory,
       headless,
       extensions: takesExtensions,
@@ -230,10 +230,10 @@ export class LocalLauncher implements Launcher<LocalSession> {
   async #extensionsOf(
     { extensions: wanted = [] }: SessionSettings,
     directory: string,
-    resident: Resident | undefined,
+    isolatedUser: IsolatedUser | undefined,
     signal: AbortSignal,
   ): Promise<SessionExtensions> {
-    const extensions = new SessionExtensions(path.join(directory, 'extensions'), resident);
+    const extensions = new SessionExtensions(path.join(directory, 'extensions'), isolatedUser);
     const stored = this.#extensions;
     if (wanted.length === 0 || !stored) return extensions;
     const files = wanted.map(({ id, name = id }) => ({ name, directory: stored.filesOf(id) }));

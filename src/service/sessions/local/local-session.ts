@@ -11,7 +11,7 @@ import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import type { Cookie } from '../../chromium/cdp/cdp-protocol.ts';
 import type { Chromium } from '../../chromium/chromium.ts';
 import type { Exposure } from '../../chromium/network/exposure.ts';
-import type { Resident } from '../../chromium/resident.ts';
+import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import type { LaunchedChromium, StartAgain } from './launched-chromium.ts';
 import { Replacement } from './replacement.ts';
 import type { Screencast } from '../screen/screencast.ts';
@@ -36,7 +36,7 @@ export class LocalSession extends Session {
   /** The directory on the machine that callers see as `/`. */
   readonly root: string;
   /** The user of the session's processes and files. `undefined`: the service's user. */
-  readonly resident: Resident | undefined;
+  readonly isolatedUser: IsolatedUser | undefined;
   /** The extensions that its browsers load. */
   readonly extensions: SessionExtensions;
   readonly ended: Promise<void>;
@@ -58,7 +58,7 @@ export class LocalSession extends Session {
     id: string;
     directory: string;
     root: string;
-    resident?: Resident | undefined;
+    isolatedUser?: IsolatedUser | undefined;
     settings: SessionSettings;
     launched: LaunchedChromium;
     extensions: SessionExtensions;
@@ -73,7 +73,7 @@ export class LocalSession extends Session {
     super(options);
     const { settings, launched } = options;
     this.root = options.root;
-    this.resident = options.resident;
+    this.isolatedUser = options.isolatedUser;
     this.#downloadQuota = options.downloadQuota;
     this.#capture = options.capture;
     this.extensions = options.extensions;
@@ -105,7 +105,7 @@ export class LocalSession extends Session {
 
   set exposure(exposure: Exposure | undefined) {
     this.#exposure = exposure;
-    this.#browser.chromium.waysOut.exposure = exposure;
+    this.#browser.chromium.egress.exposure = exposure;
   }
 
   get profile(): Profile | undefined {
@@ -308,10 +308,10 @@ export class LocalSession extends Session {
       return await CdpClient.attach(browser.chromium.cdp, socket, {
         root: this.root,
         downloadDirectory,
-        hasOwnUser: this.resident !== undefined,
+        hasOwnUser: this.isolatedUser !== undefined,
         ...client,
         refusesProxies: browser.chromium.blocksLoopback,
-        contextProxy: (asked) => browser.chromium.waysOut.contextProxy(asked, { isBeside: client.seesHost }),
+        contextProxy: (asked) => browser.chromium.egress.contextProxy(asked, { isBeside: client.seesHost }),
         ownTargets: browser.ownTargets,
         touch: () => {
           messages += 1;
@@ -363,10 +363,10 @@ export class LocalSession extends Session {
       this.note({ category: 'system', type: 'service_crashed', data });
     }
     this.markEnded();
-    await this.resident?.end().catch((error: unknown) => console.error(`browser session ${this.id}:`, error));
+    await this.isolatedUser?.end().catch((error: unknown) => console.error(`browser session ${this.id}:`, error));
     await this.#profile.saveIfAsked(this.id, exitCode);
     // Ignore errors: the next start of the service removes the rest.
-    await (this.resident ? this.resident.leave() : removeTree(directory)).catch(() => {});
+    await (this.isolatedUser ? this.isolatedUser.release() : removeTree(directory)).catch(() => {});
   }
 
   /** Waits until Chromium has ended without being replaced by another one. Resolves to its exit code. */

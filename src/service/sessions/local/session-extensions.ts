@@ -3,7 +3,7 @@ import path from 'node:path';
 import { invalidField, OperationError } from '../../../contract/errors.ts';
 import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import { loadExtension, unloadExtension } from '../../chromium/extensions.ts';
-import type { Resident } from '../../chromium/resident.ts';
+import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import { copyTree } from '../../process/trees/copy-tree.ts';
 import { newId } from '../../process/id.ts';
 import { errorCode, isDiskFull } from '../../process/system-error.ts';
@@ -22,13 +22,13 @@ export type StoredExtensions = {
 /** The extensions of a session: copies their files, and loads them into the session's browsers. */
 export class SessionExtensions {
   readonly #directory: string;
-  readonly #resident: Resident | undefined;
+  readonly #isolatedUser: IsolatedUser | undefined;
   #copies: ExtensionFiles[] = [];
 
   /** The copies belong to the session's user, because Chromium writes into them. */
-  constructor(directory: string, resident: Resident | undefined) {
+  constructor(directory: string, isolatedUser: IsolatedUser | undefined) {
     this.#directory = directory;
-    this.#resident = resident;
+    this.#isolatedUser = isolatedUser;
   }
 
   get isEmpty(): boolean {
@@ -49,7 +49,7 @@ export class SessionExtensions {
         added.push(copy);
         await copyTree(directory, copy.directory, signal);
       }
-      if (added.length > 0) await this.#resident?.own(this.#directory);
+      if (added.length > 0) await this.#isolatedUser?.own(this.#directory);
     } catch (error) {
       await this.remove(added);
       signal.throwIfAborted();

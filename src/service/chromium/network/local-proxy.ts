@@ -14,31 +14,31 @@ const ofConnection = new Set(['connection', 'keep-alive', 'upgrade', 'proxy-conn
 /** Headers between a client and its proxy. For the session's own proxy, the service writes and reads them itself. */
 const ofProxy = new Set(['proxy-authorization', 'proxy-authenticate']);
 
-/** Where a hop sends its connections, and which processes may use it. */
+/** Where a local proxy sends its connections, and which processes may use it. */
 export type WayOut = {
   proxy?: ProxyAccess | SocksAccess | undefined;
   /** Whether a client chose the proxy for a browser context. The browser itself sends the proxy's credentials then. */
   isOfClient?: boolean;
-  /** Whether connections to the service's own machine use the proxy too. Default: the hop connects directly. */
+  /** Whether connections to the service's own machine use the proxy too. Default: the local proxy connects directly. */
   proxiesLoopback?: boolean;
   /** Whether connections to exposed hosts use the proxy too. Default: they go through the tunnel. */
   proxiesExposed?: boolean;
   /** Keeps the browser from programs on the service's machine. */
   blockLoopback?: boolean | undefined;
-  /** Only processes of this user may use the hop. Default: all processes of this machine. */
+  /** Only processes of this user may use the local proxy. Default: all processes of this machine. */
   user?: SystemUser | undefined;
   /** The hosts that lead to the machine of the session's client. */
   exposure?: () => Exposure | undefined;
-  /** The process groups that may reach exposed hosts, if the hop has no user. Default: all. */
+  /** The process groups that may reach exposed hosts, if the local proxy has no user. Default: all. */
   groups?: ReadonlySet<number>;
 };
 
 /**
- * A hop: a local HTTP proxy that Chromium uses. It passes each connection on to the session's proxy, to the tunnel, or
+ * A local HTTP proxy that Chromium uses. It passes each connection on to the session's proxy, to the tunnel, or
  * straight to the network. It adds the credentials for the session's proxy, which Chromium's switches can't name; over
  * CDP they would pause each request. Neither the browser nor its clients see the credentials.
  */
-export class ProxyHop {
+export class LocalProxy {
   #way: WayOut;
   readonly #server = createServer({ maxHeaderSize: largestHead, requestTimeout: 0, keepAliveTimeout: 0 });
   readonly #sockets = new Set<Duplex>();
@@ -60,14 +60,14 @@ export class ProxyHop {
     this.#server.on('connect', (request, socket, head) => void this.#tunnel(request, socket, head));
   }
 
-  static async open(way: WayOut): Promise<ProxyHop> {
-    const hop = new ProxyHop(way);
-    hop.#server.listen(0, '127.0.0.1');
-    await once(hop.#server, 'listening');
-    return hop;
+  static async open(way: WayOut): Promise<LocalProxy> {
+    const localProxy = new LocalProxy(way);
+    localProxy.#server.listen(0, '127.0.0.1');
+    await once(localProxy.#server, 'listening');
+    return localProxy;
   }
 
-  /** The URL of the hop, for Chromium. */
+  /** The URL of the local proxy, for Chromium. */
   get address(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
@@ -87,7 +87,7 @@ export class ProxyHop {
     const { url = '' } = request;
     const left = new AbortController();
     response.once('close', () => left.abort());
-    // Only a client that uses the hop as its proxy sends whole URLs. A page that requests the hop's own address
+    // Only a client that uses the local proxy as its proxy sends whole URLs. A page that requests the local proxy's own address
     // doesn't.
     if (!/^http:\/\//i.test(url)) return void response.writeHead(400).end();
     try {
@@ -115,7 +115,7 @@ export class ProxyHop {
     }
   }
 
-  /** Begins the request that a browser sent to the hop. */
+  /** Begins the request that a browser sent to the local proxy. */
   async #requestFor(
     request: IncomingMessage,
     signal: AbortSignal,

@@ -2,51 +2,51 @@ import { OperationError } from '../../../contract/errors.ts';
 import type { SystemUser } from '../../process/children/system-users.ts';
 import type { Exposure } from './exposure.ts';
 import type { ProxyAccess } from './proxy-connection.ts';
-import { ProxyHop } from './proxy-hop.ts';
+import { LocalProxy } from './local-proxy.ts';
 import type { SocksAccess } from './socks.ts';
 
 /** The proxy of a browser context, as in CDP's `Target.createBrowserContext`. */
 export type ContextProxy = { proxyServer?: string | undefined; proxyBypassList?: string | undefined };
 
-export type WaysOutOptions = {
+export type EgressOptions = {
   /** The proxy of the session. */
   proxy?: ProxyAccess | undefined;
   /** Keeps the browser from programs on the service's machine. */
   blockLoopback?: boolean | undefined;
-  /** Whether the default context can use a tunnel, so that all of its requests pass through a hop. */
+  /** Whether the default context can use a tunnel, so that all of its requests pass through a local proxy. */
   tunnel?: boolean | undefined;
   /** The user of the browser, if not that of the service. */
   user?: SystemUser | undefined;
 };
 
 /**
- * The connections of one Chromium to the network. They pass through hops, which are local proxies of the service, if
+ * The connections of one Chromium to the network. They pass through local proxies of the service if
  * the session has a proxy, blocks the service's machine, or has a tunnel. Otherwise Chromium connects directly.
  */
-export class WaysOut {
+export class Egress {
   /** The hosts that lead to the machine of the session's client. */
   exposure: Exposure | undefined;
-  readonly #options: WaysOutOptions;
+  readonly #options: EgressOptions;
   #proxy: ProxyAccess | undefined;
   readonly #addresses = new Set<string>();
-  readonly #hops = new Map<string, Promise<ProxyHop>>();
+  readonly #localProxies = new Map<string, Promise<LocalProxy>>();
   readonly #groups = new Set<number>();
   #isClosed = false;
 
-  constructor(options: WaysOutOptions) {
+  constructor(options: EgressOptions) {
     this.#options = options;
     this.#proxy = options.proxy;
   }
 
-  /** The switches that make Chromium use a hop, if it needs one. */
+  /** The switches that make Chromium use a local proxy, if it needs one. */
   async switches(): Promise<string[]> {
     const { blockLoopback, tunnel } = this.#options;
     const proxy = this.#proxy;
     if (!proxy && !blockLoopback && !tunnel) return [];
-    const { address } = await this.#hop({ proxy });
+    const { address } = await this.#localProxy({ proxy });
     return [
       `--proxy-server=${address}`,
-      // Chromium then sends the requests to the proxy's bypass hosts to the hop too. The hop checks their addresses,
+      // Chromium then sends the requests to the proxy's bypass hosts to the local proxy too. The local proxy checks their addresses,
       // and connects to them directly.
       ...(this.#isForAll ? [`--proxy-bypass-list=${notLoopback}`] : []),
       ...(blockLoopback ? ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'] : []),
@@ -58,17 +58,17 @@ export class WaysOut {
 
   /**
    * Sends new connections through another proxy, or directly, and ends those through the one before. Returns false if
-   * Chromium must start again for that: its switches name the hop and the hosts that bypass it.
+   * Chromium must start again for that: its switches name the local proxy and the hosts that bypass it.
    */
   async change(proxy: ProxyAccess | undefined): Promise<boolean> {
     const before = this.#proxy;
     const bypassed = (proxy ?? before)?.bypassHosts.join(';');
     if (!this.#isForAll && (!before || bypassed !== before.bypassHosts.join(';'))) return false;
-    const hop = await this.#hop({ proxy: before });
-    this.#hops.delete(keyOf({ proxy: before }));
-    this.#hops.set(keyOf({ proxy }), Promise.resolve(hop));
+    const localProxy = await this.#localProxy({ proxy: before });
+    this.#localProxies.delete(keyOf({ proxy: before }));
+    this.#localProxies.set(keyOf({ proxy }), Promise.resolve(localProxy));
     this.#proxy = proxy;
-    hop.lead(proxy);
+    localProxy.lead(proxy);
     return true;
   }
 
@@ -77,13 +77,13 @@ export class WaysOut {
     if (group !== undefined) this.#groups.add(group);
   }
 
-  /** The address of the hop for contexts without their own proxy. Programs other than the browser use it too. */
+  /** The address of the local proxy for contexts without their own proxy. Programs other than the browser use it too. */
   async localProxyUrl(): Promise<string> {
-    return (await this.#hop({ proxy: this.#proxy })).address;
+    return (await this.#localProxy({ proxy: this.#proxy })).address;
   }
 
   /**
-   * The proxy for a new browser context, or `undefined` to keep the client's choice. With a tunnel the proxy is a hop,
+   * The proxy for a new browser context, or `undefined` to keep the client's choice. With a tunnel the proxy is a local proxy,
    * which uses the client's proxy for all hosts that aren't exposed. `isBeside`: the client is on this machine.
    */
   contextProxy(asked: ContextProxy, { isBeside = false } = {}): Promise<ContextProxy> | undefined {
@@ -91,7 +91,7 @@ export class WaysOut {
     if (!this.exposure) return undefined;
     if (isBeside && isForCertificates(proxyServer)) return undefined;
     if (proxyServer === undefined) return this.#isForAll ? undefined : this.#ownHop();
-    // A client of Playwright's own protocol names the hop, so that `context.request` uses it too.
+    // A client of Playwright's own protocol names the local proxy, so that `context.request` uses it too.
     if (this.#addresses.has(proxyServer)) return Promise.resolve({ proxyServer, proxyBypassList: notLoopback });
     const proxy = parsedProxy(proxyServer);
     return proxy && this.#hopTo(proxy, proxyBypassList, isForCertificates(proxyServer));
@@ -99,11 +99,11 @@ export class WaysOut {
 
   close(): void {
     this.#isClosed = true;
-    for (const hop of this.#hops.values()) hop.then((opened) => opened.close(), () => {}); // prettier-ignore
+    for (const localProxy of this.#localProxies.values()) localProxy.then((opened) => opened.close(), () => {}); // prettier-ignore
   }
 
   async #ownHop(): Promise<ContextProxy> {
-    const { address } = await this.#hop({ proxy: this.#proxy });
+    const { address } = await this.#localProxy({ proxy: this.#proxy });
     return { proxyServer: address, proxyBypassList: notLoopback };
   }
 
@@ -114,32 +114,32 @@ export class WaysOut {
   ): Promise<ContextProxy> {
     const rules = (proxyBypassList ?? '').split(/[;,]/).map((rule) => rule.trim());
     const proxiesLoopback = rules.includes(notLoopback);
-    const { address } = await this.#hop({ proxy, isOfClient: true, proxiesLoopback, proxiesExposed });
+    const { address } = await this.#localProxy({ proxy, isOfClient: true, proxiesLoopback, proxiesExposed });
     // The last rule wins.
     return { proxyServer: address, proxyBypassList: [...rules.filter(Boolean), notLoopback].join(';') };
   }
 
-  /** Whether all requests of the default context pass through a hop, including those to loopback addresses. */
+  /** Whether all requests of the default context pass through a local proxy, including those to loopback addresses. */
   get #isForAll(): boolean {
     return this.#options.blockLoopback === true || this.#options.tunnel === true;
   }
 
-  async #hop(way: Way): Promise<ProxyHop> {
+  async #localProxy(way: Way): Promise<LocalProxy> {
     const key = keyOf(way);
     const { blockLoopback, user } = this.#options;
-    if (!this.#hops.has(key) && this.#hops.size === mostHops)
+    if (!this.#localProxies.has(key) && this.#localProxies.size === mostLocalProxies)
       throw new OperationError(
         'bad_request',
-        `the browser contexts of this session use ${mostHops} different proxies already, which is the limit: use one of them`,
+        `the browser contexts of this session use ${mostLocalProxies} different proxies already, which is the limit: use one of them`,
       );
     const opening =
-      this.#hops.get(key) ??
-      ProxyHop.open({ ...way, blockLoopback, user, exposure: () => this.exposure, groups: this.#groups });
-    this.#hops.set(key, opening);
-    const hop = await opening;
-    this.#addresses.add(hop.address);
-    if (this.#isClosed) hop.close();
-    return hop;
+      this.#localProxies.get(key) ??
+      LocalProxy.open({ ...way, blockLoopback, user, exposure: () => this.exposure, groups: this.#groups });
+    this.#localProxies.set(key, opening);
+    const localProxy = await opening;
+    this.#addresses.add(localProxy.address);
+    if (this.#isClosed) localProxy.close();
+    return localProxy;
   }
 }
 
@@ -154,15 +154,15 @@ function keyOf(way: Way): string {
   return JSON.stringify(way);
 }
 
-/** The most hops of a session. Each is a listening socket. */
-const mostHops = 64;
+/** The  local proxies of a session. Each is a listening socket. */
+const mostLocalProxies = 64;
 /** A rule for Chromium's proxy bypass list: connections to loopback addresses use the proxy too. */
 const notLoopback = '<-loopback>';
 
 const defaultPorts = { http: 80, https: 443, socks5: 1080 };
 
 /**
- * Reads the proxy that a client names for a context. `undefined` for kinds that hops can't use: SOCKS4 and lists of
+ * Reads the proxy that a client names for a context. `undefined` for kinds that local proxies can't use: SOCKS4 and lists of
  * proxies.
  */
 function parsedProxy(text: string): ProxyAccess | SocksAccess | undefined {

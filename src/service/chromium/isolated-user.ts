@@ -5,7 +5,7 @@ import { chownTree, type SystemUser, type SystemUsers } from '../process/childre
 import type { Environment } from './find-chromium.ts';
 
 /** A system user that one Chromium or one app has to itself, with a directory that no other user can enter. */
-export class Resident {
+export class IsolatedUser {
   readonly user: SystemUser;
   readonly home: string;
   readonly temporary: string;
@@ -45,7 +45,7 @@ export class Resident {
   }
 
   /** Kills the user's processes, deletes its directory, and frees its id for another session. */
-  async leave(): Promise<void> {
+  async release(): Promise<void> {
     await this.end();
     await removeTree(this.directory);
     await this.#users.release(this.user);
