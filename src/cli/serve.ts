@@ -27,6 +27,9 @@ type ServeOptions = {
   machines?: string;
   machinesKey?: string;
   directSessions?: true;
+  overflow?: string;
+  overflowKey?: string;
+  overflowSessions?: number;
   metricsToken?: string;
   clockStart?: number;
   drainTimeout: number;
@@ -122,6 +125,13 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
       '--direct-sessions',
       "hand out the machines' own URLs of sessions; a restart of this service then interrupts no test",
     )
+    .option('--overflow <url>', 'a service, also the hosted one, for sessions that have no free slot on a machine')
+    .option('--overflow-key <key>', 'API key of that service')
+    .option(
+      '--overflow-sessions <count>',
+      'most sessions there at once (default: the limit of that service)',
+      parseCount,
+    )
     .optionsGroup('Operation:')
     .option(
       '--drain-timeout <seconds>',
@@ -154,6 +164,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
   const { dataDir, chromium, sandbox, sessionUids, allowSharedUser, blockLoopback, playwrightCore } = options;
   const { replayFormat, auditRetentionDays, auditMaxSize, maxSessions, downloadQuota, clockStart } = options;
   const { machines, machinesKey, directSessions, metricsToken } = options;
+  const overflow = overflowOf(options);
   const { dataDirectoryFor } = await import('../service/process/start/data-directory.ts');
   const { clockFrom, systemClock } = await import('../service/process/clock.ts');
   const { runServiceProcess } = await import('../service/process/start/service-process.ts');
@@ -188,6 +199,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
           from: machines.split(',').map((from) => from.trim()),
           ...(machinesKey && { apiKey: machinesKey.trim() }),
           ...(directSessions && { directSessions }),
+          ...(overflow && { overflow }),
         },
       }),
       ...(env['OTEL_EXPORTER_OTLP_ENDPOINT']?.trim() && { traces: true }),
@@ -202,6 +214,19 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
       cause: error,
     });
   }
+}
+
+function overflowOf({ machines, overflow: url, overflowKey, overflowSessions }: ServeOptions) {
+  if (url === undefined && (overflowKey ?? overflowSessions) !== undefined)
+    throw new Error('--overflow-key and --overflow-sessions belong to --overflow: pass its URL too');
+  if (url === undefined) return undefined;
+  if (machines === undefined) throw new Error('--overflow is for sessions that have no free slot: pass --machines too');
+  if (overflowKey === undefined) throw new Error('--overflow needs the API key of that service: pass --overflow-key');
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new Error(
+      `--overflow: ${JSON.stringify(url)} is not the URL of a service. Write for example https://browsers.example.com`,
+    );
+  return { url, apiKey: overflowKey.trim(), ...(overflowSessions && { maxSessions: overflowSessions }) };
 }
 
 /**

@@ -93,6 +93,8 @@ export type MachineState = {
   /** The machine's URL, or `local` for the service's own machine. */
   id: string;
   state: 'up' | 'silent' | 'draining';
+  /** Only for the service for overflow. */
+  is_overflow?: true;
   /** How many sessions it may have; missing if the key may not know. */
   slots?: number;
   /** Sessions that the key may see. */

@@ -124,6 +124,8 @@ export type ServiceOptions = {
     apiKey?: string;
     /** Hands out the machines' own URLs of sessions. Clients must reach the machines. Default: false. */
     directSessions?: boolean;
+    /** A service for sessions that have no free slot on a machine; may be the hosted one. */
+    overflow?: { url: string; apiKey: string; maxSessions?: number };
   };
   /** @internal The update server of the Chrome Web Store. Default: Google's. */
   chromeStore?: string;

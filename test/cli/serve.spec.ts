@@ -101,6 +101,18 @@ test('serve refuses wrong arguments and points to the help', async ({}) => {
     expect(cli.output).toMatch(/error: .*/);
     expect(cli.output).not.toContain('    at ');
   }
+  const machines = ['--machines', 'http://10.0.0.1:8080'];
+  for (const [args, message] of [
+    [['--overflow', 'https://other.example', '--overflow-key', 'key'], 'pass --machines too'],
+    [[...machines, '--overflow', 'https://other.example'], 'pass --overflow-key'],
+    [[...machines, '--overflow', 'other.example', '--overflow-key', 'key'], 'Write for example https://'],
+    [[...machines, '--overflow-sessions', '2'], 'pass its URL too'],
+  ] as const) {
+    const cli = new CliProcess(['serve', ...args]);
+    expect((await cli.exited).code).not.toBe(0);
+    expect(cli.output).toContain(message);
+    expect(cli.output).not.toContain('    at ');
+  }
 });
 
 test("prints examples for --help, and the package's version for --version", async ({}) => {

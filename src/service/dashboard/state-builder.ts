@@ -23,7 +23,7 @@ export type StateSources = {
 /** The state without the name of the listener's key. */
 export type SharedState = Omit<DashboardState, 'service'> & { service: Omit<DashboardState['service'], 'key'> };
 
-type DashboardMachine = Pick<Machine, 'url' | 'isUp' | 'isLeaving' | 'sessions' | 'slots'>;
+type DashboardMachine = Pick<Machine, 'url' | 'isUp' | 'isLeaving' | 'isOverflow' | 'sessions' | 'slots'>;
 
 const mostProjects = 200;
 
@@ -107,6 +107,7 @@ export class StateBuilder {
       const state = !machine.isUp ? 'silent' : machine.isLeaving ? 'draining' : 'up';
       return Object.assign(
         { id: machine.url, state },
+        machine.isOverflow && { is_overflow: true },
         seesAll && { slots: machine.slots },
         useOf(machine.url),
       ) as MachineState;

@@ -20,6 +20,7 @@ import { forwardRequest } from './forward-request.ts';
 import { ForwardedSockets } from './forward-sockets.ts';
 import { MachineSession } from './machine-session.ts';
 import type { StoredArchives } from './launch.ts';
+import type { Overflow } from './machine.ts';
 import { Machines } from './machines.ts';
 import { MachineSessionRecords } from './sessions-table.ts';
 
@@ -31,6 +32,7 @@ export type MachinesSettings = {
   apiKey: string;
   /** Whether callers get the machines' own URLs, so that their connections bypass the control plane. */
   directSessions?: boolean;
+  overflow?: Overflow;
 };
 
 type Dependencies = {
@@ -55,6 +57,7 @@ export async function openMachines(settings: MachinesSettings, dependencies: Dep
     owner: await ownerIn(directory),
     apiKey: settings.apiKey,
     isDirect: settings.directSessions ?? false,
+    overflow: settings.overflow && { ...settings.overflow, url: settings.overflow.url.replace(/\/+$/, '') },
     profiles,
     extensions,
     records: new MachineSessionRecords(database, secrets),

@@ -11,6 +11,8 @@ export type Host = {
   readonly isUp: boolean;
   /** Whether the machine takes no new sessions, because it drains or discovery no longer finds it. */
   readonly isLeaving: boolean;
+  /** Whether the machine is the service for overflow. It keeps no idle browsers. */
+  readonly isOverflow: boolean;
   /** Whether clients may use the machine's own URLs. */
   readonly isDirect: boolean;
   /** Treats the machine as down until it answers a check, which starts now. */

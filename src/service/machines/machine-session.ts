@@ -66,12 +66,16 @@ export class MachineSession extends Session {
     return { machine: this.host.url, links: this.host.isDirect ? this.links : undefined };
   }
 
+  override get hasTunnel(): boolean {
+    return this.links.tunnel_ws_url !== undefined;
+  }
+
   override get isReachable(): boolean {
     return this.host.isUp;
   }
 
   override get isWorthKeeping(): boolean {
-    return super.isWorthKeeping && !this.host.isLeaving;
+    return super.isWorthKeeping && !this.host.isLeaving && !this.host.isOverflow;
   }
 
   get profile(): Profile | undefined {

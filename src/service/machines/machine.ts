@@ -7,12 +7,22 @@ import type { Host } from './host.ts';
 import type { MachineSession } from './machine-session.ts';
 import { launchOf, ownerTags, profileName } from './owner-tags.ts';
 
+/** A service beyond the machines, which may be the hosted one. Its browsers start only while a caller waits for them. */
+export type Overflow = {
+  url: string;
+  apiKey: string;
+  /** Default: the limit of that service. */
+  maxSessions?: number;
+};
+
 export type MachineOptions = {
   url: string;
   apiKey: string;
   /** The id of the control plane. */
   owner: string;
   isDirect: boolean;
+  /** Default: this is a machine. */
+  overflow?: Overflow | undefined;
   log: Log;
   /** Called when the machine stops answering, answers again, has more free slots, or drains. */
   onChange: (machine: Machine) => void;
@@ -70,6 +80,10 @@ export class Machine implements Host {
       userAgent: 'playwright-pool-control-plane',
     });
     void this.check();
+  }
+
+  get isOverflow(): boolean {
+    return this.#options.overflow !== undefined;
   }
 
   /** Whether the machine answered the last request. */
@@ -160,7 +174,8 @@ export class Machine implements Host {
 
   async #readCapacity(): Promise<void> {
     const limits = await this.client.organization.limits.retrieve({ timeout: answerMs, maxRetries: 0 });
-    this.#capacity = limits.max_concurrent_sessions;
+    const { maxSessions = Infinity } = this.#options.overflow ?? {};
+    this.#capacity = Math.min(maxSessions, limits.max_concurrent_sessions);
     if (limits.draining) this.drains();
     else this.#isDraining = false;
   }

@@ -7,12 +7,13 @@ import type { Log } from '../process/log.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import type { Launcher } from '../sessions/launcher.ts';
 import type { Session, SessionSettings } from '../sessions/session.ts';
+import { canOverflow } from '../sessions/overflow.ts';
 import type { Recorded, Recording } from '../replays/replays.ts';
 import { profileName } from './owner-tags.ts';
 import { MachineReplay } from './machine-replay.ts';
 import { Discovery } from './discovery.ts';
 import { changeProxyOn, startOn, type StoredArchives } from './launch.ts';
-import { Machine } from './machine.ts';
+import { Machine, type Overflow } from './machine.ts';
 import { isRefusal, toOperationError } from './machine-errors.ts';
 import { MachineSession } from './machine-session.ts';
 import { SentProfile } from './sent-profile.ts';
@@ -24,6 +25,7 @@ export type MachinesOptions = {
   owner: string;
   apiKey: string;
   isDirect: boolean;
+  overflow: Overflow | undefined;
   profiles: ProfileDirectories;
   extensions: StoredArchives;
   records: MachineSessionRecords;
@@ -34,7 +36,10 @@ export type MachinesOptions = {
 /** A starting browser needs half a core, and machines have two cores or more. */
 const launchesPerMachine = 4;
 
-/** The machines of a control plane. Starts each session on the machine with the most free slots. */
+/**
+ * The machines of a control plane. Starts each session on the machine with the most free slots, and on the service for
+ * overflow if no machine has one.
+ */
 export class Machines implements Launcher<MachineSession> {
   readonly hasDisplay = false;
   readonly noDisplay =
@@ -52,13 +57,13 @@ export class Machines implements Launcher<MachineSession> {
 
   /** How many machines answer, and how many of those drain. */
   get counts(): { count: number; draining: number } {
-    const up = this.all().filter(({ isUp }) => isUp);
+    const up = this.#ordinary().filter(({ isUp }) => isUp);
     return { count: up.length, draining: up.filter(({ isLeaving }) => isLeaving).length };
   }
 
-  /** The slots of the machines that take sessions. */
+  /** The slots of the machines that take sessions, without those of the service for overflow. */
   get capacity(): number {
-    return this.all().reduce((sum, machine) => sum + machine.capacity, 0);
+    return this.#ordinary().reduce((sum, machine) => sum + machine.capacity, 0);
   }
 
   get launchesAtOnce(): number {
@@ -72,6 +77,7 @@ export class Machines implements Launcher<MachineSession> {
   /** Finds the machines, and waits for their first answers. Throws if a source is malformed. */
   async open(sources: readonly string[]): Promise<void> {
     const onFound = (urls: string[]) => this.#found(urls);
+    if (this.#options.overflow) this.#machine(this.#options.overflow.url);
     this.#discovery = new Discovery(sources, { onFound, clock: systemClock });
     await this.#discovery.find();
     await Promise.all(this.all().map((machine) => machine.check()));
@@ -100,7 +106,7 @@ export class Machines implements Launcher<MachineSession> {
 
   async start(settings: SessionSettings, signal: AbortSignal): Promise<MachineSession> {
     let refused: unknown;
-    for (const machine of this.#byFreeSlots()) {
+    for (const machine of this.#placesFor(settings)) {
       const launch = newId();
       machine.launches.add(launch);
       try {
@@ -173,8 +179,9 @@ export class Machines implements Launcher<MachineSession> {
     session.changedProxy(proxy);
   }
 
-  get hasRoom(): boolean {
-    for (const { freeSlots } of this.#machines.values()) if (freeSlots > 0) return true;
+  hasRoom(canOverflow: boolean): boolean {
+    for (const { freeSlots, isOverflow } of this.#machines.values())
+      if (freeSlots > 0 && (canOverflow || !isOverflow)) return true;
     return false;
   }
 
@@ -211,7 +218,7 @@ export class Machines implements Launcher<MachineSession> {
 
   #found(urls: string[]): void {
     for (const url of urls) this.#machine(url);
-    for (const machine of this.all()) {
+    for (const machine of this.#ordinary()) {
       machine.isListed = urls.includes(machine.url);
       if (!machine.isListed && machine.isForgotten) this.#forget(machine);
       else this.#changed(machine);
@@ -226,16 +233,24 @@ export class Machines implements Launcher<MachineSession> {
   #machine(url: string): Machine {
     const known = this.#machines.get(url);
     if (known) return known;
-    const { apiKey, owner, isDirect, log } = this.#options;
-    const machine = new Machine({ url, apiKey, owner, isDirect, log, onChange: (changed) => this.#changed(changed) });
+    const { owner, isDirect, log } = this.#options;
+    const overflow = this.#options.overflow?.url === url ? this.#options.overflow : undefined;
+    const { apiKey } = overflow ?? this.#options;
+    const onChange = (changed: Machine) => this.#changed(changed);
+    const machine = new Machine({ url, apiKey, owner, isDirect, overflow, log, onChange });
     this.#machines.set(url, machine);
     return machine;
   }
 
-  #byFreeSlots(): Machine[] {
+  #ordinary(): Machine[] {
+    return this.all().filter(({ isOverflow }) => !isOverflow);
+  }
+
+  /** The machines with free slots, and last the service for overflow if the session can run there. */
+  #placesFor(settings: SessionSettings): Machine[] {
     return this.all()
-      .filter(({ freeSlots }) => freeSlots > 0)
-      .toSorted((one, other) => other.freeSlots - one.freeSlots);
+      .filter(({ freeSlots, isOverflow }) => freeSlots > 0 && (!isOverflow || canOverflow(settings)))
+      .toSorted((one, other) => Number(one.isOverflow) - Number(other.isOverflow) || other.freeSlots - one.freeSlots);
   }
 
   #hold(session: MachineSession, machine: Machine): void {

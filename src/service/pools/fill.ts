@@ -1,4 +1,6 @@
+import { canOverflow } from '../sessions/overflow.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import type { PoolConfig } from './pool-config.ts';
 
 /** A pool, as `Fill` sees it. */
 export type FilledPool = {
@@ -12,6 +14,7 @@ export type FilledPool = {
    * acquire.
    */
   readonly waitingSince: number;
+  readonly config: PoolConfig;
   /** Launches one browser; never rejects. */
   launch(): Promise<void>;
 };
@@ -53,9 +56,11 @@ export class Fill {
   }
 
   /** Whether the limits of the service and of the project allow one more browser. */
-  mayLaunch({ projectId }: Pick<FilledPool, 'projectId'>): boolean {
+  mayLaunch({ projectId, waitingSince, config }: Pick<FilledPool, 'projectId' | 'waitingSince' | 'config'>): boolean {
     const { pooledSessions } = this.#sessions.limits.capsOf(projectId);
-    return this.#sessions.mayStart(projectId) && this.pooledIn(projectId) < pooledSessions;
+    // The service for overflow starts no browser ahead of an acquire.
+    const overflows = waitingSince < Infinity && canOverflow({ ...config, extraSwitches: config.chromium_args });
+    return this.#sessions.mayStart(projectId, overflows) && this.pooledIn(projectId) < pooledSessions;
   }
 
   /** The number of leased, idle and starting browsers in the project's pools. */

@@ -250,20 +250,23 @@ export class Pool {
   async launch(): Promise<void> {
     const launch = new AbortController();
     this.#starting.add(launch);
+    let session: Session | undefined;
     try {
-      const session = await this.#surroundings.createSession(this.#config, launch.signal);
+      session = await this.#surroundings.createSession(this.#config, launch.signal);
       if (session.settings.startUrl) await this.#openStartPage(session, session.settings.startUrl);
       if (launch.signal.aborted) return await session.end();
       this.#starting.delete(launch);
       this.#endPause();
       this.#idle.push(session);
       this.#notes.replaced();
-      void session.ended.then(() => this.#drop(session));
+      void session.ended.then(() => this.#drop(session!));
     } catch (error) {
       this.#starting.delete(launch);
       if (!launch.signal.aborted) this.#pause(error);
     }
     this.serve();
+    // Nobody waits for it any more, and it is on a machine that drains or on the service for overflow.
+    if (session && this.#idle.includes(session) && !session.isWorthKeeping) void session.end();
   }
 
   /** Hands idle browsers to waiting acquires, and launches missing ones. */
@@ -387,10 +390,8 @@ export class Pool {
 
 /** Whether the browser still runs and answers. */
 async function responds(session: Session): Promise<boolean> {
-  return await session.confirm().then(
-    () => true,
-    () => false,
-  );
+  const [{ status }] = await Promise.allSettled([session.confirm()]);
+  return status === 'fulfilled';
 }
 
 async function endAll(sessions: Session[]): Promise<void> {

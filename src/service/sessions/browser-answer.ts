@@ -23,7 +23,7 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
     }),
     webdriver_ws_url: `${socketOrigin}/browser/webdriver/session?jwt=${session.token}`,
     base_url: `${origin}${browserPath}`,
-    tunnel_ws_url: `${socketOrigin}/browser/tunnel?jwt=${session.token}`,
+    ...(session.hasTunnel && { tunnel_ws_url: `${socketOrigin}/browser/tunnel?jwt=${session.token}` }),
     browser_live_view_url: liveViewUrl(session, { origin, apiKeyId: caller.apiKey.id, clock }),
     ...session.place?.links,
     headless: settings.headless,

@@ -25,9 +25,12 @@ export type Launcher<S extends Session> = {
   probe(signal: AbortSignal): Promise<void>;
   /** How many browsers can run at once. Default: no limit. */
   readonly capacity?: number;
-  /** Whether a browser can start now. Default: true. */
-  readonly hasRoom?: boolean;
-  /** The error for a session while `hasRoom` is false. */
+  /**
+   * Whether a browser can start now. Default: true. With `canOverflow`, the service for overflow counts too: a caller
+   * waits for the browser, and it can run there.
+   */
+  hasRoom?(canOverflow: boolean): boolean;
+  /** The error for a session if `hasRoom` returns false. */
   refusal?(): OperationError;
   /** Calls `callback` each time a browser may start again, or a session's machine answers again. */
   onRoom?(callback: () => void): void;

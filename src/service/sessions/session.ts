@@ -146,6 +146,11 @@ export abstract class Session {
     return undefined;
   }
 
+  /** Whether its client can expose apps to its pages. Some services for overflow have no tunnel. */
+  get hasTunnel(): boolean {
+    return true;
+  }
+
   /** Whether it can be leased now. False while its machine doesn't answer. */
   get isReachable(): boolean {
     return true;

@@ -5,6 +5,7 @@ import { sameToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
 import { noLog, type Log } from '../process/log.ts';
 import type { Launcher } from './launcher.ts';
+import { canOverflow } from './overflow.ts';
 import type { Session, SessionSettings } from './session.ts';
 
 /** The most browsers that may run at once. Infinity means no limit. */
@@ -85,10 +86,10 @@ export class Sessions<S extends Session = Session> {
     return Array.from(this.#startingIn, ({ projectId }) => projectId);
   }
 
-  /** Whether the limits allow one more browser in the project. */
-  mayStart(projectId: string): boolean {
+  /** Whether the limits allow one more browser in the project. `canOverflow` is that of `Launcher.hasRoom`. */
+  mayStart(projectId: string, canOverflow: boolean): boolean {
     const { limits } = this;
-    if (this.#draining || !(this.#launcher.hasRoom ?? true)) return false;
+    if (this.#draining || !this.#hasRoom(canOverflow)) return false;
     return this.countIn(projectId) < limits.capsOf(projectId).sessions && this.countIn() < limits.maxConcurrentSessions;
   }
 
@@ -183,7 +184,7 @@ export class Sessions<S extends Session = Session> {
 
   async #start(settings: SessionSettings, signal: AbortSignal): Promise<S> {
     signal.throwIfAborted();
-    const refusal = this.#refusal(settings.projectId);
+    const refusal = this.#refusal(settings);
     if (refusal) throw refusal;
     const place = { projectId: settings.projectId, profile: settings.profile };
     const leave = () => void this.#startingIn.delete(place);
@@ -207,7 +208,12 @@ export class Sessions<S extends Session = Session> {
     }
   }
 
-  #refusal(projectId: string): OperationError | undefined {
+  #hasRoom(canOverflow: boolean): boolean {
+    return this.#launcher.hasRoom?.(canOverflow) ?? true;
+  }
+
+  #refusal(settings: SessionSettings): OperationError | undefined {
+    const { projectId } = settings;
     if (this.#draining) return this.#draining;
     const { sessions: cap } = this.limits.capsOf(projectId);
     const { maxConcurrentSessions } = this.limits;
@@ -215,7 +221,8 @@ export class Sessions<S extends Session = Session> {
     if (own >= cap)
       return limitReached(`the project has reached its limit, ${cap} browsers at once: end one first`, cap, own);
     const all = this.countIn();
-    if (all < maxConcurrentSessions) return (this.#launcher.hasRoom ?? true) ? undefined : this.#launcher.refusal?.();
+    if (all < maxConcurrentSessions)
+      return this.#hasRoom(canOverflow(settings)) ? undefined : this.#launcher.refusal?.();
     const message = `the organization has reached its limit, ${maxConcurrentSessions} browsers at once: end one first`;
     return limitReached(message, maxConcurrentSessions, all);
   }

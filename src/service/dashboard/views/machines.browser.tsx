@@ -19,10 +19,13 @@ const columns: Column<MachineState>[] = [
     id: 'machine',
     title: 'Machine',
     sort: ({ id }) => machineName(id),
-    cell: ({ id }) => (
-      <a class="title" href={hrefOf('leases', { machine: id, state: 'running' })}>
-        {machineName(id)}
-      </a>
+    cell: ({ id, is_overflow: isOverflow }) => (
+      <>
+        <a class="title" href={hrefOf('leases', { machine: id, state: 'running' })}>
+          {machineName(id)}
+        </a>
+        {isOverflow && <span class="quiet"> for overflow</span>}
+      </>
     ),
   },
   {
