@@ -137,7 +137,7 @@ function sameName(parent: Node, segment: string, entry: string): Node | undefine
   if (node === undefined || node.name === segment) return node;
   throw new ArchiveError(
     'duplicate_entry',
-    `differs from ${quoted(node.name)} only in upper and lower case, so some file systems can't hold both`,
+    `contains ${quoted(segment)}, and an earlier entry has ${quoted(node.name)} there: some file systems see no difference, so they can't hold both. Rename one of them`,
     entry,
   );
 }

@@ -98,7 +98,8 @@ function refuseUnknownField(name: string, operation: Operation, sent: unknown): 
   const unknown = unknownField(operation, sent);
   if (!unknown) return;
   const { path, known } = unknown;
-  const advice = known.length > 0 ? `it has ${known.join(', ')}` : `see playwright-pool call ${name} --describe`;
+  const advice =
+    known.length > 0 ? `the fields there are ${known.join(', ')}` : `see playwright-pool call ${name} --describe`;
   throw new CommandError(`${path} is not a field of ${operation.method} ${operation.path}: ${advice}`, exitCodes.usage);
 }
 

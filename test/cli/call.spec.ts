@@ -106,11 +106,15 @@ test('call explains unknown operations, wrong parameters and unreadable files', 
     [['browsers.create', 'timeout_seconds:=soon'], 2, 'is not JSON'],
     [['browsers.list', 'colour=red'], 2, 'colour is not a parameter of GET /browsers'],
     [['browsers.create', 'timeout_seconds:=1'], 1, 'timeout_seconds'],
-    [['browsers.create', 'nam=x'], 2, 'nam is not a field of POST /browsers: it has name, tags, headless,'],
+    [
+      ['browsers.create', 'nam=x'],
+      2,
+      'nam is not a field of POST /browsers: the fields there are name, tags, headless,',
+    ],
     [
       ['browsers.create', 'viewport:={"width":1,"hight":1}'],
       2,
-      'viewport.hight is not a field of POST /browsers: it has width, height, refresh_rate',
+      'viewport.hight is not a field of POST /browsers: the fields there are width, height, refresh_rate',
     ],
     [['browsers.fs.writeFile', 'id=a', 'path=/b'], 2, 'pass the file with --input'],
     [

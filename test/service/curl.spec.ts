@@ -171,7 +171,7 @@ test('/curl refuses headers that could smuggle others, bodies that would not be 
   expect((await raw(token)).status).toBe(401);
 });
 
-test('/curl runs ten requests at once, and hides the page that it uses from other clients @long', async ({
+test('/curl takes at most ten requests at once, and hides the page that it uses from other clients @long', async ({
   service,
   id,
   target,

@@ -24,7 +24,7 @@ test('a pool serves test runs in turn, so that a short run waits for one lease o
   expect(await Promise.all(waiting)).toEqual(turns.map(() => first));
 });
 
-test('a run that got a browser and asks for another waits behind the other runs', async ({
+test('an acquire that hangs up leaves the queue, and those behind it keep their order', async ({
   testPools: { createFull, acquire, lease },
 }) => {
   const pool = await createFull({ size: 1 });

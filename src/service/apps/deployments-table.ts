@@ -17,7 +17,7 @@ export const deploymentsTable = table('deployments', {
   envVars: json<Record<string, string>>(),
   /** SHA-256 of the archive. */
   checksum: text(),
-  /** Unknown before the first run. */
+  /** Unknown until its code has run once. */
   apps: optional(json<ReportedApp[]>()),
   /** The API key that created it. */
   createdBy: text(),

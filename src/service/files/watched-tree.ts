@@ -345,7 +345,7 @@ export class WatchedTree {
     if (this.#entries.count + count <= most) return;
     throw new OperationError(
       'capacity_exhausted',
-      `the watches of a session may follow ${most} files and directories, and ${JSON.stringify(this.#place.sessionPath)} has more: watch a smaller directory, or stop other watches`,
+      `the watches of a session may follow ${most} files and directories in all, and with ${JSON.stringify(this.#place.sessionPath)} they would follow more: watch a smaller directory, or stop other watches`,
     );
   }
 

@@ -10,7 +10,7 @@ export async function handOver(session: Session, signal: AbortSignal, takeBack: 
   // The event loop must read from the socket again to see that a caller hung up right after its request.
   await setImmediate();
   await setImmediate();
-  // If the connection breaks after the answer, another caller may have the session already.
+  // The signal may also abort right after the answer. Then another caller may have the session already, with a new token.
   const takeOwnBack = () => {
     if (session.alive && session.token === token) takeBack();
   };
