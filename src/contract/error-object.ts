@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const part = z.object({ code: z.string(), message: z.string() });
 
-/** The body of every error answer. */
+/** The body of an error answer, except that of `netFailure`. */
 export const errorObject = part.extend({
   details: z.array(part).optional(),
   inner_error: part.optional(),
@@ -11,7 +11,7 @@ export const errorObject = part.extend({
 
 export type ErrorObject = z.output<typeof errorObject>;
 
-/** The body of a 502 answer: a request through the browser got no answer. Numbers and names are Chromium's error codes. */
+/** The body of a 502 answer, because a request through the browser got no answer. Numbers and names are Chromium's error codes. */
 export const netFailure = z.strictObject({
   message: z.string(),
   net_error: z.int().optional().describe('For example -105'),

@@ -39,7 +39,10 @@ test('an error has the status, code, message, method, URL and request id of the 
   });
 });
 
-test('each error status has an error class of its own', async ({ serve, connect }) => {
+test('401, 404, 409 and 429 have an error class of their own, and other statuses throw a ServiceError', async ({
+  serve,
+  connect,
+}) => {
   const classes = new Map([
     [400, ServiceError],
     [401, UnauthorizedError],

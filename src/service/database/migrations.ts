@@ -237,7 +237,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX auth_events_of_connection ON auth_events (connection_id);
   `,
   `
-  -- How long a key was to live when it was made, which its rotation shortens.
+  -- The lifetime that a key was made with. A rotation changes expires_at only.
   ALTER TABLE api_keys ADD COLUMN life_ms INTEGER;
   UPDATE api_keys SET life_ms = expires_at - created_at;
   `,

@@ -31,7 +31,7 @@ export const apiKeysTable = table('api_keys', {
   created_at: time(),
   expires_at: optional(time()),
   deleted_at: optional(time()),
-  /** The lifetime that the key was created with. Its rotation shortens it. */
+  /** The lifetime that the key was created with. A rotation changes `expires_at` only. */
   life_ms: optional(integer()),
   /** The only project that the key opens. */
   project_id: optional(text()),
