@@ -158,18 +158,20 @@ test('ending a session frees its user id for another session', async ({ service,
   expect(claims()).toEqual([]);
 });
 
-test("sessions start although only root can enter the data directory and Playwright's browser cache", async ({}, testInfo) => {
+test("sessions start although only root can enter the data directory, Playwright's browser cache and TMPDIR", async ({}, testInfo) => {
   const closed = testInfo.outputPath('closed');
   const data = path.join(closed, 'data');
   const build = path.join(closed, 'browsers/chromium_headless_shell-9999');
   await mkdir(path.join(build, 'chrome-linux'), { recursive: true });
   await writeFile(path.join(build, 'INSTALLATION_COMPLETE'), '');
   const program = path.join(build, 'chrome-linux/headless_shell');
-  await writeFile(program, `#!/bin/sh\nexec ${await systemChromium()} "$@"\n`, { mode: 0o755 });
+  await writeFile(program, `#!/bin/sh\nexec ${await systemChromium()} "$@"\n`, { mode: 0o700 });
   await chmod(closed, 0o700);
   process.env['PLAYWRIGHT_BROWSERS_PATH'] = path.join(closed, 'browsers');
+  const { TMPDIR } = process.env;
   try {
-    for (let run = 0; run < 2; run += 1) {
+    for (const temporary of [undefined, closed]) {
+      if (temporary !== undefined) process.env['TMPDIR'] = temporary;
       const service = await startService({ dataDirectory: data });
       const place = readFileSync(path.join(data, 'sessions-directory'), 'utf8');
       const { status, body } = await callerOf(service)('POST', '/browsers', {});
@@ -180,6 +182,8 @@ test("sessions start although only root can enter the data directory and Playwri
     }
   } finally {
     delete process.env['PLAYWRIGHT_BROWSERS_PATH'];
+    if (TMPDIR === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = TMPDIR;
   }
 });
 

@@ -2,8 +2,12 @@
 const foreign =
   /^(CI|NO_COLOR|FORCE_COLOR|COLUMNS|NODE_OPTIONS|DEBUG|GITHUB_\w+|KERNEL_\w+|DISPLAY|WAYLAND_DISPLAY|PLAYWRIGHT_POOL_(?!CHROMIUM$|TEST_)\w+)$/;
 
-/** Removes settings that tests must not depend on from this process's environment. */
+/**
+ * Removes settings that tests must not depend on from this process's environment. Files of the tests get the usual modes:
+ * under a umask of 077, the users of sessions could not enter any directory of a test.
+ */
 export function ownEnvironment(): void {
+  process.umask(0o022);
   for (const name of Object.keys(process.env)) if (foreign.test(name)) delete process.env[name];
   // A proxy stays set, because `npm install` may need it. The services and sites of the tests are on this machine.
   for (const name of ['no_proxy', 'NO_PROXY'])

@@ -25,19 +25,20 @@ export async function isReachable(place: string): Promise<boolean> {
   }
 }
 
-const temporaryPrefix = path.join(tmpdir(), 'playwright-pool-sessions-');
+const temporaryPrefix = 'playwright-pool-sessions-';
 
 /** The directory where an earlier service of this data directory may have left files of its sessions. */
 export async function formerSessionsDirectory(dataDirectory: string): Promise<string> {
   const recorded = await readFile(recordFile(dataDirectory), 'utf8').catch(() => '');
-  return recorded.startsWith(temporaryPrefix) ? recorded : path.join(dataDirectory, 'sessions');
+  const isTemporary = path.basename(recorded).startsWith(temporaryPrefix);
+  return isTemporary ? recorded : path.join(dataDirectory, 'sessions');
 }
 
 /**
  * Creates the directory for the files of sessions. It is `sessions` in the data directory. With `hasUsers`, sessions run
  * under user ids of their own. These users can enter the directory and the data directory, but can't list them. If they
- * can't enter a directory above, such as root's home, the sessions' directory is in the system's directory for temporary
- * files. The data directory stores its path, so that the next service removes it.
+ * can't enter a directory above, such as root's home, the sessions' directory is in a directory for temporary files. The
+ * data directory stores its path, so that the next service removes it.
  */
 export async function makeSessionsDirectory(dataDirectory: string, hasUsers: boolean): Promise<string> {
   const usual = path.join(dataDirectory, 'sessions');
@@ -46,11 +47,20 @@ export async function makeSessionsDirectory(dataDirectory: string, hasUsers: boo
     return usual;
   }
   const isUsual = await isReachable(dataDirectory);
-  const directory = isUsual ? usual : await mkdtemp(temporaryPrefix);
+  const directory = isUsual ? usual : await mkdtemp(path.join(await temporaryDirectory(), temporaryPrefix));
   if (isUsual) await Promise.all([chmod(dataDirectory, 0o711), mkdir(usual)]);
   else await writePrivateFile(recordFile(dataDirectory), directory);
   await chmod(directory, 0o711);
   return directory;
+}
+
+/** The directory for temporary files; another one if TMPDIR names a directory that only its owner can enter. */
+async function temporaryDirectory(): Promise<string> {
+  for (const directory of [tmpdir(), '/tmp', '/var/tmp']) {
+    const stats = await stat(directory).catch(() => undefined);
+    if (stats && (stats.mode & 0o001) !== 0 && (await isReachable(directory))) return directory;
+  }
+  return tmpdir();
 }
 
 function recordFile(dataDirectory: string): string {
@@ -67,7 +77,12 @@ export async function linkTree(from: string, to: string): Promise<void> {
 
 async function linkTo(from: string, to: string): Promise<void> {
   const stats = await lstat(from);
-  if (stats.isFile()) await link(from, to).catch(() => copyFile(from, to, constants.COPYFILE_FICLONE));
+  const isReadable = (stats.mode & 0o004) !== 0;
+  const copy = async () => {
+    await copyFile(from, to, constants.COPYFILE_FICLONE);
+    await chmod(to, (stats.mode & 0o111) === 0 ? 0o644 : 0o755);
+  };
+  if (stats.isFile()) await (isReadable ? link(from, to).catch(copy) : copy());
   if (!stats.isDirectory()) return;
   await mkdir(to);
   await chmod(to, 0o755);
