@@ -190,6 +190,11 @@ test('deploys an application from a directory, invokes it, and shows its logs an
     code: 1,
     stderr: expect.stringContaining('401'),
   });
+});
+
+test('the commands for apps refuse wrong arguments, and have a help @long', async ({ serve, run, application }) => {
+  await serve();
+  const directory = await application(source);
   const elsewhere = ['deploy', join(directory, 'node_modules'), '--entrypoint', 'greeting/index.js'];
   expect(await run(...elsewhere)).toMatchObject({ code: 1, stderr: expect.stringContaining('has failed: ') });
   for (const [args, said] of [
