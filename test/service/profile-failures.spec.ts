@@ -75,7 +75,7 @@ test('keeps the previous profile version if the service is killed during a save,
   await expectUnchanged(callerOf(service), site);
 });
 
-test('keeps the profile, and reports it, if the browser crashes or does not end', async ({
+test('keeps the profile, and reports it, if the browser crashes or does not end @long', async ({
   service: { call },
   site,
 }) => {
