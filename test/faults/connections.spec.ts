@@ -109,7 +109,7 @@ test('returns browsers to which no connection is possible, and leases others @lo
   hosted,
   faultProxy,
 }) => {
-  faultProxy.plan(/^GET .*\/cdp/, 'refused', 'refused');
+  faultProxy.plan(/^GET .*\/(cdp|playwright)/, 'refused', 'refused');
   const options = hosted.options({ via: faultProxy.url, more: 'acquireTimeout: 10_000' });
   const { stats, output } = await start({
     files: { 'connect.spec.ts': `${prelude} test('works', async () => {});` },
