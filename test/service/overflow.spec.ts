@@ -44,6 +44,11 @@ test('a lease that has no free slot on a machine gets a browser on the service f
   const page = await browser.newPage();
   expect(await page.evaluate('1 + 1')).toBe(2);
   await browser.close();
+  await control.call('POST', '/profiles', { name: 'carol' });
+  expect(await control.call('PATCH', `/browsers/${second.session_id}`, { profile: { name: 'carol' } })).toMatchObject({
+    status: 409,
+    body: { message: expect.stringContaining('start a session with the profile instead') },
+  });
   const path = `/browsers/${second.session_id}/fs`;
   expect((await control.call('PUT', `${path}/write_file?path=/tmp/a`, new TextEncoder().encode('text'))).status).toBe(
     201,

@@ -5,7 +5,7 @@ import type { Log } from '../process/log.ts';
 import { isMissing } from './machine-errors.ts';
 import type { Host } from './host.ts';
 import type { MachineSession } from './machine-session.ts';
-import { launchOf, ownerTags, profileName } from './owner-tags.ts';
+import { isOwnedBy, launchOf, ownerTags, profileName } from './owner-tags.ts';
 
 /** A service beyond the machines, which may be the hosted one. Its browsers start only while a caller waits for them. */
 export type Overflow = {
@@ -184,7 +184,8 @@ export class Machine implements Host {
     const listed = new Map<string, Browser>();
     const query = { tags: ownerTags(this.owner), limit: 100 };
     const all = this.client.browsers.list(query, { timeout: answerMs, maxRetries: 0 });
-    for await (const browser of all) listed.set(browser.session_id, browser);
+    // Checked again: another kind of service may not filter by tags, and unknown sessions are ended.
+    for await (const browser of all) if (isOwnedBy(this.owner, browser.tags)) listed.set(browser.session_id, browser);
     return listed;
   }
 
@@ -227,7 +228,7 @@ export class Machine implements Host {
     const used = new Set(Array.from(this.sessions.values(), ({ sent }) => sent?.record.name));
     const query = profileName(this.owner, '');
     for await (const { id, name } of this.client.profiles.list({ query }))
-      if (!used.has(name ?? '')) await this.client.profiles.delete(id).catch(() => {});
+      if (name?.startsWith(query) && !used.has(name)) await this.client.profiles.delete(id).catch(() => {});
   }
 
   #lose(): void {

@@ -153,7 +153,12 @@ export class Machines implements Launcher<MachineSession> {
         'conflict',
         `the browser session ${session.id} has a profile already: start another session for another profile`,
       );
-    const { client, url, owner } = session.host;
+    const { client, url, owner, isOverflow } = session.host;
+    if (isOverflow)
+      throw new OperationError(
+        'conflict',
+        `the browser session ${session.id} runs on the service for overflow, which takes no profiles: start a session with the profile instead`,
+      );
     const name = profileName(owner, newId());
     const sent = await SentProfile.send(
       { id: profile.id, name },

@@ -21,6 +21,11 @@ export function profileName(owner: string, launch: string): string {
   return `playwright-pool.${owner}.${launch}`;
 }
 
+/** Whether a control plane started the session with these tags. */
+export function isOwnedBy(owner: string, tags: Record<string, string> | undefined): boolean {
+  return tags?.[ownerTag] === owner;
+}
+
 export function launchOf(tags: Record<string, string> | undefined): string | undefined {
   return tags?.[launchTag];
 }
