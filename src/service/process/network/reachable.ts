@@ -27,10 +27,15 @@ export async function isReachable(place: string): Promise<boolean> {
 
 const temporaryPrefix = 'playwright-pool-sessions-';
 
+/** The directories for temporary files. A service uses the first one that all users can enter. */
+function temporaryPlaces(): string[] {
+  return [tmpdir(), '/tmp', '/var/tmp'];
+}
+
 /** The directory where an earlier service of this data directory may have left files of its sessions. */
 export async function formerSessionsDirectory(dataDirectory: string): Promise<string> {
   const recorded = await readFile(recordFile(dataDirectory), 'utf8').catch(() => '');
-  const isTemporary = path.basename(recorded).startsWith(temporaryPrefix);
+  const isTemporary = temporaryPlaces().some((place) => recorded.startsWith(path.join(place, temporaryPrefix)));
   return isTemporary ? recorded : path.join(dataDirectory, 'sessions');
 }
 
@@ -54,9 +59,8 @@ export async function makeSessionsDirectory(dataDirectory: string, hasUsers: boo
   return directory;
 }
 
-/** The directory for temporary files; another one if TMPDIR names a directory that only its owner can enter. */
 async function temporaryDirectory(): Promise<string> {
-  for (const directory of [tmpdir(), '/tmp', '/var/tmp']) {
+  for (const directory of temporaryPlaces()) {
     const stats = await stat(directory).catch(() => undefined);
     if (stats && (stats.mode & 0o001) !== 0 && (await isReachable(directory))) return directory;
   }
