@@ -11,7 +11,9 @@ export const errorObject = part.extend({
 
 export type ErrorObject = z.output<typeof errorObject>;
 
-/** The body of a 502 answer, because a request through the browser got no answer. Numbers and names are Chromium's error codes. */
+/**
+ * The body of a 502 answer, because a request through the browser got no answer. Numbers and names are Chromium's error codes.
+ */
 export const netFailure = z.strictObject({
   message: z.string(),
   net_error: z.int().optional().describe('For example -105'),

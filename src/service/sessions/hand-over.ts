@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { Session } from './session.ts';
 
 /**
- * Watches the caller that gets a started or leased session. Calls `takeBack` if the caller hangs up before it gets the answer.
- * Resolves when the answer can be sent.
+ * Watches the caller that gets a started or leased session. Calls `takeBack` if the caller hangs up before it gets the
+ * answer. Resolves when the answer can be sent.
  */
 export async function handOver(session: Session, signal: AbortSignal, takeBack: () => void): Promise<void> {
   const { token } = session;

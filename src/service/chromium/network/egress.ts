@@ -46,7 +46,7 @@ export class Egress {
     const { address } = await this.#localProxy({ proxy });
     return [
       `--proxy-server=${address}`,
-      // Chromium then sends the requests to the proxy's bypass hosts to the local proxy too. The local proxy checks their addresses,
+      // Chromium then sends the requests to the proxy's bypass hosts to the local proxy too, which checks their addresses
       // and connects to them directly.
       ...(this.#isForAll ? [`--proxy-bypass-list=${notLoopback}`] : []),
       ...(blockLoopback ? ['--force-webrtc-ip-handling-policy=disable_non_proxied_udp'] : []),
@@ -154,7 +154,7 @@ function keyOf(way: Way): string {
   return JSON.stringify(way);
 }
 
-/** The  local proxies of a session. Each is a listening socket. */
+/** The most local proxies of a session. Each is a listening socket. */
 const mostLocalProxies = 64;
 /** A rule for Chromium's proxy bypass list: connections to loopback addresses use the proxy too. */
 const notLoopback = '<-loopback>';
