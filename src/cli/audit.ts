@@ -92,7 +92,7 @@ async function audit(options: AuditOptions, env: NodeJS.ProcessEnv): Promise<voi
       }
     }),
   );
-  printList(records, columns, options, 'No records match.');
+  await printList(records, columns, options, 'No records match.');
   if (hasMore && !options.json)
     console.error(`These are the newest ${options.limit} of more records. Filter them, or raise --limit.`);
 }

@@ -32,7 +32,7 @@ function listCommand(env: NodeJS.ProcessEnv): Command {
           CREATED: 'created_at',
           REASON: 'status_reason',
         };
-        printList(deployments, columns, options, 'There are no deployments.');
+        await printList(deployments, columns, options, 'There are no deployments.');
       }),
     );
 }

@@ -60,6 +60,6 @@ async function list(options: InvocationsOptions, env: NodeJS.ProcessEnv): Promis
   const filter = { ...names, status, since, query, limit };
   await withClient(options, env, async (client, signal) => {
     for await (const { items } of client.invocations.list(filter, { signal }).pages())
-      return printList(items, columns, options, 'No invocations match.');
+      return await printList(items, columns, options, 'No invocations match.');
   });
 }

@@ -16,13 +16,13 @@ export type CallOptions = { input?: string; output?: string };
 type Arguments = { path: string[]; query: Record<string, unknown>; body: Record<string, unknown> };
 
 /** Prints a table of all operations. */
-export function listOperations(): void {
+export async function listOperations(): Promise<void> {
   const columns: Columns<[name: string, operation: Operation]> = {
     OPERATION: ([name]) => name,
     REQUEST: ([, { method, path }]) => `${method} ${path}`,
     'WHAT IT DOES': ([, { summary }]) => summary,
   };
-  printList(callable(), columns, {});
+  await printList(callable(), columns, {});
 }
 
 /** Prints the parameters of an operation. Throws if there is no such operation. */

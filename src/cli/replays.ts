@@ -40,7 +40,7 @@ function listCommand(env: NodeJS.ProcessEnv): Command {
           ERROR: 'error_message',
         };
         const listed = replays.map((replay) => without(replay, ['replay_view_url'])) as typeof replays;
-        printList(listed, columns, options, 'There are no recordings of this session.');
+        await printList(listed, columns, options, 'There are no recordings of this session.');
       }),
     );
 }

@@ -23,7 +23,7 @@ export function listCommand<T>(
 ): Command {
   return serviceCommand('list', description).action((options: ServiceOptions) =>
     withClient(options, env, async (client, signal) => {
-      printList(await all(items(client, signal)), columns, options, none);
+      await printList(await all(items(client, signal)), columns, options, none);
     }),
   );
 }

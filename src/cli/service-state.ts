@@ -1,4 +1,5 @@
-import { type BrowserPool, type Client, ServiceError } from '../client/index.ts';
+import { ServiceError } from '../client/errors.ts';
+import type { BrowserPool, Client } from '../client/index.ts';
 import type { Browser } from '../contract/browsers.ts';
 import { runTag, testTitleOf, workerTag } from '../contract/lease-tags.ts';
 import { all } from './service-command.ts';

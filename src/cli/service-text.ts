@@ -1,6 +1,8 @@
 import type { ServiceState } from './service-state.ts';
-import { type Columns, tableLines } from './table.ts';
-import { cut, printable, styled } from './terminal.ts';
+import { cut } from './cut.ts';
+import type { Columns } from './table.ts';
+import { tableLines } from './table-lines.ts';
+import { printable, styled } from './terminal.ts';
 
 /** The size of a terminal in characters; infinite without one. */
 export type Size = { columns: number; rows: number };

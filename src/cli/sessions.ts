@@ -35,7 +35,7 @@ function listCommand(env: NodeJS.ProcessEnv): Command {
       withClient(options, env, async (client, signal) => {
         const sessions = await all(client.browsers.list({ status: options.status }, { signal }));
         const listed = sessions.map((session) => without(session, links));
-        printList(listed as Browser[], columns, options, 'There are no browser sessions.');
+        await printList(listed as Browser[], columns, options, 'There are no browser sessions.');
       }),
     );
 }

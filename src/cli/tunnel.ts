@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import { parseNetworkPattern } from '../tunnel/pattern.ts';
-import { TunnelClient } from '../tunnel/tunnel-client.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
 import { interruptible } from './interruption.ts';
@@ -32,6 +31,7 @@ export function tunnelCommand(env: NodeJS.ProcessEnv): Command {
           const { tunnel_ws_url: url } = await client.browsers.retrieve(session, {}, { signal });
           if (url === undefined)
             throw new CommandError(`the service offers no tunnel to the session ${session}: update the service`);
+          const { TunnelClient } = await import('../tunnel/tunnel-client.ts');
           const tunnel = await TunnelClient.open({ url, expose, signal, onChange: tell });
           signal.addEventListener('abort', () => tunnel.close());
           console.log(`Pages of ${session} reach ${expose} on this machine. Press Ctrl+C to end the tunnel.`);
