@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -35,8 +35,8 @@ type CommandLine = { pid: number; words: string[] };
 
 async function commandLines(): Promise<CommandLine[]> {
   if (process.platform === 'linux') {
-    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-    return await Promise.all(pids.map(async (pid) => ({ pid: Number(pid), words: await wordsOf(pid) })));
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    return pids.map((pid) => ({ pid: Number(pid), words: wordsOf(pid) }));
   }
   const { stdout } = await promisify(execFile)('ps', ['-axww', '-o', 'pid=,args='], { maxBuffer: 64 * 1024 * 1024 });
   // `ps` separates words by spaces, so only the beginnings of switches are certain.
@@ -44,8 +44,12 @@ async function commandLines(): Promise<CommandLine[]> {
 }
 
 /** Empty for a process that has ended, also while it is a zombie. */
-async function wordsOf(pid: string): Promise<string[]> {
-  return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
+function wordsOf(pid: string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  } catch {
+    return [];
+  }
 }
 
 /** Kills a process and, if it leads a group, the group. Every Chromium of a service leads one. */
