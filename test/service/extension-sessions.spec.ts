@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, expect, type Page } from '@playwright/test';
 import Kernel, { toFile } from '@onkernel/sdk';
@@ -60,6 +60,24 @@ test('a session starts with stored extensions, which work in all contexts @long'
   if (existsSync(copies) && process.getuid?.() === 0) {
     const [copy] = readdirSync(copies);
     expect(statSync(join(copies, copy!, 'manifest.json')).uid).toBeGreaterThanOrEqual(20_000);
+  }
+});
+
+test('a session loads extensions although only root can enter TMPDIR', async ({}, testInfo) => {
+  const closed = testInfo.outputPath('closed');
+  mkdirSync(closed, { mode: 0o700 });
+  const { TMPDIR } = process.env;
+  process.env['TMPDIR'] = closed;
+  try {
+    await using service = await startService({ dataDirectory: join(closed, 'data') });
+    const client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    const { session_id: id } = await client.browsers.create({ headless: true });
+    const extensions = [{ name: 'one', zip_file: await extensionZip('one') }];
+    await client.browsers.loadExtensions(id, { extensions });
+    await client.close();
+  } finally {
+    if (TMPDIR === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = TMPDIR;
   }
 });
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { symlink, unlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { sharedTemporaryDirectory } from '../process/network/reachable.ts';
 
 /** The longest path of a socket, in bytes (`sun_path` of Linux, without its final zero). */
 const longestSocket = 107;
@@ -14,7 +14,7 @@ const socket = '/org.chromium.Chromium.XXXXXX/SingletonSocket';
  */
 export async function shortTemporary(directory: string): Promise<{ path: string; remove: () => Promise<void> }> {
   if (Buffer.byteLength(directory + socket) <= longestSocket) return { path: directory, remove: async () => {} };
-  const link = join(tmpdir(), `playwright-pool-${randomBytes(6).toString('hex')}`);
+  const link = join(await sharedTemporaryDirectory(), `playwright-pool-${randomBytes(6).toString('hex')}`);
   await symlink(directory, link);
   return { path: link, remove: () => unlink(link).catch(() => {}) };
 }

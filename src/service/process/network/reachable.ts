@@ -27,7 +27,15 @@ export async function isReachable(place: string): Promise<boolean> {
 
 const temporaryPrefix = 'playwright-pool-sessions-';
 
-/** The directories for temporary files. A service uses the first one that all users can enter. */
+/** The first directory for temporary files that every user can enter. Without one, that of the service. */
+export async function sharedTemporaryDirectory(): Promise<string> {
+  for (const directory of temporaryPlaces()) {
+    const stats = await stat(directory).catch(() => undefined);
+    if (stats && (stats.mode & 0o001) !== 0 && (await isReachable(directory))) return directory;
+  }
+  return tmpdir();
+}
+
 function temporaryPlaces(): string[] {
   return [tmpdir(), '/tmp', '/var/tmp'];
 }
@@ -52,19 +60,11 @@ export async function makeSessionsDirectory(dataDirectory: string, hasUsers: boo
     return usual;
   }
   const isUsual = await isReachable(dataDirectory);
-  const directory = isUsual ? usual : await mkdtemp(path.join(await temporaryDirectory(), temporaryPrefix));
+  const directory = isUsual ? usual : await mkdtemp(path.join(await sharedTemporaryDirectory(), temporaryPrefix));
   if (isUsual) await Promise.all([chmod(dataDirectory, 0o711), mkdir(usual)]);
   else await writePrivateFile(recordFile(dataDirectory), directory);
   await chmod(directory, 0o711);
   return directory;
-}
-
-async function temporaryDirectory(): Promise<string> {
-  for (const directory of temporaryPlaces()) {
-    const stats = await stat(directory).catch(() => undefined);
-    if (stats && (stats.mode & 0o001) !== 0 && (await isReachable(directory))) return directory;
-  }
-  return tmpdir();
 }
 
 function recordFile(dataDirectory: string): string {
