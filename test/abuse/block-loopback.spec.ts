@@ -126,9 +126,18 @@ async function ownServer(): Promise<{ port: number; requests: string[] } & Async
   };
 }
 
+/** The command line of a process. Empty if the process has ended. */
+function wordsOf(pid: string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+  } catch {
+    return [];
+  }
+}
+
 function localPort(sessionId: string): number {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+    const words = wordsOf(pid);
     const port = /^--proxy-server=http:\/\/127\.0\.0\.1:(\d+)$/.exec(
       words.find((word) => word.startsWith('--proxy-server=')) ?? '',
     )?.[1];

@@ -3,12 +3,15 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from '@playwright/test';
 import { packZip } from '../../src/service/files/pack-zip.ts';
+import { sharedTemporaryDirectory } from '../../src/service/process/network/reachable.ts';
 import { removeTree } from '../../src/service/process/trees/remove-tree.ts';
 import { expectCode, test } from '../support/session-files.ts';
 
 const nobody = 65_534;
 
 test.skip(process.platform === 'win32', 'other systems have no such modes');
+// TMPDIR may be a directory that only root can enter.
+test.use({ disk: async ({}, use) => use(await sharedTemporaryDirectory()) });
 
 /** Runs the test's body as a user that isn't root, because modes don't stop root. */
 async function withoutRoot<T>(directory: string, act: () => Promise<T>): Promise<T> {
