@@ -132,9 +132,18 @@ function autoscalers(): string[] {
 }
 
 async function rendered(directory: string): Promise<Manifest[]> {
-  test.skip(commandPath('kubectl') === undefined, 'kubectl is missing: other tests check the files one by one');
+  const others = 'other tests check the files one by one';
+  test.skip(commandPath('kubectl') === undefined, `kubectl is missing: ${others}`);
+  test.skip((await kubectlMinor()) < 22, `kubectl is older than 1.22, which the docs ask for: ${others}`);
   const { stdout } = await execute('kubectl', ['kustomize', join(kubernetes, directory)]);
   return manifestsIn(stdout);
+}
+
+/** The 22 in the version 1.22 of kubectl. */
+async function kubectlMinor(): Promise<number> {
+  const { stdout } = await execute('kubectl', ['version', '--client', '--output=json']);
+  const { clientVersion } = JSON.parse(stdout) as { clientVersion: { minor: string } };
+  return Number.parseInt(clientVersion.minor, 10);
 }
 
 /** Throws if a value breaks its schema. Schemas allow unknown fields, so the compiler looks for those. */
