@@ -68,7 +68,7 @@ export class Egress {
     this.#localProxies.delete(keyOf({ proxy: before }));
     this.#localProxies.set(keyOf({ proxy }), Promise.resolve(localProxy));
     this.#proxy = proxy;
-    localProxy.lead(proxy);
+    localProxy.setProxy(proxy);
     return true;
   }
 

@@ -15,7 +15,7 @@ const ofConnection = new Set(['connection', 'keep-alive', 'upgrade', 'proxy-conn
 const ofProxy = new Set(['proxy-authorization', 'proxy-authenticate']);
 
 /** Where a local proxy sends its connections, and which processes may use it. */
-export type WayOut = {
+export type LocalProxyOptions = {
   proxy?: ProxyAccess | SocksAccess | undefined;
   /** Whether a client chose the proxy for a browser context. The browser itself sends the proxy's credentials then. */
   isOfClient?: boolean;
@@ -39,20 +39,20 @@ export type WayOut = {
  * CDP they would pause each request. Neither the browser nor its clients see the credentials.
  */
 export class LocalProxy {
-  #way: WayOut;
+  #options: LocalProxyOptions;
   readonly #server = createServer({ maxHeaderSize: largestHead, requestTimeout: 0, keepAliveTimeout: 0 });
   readonly #sockets = new Set<Duplex>();
   readonly #groupCheck = new GroupCheck();
   /** Whether a connection comes from the session's browser. Only connections for which that was checked. */
   readonly #isOwn = new WeakMap<Duplex, boolean>();
 
-  private constructor(way: WayOut) {
-    this.#way = way;
+  private constructor(options: LocalProxyOptions) {
+    this.#options = options;
     this.#server.on('connection', (socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
       socket.on('error', () => {});
-      if (way.user && userOf(socket) !== way.user.uid) socket.destroy();
+      if (options.user && userOf(socket) !== options.user.uid) socket.destroy();
     });
     this.#server.on('request', (request, response) => {
       this.#pass(request, response).catch(() => response.destroy());
@@ -60,8 +60,8 @@ export class LocalProxy {
     this.#server.on('connect', (request, socket, head) => void this.#tunnel(request, socket, head));
   }
 
-  static async open(way: WayOut): Promise<LocalProxy> {
-    const localProxy = new LocalProxy(way);
+  static async open(options: LocalProxyOptions): Promise<LocalProxy> {
+    const localProxy = new LocalProxy(options);
     localProxy.#server.listen(0, '127.0.0.1');
     await once(localProxy.#server, 'listening');
     return localProxy;
@@ -72,9 +72,9 @@ export class LocalProxy {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Leads to another proxy, or directly to the network. Ends all connections. */
-  lead(proxy: ProxyAccess | undefined): void {
-    this.#way = { ...this.#way, proxy };
+  /** Uses another proxy, or none. Ends all connections. */
+  setProxy(proxy: ProxyAccess | undefined): void {
+    this.#options = { ...this.#options, proxy };
     for (const socket of this.#sockets) socket.destroy();
   }
 
@@ -98,8 +98,8 @@ export class LocalProxy {
       const answered = once(passed, 'response', { signal: left.signal }) as Promise<[IncomingMessage]>;
       const [answer] = await (isExposed ? answered.catch(asUnreachable) : answered);
       const { statusCode = 502 } = answer;
-      if (statusCode === 407 && this.#way.proxy && !this.#way.isOfClient) throw new ProxyRefusal(407, url);
-      response.writeHead(statusCode, passedHeaders(answer.rawHeaders, this.#way.isOfClient));
+      if (statusCode === 407 && this.#options.proxy && !this.#options.isOfClient) throw new ProxyRefusal(407, url);
+      response.writeHead(statusCode, passedHeaders(answer.rawHeaders, this.#options.isOfClient));
       // An event stream may have no data for a long time.
       response.flushHeaders();
       pipeline(answer, response, () => {});
@@ -135,7 +135,7 @@ export class LocalProxy {
       const opening = openSocks(proxy, { hostname, port: number }, signal, this.#wayTo(proxy, socket));
       return { passed: http.request({ ...asked, createConnection: givenLater(opening) }), isExposed: false };
     }
-    const headers = passedHeaders(request.rawHeaders, this.#way.isOfClient);
+    const headers = passedHeaders(request.rawHeaders, this.#options.isOfClient);
     const passed = proxy
       ? requestTo(proxy, { method, path: url, headers, signal }, this.#wayTo(proxy, socket))
       : http.request({ ...asked, ...(await this.#addressOf(hostname)), port: number, agent: false });
@@ -156,7 +156,7 @@ export class LocalProxy {
       if (head.length > 0) socket.unshift(head);
       pipeline(socket, tunnel, socket, () => {});
     } catch (error) {
-      const challenge = this.#way.isOfClient && error instanceof ProxyRefusal ? error.challenge : undefined;
+      const challenge = this.#options.isOfClient && error instanceof ProxyRefusal ? error.challenge : undefined;
       // Browsers don't show the text. Other programs do.
       if (challenge === undefined) socket.end(`HTTP/1.1 502 Bad Gateway\r\n${plainText(problemOf(error, authority))}`);
       else
@@ -180,12 +180,12 @@ export class LocalProxy {
     if (!proxy) return await connected(await this.#addressOf(hostname), number, signal);
     if (proxy.protocol === 'socks5')
       return await openSocks(proxy, { hostname, port: number }, signal, this.#wayTo(proxy, socket));
-    const own = this.#way.isOfClient ? headers['proxy-authorization'] : undefined;
+    const own = this.#options.isOfClient ? headers['proxy-authorization'] : undefined;
     return await openTunnel(proxy, authority, signal, { authorization: own, through: this.#wayTo(proxy, socket) });
   }
 
   #exposedTarget(socket: Socket, hostname: string, port: number): ReturnType<typeof openExposed> | undefined {
-    return this.#way.proxiesExposed ? undefined : this.#exposed(socket, hostname, port);
+    return this.#options.proxiesExposed ? undefined : this.#exposed(socket, hostname, port);
   }
 
   /**
@@ -193,7 +193,7 @@ export class LocalProxy {
    * broken.
    */
   #exposed(socket: Socket, hostname: string, port: number): ReturnType<typeof openExposed> | undefined {
-    const exposure = this.#way.exposure?.();
+    const exposure = this.#options.exposure?.();
     if (!exposure?.matches(hostname, port)) return undefined;
     if (!this.#isOfBrowser(socket)) throw new UnreachableError('only the browser of the session may use the tunnel');
     return openExposed(exposure, `${hostname}:${port}`);
@@ -204,7 +204,7 @@ export class LocalProxy {
    * process opened a connection, so on other systems every process counts as the browser.
    */
   #isOfBrowser(socket: Socket): boolean {
-    const { user, groups } = this.#way;
+    const { user, groups } = this.#options;
     if (user || groups === undefined || process.platform !== 'linux') return true;
     const isOwn = this.#isOwn.get(socket) ?? this.#groupCheck.owns(socket, groups);
     this.#isOwn.set(socket, isOwn);
@@ -213,7 +213,7 @@ export class LocalProxy {
 
   /** Opens connections to a client's proxy through the tunnel, if the proxy is an exposed host. */
   #wayTo({ host, port }: Pick<ProxyAccess, 'host' | 'port'>, socket: Socket): (() => Duplex) | undefined {
-    const exposed = this.#way.isOfClient ? this.#exposed(socket, host, port) : undefined;
+    const exposed = this.#options.isOfClient ? this.#exposed(socket, host, port) : undefined;
     return exposed && (() => exposed.stream);
   }
 
@@ -221,8 +221,8 @@ export class LocalProxy {
    * The proxy for a host; `undefined` for a direct connection. Throws if the host is on this machine, and this is
    * blocked.
    */
-  async #proxyTo(hostname: string): Promise<WayOut['proxy']> {
-    const { proxy, blockLoopback, proxiesLoopback } = this.#way;
+  async #proxyTo(hostname: string): Promise<LocalProxyOptions['proxy']> {
+    const { proxy, blockLoopback, proxiesLoopback } = this.#options;
     if (!proxy || proxy.bypassHosts.some((pattern) => matchesHost(pattern, hostname))) return undefined;
     if (!blockLoopback) return needsNoProxy(hostname) && !proxiesLoopback ? undefined : proxy;
     // A name that only the proxy can resolve isn't on this machine.
@@ -233,7 +233,7 @@ export class LocalProxy {
   }
 
   async #addressOf(hostname: string): Promise<Address> {
-    if (this.#way.blockLoopback) return await outside(hostname);
+    if (this.#options.blockLoopback) return await outside(hostname);
     return { host: hostname.endsWith('.localhost') ? 'localhost' : hostname.replace(/^\[|\]$/g, '') };
   }
 }
