@@ -31,6 +31,7 @@ export function parsedUids(text: string): UidRange | false {
 
 /** How long killed processes may take to end, in ms. */
 const patienceMs = 5000;
+const filesAtOnce = 32;
 /** Directories in which every user may write. */
 const sharedDirectories = ['/tmp', '/var/tmp', '/dev/shm'];
 
@@ -138,10 +139,14 @@ export function killProcessesOf(uid: number, sparedSession?: number): boolean {
 /** Makes a user the owner of a directory and its contents. No other process may change the directory meanwhile. */
 export async function chownTree(directory: string, user: SystemUser): Promise<void> {
   await lchown(directory, user.uid, user.gid);
-  for (const entry of await readdir(directory, { withFileTypes: true })) {
-    const place = path.join(directory, entry.name);
-    await (entry.isDirectory() ? chownTree(place, user) : lchown(place, user.uid, user.gid));
-  }
+  const next = (await readdir(directory, { withFileTypes: true })).values();
+  const chownSome = async () => {
+    for (const entry of next) {
+      const place = path.join(directory, entry.name);
+      await (entry.isDirectory() ? chownTree(place, user) : lchown(place, user.uid, user.gid));
+    }
+  };
+  await Promise.all(Array.from({ length: filesAtOnce }, chownSome));
 }
 
 /** The directory of the claims. Only root can write to it. `/run` is empty after a restart of the machine. */
