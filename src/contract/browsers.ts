@@ -78,6 +78,12 @@ export const browser = z.looseObject({
   chrome_policy: z.record(z.string(), z.unknown()).optional(),
   telemetry: z.looseObject({}).nullable().optional(),
   profile: profile.optional(),
+  profile_version: z
+    .string()
+    .optional()
+    .describe(
+      "Version of the profile that the browser started with; missing if the browser served another lease before (this service's own field)",
+    ),
   profile_save: profileSave.optional().describe("Only on ended sessions with save_changes (this service's own field)"),
   pool: z
     .looseObject({ id: z.string(), name: z.string().optional() })

@@ -28,12 +28,16 @@ test('a pool leases browsers with a copy of its profile, and never saves the cop
   const { body: before } = await call('GET', '/profiles/ann');
   const [one, other] = [await lease(call), await lease(call)];
   expect(one.profile).toMatchObject({ id: profile.id });
+  expect(one.profile_version).toEqual(expect.any(String));
+  expect(other.profile_version).toBe(one.profile_version);
   await logIn(one, site, 'second');
   expect(await keptIn(other, site)).toEqual(everywhere('first'));
   await release(call, one, true);
   await release(call, other, false);
   const again = await lease(call);
   expect(again.session_id).toBe(one.session_id);
+  // Its first lease has changed the storage.
+  expect(again.profile_version).toBeUndefined();
   expect(await keptIn(again, site)).toEqual(everywhere('second'));
   expect(await endSession(call, again)).toBeUndefined();
   expect(await keptIn(await lease(call), site)).toEqual(everywhere('first'));

@@ -27,6 +27,10 @@ test('saves a profile, and the next session starts from it', async ({ service: {
   const last = await startSession(call, { profile: { name: 'ann', save_changes: false } });
   expect(await keptIn(last, site)).toEqual(everywhere('first'));
   expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(saved.updated_at);
+  expect(last.profile_version).toBe(next.profile_version);
+  await logInUnder(call, 'ann', site, 'second');
+  const newest = await startSession(call, { profile: { name: 'ann' } });
+  expect(newest.profile_version).not.toBe(last.profile_version);
 });
 
 test('a profile lists the sites that have storage in it, also after a restart of the service @long', async ({

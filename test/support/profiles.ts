@@ -10,6 +10,8 @@ import { test as base, type Call } from './service.ts';
 /** The values that a site stores in a browser, each under `login`. */
 export type Kept = { cookie?: string; sessionCookie?: string; localStorage?: string; indexedDB?: string };
 
+type Started = { session_id: string; cdp_ws_url: string; profile_version?: string };
+
 export const test = base.extend<{ site: string }>({
   /** The address of a site that stores values for tests. */
   site: async ({}, use) => {
@@ -48,7 +50,7 @@ export async function keptIn(session: { cdp_ws_url: string }, site: string): Pro
 }
 
 /** Starts a session. */
-export async function startSession(call: Call, body: object): Promise<{ session_id: string; cdp_ws_url: string }> {
+export async function startSession(call: Call, body: object): Promise<Started> {
   const { status, body: session } = await call('POST', '/browsers', body);
   expect(status, JSON.stringify(session)).toBe(200);
   return session;

@@ -28,7 +28,7 @@ export async function startOn(
   machine: Machine,
   settings: SessionSettings,
   { launch, profiles, extensions, signal }: Launch,
-): Promise<{ browser: Browser; sent: SentProfile | undefined }> {
+): Promise<{ browser: Browser; sent: SentProfile | undefined; profileVersion: string | undefined }> {
   const { client, owner } = machine;
   const name = profileName(owner, launch);
   const { profile, proxy } = settings;
@@ -56,7 +56,7 @@ export async function startOn(
       await sendExtensions(client, browser.session_id, settings.extensions, { extensions, signal });
     // A pool's browser works on a copy and never saves it, so the sent profile isn't needed any more.
     if (!isSingle) await sent?.remove();
-    return { browser, sent: isSingle ? sent : undefined };
+    return { browser, sent: isSingle ? sent : undefined, profileVersion: sent?.record.copyOf };
   } catch (error) {
     await sent?.remove();
     throw error;

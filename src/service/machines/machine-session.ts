@@ -20,6 +20,8 @@ type Options = {
   links: Links;
   playwrightVersions: readonly string[] | undefined;
   sent: SentProfile | undefined;
+  /** The version of the profile that the session copied. */
+  profileVersion?: string | undefined;
   loadedProfile?: Profile | undefined;
   earlier?: { createdAt: number; token: string; liveViewToken: string };
   /** Called when the lease changes, and when the session ends. */
@@ -45,6 +47,7 @@ export class MachineSession extends Session {
   #handedOver: Promise<void> = Promise.resolve();
   #retagging: Promise<void> | undefined;
   #profile: Profile | undefined;
+  #profileVersion: string | undefined;
   #isSaved: boolean;
   #save: ProfileSave | undefined;
   #failure: OperationError | undefined;
@@ -58,6 +61,7 @@ export class MachineSession extends Session {
     this.sent = options.sent;
     this.#onChange = options.onChange;
     this.#profile = options.loadedProfile ?? options.settings.profile;
+    this.#profileVersion = options.profileVersion;
     this.#isSaved = options.settings.saveChanges ?? false;
     this.ended = new Promise((resolve) => (this.#resolveEnded = resolve));
   }
@@ -80,6 +84,10 @@ export class MachineSession extends Session {
 
   get profile(): Profile | undefined {
     return this.#profile;
+  }
+
+  get profileVersion(): string | undefined {
+    return this.#profileVersion;
   }
 
   /** Whether the session's end saves the profile. */
@@ -194,6 +202,7 @@ export class MachineSession extends Session {
   /** Call after a profile was loaded into the running session. */
   loaded(profile: Profile, saveChanges: boolean, sent: SentProfile): void {
     this.#profile = profile;
+    this.#profileVersion = sent.record.copyOf;
     this.#isSaved = saveChanges;
     this.sent = sent;
     this.record();

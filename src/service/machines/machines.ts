@@ -97,8 +97,10 @@ export class Machines implements Launcher<MachineSession> {
         clock,
         onChange: (changed) => this.#keep(changed),
       });
-      const { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt, isChanged = false } = state;
-      Object.assign(session, { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt, isChanged });
+      const { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt } = state;
+      const { isChanged = false, wasReused = false } = state;
+      Object.assign(session, { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt });
+      Object.assign(session, { isChanged, wasReused });
       this.#hold(session, host);
       return session;
     });
@@ -110,7 +112,7 @@ export class Machines implements Launcher<MachineSession> {
       const launch = newId();
       machine.launches.add(launch);
       try {
-        const { browser, sent } = await startOn(machine, settings, {
+        const { browser, sent, profileVersion } = await startOn(machine, settings, {
           launch,
           profiles: this.#options.profiles,
           extensions: this.#options.extensions,
@@ -123,6 +125,7 @@ export class Machines implements Launcher<MachineSession> {
           links: linksOf(browser),
           playwrightVersions: browser.playwright_versions,
           sent,
+          profileVersion,
           clock: this.#options.clock,
           onChange: (changed) => this.#keep(changed),
         });

@@ -24,6 +24,7 @@ export type MachineSessionState = {
   links: Links;
   playwrightVersions: readonly string[];
   sent?: SentProfileRecord;
+  profileVersion?: string;
   name?: string;
   tags?: Record<string, string>;
   timeoutSeconds: number;
@@ -32,6 +33,7 @@ export type MachineSessionState = {
   pool?: { id: string; name?: string };
   leasedAt?: number;
   isChanged?: boolean;
+  wasReused?: boolean;
 };
 
 /** Stores the sessions of a control plane in its database, so that it can take them over after a restart. */
@@ -61,7 +63,8 @@ export class MachineSessionRecords {
 
 function stateOf(session: MachineSession): MachineSessionState {
   const { settings, createdAt, token, liveViewToken, links, playwrightVersions, sent, timeoutSeconds } = session;
-  const { name, tags, startUrl, invocationId, pool, leasedAt, isChanged, profile, isSaved } = session;
+  const { name, tags, startUrl, invocationId, pool, leasedAt, isChanged, wasReused } = session;
+  const { profile, profileVersion, isSaved } = session;
   return {
     settings: { ...settings, saveChanges: isSaved },
     ...(profile !== settings.profile && { loadedProfile: profile }),
@@ -70,6 +73,7 @@ function stateOf(session: MachineSession): MachineSessionState {
     playwrightVersions,
     timeoutSeconds,
     ...(sent && { sent: sent.record }),
+    ...(profileVersion !== undefined && { profileVersion }),
     ...(name !== undefined && { name }),
     ...(tags && { tags }),
     ...(startUrl !== undefined && { startUrl }),
@@ -77,5 +81,6 @@ function stateOf(session: MachineSession): MachineSessionState {
     ...(pool && { pool }),
     ...(leasedAt !== undefined && { leasedAt }),
     ...(isChanged && { isChanged }),
+    ...(wasReused && { wasReused }),
   };
 }

@@ -113,6 +113,7 @@ export class ProfileDirectories {
     }
     this.used(profileId);
     return {
+      version: stored?.version,
       sessionCookies: await readSessionCookies(directory),
       save: (sessionId, sessionCookies) =>
         this.#save(profileId, { directory, copyOf: stored?.version, sessionId, sessionCookies }),

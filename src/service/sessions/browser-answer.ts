@@ -38,6 +38,7 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
     ...(session.name && { name: session.name }),
     ...(session.tags && { tags: session.tags }),
     ...(session.profile && { profile: session.profile }),
+    ...(session.profileVersion !== undefined && !session.wasReused && { profile_version: session.profileVersion }),
     ...(session.profileSave && { profile_save: session.profileSave }),
     ...(session.pool && { pool: session.pool }),
     ...(session.leasedAt !== undefined && { leased_at: new Date(session.leasedAt).toISOString() }),

@@ -72,6 +72,8 @@ export abstract class Session {
   pool: { id: string; name?: string } | undefined;
   /** Whether a caller changed the browser so much that no other lease may get it. */
   isChanged = false;
+  /** Whether it served another lease before, which may have changed its cookies and storage. */
+  wasReused = false;
   /** The reason if the session ended by itself. */
   endReason: Browser['end_reason'];
   /** When it was leased from the pool, in ms since the epoch. */
@@ -163,6 +165,9 @@ export abstract class Session {
 
   /** The profile of the session, from its start or loaded later. */
   abstract get profile(): Profile | undefined;
+
+  /** The version of the profile that the session copied. `undefined` if the profile was empty. */
+  abstract get profileVersion(): string | undefined;
 
   /** The result of saving the profile, after the session's end. */
   abstract get profileSave(): ProfileSave | undefined;

@@ -112,6 +112,10 @@ export class LocalSession extends Session {
     return this.#profile.loaded;
   }
 
+  get profileVersion(): string | undefined {
+    return this.#profile.copy?.version;
+  }
+
   get profileSave(): ProfileSave | undefined {
     return this.alive ? undefined : this.#profile.save;
   }

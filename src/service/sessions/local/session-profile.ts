@@ -6,6 +6,8 @@ import type { SessionBrowser } from './session-browser.ts';
 
 /** A copy of a profile's user-data directory, which belongs to one session. */
 export type ProfileCopy = {
+  /** The version that was copied. `undefined` if the profile was empty. */
+  readonly version: string | undefined;
   /** Cookies that Chromium forgets when it ends. */
   readonly sessionCookies: Cookie[];
   /**
