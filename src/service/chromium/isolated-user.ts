@@ -1,7 +1,8 @@
 import { chown, copyFile } from 'node:fs/promises';
 import path from 'node:path';
+import { chownTree } from '../process/trees/chown-tree.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
-import { chownTree, type SystemUser, type SystemUsers } from '../process/children/system-users.ts';
+import type { SystemUser, SystemUsers } from '../process/children/system-users.ts';
 import type { Environment } from './find-chromium.ts';
 
 /** A system user that one Chromium or one app has to itself, with a directory that no other user can enter. */

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { access, constants, lstat, lchown, mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, constants, lstat, mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationError } from '../../../contract/errors.ts';
@@ -31,7 +31,6 @@ export function parsedUids(text: string): UidRange | false {
 
 /** How long killed processes may take to end, in ms. */
 const patienceMs = 5000;
-const filesAtOnce = 32;
 /** Directories in which every user may write. */
 const sharedDirectories = ['/tmp', '/var/tmp', '/dev/shm'];
 
@@ -134,19 +133,6 @@ export function killProcessesOf(uid: number, sparedSession?: number): boolean {
   }
   if (sparedSession === undefined) killAtOnce(uid);
   return sparedSession === undefined;
-}
-
-/** Makes a user the owner of a directory and its contents. No other process may change the directory meanwhile. */
-export async function chownTree(directory: string, user: SystemUser): Promise<void> {
-  await lchown(directory, user.uid, user.gid);
-  const next = (await readdir(directory, { withFileTypes: true })).values();
-  const chownSome = async () => {
-    for (const entry of next) {
-      const place = path.join(directory, entry.name);
-      await (entry.isDirectory() ? chownTree(place, user) : lchown(place, user.uid, user.gid));
-    }
-  };
-  await Promise.all(Array.from({ length: filesAtOnce }, chownSome));
 }
 
 /** The directory of the claims. Only root can write to it. `/run` is empty after a restart of the machine. */
