@@ -82,7 +82,7 @@ export const browser = z.looseObject({
     .string()
     .optional()
     .describe(
-      "Version of the profile that the browser started with; missing if the browser served another lease before (this service's own field)",
+      "Version of the profile that the browser started with; missing before the profile's first save, and if an earlier lease used the browser (this service's own field)",
     ),
   profile_save: profileSave.optional().describe("Only on ended sessions with save_changes (this service's own field)"),
   pool: z

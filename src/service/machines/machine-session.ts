@@ -203,6 +203,7 @@ export class MachineSession extends Session {
   loaded(profile: Profile, saveChanges: boolean, sent: SentProfile): void {
     this.#profile = profile;
     this.#profileVersion = sent.record.copyOf;
+    this.wasReused = false;
     this.#isSaved = saveChanges;
     this.sent = sent;
     this.record();

@@ -167,7 +167,6 @@ export class Pool {
     this.#leased.delete(session.id);
     this.#notes.ended(session, reason);
     if (reason === 'reused') {
-      session.wasReused = true;
       session.pool = undefined;
       session.leasedAt = undefined;
       session.name = undefined;

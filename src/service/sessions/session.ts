@@ -72,7 +72,7 @@ export abstract class Session {
   pool: { id: string; name?: string } | undefined;
   /** Whether a caller changed the browser so much that no other lease may get it. */
   isChanged = false;
-  /** Whether it served another lease before, which may have changed its cookies and storage. */
+  /** Whether an earlier lease used the browser. It may have changed cookies and storage. */
   wasReused = false;
   /** The reason if the session ended by itself. */
   endReason: Browser['end_reason'];
@@ -221,6 +221,7 @@ export abstract class Session {
     this.#token = newToken(this.id);
     this.#liveViewToken = newToken(this.id);
     this.telemetry = this.settings.telemetry ?? [];
+    this.wasReused = true;
     this.#letGo();
   }
 

@@ -180,6 +180,7 @@ export class LocalSession extends Session {
       this.exposure = this.#exposure;
       this.#userDataDirectory = directory;
       this.#profile.copy = copy;
+      this.wasReused = false;
       this.#profile.isSaved = saveChanges;
       await before.kill();
     } catch (error) {
