@@ -10,7 +10,7 @@ export async function printList<T>(
 ): Promise<void> {
   if (json) return printJSON(items);
   if (items.length === 0 && none !== undefined) return console.log(none);
-  // Loaded late: measuring text takes a library that the start of the service would wait for.
+  // Loaded on first use, because the library that measures text slows down the start of the service.
   const { tableLines } = await import('./table-lines.ts');
   for (const line of tableLines(items, columns)) console.log(line);
 }

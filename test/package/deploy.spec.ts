@@ -139,7 +139,7 @@ async function rendered(directory: string): Promise<Manifest[]> {
   return manifestsIn(stdout);
 }
 
-/** The 22 in the version 1.22 of kubectl. */
+/** The minor version of kubectl: 22 for 1.22. */
 async function kubectlMinor(): Promise<number> {
   const { stdout } = await execute('kubectl', ['version', '--client', '--output=json']);
   const { clientVersion } = JSON.parse(stdout) as { clientVersion: { minor: string } };

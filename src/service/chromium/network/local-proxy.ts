@@ -14,7 +14,7 @@ const ofConnection = new Set(['connection', 'keep-alive', 'upgrade', 'proxy-conn
 /** Headers between a client and its proxy. For the session's own proxy, the service writes and reads them itself. */
 const ofProxy = new Set(['proxy-authorization', 'proxy-authenticate']);
 
-/** Where a local proxy sends its connections, and which processes may use it. */
+/** The proxy behind a local proxy, and the processes that may use it. */
 export type LocalProxyOptions = {
   proxy?: ProxyAccess | SocksAccess | undefined;
   /** Whether a client chose the proxy for a browser context. The browser itself sends the proxy's credentials then. */

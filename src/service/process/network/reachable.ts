@@ -27,7 +27,7 @@ export async function isReachable(place: string): Promise<boolean> {
 
 const temporaryPrefix = 'playwright-pool-sessions-';
 
-/** The first directory for temporary files that every user can enter. Without one, that of the service. */
+/** The first directory for temporary files that every user can enter. If there is none, the service's own. */
 export async function sharedTemporaryDirectory(): Promise<string> {
   for (const directory of temporaryPlaces()) {
     const stats = await stat(directory).catch(() => undefined);
