@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { chromium, expect, type Page } from '@playwright/test';
 import Kernel, { toFile } from '@onkernel/sdk';
 import { createClient, type Client } from '../../src/client/index.ts';
+import { mayChangeUser } from '../../src/service/process/children/system-users.ts';
 import { startService } from '../../src/service/service.ts';
 import { canSeparate, startSeparateService } from '../support/separate-service.ts';
 import { collect } from '../support/apps.ts';
@@ -64,6 +65,7 @@ test('a session starts with stored extensions, which work in all contexts @long'
 });
 
 test('a session loads extensions although only root can enter TMPDIR', async ({}, testInfo) => {
+  test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');
   const closed = testInfo.outputPath('closed');
   mkdirSync(closed, { mode: 0o700 });
   const { TMPDIR } = process.env;
