@@ -99,8 +99,8 @@ export class Machines implements Launcher<MachineSession> {
       });
       const { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt } = state;
       const { isChanged = false, wasReused = false } = state;
-      Object.assign(session, { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt });
-      Object.assign(session, { isChanged, wasReused });
+      const lease = { name, tags, startUrl, invocationId, pool, leasedAt, isChanged, wasReused };
+      Object.assign(session, lease, { timeoutSeconds });
       this.#hold(session, host);
       return session;
     });
