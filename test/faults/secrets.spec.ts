@@ -1,4 +1,4 @@
-import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -12,6 +12,8 @@ import { expect, test } from '../support/pool-run.ts';
 const apiKey = 'recognisable-key-of-the-service';
 
 const suite = `
+  import { existsSync } from 'node:fs';
+  import { join } from 'node:path';
   import { test, expect } from 'playwright-pool';
   test('passes', async ({ page, files, clipboard, computer, session }) => {
     await page.goto('data:text/html,<input autofocus>');
@@ -20,6 +22,7 @@ const suite = `
     await clipboard.write('x');
     await session.info();
     console.log('in use');
+    await expect.poll(() => existsSync(join(import.meta.dirname, 'done')), { timeout: 20_000 }).toBe(true);
   });
   test('fails', async ({ page, recorder }) => {
     await page.setContent('x');
@@ -70,6 +73,7 @@ test('a run writes no API key and no token to any file or output', async ({ star
     for (const url of [cdp_ws_url, browser_live_view_url]) tokens.push(new URL(url).searchParams.get('jwt')!);
   }
   expect(tokens.length).toBeGreaterThan(0);
+  writeFileSync(join(run.directory, 'done'), '');
   const { output, stats } = await run.finished();
   expect(stats).toMatchObject({ passed: 1, failed: 3 });
 
