@@ -2,7 +2,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contract } from '../contract/contract.ts';
-import { openSpans, type Spans } from '../tracing/spans.ts';
+import { openSpans } from '../tracing/open-spans.ts';
 import { OperationError } from '../contract/errors.ts';
 import type { AuthConnections } from './logins/connections.ts';
 import { openDashboard } from './dashboard/open-dashboard.ts';
@@ -271,7 +271,7 @@ async function serve(
     metricsToken,
     addresses,
     spans,
-  }: ServiceOptions & { addresses: Addresses; spans: Promise<Spans> | undefined },
+  }: ServiceOptions & { addresses: Addresses; spans: ReturnType<typeof openSpans> | undefined },
   shared: SharedOptions | undefined,
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
   const { apiKeys, auditLogs, clock, connections, events, log, metrics } = parts;
