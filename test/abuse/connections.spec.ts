@@ -10,11 +10,11 @@ import { sendStored } from '../../src/service/http/answers/answer.ts';
 import { listen, type HttpServer } from '../../src/service/http/server.ts';
 import { statusesIn } from './raw-http.ts';
 
-const patienceMs = 500;
+const patienceMs = 1000;
 
 type Noticed = { begun: number; closedStreams: number; bodies: string[]; finish: () => void };
 
-/** A server that waits half a second, where the service waits a minute, and takes slower bodies. */
+/** A server that waits a second, where the service waits a minute, and takes slower bodies. */
 const test = base.extend<{ noticed: Noticed; server: HttpServer; open: (text: string) => Socket }>({
   noticed: async ({}, use) => use({ begun: 0, closedStreams: 0, bodies: [], finish: () => {} }),
   server: async ({ noticed }, use) => {
@@ -40,7 +40,7 @@ const test = base.extend<{ noticed: Noticed; server: HttpServer; open: (text: st
       fetch: app.fetch,
       port: 0,
       patienceMs,
-      leastRate: 50,
+      leastRate: 20,
       upgrade: (_request, socket) => socket.destroy(),
     });
     await use(server);
@@ -101,9 +101,9 @@ test('reads the rest of a refused request body for a limited time, then serves t
   noticed,
 }) => {
   const refused = 'POST /refused HTTP/1.1\r\nHost: 127.0.0.1\r\n';
-  const slow = open(`${refused}Content-Length: 80\r\n\r\n`);
+  const slow = open(`${refused}Content-Length: 60\r\n\r\n`);
   const received = answersOn(slow);
-  for (let sent = 0; sent < 8; sent += 1) {
+  for (let sent = 0; sent < 6; sent += 1) {
     await sleep(patienceMs / 5);
     slow.write('0123456789');
   }

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 /**
- * Sends bytes unchanged. Returns the received bytes when the service closes the connection or is silent for `quietMs`.
+ * Sends bytes unchanged. Returns the received bytes when the service closes the connection or is silent: for ten seconds
+ * before its first byte, for `quietMs` after it.
  */
 export async function sendRaw(url: string, bytes: string | Buffer, quietMs = 300): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
@@ -12,8 +13,11 @@ export async function sendRaw(url: string, bytes: string | Buffer, quietMs = 300
     'close',
   ).catch(() => {});
   let received = '';
-  socket.setTimeout(quietMs, () => socket.destroy());
-  socket.on('data', (data) => (received += data.toString('latin1')));
+  socket.setTimeout(10_000, () => socket.destroy());
+  socket.on('data', (data) => {
+    received += data.toString('latin1');
+    socket.setTimeout(quietMs);
+  });
   socket.write(Buffer.from(bytes as string, 'latin1'));
   await closed;
   return received;

@@ -53,12 +53,14 @@ test("file: URLs can't read the data directory, other sessions or the service's 
   const browser = await chromium.connectOverCDP(mine.url);
   const open = async (place: string) => {
     const page = await browser.contexts()[0]!.newPage();
-    // Chromium 156 sometimes fires no load event for a directory that it may not read. It shows all that it will show.
-    const error = await page.goto(`file://${place}`, { timeout: 5000 }).then(
-      () => '',
+    const shown = await page.goto(`file://${place}`, { waitUntil: 'commit' }).then(
+      async () => {
+        // Chromium 156 sometimes fires no load event for a directory that it may not read. It shows all it will show.
+        await page.waitForLoadState('load', { timeout: 5000 }).catch(() => {});
+        return await page.content();
+      },
       ({ message }: Error) => message,
     );
-    const shown = error.includes('ERR_') ? error : await page.content();
     await page.close();
     return shown;
   };

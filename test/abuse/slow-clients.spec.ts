@@ -35,12 +35,16 @@ test('disconnects a CDP client that stops reading, with a reason, and keeps serv
   send(3, 'Target.attachToTarget', { targetId, flatten: true });
   const { sessionId } = await answerTo(3);
 
+  const control = await browser.newBrowserCDPSession();
   const before = process.memoryUsage().rss;
   client.pause();
-  const params = { expression: `'x'.repeat(${4 * megabyte})`, returnByValue: true };
-  for (let id = 10; id < 35; id++) send(id, 'Runtime.evaluate', params, sessionId);
+  // The answers come one after another, so that the client is connected for some rounds.
+  for (let id = 10; id < 35; id++) {
+    const answer = `setTimeout(() => resolve('x'.repeat(${4 * megabyte})), ${(id - 10) * 200})`;
+    const params = { expression: `new Promise((resolve) => ${answer})`, awaitPromise: true, returnByValue: true };
+    send(id, 'Runtime.evaluate', params, sessionId);
+  }
   // Chromium disposes of the client's context once the client is disconnected.
-  const control = await browser.newBrowserCDPSession();
   const isConnected = async () =>
     (await control.send('Target.getBrowserContexts')).browserContextIds.includes(browserContextId);
   let rounds = 0;

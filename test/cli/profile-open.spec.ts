@@ -1,5 +1,5 @@
 import { chromium, expect } from '@playwright/test';
-import { processesWith } from '../support/processes.ts';
+import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { everywhere, keptIn, logInUnder, test } from './profile-commands.ts';
 
@@ -15,13 +15,15 @@ test('profile open shows the saved data in a copy of the profile until Ctrl+C, a
   await logInUnder(call, 'ann', site, 'first');
   const { body: before } = await call('GET', '/profiles/ann');
   await using cli = new CliProcess(['profile', 'open', 'ann', '--headless', '--json'], { env });
-  await expect.poll(() => cli.output, { timeout: 20_000 }).toContain('}\n');
-  const opened = JSON.parse(cli.output);
+  let printed = '';
+  cli.child.stdout!.on('data', (data: Buffer) => (printed += String(data)));
+  await expect.poll(() => printed, { timeout: 20_000 }).toContain('}\n');
+  const opened = JSON.parse(printed);
   expect(opened).toEqual({ cdp_ws_url: expect.stringMatching(/^ws:\/\/127\.0\.0\.1:/), headless: true });
   expect(await keptIn(opened, site)).toEqual(everywhere('first'));
   cli.child.kill('SIGINT');
   expect(await cli.exited).toEqual({ code: 0, signal: null });
-  expect(processesWith(temporary)).toEqual([]);
+  await expectNoProcessWith(temporary);
   expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(before.updated_at);
   expect((await run(['open', 'nobody', '--headless'])).stderr).toContain('write ./nobody');
 });

@@ -130,10 +130,10 @@ test('a stream must open within the call timeout, but may be silent for longer a
   connect,
 }) => {
   const server = await serve(
-    stream([frame(1)], (response) => setTimeout(() => response.end(frame(2)), 1500)),
+    stream([frame(1)], (response) => setTimeout(() => response.end(frame(2)), 2500)),
     never,
   );
-  const { watch } = connect(server, { callTimeout: 300 }).browsers.fs;
+  const { watch } = connect(server, { callTimeout: 1000 }).browsers.fs;
   expect(await collect(watch.events('a', 'w'))).toEqual([event(1), event(2)]);
   expect(await errorOf(collect(watch.events('a', 'w')))).toBeInstanceOf(CallTimeoutError);
 });
