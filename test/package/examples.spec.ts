@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ const playwright = createRequire(import.meta.url).resolve('@playwright/test/cli'
 type Ended = { code: number; output: string };
 type Fixtures = {
   env: Record<string, string>;
-  /** Runs Playwright in the directory of an example like a reader would, but writes into the test's directory. */
+  /** Runs Playwright in a copy of an example like a reader would. The copy is in the test's directory. */
   run: (example: string, args: string[], env?: Record<string, string>) => Promise<Ended>;
 };
 
@@ -33,17 +33,16 @@ const test = base.extend<Fixtures>({
   },
 
   run: async ({ env }, use, testInfo) => {
-    await use(
-      (example, args, more) =>
-        new Promise((resolve) => {
-          const all = { ...cleanEnvironment(), ...env, ...more };
-          const output = args[0] === 'test' ? ['--output', testInfo.outputPath('results')] : [];
-          const options = { cwd: join(examples, example), env: all, timeout: 120_000 };
-          execFile(process.execPath, [playwright, ...args, ...output], options, (error, stdout, stderr) => {
-            resolve({ code: error ? Number(error.code) : 0, output: stdout + stderr });
-          });
-        }),
-    );
+    await use(async (example, args, more) => {
+      const directory = testInfo.outputPath(example);
+      await cp(join(examples, example), directory, { recursive: true });
+      const options = { cwd: directory, env: { ...cleanEnvironment(), ...env, ...more }, timeout: 120_000 };
+      return await new Promise((resolve) => {
+        execFile(process.execPath, [playwright, ...args], options, (error, stdout, stderr) => {
+          resolve({ code: error ? Number(error.code) : 0, output: stdout + stderr });
+        });
+      });
+    });
   },
 });
 
@@ -55,7 +54,6 @@ test("files: the example for files on the browser's machine passes @long", async
 
 test('existing-suite: fixtures, page objects, a device and a saved login work unchanged @long', async ({ run }) => {
   const ended = await run('existing-suite', ['test', '--reporter', 'list,playwright-pool/reporter']);
-  await rm(join(examples, 'existing-suite/.auth'), { recursive: true, force: true });
   expect(ended).toEqual({
     code: 0,
     output: expect.stringMatching(/3 passed[^]*leases: 3 acquired, 3 released, 0 leaked/),
@@ -93,7 +91,7 @@ for (const [example, tests] of [
     test.skip(!canBeFar, 'needs a network namespace');
     await using service = await startFarService(testInfo.outputPath('hidden'));
     const config = testInfo.outputPath('far.config.ts');
-    const directory = join(examples, example);
+    const directory = testInfo.outputPath(example);
     await writeFile(
       config,
       `import base from ${JSON.stringify(join(directory, 'playwright.config.ts'))};
@@ -111,7 +109,6 @@ for (const [example, tests] of [
       expect(await pools.exited).toMatchObject({ code: 0 });
     }
     const ended = await run(example, ['test', '--config', config, '--reporter', 'list,playwright-pool/reporter'], env);
-    await rm(join(directory, '.auth'), { recursive: true, force: true });
     expect(ended).toEqual({ code: 0, output: expect.stringMatching(new RegExp(`${tests} passed[^]*, 0 leaked`)) });
   });
 }
