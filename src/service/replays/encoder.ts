@@ -17,7 +17,7 @@ export type FilePart = { position: number; data: Buffer };
 /** The encoder's Chromium ends after this time without a recording, in ms. */
 const keptMs = 60_000;
 const commandTimeoutMs = 30_000;
-const loadTimeoutMs = 10_000;
+const loadTimeoutMs = 30_000;
 /** A low priority for Chromium, so that recordings don't slow down the browsers under test. */
 const niceness = 10;
 
