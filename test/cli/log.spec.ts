@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from '@playwright/test';
-import { processesWith } from '../support/processes.ts';
+import { processesWith, sendSignal } from '../support/processes.ts';
 import { callerOf } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
 
@@ -27,7 +27,7 @@ test('serve logs sessions, leases, pools and failures as JSON lines, without sec
   await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: true });
   await call('DELETE', '/browser_pools/ci');
   const { body: single } = await call('POST', '/browsers', {});
-  for (const pid of processesWith(single.session_id)) process.kill(pid, 'SIGKILL');
+  sendSignal(processesWith(single.session_id), 'SIGKILL');
   const crashed = () =>
     linesOf(cli).find(({ event, session }) => event === 'session_ended' && session === single.session_id);
   await expect.poll(crashed).toMatchObject({ cause: 'browser_ended', seconds: expect.any(Number) });

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { chromium, expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { TestClock } from '../support/clock.ts';
-import { processesWith } from '../support/processes.ts';
+import { processesWith, sendSignal } from '../support/processes.ts';
 import { test as base, type TestService } from '../support/service.ts';
 
 type Fixtures = {
@@ -153,7 +153,7 @@ test('closes the CDP sockets of a session that ends, with a reason', async ({ se
 test('closes the CDP sockets of a killed browser', async ({ service, startSession, open }) => {
   const { session_id, cdp_ws_url } = await startSession();
   const closed = closing(await open(cdp_ws_url));
-  for (const pid of processesWith(session_id)) process.kill(pid, 'SIGKILL');
+  sendSignal(processesWith(session_id), 'SIGKILL');
   expect((await closed)[0]).toBe(1001);
   await expect.poll(async () => (await service.call('GET', `/browsers/${session_id}`)).status).toBe(404);
 });

@@ -9,7 +9,7 @@ import { launchChromium } from '../../src/service/chromium/chromium.ts';
 import { findChromium } from '../../src/service/chromium/find-chromium.ts';
 import { withUtf8 } from '../../src/service/chromium/locale.ts';
 import { chromiumSwitches } from '../../src/service/chromium/switches.ts';
-import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { expectNoProcessWith, processesWith, processFile } from '../support/processes.ts';
 
 const viewport = { width: 1000, height: 500 };
 
@@ -186,7 +186,7 @@ test.describe('launching', () => {
         expect(result.value).toEqual([viewport.width, viewport.height]);
         const processes = processesWith(userDataDirectory);
         expect(processes.length).toBeGreaterThan(0);
-        for (const pid of processes) expect(await readFile(`/proc/${pid}/environ`, 'utf8')).not.toContain('secret-key');
+        for (const pid of processes) expect(processFile(pid, 'environ')).not.toContain('secret-key');
       } finally {
         await launched.kill();
       }

@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { expect } from '@playwright/test';
 import { checkExtraSwitches } from '../../src/service/chromium/extra-switches.ts';
 import { test } from '../support/service.ts';
-import { processesWith } from '../support/processes.ts';
+import { commandLine, processesWith } from '../support/processes.ts';
 
 for (const [name, reason] of [
   ['remote-debugging-port=9222', 'the service itself connects'],
@@ -71,10 +70,8 @@ test("a pool starts Chromium with its extra switches and keeps the service's own
   const leased = await call('POST', '/browser_pools/ci/acquire', {});
   expect(Date.parse(leased.body.leased_at)).toBeGreaterThanOrEqual(Date.parse(leased.body.created_at));
   await expect.poll(() => processesWith(`--lang=${flag}`).length).toBeGreaterThan(0);
-  const lines = await Promise.all(
-    processesWith(`--lang=${flag}`).map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
-  );
-  const browser = lines.find((line) => line.includes('--remote-debugging-pipe'))!.split('\0');
+  const lines = processesWith(`--lang=${flag}`).map(commandLine);
+  const browser = lines.find((line) => line.some((word) => word.startsWith('--remote-debugging-pipe')))!;
   expect(browser.filter((text) => text.startsWith('--enable-features='))).toEqual([
     expect.stringMatching(/CDPScreenshotNewSurface.*,OneOfMine$/),
   ]);

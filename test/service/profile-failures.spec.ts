@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeF
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { startService } from '../../src/service/service.ts';
-import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { expectNoProcessWith, processesWith, sendSignal } from '../support/processes.ts';
 import { everywhere, keptIn, logIn, logInUnder, startSession, test as base } from '../support/profiles.ts';
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
@@ -40,13 +40,7 @@ async function expectUnchanged(call: Call, site: string): Promise<void> {
 
 /** Sends a signal to all processes of a session's Chromium. */
 function signalAll({ session_id }: { session_id: string }, signal: NodeJS.Signals): void {
-  for (const pid of processesWith(`/${session_id}/user-data`)) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // The signal to another process ended this one, too.
-    }
-  }
+  sendSignal(processesWith(`/${session_id}/user-data`), signal);
 }
 
 test('keeps the previous profile version if the service is killed during a save, and tidies up afterwards @long', async ({

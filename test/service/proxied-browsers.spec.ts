@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { chromium, expect, type Page } from '@playwright/test';
 import { LocalProxy } from '../../src/service/chromium/network/local-proxy.ts';
 import { certificate, HttpProxy } from '../support/http-proxy.ts';
-import { processesWith } from '../support/processes.ts';
+import { commandLine, processesWith } from '../support/processes.ts';
 import { startSession } from '../support/profiles.ts';
 import { credentials, custom, password, test, username } from '../support/proxies.ts';
 
@@ -232,7 +231,7 @@ async function inPage<T>({ cdp_ws_url }: { cdp_ws_url: string }, act: (page: Pag
 
 /** The port of the local proxy of a session's browser. */
 function wayOf({ session_id }: { session_id: string }): number {
-  const lines = processesWith(`/${session_id}/user-data`).map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
-  const [, port] = /--proxy-server=http:\/\/127\.0\.0\.1:(\d+)/.exec(lines.join('\n')) ?? [];
+  const words = processesWith(`/${session_id}/user-data`).flatMap(commandLine);
+  const [, port] = /--proxy-server=http:\/\/127\.0\.0\.1:(\d+)/.exec(words.join('\n')) ?? [];
   return Number(port);
 }

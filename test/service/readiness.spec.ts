@@ -3,7 +3,7 @@ import { expect, type TestInfo } from '@playwright/test';
 import { startService } from '../../src/service/service.ts';
 import { systemChromium } from '../support/chromium.ts';
 import { TestClock } from '../support/clock.ts';
-import { processesWith } from '../support/processes.ts';
+import { processesWith, sendSignal } from '../support/processes.ts';
 import { callerOf, test } from '../support/service.ts';
 
 /** The status and the body of an answer. The caller sends no key. */
@@ -37,11 +37,11 @@ test('/readyz starts a single test browser for many callers, and none while a se
   expect(await ask(service.url, '/readyz')).toEqual(ready);
   expect(await starts()).toBe(2);
 
-  for (const pid of processesWith(session.session_id)) process.kill(pid, 'SIGSTOP');
+  sendSignal(processesWith(session.session_id), 'SIGSTOP');
   clock.advance(5000);
   expect(await ask(service.url, '/readyz')).toEqual(ready);
   expect(await starts()).toBe(3);
-  for (const pid of processesWith(session.session_id)) process.kill(pid, 'SIGCONT');
+  sendSignal(processesWith(session.session_id), 'SIGCONT');
   expect((await call('GET', '/browsers')).body).toHaveLength(1);
 });
 

@@ -7,7 +7,7 @@ import { expect, test as base } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { createClient } from '../../src/client/index.ts';
 import { readServiceRecord } from '../../src/service/process/start/data-directory.ts';
-import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { expectNoProcessWith, processesWith, sendSignal } from '../support/processes.ts';
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
 
@@ -36,16 +36,6 @@ const test = base.extend<{ directory: string; start: (port?: string) => Promise<
   },
 });
 
-function signal(pids: number[], name: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, name);
-    } catch {
-      // It went with another one.
-    }
-  }
-}
-
 test('a service ends the browsers and encoders that its killed predecessor left, and no other process @long', async ({
   start,
   directory,
@@ -56,7 +46,7 @@ test('a service ends the browsers and encoders that its killed predecessor left,
   await expect.poll(() => processesWith(`${directory}/sessions/encoder-`).length).toBeGreaterThan(0);
   // A stopped process doesn't notice that its service is gone.
   const orphans = processesWith(`${directory}/sessions/`);
-  signal(orphans, 'SIGSTOP');
+  sendSignal(orphans, 'SIGSTOP');
   const strangers = [[`--user-data-dir=${directory}/sessions-of-mine/a`], [`${directory}/sessions/a`]].map((words) =>
     spawn(process.execPath, [
       '-e',

@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from '@playwright/test';
 import type { LocalSession } from '../../src/service/sessions/local/local-session.ts';
@@ -10,7 +10,7 @@ import { Table } from '../../src/service/database/table.ts';
 import { replaysTable } from '../../src/service/replays/replays-table.ts';
 import { page, settings, test as base } from '../support/browser-sessions.ts';
 import { TestClock } from '../support/clock.ts';
-import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { commandLine, expectNoProcessWith, processesWith, sendSignal } from '../support/processes.ts';
 import { noProfiles } from '../support/profiles.ts';
 import { openTestDatabase } from '../support/project.ts';
 
@@ -19,10 +19,10 @@ const test = base.extend<{ clock: TestClock }>({ clock: async ({}, use) => await
 const userData = (session: LocalSession) => path.join(path.dirname(session.root), 'user-data');
 
 /** The main process of a session's Chromium proper, without the script that may have started it. */
-async function browserProcess(session: LocalSession): Promise<number> {
+function browserProcess(session: LocalSession): number {
   for (const pid of processesWith(userData(session))) {
-    const command = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
-    if (!command[0]!.endsWith('/sh') && !command.some((part) => part.startsWith('--type='))) return pid;
+    const [program, ...switches] = commandLine(pid);
+    if (program && !program.endsWith('/sh') && !switches.some((part) => part.startsWith('--type='))) return pid;
   }
   throw new Error('the session has no Chromium');
 }
@@ -72,7 +72,7 @@ test.describe('one session', () => {
   test('a session ends when its Chromium is killed', async ({ session, connect }) => {
     const browser = await connect(session);
     const disconnected = new Promise((resolve) => browser.once('disconnected', resolve));
-    process.kill(await browserProcess(session), 'SIGKILL');
+    process.kill(browserProcess(session), 'SIGKILL');
     await session.ended;
     await disconnected;
     expect(session.alive).toBe(false);
@@ -81,10 +81,10 @@ test.describe('one session', () => {
   });
 
   test('a session whose Chromium is frozen does not answer a ping, and can be ended @long', async ({ session }) => {
-    for (const pid of processesWith(userData(session))) process.kill(pid, 'SIGSTOP');
+    sendSignal(processesWith(userData(session)), 'SIGSTOP');
     const startedAt = performance.now();
     await expect(session.ping()).rejects.toMatchObject({ code: 'unavailable' });
-    expect(performance.now() - startedAt).toBeLessThan(3000);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
     expect(session.alive).toBe(true);
     await session.end();
     await expectNoProcessWith(userData(session));

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
@@ -8,7 +7,7 @@ import { chromium, expect, type Browser, type Page } from '@playwright/test';
 import { TunnelClient } from '../../src/tunnel/tunnel-client.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { certificate, HttpProxy, privateKey } from '../support/http-proxy.ts';
-import { processesWith } from '../support/processes.ts';
+import { commandLine, processesWith } from '../support/processes.ts';
 import { test as base } from '../support/service.ts';
 import { SocksProxy } from '../support/socks-proxy.ts';
 import { startSession } from '../support/profiles.ts';
@@ -308,8 +307,8 @@ test("a response that the page doesn't read delays no other transfer through the
 
 /** The address of the local proxy of a session's browser. */
 function hopOf({ session_id }: Tunneled): string {
-  const lines = processesWith(`/${session_id}/user-data`).map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
-  return /--proxy-server=(http:\/\/127\.0\.0\.1:\d+)/.exec(lines.join('\n'))?.[1] ?? '';
+  const words = processesWith(`/${session_id}/user-data`).flatMap(commandLine);
+  return /--proxy-server=(http:\/\/127\.0\.0\.1:\d+)/.exec(words.join('\n'))?.[1] ?? '';
 }
 
 async function echo(page: Page): Promise<unknown> {

@@ -6,7 +6,7 @@ import { startService } from '../../src/service/service.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import type { PlaywrightRun, RunOptions } from './playwright-run.ts';
 import { expect, test as base } from './pool-run.ts';
-import { expectNoProcessWith, processesWith } from './processes.ts';
+import { expectNoProcessWith, processesWith, sendSignal } from './processes.ts';
 
 /** A service that the runs of a test use as if it were on another machine. */
 export type HostedService = {
@@ -41,7 +41,7 @@ export const test = base.extend<Fixtures>({
     });
     // If a grant is uncertain, a reaper keeps asking. The service is gone here.
     for (const { pid } of runs) {
-      for (const reaper of processesWith(`run-${pid} `)) process.kill(reaper, 'SIGKILL');
+      sendSignal(processesWith(`run-${pid} `), 'SIGKILL');
       rmSync(runDirectory(pid), { recursive: true, force: true });
     }
   },

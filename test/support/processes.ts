@@ -5,8 +5,8 @@ import { expect } from '@playwright/test';
 export function processesWith(text: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .filter((name) => commandLine(name).includes(text))
-    .map(Number);
+    .map(Number)
+    .filter((pid) => commandLine(pid).join(' ').includes(text));
 }
 
 /** Waits until no process has `text` in its command line. */
@@ -14,11 +14,36 @@ export async function expectNoProcessWith(text: string): Promise<void> {
   await expect.poll(() => processesWith(text), { timeout: 10_000, message: `processes that name ${text}` }).toEqual([]);
 }
 
-/** Empty for a process that has ended or is a zombie. */
-function commandLine(pid: string): string {
+/** Sends a signal to processes. Some may have ended, also because the signal reached another one. */
+export function sendSignal(pids: number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+  }
+}
+
+/** The words of a process's command line. None for a process that has ended, is a zombie or belongs to another user. */
+export function commandLine(pid: number): string[] {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
   } catch {
+    return [];
+  }
+}
+
+/** A file of a process in `/proc`. Empty for a process that has ended. Linux only. */
+export function processFile(pid: number, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'utf8');
+  } catch (error) {
+    if (!isGone(error)) throw error;
     return '';
   }
+}
+
+function isGone(error: unknown): boolean {
+  return ['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
