@@ -11,8 +11,7 @@ const tests = 200;
 const suite = `
   import { test, expect } from 'playwright-pool';
   for (let index = 0; index < ${tests}; index++)
-    test('test ' + index, async ({ page, session }) => {
-      console.log('test ' + index + ' has ' + session.id + '.');
+    test('test ' + index, async ({ page }) => {
       await page.setContent('<button onclick="document.title = 1">Go</button>');
       await page.getByRole('button').click();
       await expect(page).toHaveTitle('1');
@@ -36,11 +35,15 @@ async function passed(run: PlaywrightRun, count: number): Promise<void> {
 }
 
 /** The titles of the tests that had a browser on the machine, and didn't get to their end. */
-async function brokenOff({ control }: Fleet, { url }: Member, { output }: RunResult): Promise<string[]> {
+async function brokenOff({ control }: Fleet, { url }: Member, { output, results }: RunResult): Promise<string[]> {
   const titles: string[] = [];
-  for (const [, title, number, id] of output.matchAll(/(test (\d+)) has (\w+)\./g)) {
+  for (const [title, [attempt]] of Object.entries(results)) {
+    if (output.includes(`${title.replace('test', 'done')}\n`)) continue;
+    const note = attempt!.annotations.find(({ type }) => type === '_session');
+    if (!note) continue;
+    const { session_id: id } = JSON.parse(note.description!) as { session_id: string };
     const { body } = await control.call('GET', `/browsers/${id}?include_deleted=true`);
-    if (body.machine === url && !output.includes(`done ${number}\n`)) titles.push(title!);
+    if (body.machine === url) titles.push(title);
   }
   return titles.toSorted();
 }

@@ -72,6 +72,8 @@ test('a restarted control plane takes over its sessions, and ends sessions that 
   const { body: single } = await control.call('POST', '/browsers', { name: 'mine' });
   const browser = await chromium.connectOverCDP(leased.cdp_ws_url);
   const page = await browser.newPage();
+  const available = async () => (await control.call('GET', '/browser_pools/ci')).body.available_count;
+  await expect.poll(available, { timeout: 20_000 }).toBe(1);
   await fleet.restart('SIGKILL');
 
   expect(await page.evaluate(() => 1 + 1)).toBe(2);

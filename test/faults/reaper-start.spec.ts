@@ -13,6 +13,8 @@ type Fixtures = {
   run: { directory: string; connect(): Promise<ReaperConnection>; starts(): number; variables(): string[] };
 };
 
+/** Workers start another reaper if the first one doesn't listen after this time, in milliseconds. */
+const startTime = 2000;
 const program = pathToFileURL(join(import.meta.dirname, '../../dist/src/reaper/main.js')).href;
 
 const test = base.extend<Fixtures>({
@@ -59,14 +61,16 @@ const test = base.extend<Fixtures>({
 });
 
 test('workers that begin together start a single reaper', async ({ run }) => {
+  const began = performance.now();
   await Promise.all([run.connect(), run.connect(), run.connect()]);
-  expect(run.starts()).toBe(1);
+  expectSingle(run.starts(), began);
 });
 
 test('a worker waits a limited time for one that was killed while it started the reaper @long', async ({ run }) => {
+  const began = performance.now();
   writeFileSync(join(run.directory, 'reaper.starting'), '');
   await Promise.all([run.connect(), run.connect()]);
-  expect(run.starts()).toBe(1);
+  expectSingle(run.starts(), began + startTime);
 });
 
 test("reports the path of the reaper's program if it doesn't start", async ({}, testInfo) => {
@@ -81,9 +85,10 @@ test("reports the path of the reaper's program if it doesn't start", async ({}, 
 
 test('the reaper survives SIGHUP, SIGINT and SIGTERM, as at a shutdown of the machine @long', async ({ run }) => {
   const connection = await run.connect();
-  const reapers = processesWith(` ${run.directory} `);
-  expect(reapers).toHaveLength(1);
-  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.kill(reapers[0]!, signal);
+  const reapers = () => processesWith(` ${run.directory} `);
+  // If it was slow, a second one has started and ends at once.
+  await expect.poll(() => reapers().length).toBe(1);
+  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.kill(reapers()[0]!, signal);
   const service = { baseURL: 'http://127.0.0.1:9', apiKey: 'the-key' };
   // The reaper answers, so it still runs.
   await connection.hold({ holder: 'of-this-process', service }, AbortSignal.timeout(10_000));
@@ -99,3 +104,9 @@ test("the reaper's environment has no secrets", async ({ run }) => {
   expect(run.variables()).toContain('PATH');
   expect(run.variables()).not.toContain('PLAYWRIGHT_POOL_API_KEY');
 });
+
+/** Expects one start of a reaper since `began`, and at most another one for each time that it was too slow. */
+function expectSingle(starts: number, began: number): void {
+  expect(starts).toBeGreaterThanOrEqual(1);
+  expect(starts).toBeLessThanOrEqual(1 + Math.floor((performance.now() - began) / startTime));
+}

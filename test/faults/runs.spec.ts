@@ -28,6 +28,11 @@ for (const [signal, whom, isShort] of [
 ] as const) {
   test(`after ${signal} to the ${whom} no browser stays leased and no acquire waits`, async ({ start, hosted }) => {
     test.skip(!isShort && !isLong);
+    test.slow();
+    // So that only the third worker waits for more than 2 s, which is then printed.
+    await hosted.client.browserPools.create({ name: 'ci', size: 2, headless: true });
+    const available = async () => (await hosted.client.browserPools.retrieve('ci')).available_count;
+    await expect.poll(available, { timeout: 30_000 }).toBe(2);
     const run = start({
       files: { 'long.spec.ts': suite },
       args: ['--workers=3'],

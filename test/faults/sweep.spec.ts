@@ -11,6 +11,7 @@ import { Zombie } from '../support/zombie.ts';
 
 const holding = `${prelude}
   test('holds', async ({ page }) => {
+    test.setTimeout(60_000);
     console.log('in use');
     await expect.poll(() => existsSync(join(here, 'done')), { timeout: 50_000 }).toBe(true);
     await page.evaluate(1);
@@ -21,6 +22,7 @@ test('a run returns the browsers of a dead earlier run, but not those of a runni
   start,
   hosted,
 }) => {
+  test.setTimeout(120_000);
   const options = hosted.options({ size: 2, more: 'acquireTimeout: 30_000' });
   const living = start({ files: { 'living.spec.ts': holding }, ...options });
   const dying = start({ files: { 'dying.spec.ts': holding }, ...options });
