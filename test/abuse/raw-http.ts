@@ -5,7 +5,7 @@ import { connect } from 'node:net';
  * Sends bytes unchanged. Returns the received bytes when the service closes the connection or is silent: for ten seconds
  * before its first byte, for `quietMs` after it.
  */
-export async function sendRaw(url: string, bytes: string | Buffer, quietMs = 300): Promise<string> {
+export async function sendRaw(url: string, bytes: string | Buffer, quietMs = 1000): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   // A reset ends the answer.
   const closed = once(

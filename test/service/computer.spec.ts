@@ -151,7 +151,7 @@ test.describe('actions', () => {
     await expect(
       click({ x: Math.round(box.x + 5), y: Math.round(box.y + 5), hold_keys: ['shift'] }),
     ).rejects.toMatchObject(stuck);
-    expect(performance.now() - startedAt).toBeLessThan(12_000);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
     await dialogs[0]!.accept();
     await ours.locator('input').focus();
     await type({ text: 'on' });

@@ -116,8 +116,8 @@ test("the dashboard's event stream joins quick changes, and sends nothing while 
 });
 
 test('an open wall of live pictures keeps no unused session alive @long', async ({ service, client, page, signIn }) => {
-  const session = await client.browsers.create({ timeout_seconds: 10 });
   await signIn({ hash: '#wall' });
+  const session = await client.browsers.create({ timeout_seconds: 10 });
   await expect(page.getByText('No page is open')).toBeVisible();
   const state = () => client.browsers.retrieve(session.session_id, { include_deleted: true });
   await expect.poll(async () => (await state()).end_reason, { timeout: 30_000 }).toBe('idle_timeout');

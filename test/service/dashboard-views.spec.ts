@@ -172,7 +172,12 @@ async function colourOf(page: Page): Promise<string | undefined> {
   const picture = page.locator('.thumbnail img').first();
   if ((await picture.count()) === 0) return undefined;
   return await picture.evaluate(async (image: HTMLImageElement) => {
-    await image.decode();
+    try {
+      await image.decode();
+    } catch {
+      // The next picture has come meanwhile.
+      return undefined;
+    }
     const canvas = Object.assign(document.createElement('canvas'), { width: 1, height: 1 });
     const context = canvas.getContext('2d')!;
     context.drawImage(image, image.naturalWidth / 2, image.naturalHeight / 2, 1, 1, 0, 0, 1, 1);

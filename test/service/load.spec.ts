@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@playwright/test';
 import { ConnectionError, createClient, ServiceError, type Client } from '../../src/client/index.ts';
-import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { expectNoProcessWith, processesWith, sendSignal } from '../support/processes.ts';
 import { randomOf } from '../support/random.ts';
 import { dataDirectory } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { isLong } from '../support/long-form.ts';
 
 const durationMs = isLong ? 60_000 : 4000;
+/** So much longer a busy machine may take for the wanted number of leases. */
+const longestExtraMs = isLong ? 0 : 20_000;
+const wantedGrants = durationMs / 100;
 const workers = 50;
 const size = 4;
 /** The median from a release to the next holder, in ms; more where other tests run at the same time. */
@@ -39,7 +42,7 @@ class Load {
   }
 
   async work(until: number): Promise<void> {
-    while (performance.now() < until) {
+    while (this.#goesOn(until)) {
       const sessionId = await this.#acquire();
       if (sessionId === undefined) continue;
       await sleep(10 + this.#random(30));
@@ -50,21 +53,21 @@ class Load {
 
   /** Kills a browser that somebody holds. */
   async kill(until: number): Promise<void> {
-    while (performance.now() < until - killEveryMs) {
+    while (this.#goesOn(until - killEveryMs)) {
       await sleep(killEveryMs);
       const held = [...this.holders];
       const sessionId = held[this.#random(held.length)];
       if (sessionId === undefined) continue;
       this.#killed.add(sessionId);
       this.endings.killed += 1;
-      for (const pid of processesWith(`/${sessionId}/user-data`)) {
-        try {
-          process.kill(pid, 'SIGKILL');
-        } catch {
-          // It went with another one.
-        }
-      }
+      sendSignal(processesWith(`/${sessionId}/user-data`), 'SIGKILL');
     }
+  }
+
+  #goesOn(until: number): boolean {
+    const { granted, aborted, killed } = this.endings;
+    const isEnough = granted > wantedGrants && aborted > 0 && killed > 0;
+    return performance.now() < until + (isEnough ? 0 : longestExtraMs);
   }
 
   async #acquire(): Promise<string | undefined> {
@@ -147,10 +150,11 @@ test('50 workers take turns on 4 browsers in order, while browsers are killed an
   // Each worker has its connection before it counts who came first.
   await Promise.all(Array.from({ length: workers }, counts));
   const load = new Load(client);
-  const until = performance.now() + durationMs;
+  const startedAt = performance.now();
+  const until = startedAt + durationMs;
   await Promise.all([load.kill(until), ...Array.from({ length: workers }, () => load.work(until))]);
   const handOffs = load.grants.flatMap(({ handOffMs }) => handOffMs ?? []);
-  const rate = load.endings.granted / (durationMs / 1000);
+  const rate = (load.endings.granted * 1000) / (performance.now() - startedAt);
   const quantiles = [0.5, 0.9, 0.99].map((share) => quantile(handOffs, share).toFixed(1));
   console.log(
     `${JSON.stringify(load.endings)}, ${rate.toFixed()} leases per second, hand-offs of ${quantiles.join(', ')} ms (50, 90, 99 %)`,
@@ -158,7 +162,7 @@ test('50 workers take turns on 4 browsers in order, while browsers are killed an
 
   expect(load.violations).toEqual([]);
   expect(overtakings(load.grants)).toEqual([]);
-  expect(load.endings.granted).toBeGreaterThan(durationMs / 100);
+  expect(load.endings.granted).toBeGreaterThan(wantedGrants);
   expect(load.endings.aborted).toBeGreaterThan(0);
   expect(load.endings.killed).toBeGreaterThan(0);
   expect(quantile(handOffs, 0.5)).toBeLessThan(longestHandOffMs);

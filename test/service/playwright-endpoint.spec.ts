@@ -9,7 +9,7 @@ import { installedPlaywrights } from '../../src/service/playwright/installed-pla
 import { startService } from '../../src/service/service.ts';
 import { standInStart } from '../../src/service/sessions/cdp/attached-path.ts';
 import { TestClock } from '../support/clock.ts';
-import { processesWith } from '../support/processes.ts';
+import { processesWith, processFile, sendSignal } from '../support/processes.ts';
 import { callerOf, test as base, type TestService } from '../support/service.ts';
 
 type StartedSession = {
@@ -133,7 +133,7 @@ test('a Playwright client sees only its own contexts, which close when it discon
   const contexts = async () => (await browserSession.send('Target.getBrowserContexts')).browserContextIds.length;
   expect(await contexts()).toBe(1);
   await first.close();
-  await expect.poll(contexts, { timeout: 1000 }).toBe(0);
+  await expect.poll(contexts).toBe(0);
   await cdp.close();
 });
 
@@ -195,7 +195,7 @@ test('a session survives a killed Playwright host', async ({ session, connect, h
   );
   const disconnected = new Promise((resolve) => browser.once('disconnected', resolve));
   // The spare one, too.
-  for (const pid of hosts()) process.kill(pid, 'SIGKILL');
+  sendSignal(hosts(), 'SIGKILL');
   await Promise.all([failure, disconnected]);
   const next = await connect(session.playwright_ws_url);
   expect(next.contexts()).toHaveLength(1);
@@ -215,7 +215,7 @@ test('each lease of a reused browser connects to a Playwright host, and the host
     await call('POST', '/browser_pools/reused/release', { session_id: body.session_id, reuse: true });
   }
   // The last lease's host may still be ending. The other one is the spare.
-  expect(hosts().length).toBeLessThanOrEqual(2);
+  await expect.poll(() => hosts().length).toBeLessThanOrEqual(2);
   await call('DELETE', '/browser_pools/reused', { force: true });
 });
 
@@ -289,17 +289,9 @@ async function refusal(
 }
 
 function parentOf(pid: number): number {
-  return Number(/^PPid:\s+(\d+)/m.exec(statusOf(pid))?.[1]);
+  return Number(/^PPid:\s+(\d+)/m.exec(processFile(pid, 'status'))?.[1]);
 }
 
 function uidOf(pid: number): number {
-  return Number(/^Uid:\s+(\d+)/m.exec(statusOf(pid))?.[1]);
-}
-
-function statusOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/status`, 'utf8');
-  } catch {
-    return '';
-  }
+  return Number(/^Uid:\s+(\d+)/m.exec(processFile(pid, 'status'))?.[1]);
 }

@@ -1,10 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@playwright/test';
 import { Encoder } from '../../src/service/replays/encoder.ts';
 import { startService } from '../../src/service/service.ts';
 import { TestClock } from '../support/clock.ts';
-import { processesWith } from '../support/processes.ts';
+import { processesWith, processFile, sendSignal } from '../support/processes.ts';
 import { showUntilWritten, startRecording, test, videoOf } from '../support/replays.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
@@ -23,22 +24,12 @@ const noise = `data:text/html,<body style="margin:0"><canvas width=640 height=36
 
 async function killEncoder(directory: string): Promise<void> {
   await expect.poll(() => processesWith(`${directory}/sessions/encoder-`).length).toBeGreaterThan(0);
-  signal(processesWith(`${directory}/sessions/encoder-`), 'SIGKILL');
-}
-
-function signal(pids: number[], name: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, name);
-    } catch {
-      // The signal to another process ended this one, too.
-    }
-  }
+  sendSignal(processesWith(`${directory}/sessions/encoder-`), 'SIGKILL');
 }
 
 /** A process with all its descendants. */
 function processesOf(pid: number): number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  const children = processFile(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number);
   return [pid].concat(...children.map((child) => processesOf(child)));
 }
 
@@ -83,7 +74,7 @@ for (const [what, name] of [
     try {
       const video = await encoder.begin(settings, undefined);
       const all = processesWith(directory).flatMap((pid) => processesOf(pid));
-      signal(
+      sendSignal(
         all.filter((pid) => processesWith('--type=renderer').includes(pid)),
         name,
       );
@@ -130,11 +121,15 @@ test('starts another encoder for a recording that begins while the idle encoder 
 test('completes the video of a recording if its browser is killed', async ({}, testInfo) => {
   await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
   const recording = await startRecording(service);
-  await recording.show(await recording.openPage(), 'red', 500);
-  signal(processesWith(`sessions/${recording.sessionId}/user-data`), 'SIGKILL');
+  await showUntilWritten(recording, await recording.openPage(), 'red', dataDirectory(testInfo));
+  // Only the completion of the video adds this time to it.
+  await sleep(1000);
+  const elapsed = recording.elapsed();
+  sendSignal(processesWith(`sessions/${recording.sessionId}/user-data`), 'SIGKILL');
   await expect.poll(async () => (await recording.state()).finished_at).not.toBeNull();
   expect((await recording.stop()).status).toBe(200);
   await using video = await recording.video();
+  expect(video.duration).toBeGreaterThan(elapsed - 0.3);
   expect(await video.colorAt(video.duration - 0.1)).toBe('red');
 });
 
@@ -241,8 +236,6 @@ test('uses bounded memory for a long recording @long', async ({}, testInfo) => {
 
 /** The memory of the processes together, in MiB. Shared memory counts once. */
 function memoryOf(pids: number[]): number {
-  const kilobytes = pids.map((pid) =>
-    Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0),
-  );
+  const kilobytes = pids.map((pid) => Number(/^Pss:\s+(\d+)/m.exec(processFile(pid, 'smaps_rollup'))?.[1] ?? 0));
   return kilobytes.reduce((sum, value) => sum + value, 0) / 1024;
 }
