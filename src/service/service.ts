@@ -42,7 +42,7 @@ import { tokenRequests } from './token-requests.ts';
 import { createPages } from './views.ts';
 import type { ReplayView } from './replays/replay-view.ts';
 import { openParts, type Parts } from './parts.ts';
-import { formerSessionsDirectory, makeSessionsDirectory } from './process/network/reachable.ts';
+import { formerSessionsDirectory, makeSessionsDirectory } from './process/start/sessions-directory.ts';
 import { removeTree } from './process/trees/remove-tree.ts';
 import { defaultUids, mayChangeUser, SystemUsers } from './process/children/system-users.ts';
 import { ApiKeyStore } from './organization/api-keys.ts';

@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from '@playwright/test';
 import { packZip } from '../../src/service/files/pack-zip.ts';
-import { sharedTemporaryDirectory } from '../../src/service/process/network/reachable.ts';
+import { sharedTemporaryDirectory } from '../../src/service/process/trees/reachable.ts';
 import { removeTree } from '../../src/service/process/trees/remove-tree.ts';
 import { expectCode, test } from '../support/session-files.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { chmod, chown, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
-import { isReachable, linkTree } from '../process/network/reachable.ts';
+import { isReachable, linkTree } from '../process/trees/reachable.ts';
 import type { SystemUsers } from '../process/children/system-users.ts';
 import { launchChromium, type Chromium, type LaunchOptions } from './chromium.ts';
 import { playwrightDirectory, type Environment } from './find-chromium.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sharedTemporaryDirectory } from '../process/network/reachable.ts';
+import { sharedTemporaryDirectory } from '../process/trees/reachable.ts';
 
 /** The longest path of a socket, in bytes (`sun_path` of Linux, without its final zero). */
 const longestSocket = 107;

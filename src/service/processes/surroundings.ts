@@ -3,7 +3,7 @@ import path from 'node:path';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import { firstExecutable, inPath } from '../process/children/executables.ts';
 import { passedOn } from '../process/children/passed-on.ts';
-import { isReachable } from '../process/network/reachable.ts';
+import { isReachable } from '../process/trees/reachable.ts';
 import { errorCode } from '../process/system-error.ts';
 import type { SystemUser } from '../process/children/system-users.ts';
 import { withEntry } from '../sessions/confined-path.ts';
