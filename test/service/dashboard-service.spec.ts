@@ -158,3 +158,15 @@ test('the dashboard of a control plane shows the sessions of three machines with
   for (const session of sessions)
     await expect(page.getByRole('row', { name: new URL(session!.machine!).host })).toHaveCount(1);
 });
+
+test('the dashboard of a control plane shows which machine is for overflow', async ({ page }) => {
+  await using machine = await startService();
+  await using other = await startService();
+  const overflow = { url: other.url, apiKey: other.apiKey, maxSessions: 2 };
+  await using service = await startService({ machines: { from: machine.url, apiKey: machine.apiKey, overflow } });
+  await page.goto(`${service.url}/#machines`);
+  await page.getByLabel('API key').fill(service.apiKey);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(rowsOf(page)).toHaveCount(2);
+  await expect(rowsOf(page).filter({ hasText: 'for overflow' })).toHaveText([new RegExp(new URL(other.url).host)]);
+});
