@@ -180,7 +180,7 @@ export async function openParts(options: PartOptions) {
   const replays = await Replays.open({
     directory: join(directory, 'replays'),
     records: new Table(database, replaysTable),
-    record: machines?.record ?? recorder({ encoder, format: options.replayFormat, clock }),
+    record: machines?.record.bind(machines) ?? recorder({ encoder, format: options.replayFormat, clock }),
     clock,
   });
 

@@ -185,6 +185,19 @@ test('a profile and a replay on a control plane survive the machine of their ses
   await expect.poll(async () => (await call('GET', video)).status, { timeout: 15_000 }).not.toBe(202);
 });
 
+test('a recording on a control plane ends after its maximum duration, by the clock of the service', async ({}) => {
+  const clock = new TestClock();
+  await using service = await startControlPlane(1, { clock });
+  const call = callerOf(service);
+  const { body: session } = await call('POST', '/browsers', { timeout_seconds: 600 });
+  const path = `/browsers/${session.session_id}/replays`;
+  await call('POST', path, { max_duration_in_seconds: 60 });
+  const isFinished = async () => (await call('GET', path)).body[0].finished_at !== null;
+  expect(await isFinished()).toBe(false);
+  clock.advance(60_000);
+  await expect.poll(isFinished).toBe(true);
+});
+
 function traceparentOf(digit: string): string {
   return `00-${digit.repeat(32)}-${digit.repeat(16)}-01`;
 }

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { OperationError } from '../../contract/errors.ts';
+import type { Clock } from '../process/clock.ts';
 import type { Recorded, Recording } from '../replays/replays.ts';
 import type { MachineSession } from './machine-session.ts';
 import { toOperationError } from './machine-errors.ts';
@@ -14,28 +15,28 @@ export class MachineReplay implements Recording {
   readonly #id: string;
   readonly #recorded: Recorded;
   readonly #startedAt = performance.now();
-  readonly #timer: NodeJS.Timeout | undefined;
+  readonly #cancelEnd: (() => void) | undefined;
   #isDiscarded = false;
   #failure: OperationError | undefined;
   #finishing: Promise<void> | undefined;
 
-  private constructor(session: MachineSession, id: string, recorded: Recorded) {
+  private constructor(session: MachineSession, id: string, recorded: Recorded, clock: Clock) {
     this.#session = session;
     this.#id = id;
     this.#recorded = recorded;
     const seconds = recorded.options.max_duration_in_seconds;
     const finish = () => void this.#finish();
-    this.#timer = seconds === undefined ? undefined : setTimeout(finish, seconds * 1000).unref();
+    this.#cancelEnd = seconds === undefined ? undefined : clock.after(seconds * 1000, finish);
     session.hold.addEventListener('abort', finish, { once: true });
   }
 
-  static async start(session: MachineSession, recorded: Recorded): Promise<MachineReplay> {
+  static async start(session: MachineSession, recorded: Recorded, clock: Clock): Promise<MachineReplay> {
     const { client, url } = session.host;
     const { hold } = session;
     try {
       const { replay_id: id } = await client.browsers.replays.start(session.id, recorded.options);
       hold.throwIfAborted();
-      return new MachineReplay(session, id, recorded);
+      return new MachineReplay(session, id, recorded, clock);
     } catch (error) {
       throw toOperationError(error, url);
     }
@@ -61,7 +62,7 @@ export class MachineReplay implements Recording {
   }
 
   async #fetch(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#cancelEnd?.();
     const { file, onFinished } = this.#recorded;
     const { client, url } = this.#session.host;
     const { replays } = client.browsers;

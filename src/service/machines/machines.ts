@@ -210,8 +210,8 @@ export class Machines implements Launcher<MachineSession> {
   }
 
   /** Starts a recording on the session's machine. */
-  async record(this: void, session: Session, recorded: Recorded): Promise<Recording> {
-    return await MachineReplay.start(session as MachineSession, recorded);
+  async record(session: Session, recorded: Recorded): Promise<Recording> {
+    return await MachineReplay.start(session as MachineSession, recorded, this.#options.clock);
   }
 
   /** Leaves all sessions running for the next control plane. */
