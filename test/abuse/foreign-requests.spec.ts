@@ -6,6 +6,8 @@ import { WebSocket } from 'ws';
 import { systemChromium } from '../support/chromium.ts';
 import { test, type TestService } from '../support/service.ts';
 
+/** Hosts that no URL can have. */
+const impossibleHosts = ['localhost:99999', '127.0.0.999'];
 const foreignHosts = [
   'evil.example',
   'evil.example:PORT',
@@ -19,6 +21,7 @@ const foreignHosts = [
   '[::2]:PORT',
   '127.0.0.1@evil.example',
   'localhost.',
+  ...impossibleHosts,
 ];
 const ownHosts = [
   '127.0.0.1:PORT',
@@ -124,6 +127,12 @@ test("refuses requests from pages of other sites, and accepts those of the servi
     expect((await get(service, '/browsers', headers)).status).toBe(200);
     for (const address of sockets) expect(await upgradeStatus(service, address, headers)).toBe(101);
   }
+});
+
+test('refuses a WebSocket from a host that no URL can have, and keeps serving', async ({ service }) => {
+  for (const host of impossibleHosts)
+    expect(await upgradeStatus(service, service.url.replace('http', 'ws'), { host, origin: 'http://x' })).toBe(403);
+  expect((await service.call('GET', '/browsers')).status).toBe(200);
 });
 
 test('refuses requests to a foreign host name that resolves to this machine, even with key and token', async ({

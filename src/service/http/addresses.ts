@@ -53,7 +53,7 @@ export class Addresses {
     const { rawHeaders, url = '' } = incoming;
     const { origin } = incoming.headers;
     const { host = '', isForwarded } = this.#asked(incoming);
-    if (!hostAndPort.test(host) || !(this.#isOwn(host, incoming) || (isForwarded && !this.#public))) {
+    if (!isHost(host) || !(this.#isOwn(host, incoming) || (isForwarded && !this.#public))) {
       const names = ['127.0.0.1', 'localhost', ...this.#own].join(', ');
       return `the Host header names ${JSON.stringify(host.slice(0, 100))}, but this service accepts only ${names}. Another name needs the option --public-url`;
     }
@@ -95,6 +95,11 @@ export class Addresses {
     const version = isIP(address);
     return version > 0 && this.#proxies?.check(address, version === 6 ? 'ipv6' : 'ipv4') === true;
   }
+}
+
+/** Whether a Host header is valid. The port or the address in one may be too large for a URL. */
+function isHost(host: string): boolean {
+  return hostAndPort.test(host) && URL.canParse(`http://${host}`);
 }
 
 /** The form of an address in URLs. */

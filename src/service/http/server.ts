@@ -114,9 +114,14 @@ export async function listen(options: {
   });
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
-    const foreign = addresses.reasonToRefuse(request);
-    if (foreign === undefined) options.upgrade(request, socket, head);
-    else refuse(socket, 403, 'forbidden', foreign);
+    try {
+      const foreign = addresses.reasonToRefuse(request);
+      if (foreign === undefined) options.upgrade(request, socket, head);
+      else refuse(socket, 403, 'forbidden', foreign);
+    } catch {
+      // An error here would end the service.
+      socket.destroy();
+    }
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
