@@ -112,6 +112,30 @@ test('telemetry captures console, network, pages and input of a session, without
   await stream.ended;
 });
 
+test("telemetry ignores what a client sends under the name of telemetry's own function", async ({
+  service,
+  client,
+  site,
+}) => {
+  const session = await client.browsers.create({
+    headless: true,
+    telemetry: { browser: { console: on, interaction: on } },
+  });
+  const stream = await openStream<TelemetryEvent>(service, `/browsers/${session.session_id}/telemetry/stream`);
+  const page = await pageOf(session);
+  await page.goto(site);
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('Runtime.addBinding', { name: 'tellInteraction' });
+  for (const text of ['x', 'null', '{"type":"interaction_click"}'])
+    await page.evaluate(
+      (text) => (globalThis as unknown as { tellInteraction(text: string): void }).tellInteraction(text),
+      text,
+    );
+  await page.evaluate(() => console.log('goes on'));
+  await expect.poll(() => JSON.stringify(stream.events)).toContain('goes on');
+  expect(JSON.stringify(stream.events)).not.toContain('interaction_click');
+});
+
 test('telemetry is off unless requested, and can change while the session runs', async ({ client, kernel }) => {
   const session = await kernel.browsers.create({ headless: true });
   const { session_id: id } = session;

@@ -13,8 +13,13 @@ export function interactionEvent({
   payload: string;
 }): { type: string; data: Record<string, unknown> } | undefined {
   if (name !== bindingName) return undefined;
-  const { type, data } = JSON.parse(payload) as { type: string; data: Record<string, unknown> };
-  return types.has(type) ? { type, data } : undefined;
+  try {
+    const { type, data } = JSON.parse(payload) as { type: string; data: Record<string, unknown> };
+    return types.has(type) && data instanceof Object ? { type, data } : undefined;
+  } catch {
+    // A client of the session can add a function of this name, and call it with any text.
+    return undefined;
+  }
 }
 
 /**
