@@ -167,6 +167,29 @@ test("replacing a directory by a link during a file operation opens no way out o
     ),
   ).toEqual([]);
 });
+test('listing a directory shows no other one that a link in its place leads to', async ({ files, place }) => {
+  await mkdir(path.join(place.root, 'directory'));
+  await symlink(place.outside, path.join(place.root, 'link'));
+  const exchange = new Worker(
+    `const { renameSync } = require('node:fs'); const { workerData: root } = require('node:worker_threads');
+       for (;;) for (const name of ['link', 'directory']) {
+         renameSync(root + '/' + name, root + '/swap');
+         renameSync(root + '/swap', root + '/' + name);
+       }`,
+    { eval: true, workerData: place.root },
+  );
+  const seen = new Set<string>();
+  const end = Date.now() + 2000;
+  while (Date.now() < end || (!seen.has('inside') && Date.now() < end + 20_000))
+    await files.list('/swap').then(
+      (found) => seen.add(found.length === 0 ? 'inside' : 'outside'),
+      (error: unknown) => seen.add(error instanceof OperationError ? error.code : String(error)),
+    );
+  await exchange.terminate();
+  expect([...seen]).toContain('inside');
+  expect([...seen].filter((text) => !['inside', 'forbidden', 'not_found', 'bad_request'].includes(text))).toEqual([]);
+});
+
 async function carryOut(files: SessionFiles, name: string, at: string, other: string): Promise<string> {
   switch (name) {
     case 'read':

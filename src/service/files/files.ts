@@ -8,6 +8,7 @@ import { removeEntry } from '../process/trees/remove-tree.ts';
 import {
   giveToOwner,
   makeDirectory,
+  openDirectory,
   ownUser,
   pathSegments,
   permissionBits,
@@ -83,10 +84,13 @@ export class SessionFiles {
       if (!(await lstat(entry)).isDirectory()) {
         throw new OperationError('bad_request', `${JSON.stringify(sessionPath)} is not a directory`);
       }
-      const names = (await readdir(entry)).filter((name) => !isUpload(name)).sort();
+      // On Linux the directory is held open: a process of the session may replace it by a link meanwhile.
+      await using handle = process.platform === 'linux' ? await openDirectory(entry) : undefined;
+      const held = handle ? `/proc/self/fd/${handle.fd}` : entry;
+      const names = (await readdir(held)).filter((name) => !isUpload(name)).sort();
       const found = await Promise.all(
         names.map(async (name) => {
-          const stats = await statsOrMissing(`${entry}/${name}`);
+          const stats = await statsOrMissing(`${held}/${name}`);
           return stats && fileInfo(`${normalPath(sessionPath) === '/' ? '' : normalPath(sessionPath)}/${name}`, stats);
         }),
       );

@@ -102,7 +102,8 @@ export async function giveToOwner(handle: FileHandle, root: string, existing?: S
   else if (existing) await handle.chown(existing.uid, existing.gid).catch(() => {});
 }
 
-async function openDirectory(directory: string): Promise<FileHandle> {
+/** Opens a directory, but not one that a link names. */
+export async function openDirectory(directory: string): Promise<FileHandle> {
   return await open(directory, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
 }
 
