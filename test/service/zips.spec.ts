@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readdir, readFile, readlink, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
@@ -298,7 +299,12 @@ test('stores nothing if a zip archive ends early', async ({ service, fs, root })
 });
 
 test('answers 507 on a full disk, and keeps no part of a zip archive', async ({ send, tinyRoot }) => {
-  const zip = await zipOf([{ name: 'a', content: 'x' }, { name: 'b', content: Buffer.alloc(3_000_000) }]); // prettier-ignore
+  // Of 740 KB in the archive, so that it isn't read to its end when the disk is full.
+  const content = Buffer.concat([...randomBytes(400_000)].map((byte) => Buffer.alloc(20, byte)));
+  const zip = await zipOf([{ name: 'a', content: 'x' }, { name: 'b', content }]); // prettier-ignore
   expect(await send('upload_zip', [['dest_path', '/to'], ['zip_file', zip, 'file']])).toMatchObject({ status: 507 }); // prettier-ignore
   expect(await readdir(tinyRoot)).toEqual([]);
+  // An open file would keep its space.
+  const open = await Promise.all((await readdir('/proc/self/fd')).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => ''))); // prettier-ignore
+  expect(open.filter((path) => path.startsWith(tinyRoot))).toEqual([]);
 });

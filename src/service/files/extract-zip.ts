@@ -45,10 +45,13 @@ export async function extractZip(
     const placements: Placement[] = [];
     for (const { entry, sessionPath } of files) {
       const mode = unixMode(entry) & 0o777;
-      placements.push({
-        received: await upload.receive(Readable.from(content(zip, entry)), mode || 0o644),
-        sessionPath,
-      });
+      const stream = Readable.from(content(zip, entry));
+      try {
+        placements.push({ received: await upload.receive(stream, mode || 0o644), sessionPath });
+      } finally {
+        // After an error it is unread, and the archive would stay open.
+        stream.destroy();
+      }
     }
     await upload.place(placements, directories);
     if (root !== undefined) await makeLinks(zip, root, links);
