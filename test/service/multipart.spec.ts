@@ -63,6 +63,12 @@ test('limits the total size of all texts in a form', async () => {
   });
 });
 
+test('limits the total size of all names in a form, also of ignored parts', async () => {
+  const parts = Array.from({ length: 120 }, (_, index): Part => [`${index}${'x'.repeat(75_000)}`, '']);
+  const form = multipartBody(body, Readable.from([encoded(parts)]), { 'content-type': contentType }, true);
+  await expect(form.receive(buffer)).rejects.toMatchObject({ code: 'payload_too_large' });
+});
+
 test("stops reading a form when a file can't be stored, and stores no other file", async () => {
   const stored: string[] = [];
   const endless = Readable.from(

@@ -12,7 +12,10 @@ import { assembled, fieldKind, fieldPath, type FieldPath } from './multipart-fie
 /** The most files of a body that wait to be stored. Until fewer wait, the service reads no more of the body. */
 const mostWaiting = 16;
 
-/** Limits for the text fields together, in characters, and for the number of parts: they are held in memory. */
+/**
+ * Limits for the text fields and the names of the parts together, in characters, and for the number of parts: they are
+ * held in memory.
+ */
 const mostText = 8 * 1024 * 1024;
 const mostParts = 100_000;
 
@@ -142,6 +145,7 @@ class Reception {
   /** The path of the next part with this name. */
   #nextPath(name: string): FieldPath {
     const nth = this.#received.get(name) ?? 0;
+    if (nth === 0) this.#count(name);
     this.#received.set(name, nth + 1);
     return fieldPath(name, this.#body, nth);
   }
@@ -182,16 +186,20 @@ class Reception {
   }
 
   #receiveText(path: FieldPath, text: string): void {
+    this.#count(text);
+    if (!this.#failure.signal.aborted) this.#keep(path, text);
+  }
+
+  #count(text: string): void {
     this.#textSize += text.length;
     // The parser cuts off a longer field at this size.
     if (this.#textSize >= mostText)
       this.#fail(
         new OperationError(
           'payload_too_large',
-          `the text fields together reach the limit of ${mostText} characters: send less text`,
+          `the text fields and names together reach the limit of ${mostText} characters: send less text`,
         ),
       );
-    else this.#keep(path, text);
   }
 
   #keep(path: FieldPath, value: unknown): void {
