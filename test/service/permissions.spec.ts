@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from '@playwright/test';
 import { packZip } from '../../src/service/files/pack-zip.ts';
-import { sharedTemporaryDirectory } from '../../src/service/process/trees/reachable.ts';
+import { linkTree, sharedTemporaryDirectory } from '../../src/service/process/trees/reachable.ts';
 import { removeTree } from '../../src/service/process/trees/remove-tree.ts';
 import { expectCode, test } from '../support/session-files.ts';
 
@@ -59,3 +59,12 @@ for (const entry of ['d/deep', 'd/deep/file']) {
     });
   });
 }
+
+test('two calls that copy a directory to the same place at the same time both have it', async ({ place }) => {
+  const [from, to] = ['from', 'to'].map((name) => path.join(place.outside, name)) as [string, string];
+  await mkdir(path.join(from, 'inside'), { recursive: true });
+  await writeFile(path.join(from, 'inside/file'), 'x');
+  await Promise.all([1, 2, 3].map(() => linkTree(from, to)));
+  expect(readdirSync(path.join(to, 'inside'))).toEqual(['file']);
+  expect(readdirSync(place.outside).filter((name) => name.startsWith('to.'))).toEqual([]);
+});

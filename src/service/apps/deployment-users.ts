@@ -33,7 +33,10 @@ export class DeploymentUsers {
 
   /** The paths of Node, the runner script and its TypeScript loader that every user can read. */
   async programs(): Promise<AppPrograms> {
-    return await (this.#programs ??= this.#findPrograms());
+    this.#programs ??= this.#findPrograms();
+    // After a failure the next call tries again.
+    this.#programs.catch(() => (this.#programs = undefined));
+    return await this.#programs;
   }
 
   /** Ends the processes of a deployment's user, and deletes the user's files. */

@@ -72,12 +72,15 @@ export class PlaywrightCode {
     { code, timeout_sec }: CodeRun,
     { place, signal }: { place: Place; signal: AbortSignal },
   ): Promise<CodeResult> {
-    const programs = await (this.#programs ??= this.#findPrograms());
+    this.#programs ??= this.#findPrograms();
+    // After a failure the next call tries again.
+    this.#programs.catch(() => (this.#programs = undefined));
+    const programs = await this.#programs;
     signal.throwIfAborted();
-    const { url, cut } = await this.#channel.open(session, { marksDownloads: false });
     const { egress } = session.browser.chromium;
     const { node, runner, playwright, loader } = programs;
     const directory = await directoryIn(session, home);
+    const { url, cut } = await this.#channel.open(session, { marksDownloads: false });
     let program: Program | undefined;
     const kill = () => program?.kill();
     try {

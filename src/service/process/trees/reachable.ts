@@ -1,5 +1,5 @@
 import { constants, existsSync } from 'node:fs';
-import { chmod, copyFile, link, lstat, mkdir, readdir, realpath, rename, stat } from 'node:fs/promises';
+import { chmod, copyFile, link, lstat, mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { newId } from '../id.ts';
@@ -30,8 +30,14 @@ export function temporaryPlaces(): string[] {
 export async function linkTree(from: string, to: string): Promise<void> {
   if (existsSync(to)) return;
   const unfinished = `${to}.${newId()}`;
-  await linkTo(await realpath(from), unfinished);
-  await rename(unfinished, to);
+  try {
+    await linkTo(await realpath(from), unfinished);
+    await rename(unfinished, to);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    // Another call may have been faster.
+    if (!existsSync(to)) throw error;
+  }
 }
 
 async function linkTo(from: string, to: string): Promise<void> {
