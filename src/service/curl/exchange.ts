@@ -98,7 +98,9 @@ export class Exchange {
   #follow(event: CdpEvent): void {
     if (event.method === 'Fetch.authRequired') {
       const authChallengeResponse = { response: 'CancelAuth' as const };
-      void this.#act('Fetch.continueWithAuth', { requestId: event.params.requestId, authChallengeResponse });
+      this.#act('Fetch.continueWithAuth', { requestId: event.params.requestId, authChallengeResponse }).catch(
+        (error: unknown) => this.#reject(error),
+      );
     } else if (event.method === 'Network.responseReceivedExtraInfo') {
       this.#cookies.length = 0;
       for (const [name, value] of Object.entries(event.params.headers))
