@@ -142,8 +142,8 @@ class Reception {
     }
   }
 
-  /** The path of the next part with this name. */
-  #nextPath(name: string): FieldPath {
+  /** The path of the next part with this name. A malformed part has none. */
+  #nextPath(name = ''): FieldPath {
     const nth = this.#received.get(name) ?? 0;
     if (nth === 0) this.#count(name);
     this.#received.set(name, nth + 1);
