@@ -56,8 +56,12 @@ export class Reaper {
 
   #greet(socket: Socket): void {
     socket.on('error', () => undefined);
-    createInterface(socket).on('line', (line) => {
-      const message = JSON.parse(line) as Message;
+    const lines = createInterface(socket);
+    // It repeats the errors of the socket.
+    lines.on('error', () => undefined);
+    lines.on('line', (line) => {
+      const message = parseMessage(line);
+      if (!message) return;
       if ('lease' in message) return this.#startRelease(message);
       this.#holders.set(socket, message.holder);
       this.#meet(message);
@@ -127,6 +131,15 @@ export class Reaper {
       // Ignore errors: the service may have ended with the runner, and its idle browsers, too.
       await client.browserPools.flush(pool).catch(() => undefined);
     }
+  }
+}
+
+/** Returns `undefined` for the incomplete message of a worker that was killed. */
+function parseMessage(line: string): Message | undefined {
+  try {
+    return JSON.parse(line) as Message;
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { createServer } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { abandonedRuns, isAbandoned } from '../../src/reaper/abandoned.ts';
@@ -65,6 +65,13 @@ function entryAt(baseURL: string, more: Partial<LedgerEntry> = {}): LedgerEntry 
   };
 }
 
+/** Connects a worker that uses the service, and waits for the reaper's answer. */
+async function hold(path: string, holder: string, baseURL: string): Promise<ReaperConnection> {
+  const connection = new ReaperConnection((await tryConnect(path))!);
+  await connection.hold({ holder, service: { baseURL, apiKey: 'the-key' } }, AbortSignal.timeout(10_000));
+  return connection;
+}
+
 const session = { session_id: 'the-session', tags: { 'playwright-pool.lease': 'the-lease' } };
 
 test('the reaper destroys a browser that the service granted after its worker had ended', async ({
@@ -104,15 +111,35 @@ test('the reaper returns only the leases of the worker that ended', async ({ dir
   const reaper = new Reaper(ledger);
   const path = reaperSocket(ledger.directory);
   await reaper.listen(path);
-  const connect = async (holder: string) => {
-    const connection = new ReaperConnection((await tryConnect(path))!);
-    await connection.hold({ holder, service: { baseURL: url, apiKey: 'the-key' } }, AbortSignal.timeout(10_000));
-    return connection;
-  };
-  const [one, two] = [await connect('one'), await connect('two')];
+  const [one, two] = [await hold(path, 'one', url), await hold(path, 'two', url)];
   one[Symbol.dispose]();
   await expect.poll(() => ledger.open().map(({ lease }) => lease)).toEqual(['two']);
   two[Symbol.dispose]();
+  await reaper.watch(runner);
+  expect(existsSync(ledger.directory)).toBe(false);
+});
+
+test('the reaper outlives workers that are killed in the middle of a message or before they read its answer', async ({
+  directoryOf,
+  serve,
+}) => {
+  const url = await serve((_, response) => response.setHeader('content-type', 'application/json').end('[]'));
+  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  const reaper = new Reaper(ledger);
+  const path = reaperSocket(ledger.directory);
+  await reaper.listen(path);
+  const inMiddle = (await tryConnect(path))!;
+  inMiddle.end('{"holder":');
+  await once(inMiddle.resume(), 'close');
+  // The end of a connection resets it if an answer is unread.
+  const withoutReading = new Socket().pause().connect(path);
+  withoutReading.write(`${JSON.stringify({ holder: 'killed', service: { baseURL: url, apiKey: 'the-key' } })}\n`);
+  await once(withoutReading, 'connect');
+  const before = await hold(path, 'before', url);
+  withoutReading.destroy();
+  await once(withoutReading, 'close');
+  const after = await hold(path, 'after', url);
+  for (const connection of [before, after]) connection[Symbol.dispose]();
   await reaper.watch(runner);
   expect(existsSync(ledger.directory)).toBe(false);
 });
