@@ -37,11 +37,13 @@ const suite = `
     await files.pull('/nowhere', '/tmp/nowhere');
   });`;
 
-const config = (baseURL: string) => `
+const reporters = `
   reporter: [
     ['line'], ['json'], ['playwright-pool/reporter'],
     ['html', { outputFolder: 'html', open: 'never' }], ['junit', { outputFile: 'junit.xml' }], ['blob', { outputDir: 'blob' }],
-  ],
+  ],`;
+
+const config = (baseURL: string) => `${reporters}
   use: {
     pool: { name: 'ci', size: 1 }, poolService: { baseURL: '${baseURL}', apiKey: '${apiKey}' },
     trace: 'on', screenshot: 'on', replay: 'on', replayLinks: 'id',
@@ -99,6 +101,24 @@ test('a run writes no API key and no token to any file or output', async ({ star
   const secrets = [apiKey, Buffer.from(apiKey).toString('base64').slice(0, -4), 'jwt=', ...tokens];
   const leaks = all.filter(({ content }) => secrets.some((secret) => content.includes(secret))).map(({ name }) => name);
   expect(leaks).toEqual([]);
+});
+
+test('a run writes no password and no TOTP secret of the config to any file or output', async ({ run }, testInfo) => {
+  const secrets = ['recognisable-password', 'RECOGNISABLETOTP'];
+  const { stats, output } = await run({
+    files: { 'login.spec.ts': `import { test } from 'playwright-pool'; test('needs no browser', () => {});` },
+    config: `${reporters}
+      projects: [{ name: 'signed in', use: { authConnection: {
+        profile: 'carol', domain: 'shop.example',
+        credential: { name: 'carol', values: { username: 'carol', password: '${secrets[0]}' }, totp_secret: '${secrets[1]}' },
+      } } }],`,
+  });
+  expect(stats, output).toMatchObject({ passed: 1, failed: 0 });
+  const written = filesIn(testInfo.outputPath('project-1')).filter(({ name }) => !name.endsWith('.ts'));
+  expect(written.find(({ name }) => name === 'report.json')?.content.toString()).toContain('shop.example');
+  const all = await Promise.all([{ name: 'output', content: Buffer.from(output) }, ...written].map(unpacked));
+  const leaks = all.flat().filter(({ content }) => secrets.some((secret) => content.includes(secret)));
+  expect(leaks.map(({ name }) => name)).toEqual([]);
 });
 
 test('refuses a ledger directory that belongs to another user', () => {
