@@ -1,0 +1,64 @@
+import { endSavingSession, startSavingSession } from '../../fixtures/lease/saving-session.ts';
+import { createClient } from '../../src/client/index.ts';
+import { expect, type HostedService, prelude, test } from '../support/fault-runs.ts';
+
+// Faults of the calls that start and end a session that saves its profile.
+
+const profile = { name: 'carol', save: true };
+const use = `profile: { name: 'carol', save: true }`;
+
+test("a session whose profile can't be chosen for saving ends, and the reason is reported", async ({
+  hosted,
+  faultProxy,
+}, testInfo) => {
+  const { apiKey } = hosted;
+  await using client = createClient({ baseURL: faultProxy.url, apiKey });
+  const { signal } = new AbortController();
+  const started = { client, profile, headless: true, tags: undefined, tunnel: false, signal };
+  const { session_id } = await startSavingSession(started);
+  faultProxy.plan(/^PATCH /, { status: 501, retryAfter: 0 });
+  const ending = endSavingSession(client, session_id, profile, [testInfo]);
+  await expect(ending).rejects.toThrow(/^The profile "carol" was not saved: 501/);
+  expect(await sessionsOf(hosted)).toEqual([]);
+});
+
+test('a failed test saves no profile although the answer to the start of its session was lost @long', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
+  faultProxy.plan(/^POST .*\/browsers$/, 'unanswered');
+  const run = start({
+    files: { 'profile.spec.ts': `${prelude} test('fails', async () => expect(1).toBe(2));` },
+    ...hosted.options({ via: faultProxy.url, more: use }),
+  });
+  const { stats, output } = await run.finished();
+  expect(stats, output).toMatchObject({ passed: 0, failed: 1 });
+  expect(faultProxy.happened).toEqual(['unanswered: POST /browsers']);
+  expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
+  expect(await hosted.client.profiles.download('carol')).toBeUndefined();
+});
+
+test('a test gets another session if one breaks that could not be ended, and the reaper ends it @long', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
+  faultProxy.plan(/^GET .*\/cdp/, 'refused');
+  faultProxy.plan(/^DELETE .*\/browsers\//, { status: 501, retryAfter: 0 });
+  const run = start({
+    files: { 'profile.spec.ts': `${prelude} test('works', async () => {});` },
+    ...hosted.options({ via: faultProxy.url, more: use }),
+  });
+  const { stats, output } = await run.finished();
+  expect(stats, output).toMatchObject({ passed: 1, failed: 0 });
+  expect(faultProxy.happened).toHaveLength(2);
+  expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
+  await expect.poll(() => sessionsOf(hosted)).toEqual([]);
+});
+
+async function sessionsOf({ client }: HostedService): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { session_id } of client.browsers.list()) ids.push(session_id);
+  return ids;
+}
