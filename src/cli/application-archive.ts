@@ -32,9 +32,11 @@ async function addFiles(zip: ZipFile, directory: string, below: string, output: 
     if (!entry.isFile()) continue;
     const { mode, mtime } = await lstat(join(directory, name));
     const file = createReadStream(join(directory, name));
-    output.once('close', () => file.destroy());
+    const close = () => file.destroy();
+    output.once('close', close);
     zip.addReadStream(file, name, { mode, mtime });
     await finished(file);
+    output.off('close', close);
   }
 }
 
