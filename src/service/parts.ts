@@ -99,10 +99,13 @@ export async function openParts(options: PartOptions) {
   const projects = new ProjectStore(database, clock);
   const limits = new LimitStore(database, options.maxConcurrentSessions);
   const profiles = new ProfileStore(database, clock);
+  // A control plane saves profiles of sessions that it takes over. Its pools learn of that when they are open.
+  const savedEarly = new Set<string>();
+  let profileSaved = (profileId: string): void => void savedEarly.add(profileId);
   const profileDirectories = await ProfileDirectories.open({
     directory: join(directory, 'profiles'),
     records: profiles,
-    onSaved: (profileId) => void pools.profileSaved(profileId),
+    onSaved: (profileId) => profileSaved(profileId),
   });
   const extensions = await ExtensionStore.open(join(directory, 'extensions'), database, clock);
   const isolation = new Isolation(options.users, sessionsDirectory);
@@ -236,6 +239,8 @@ export async function openParts(options: PartOptions) {
   connections.open();
   for (const session of machines?.adopted ?? []) {
     sessions.adopt(session);
+    // It may have ended while the parts above were opened.
+    if (!session.alive) continue;
     if (session.settings.poolId !== undefined) pools.adopt(session);
     else session.watchIdle(session.timeoutSeconds);
   }
@@ -245,6 +250,8 @@ export async function openParts(options: PartOptions) {
     largestMiB: options.auditMaxMiB,
   });
   pools.open();
+  profileSaved = (profileId) => void pools.profileSaved(profileId);
+  savedEarly.forEach(profileSaved);
 
   return {
     apiKeys,
