@@ -15,6 +15,8 @@ export type Host = {
   readonly isOverflow: boolean;
   /** Whether clients may use the machine's own URLs. */
   readonly isDirect: boolean;
+  /** The names of the profiles that sessions load now. */
+  readonly loads: Set<string>;
   /** Treats the machine as down until it answers a check, which starts now. */
   suspect(): void;
   /** Compares the machine's sessions with those of the control plane. */

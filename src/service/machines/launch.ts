@@ -33,9 +33,10 @@ export async function startOn(
   const name = profileName(owner, launch);
   const { profile, proxy } = settings;
   const sent = profile && (await SentProfile.send({ id: profile.id, name }, { client, directories: profiles, signal }));
-  const proxyId = proxy && (await client.proxies.create(newProxy(proxy, name), { signal })).id;
   const isSingle = settings.poolId === undefined;
+  let proxyId: string | undefined;
   try {
+    proxyId = proxy && (await client.proxies.create(newProxy(proxy, name), { signal })).id;
     const browser = await client.browsers.create(
       {
         tags: ownerTags(owner, launch),

@@ -15,7 +15,7 @@ export class MachineReplay implements Recording {
   readonly #id: string;
   readonly #recorded: Recorded;
   readonly #startedAt = performance.now();
-  readonly #cancelEnd: (() => void) | undefined;
+  readonly #cancelEnd: () => void;
   #isDiscarded = false;
   #failure: OperationError | undefined;
   #finishing: Promise<void> | undefined;
@@ -26,8 +26,13 @@ export class MachineReplay implements Recording {
     this.#recorded = recorded;
     const seconds = recorded.options.max_duration_in_seconds;
     const finish = () => void this.#finish();
-    this.#cancelEnd = seconds === undefined ? undefined : clock.after(seconds * 1000, finish);
-    session.hold.addEventListener('abort', finish, { once: true });
+    const cancelTimer = seconds === undefined ? undefined : clock.after(seconds * 1000, finish);
+    const { hold } = session;
+    hold.addEventListener('abort', finish);
+    this.#cancelEnd = () => {
+      cancelTimer?.();
+      hold.removeEventListener('abort', finish);
+    };
   }
 
   static async start(session: MachineSession, recorded: Recorded, clock: Clock): Promise<MachineReplay> {
@@ -62,7 +67,7 @@ export class MachineReplay implements Recording {
   }
 
   async #fetch(): Promise<void> {
-    this.#cancelEnd?.();
+    this.#cancelEnd();
     const { file, onFinished } = this.#recorded;
     const { client, url } = this.#session.host;
     const { replays } = client.browsers;

@@ -53,6 +53,7 @@ export class MachineSession extends Session {
   #failure: OperationError | undefined;
   #canceledDownloads = 0;
   #isDetached = false;
+  #isOver = false;
 
   constructor(options: Options) {
     super(options);
@@ -103,6 +104,11 @@ export class MachineSession extends Session {
     return this.#canceledDownloads;
   }
 
+  /** Whether the session has ended and its profile is saved, or can't be saved. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** Whether the machine is lost, or doesn't know the session any more. */
   get isGone(): boolean {
     return this.endReason === 'machine_lost';
@@ -120,7 +126,7 @@ export class MachineSession extends Session {
     } catch (error) {
       if (isMissing(error)) void this.host.check();
       else this.host.suspect();
-      throw error;
+      throw toOperationError(error, this.host.url);
     }
   }
 
@@ -140,7 +146,7 @@ export class MachineSession extends Session {
   }
 
   async end(): Promise<void> {
-    if (this.#isDetached) return;
+    if (this.#isDetached && !this.#closing) return;
     this.markEnded();
     await (this.#closing ??= this.#finish(() => this.#delete()));
   }
@@ -175,17 +181,24 @@ export class MachineSession extends Session {
       throw toOperationError(error, url);
     }
     this.telemetry = categories;
+    this.record();
   }
 
   async resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void> {
     const { client, url } = this.host;
+    const { width, height } = this.settings.viewport;
+    if (viewport.width !== width || viewport.height !== height) this.markChanged();
     const changed = { viewport: { ...viewport, force } };
     await client.browsers.update(this.id, changed, { headers: traceHeaders() }).catch((error: unknown) => {
       throw toOperationError(error, url);
     });
-    const { width, height } = this.settings.viewport;
-    this.isChanged ||= viewport.width !== width || viewport.height !== height;
     this.settings.viewport = viewport;
+  }
+
+  /** Call before a change: the machine may have made it although its answer is missing. */
+  markChanged(): void {
+    this.isChanged = true;
+    this.record();
   }
 
   saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {
@@ -225,6 +238,7 @@ export class MachineSession extends Session {
 
   /** Call when the browser ended on the machine, for instance because it crashed. */
   async endedOnMachine({ profile_save: save, end_reason: reason = 'browser_ended' }: Browser): Promise<void> {
+    if (this.#isDetached && !this.#closing) return;
     if (this.alive) this.endReason = reason;
     this.markEnded();
     await (this.#closing ??= this.#finish(() => Promise.resolve(save)));
@@ -232,14 +246,15 @@ export class MachineSession extends Session {
 
   /** Ends the session without a call to its machine, because the machine or the session on it is lost. */
   lose(): void {
-    if (!this.alive) return;
+    if (!this.alive || this.#isDetached) return;
     this.endReason = 'machine_lost';
     if (this.#isSaved && this.sent) this.#notSaved(new Error(`the machine ${this.host.url} was lost`));
     this.markEnded();
     this.#closing ??= Promise.resolve();
     for (const socket of this.sockets) socket.destroy();
-    this.#resolveEnded();
+    this.#isOver = true;
     this.record();
+    this.#resolveEnded();
   }
 
   /** Leaves the session running on its machine for the next control plane. */
@@ -293,6 +308,8 @@ export class MachineSession extends Session {
       if (isSilence(error)) this.host.suspect();
       if (this.sent && this.#isSaved) this.#notSaved(error);
     } finally {
+      this.#isOver = true;
+      this.record();
       await this.sent?.remove();
       this.#resolveEnded();
     }

@@ -51,11 +51,12 @@ export class Machine implements Host {
   readonly sessions = new Map<string, MachineSession>();
   /** The ids of the launches that are running. */
   readonly launches = new Set<string>();
+  readonly loads = new Set<string>();
   /** False if discovery no longer finds the machine. Then it gets no new sessions. */
   isListed = true;
   readonly #options: MachineOptions;
   readonly #clock: Clock;
-  /** Whether the machine has answered since this control plane started. */
+  /** Whether the machine has answered since this control plane started, and since its sessions were lost. */
   #isKnown = false;
   #isUp = false;
   #isDraining = false;
@@ -223,15 +224,21 @@ export class Machine implements Host {
     }
   }
 
-  /** Deletes the profiles that a killed control plane left on the machine. */
+  /** Deletes the profiles that a killed control plane and lost sessions left on the machine. */
   async #removeLeftProfiles(): Promise<void> {
-    const used = new Set(Array.from(this.sessions.values(), ({ sent }) => sent?.record.name));
     const query = profileName(this.owner, '');
     for await (const { id, name } of this.client.profiles.list({ query }))
-      if (name?.startsWith(query) && !used.has(name)) await this.client.profiles.delete(id).catch(() => {});
+      if (name?.startsWith(query) && !this.#isUsed(name)) await this.client.profiles.delete(id).catch(() => {});
+  }
+
+  #isUsed(profile: string): boolean {
+    for (const { sent } of this.sessions.values()) if (sent?.record.name === profile) return true;
+    for (const launch of this.launches) if (profileName(this.owner, launch) === profile) return true;
+    return this.loads.has(profile);
   }
 
   #lose(): void {
+    this.#isKnown = false;
     const lost = [...this.sessions.values()].filter(({ alive }) => alive);
     if (lost.length > 0) this.#options.log('machine_lost', { machine: this.url, sessions: lost.length });
     for (const session of lost) session.lose();

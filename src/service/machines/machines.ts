@@ -85,8 +85,8 @@ export class Machines implements Launcher<MachineSession> {
 
   /** Takes over the sessions that an earlier control plane started. Checks end those that are gone. */
   adopt(): void {
-    const { records, profiles, clock } = this.#options;
-    this.adopted = records.all().map(({ id, machine: url, state }) => {
+    const { records, profiles, clock, log } = this.#options;
+    this.adopted = records.all(log).map(({ id, machine: url, state }) => {
       const host = this.#machine(url);
       const sent = state.sent && new SentProfile(state.sent, { client: host.client, directories: profiles });
       const session = new MachineSession({
@@ -98,10 +98,11 @@ export class Machines implements Launcher<MachineSession> {
         onChange: (changed) => this.#keep(changed),
       });
       const { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt } = state;
-      const { isChanged = false, wasReused = false } = state;
-      const lease = { name, tags, startUrl, invocationId, pool, leasedAt, isChanged, wasReused };
+      const { isChanged = false, wasReused = false, telemetry = session.telemetry } = state;
+      const lease = { name, tags, startUrl, invocationId, pool, leasedAt, isChanged, wasReused, telemetry };
       Object.assign(session, lease, { timeoutSeconds });
       this.#hold(session, host);
+      if (state.isEnding) void session.end();
       return session;
     });
   }
@@ -156,31 +157,34 @@ export class Machines implements Launcher<MachineSession> {
         'conflict',
         `the browser session ${session.id} has a profile already: start another session for another profile`,
       );
-    const { client, url, owner, isOverflow } = session.host;
+    const { client, url, owner, isOverflow, loads } = session.host;
     if (isOverflow)
       throw new OperationError(
         'conflict',
         `the browser session ${session.id} runs on the service for overflow, which takes no profiles: start a session with the profile instead`,
       );
     const name = profileName(owner, newId());
-    const sent = await SentProfile.send(
-      { id: profile.id, name },
-      { client, directories: this.#options.profiles, signal },
-    );
+    const { profiles: directories } = this.#options;
+    let sent: SentProfile | undefined;
+    session.markChanged();
+    loads.add(name);
     try {
+      sent = await SentProfile.send({ id: profile.id, name }, { client, directories, signal });
       await client.browsers.update(session.id, { profile: { name, save_changes: true } }, { signal });
+      if (!session.alive)
+        throw new OperationError('conflict', `the browser session ${session.id} ended while it loaded the profile`);
+      session.loaded(profile, saveChanges, sent);
     } catch (error) {
-      await sent.remove();
+      await sent?.remove();
       throw toOperationError(error, url);
+    } finally {
+      loads.delete(name);
     }
-    session.loaded(profile, saveChanges, sent);
     if (session.startUrl) await session.openPage(session.startUrl).catch(() => {});
   }
 
   async changeProxy(session: MachineSession, proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
-    // The machine may have changed it although its answer is missing.
-    session.isChanged = true;
-    session.record();
+    session.markChanged();
     await changeProxyOn(session.host, session, { proxy, signal }).catch((error: unknown) => {
       throw toOperationError(error, session.host.url);
     });

@@ -1,8 +1,10 @@
 import type { Profile } from '../../contract/profiles.ts';
+import type { TelemetryCategory } from '../../contract/telemetry.ts';
 import { sealed, text } from '../database/columns.ts';
 import { type RowOf, Table, table } from '../database/table.ts';
 import type { Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';
+import type { Log } from '../process/log.ts';
 import type { Links, SessionSettings } from '../sessions/session.ts';
 import type { MachineSession } from './machine-session.ts';
 import { linksOf } from './session-links.ts';
@@ -34,7 +36,11 @@ export type MachineSessionState = {
   leasedAt?: number;
   isChanged?: boolean;
   wasReused?: boolean;
+  telemetry?: readonly TelemetryCategory[];
+  isEnding?: boolean;
 };
+
+type StoredSession = { id: string; machine: string; state: MachineSessionState };
 
 /** Stores the sessions of a control plane in its database, so that it can take them over after a restart. */
 export class MachineSessionRecords {
@@ -44,18 +50,23 @@ export class MachineSessionRecords {
     this.#rows = new Table(database, machineSessions, secrets);
   }
 
-  all(): { id: string; machine: string; state: MachineSessionState }[] {
-    return this.#rows.list().map(({ id, machine, state }: RowOf<typeof machineSessions>) => ({
-      id,
-      machine,
-      state: JSON.parse(state.open()) as MachineSessionState,
-    }));
+  /** Deletes the rows that can't be decrypted. */
+  all(log: Log): StoredSession[] {
+    return this.#rows.list().flatMap(({ id, machine, state }: RowOf<typeof machineSessions>): StoredSession[] => {
+      try {
+        return [{ id, machine, state: JSON.parse(state.open()) as MachineSessionState }];
+      } catch (error) {
+        log('session_forgotten', { session: id, machine, message: String(error) });
+        this.#rows.delete({ id });
+        return [];
+      }
+    });
   }
 
-  /** Stores the row of a live session, or deletes the row of an ended one. */
+  /** Stores the row of a session until its profile is saved, and deletes it then. */
   keep(session: MachineSession): void {
     const { id, host } = session;
-    if (!session.alive) return void this.#rows.delete({ id });
+    if (session.isOver) return void this.#rows.delete({ id });
     const state = JSON.stringify(stateOf(session));
     if (this.#rows.change({ id }, { state }) === 0) this.#rows.insert({ id, machine: host.url, state });
   }
@@ -64,7 +75,7 @@ export class MachineSessionRecords {
 function stateOf(session: MachineSession): MachineSessionState {
   const { settings, createdAt, token, liveViewToken, links, playwrightVersions, sent, timeoutSeconds } = session;
   const { name, tags, startUrl, invocationId, pool, leasedAt, isChanged, wasReused } = session;
-  const { profile, profileVersion, isSaved } = session;
+  const { profile, profileVersion, isSaved, telemetry, alive } = session;
   return {
     settings: { ...settings, saveChanges: isSaved },
     ...(profile !== settings.profile && { loadedProfile: profile }),
@@ -82,5 +93,7 @@ function stateOf(session: MachineSession): MachineSessionState {
     ...(leasedAt !== undefined && { leasedAt }),
     ...(isChanged && { isChanged }),
     ...(wasReused && { wasReused }),
+    telemetry,
+    ...(!alive && { isEnding: true }),
   };
 }
