@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, type TestInfo } from '@playwright/test';
 import { startService, type ServiceOptions } from '../../src/service/service.ts';
@@ -91,7 +91,11 @@ test('a control plane without the key of its secrets starts, and ends the sessio
   const first = await start();
   const { session_id: id } = await startSession(first.call, {});
   await first.close();
-  rmSync(join(directoryOf(testInfo), 'secrets-key'));
+  const key = join(directoryOf(testInfo), 'secrets-key');
+  writeFileSync(key, 'damaged');
+  // The file may be restored, so the sessions stay.
+  await expect(start()).rejects.toThrow('secrets-key in the data directory is damaged');
+  rmSync(key);
   const forgotten: unknown[] = [];
   const second = await start('control', {
     log: (event, fields) => event === 'session_forgotten' && forgotten.push(fields?.['session']),

@@ -20,6 +20,11 @@ export class Secrets {
     this.#file = file;
   }
 
+  /** Reads the key, if there is one. Throws if its file can't be read or is damaged. */
+  load(): void {
+    this.#key ??= this.#stored();
+  }
+
   /** Encrypts a secret. `place` names its row and column. Only `open` with the same place can decrypt it. */
   seal(secret: string, place: string): string {
     const nonce = randomBytes(nonceBytes);

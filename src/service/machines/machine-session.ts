@@ -109,6 +109,11 @@ export class MachineSession extends Session {
     return this.#isOver;
   }
 
+  /** Whether the session's end saves a profile, which the control plane then fetches. */
+  get savesProfile(): boolean {
+    return this.#isSaved && this.sent !== undefined;
+  }
+
   /** Whether the machine is lost, or doesn't know the session any more. */
   get isGone(): boolean {
     return this.endReason === 'machine_lost';
@@ -146,7 +151,8 @@ export class MachineSession extends Session {
   }
 
   async end(): Promise<void> {
-    if (this.#isDetached && !this.#closing) return;
+    // Only a profile that is being saved is worth the wait.
+    if (this.#isDetached && !(this.#closing && this.savesProfile)) return;
     this.markEnded();
     await (this.#closing ??= this.#finish(() => this.#delete()));
   }
@@ -309,9 +315,12 @@ export class MachineSession extends Session {
       if (this.sent && this.#isSaved) this.#notSaved(error);
     } finally {
       this.#isOver = true;
-      this.record();
-      await this.sent?.remove();
-      this.#resolveEnded();
+      try {
+        this.record();
+        await this.sent?.remove();
+      } finally {
+        this.#resolveEnded();
+      }
     }
   }
 

@@ -45,14 +45,18 @@ type StoredSession = { id: string; machine: string; state: MachineSessionState }
 /** Stores the sessions of a control plane in its database, so that it can take them over after a restart. */
 export class MachineSessionRecords {
   readonly #rows: Table<typeof machineSessions>;
+  readonly #secrets: Secrets;
 
   constructor(database: Database, secrets: Secrets) {
     this.#rows = new Table(database, machineSessions, secrets);
+    this.#secrets = secrets;
   }
 
-  /** Deletes the rows that can't be decrypted. */
+  /** Deletes the rows whose key is missing or another one. Throws if the key can't be read now. */
   all(log: Log): StoredSession[] {
-    return this.#rows.list().flatMap(({ id, machine, state }: RowOf<typeof machineSessions>): StoredSession[] => {
+    const rows = this.#rows.list();
+    if (rows.length > 0) this.#secrets.load();
+    return rows.flatMap(({ id, machine, state }: RowOf<typeof machineSessions>): StoredSession[] => {
       try {
         return [{ id, machine, state: JSON.parse(state.open()) as MachineSessionState }];
       } catch (error) {
@@ -63,10 +67,10 @@ export class MachineSessionRecords {
     });
   }
 
-  /** Stores the row of a session until its profile is saved, and deletes it then. */
+  /** Stores the row of a session until it has ended and its profile is saved, and deletes it then. */
   keep(session: MachineSession): void {
     const { id, host } = session;
-    if (session.isOver) return void this.#rows.delete({ id });
+    if (session.isOver || (!session.alive && !session.savesProfile)) return void this.#rows.delete({ id });
     const state = JSON.stringify(stateOf(session));
     if (this.#rows.change({ id }, { state }) === 0) this.#rows.insert({ id, machine: host.url, state });
   }
