@@ -118,8 +118,9 @@ export async function listen(options: {
       const foreign = addresses.reasonToRefuse(request);
       if (foreign === undefined) options.upgrade(request, socket, head);
       else refuse(socket, 403, 'forbidden', foreign);
-    } catch {
+    } catch (error) {
       // An error here would end the service.
+      console.error('a request for a WebSocket failed:', error);
       socket.destroy();
     }
   });
