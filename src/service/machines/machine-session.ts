@@ -254,7 +254,7 @@ export class MachineSession extends Session {
   lose(): void {
     if (!this.alive || this.#isDetached) return;
     this.endReason = 'machine_lost';
-    if (this.#isSaved && this.sent) this.#notSaved(new Error(`the machine ${this.host.url} was lost`));
+    if (this.savesProfile) this.#notSaved(new Error(`the machine ${this.host.url} was lost`));
     this.markEnded();
     this.#closing ??= Promise.resolve();
     for (const socket of this.sockets) socket.destroy();
@@ -312,7 +312,7 @@ export class MachineSession extends Session {
       // When the machine answers again, a check ends the session there.
       if (isSilence(error) || isMissing(error)) this.endReason ??= 'machine_lost';
       if (isSilence(error)) this.host.suspect();
-      if (this.sent && this.#isSaved) this.#notSaved(error);
+      if (this.savesProfile) this.#notSaved(error);
     } finally {
       this.#isOver = true;
       try {
