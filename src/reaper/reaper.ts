@@ -57,7 +57,7 @@ export class Reaper {
   #greet(socket: Socket): void {
     socket.on('error', () => undefined);
     const lines = createInterface(socket);
-    // It repeats the errors of the socket.
+    // The interface repeats the errors of its socket.
     lines.on('error', () => undefined);
     lines.on('line', (line) => {
       const message = parseMessage(line);
