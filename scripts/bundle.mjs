@@ -20,11 +20,9 @@ const programs = [
   'src/reaper/main.js',
   'src/service/process/start/embedded.js',
   'src/service/playwright/host.js',
-  'src/service/processes/guard.js',
   'src/service/processes/code-runner.js',
   'src/service/processes/terminal-host.js',
   'src/service/apps/process/runner.js',
-  'src/service/apps/process/guard.js',
 ];
 
 rmSync(join(root, 'dist'), { recursive: true, force: true });

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { OperationError } from '../contract/errors.ts';
 import { Apps } from './apps/apps.ts';
 import { AuthConnections } from './logins/connections.ts';
@@ -187,14 +186,12 @@ export async function openParts(options: PartOptions) {
     clock,
   });
 
-  const scope = createHash('sha256').update(resolve(directory)).digest('hex').slice(0, 16);
-  const processes = new Processes({ scope, clock });
+  const processes = new Processes(clock);
   const playwrightCode = new PlaywrightCode({ processes, installed: playwrights, isolation, clock });
   const deployments = new DeploymentRecords(database, secrets);
   const invocations = new InvocationRecords(database);
   const apps = new Apps({
     directory: join(directory, 'deployments'),
-    scope,
     clock,
     isolation,
     deployments,
@@ -320,10 +317,10 @@ export async function openParts(options: PartOptions) {
         () => pools.close(),
         () => sessions.close(),
         () => playwrightCode.close(),
-        () => processes.close(),
         () => replays.close(),
         () => encoder.close(),
         () => playwrightEndpoint.close(),
+        () => isolation.close(),
         () => machines?.close(),
       ),
   };

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect } from '@playwright/test';
 import type { Client } from '../../src/client/index.ts';
-import { MarkedProcesses, markVariable } from '../../src/service/process/children/marked-processes.ts';
 import { startService } from '../../src/service/service.ts';
 import { appOf, collect, deployed, started, test } from '../support/apps.ts';
 import { TestClock } from '../support/clock.ts';
@@ -271,26 +270,6 @@ for (const [name, { action, reason, started }] of Object.entries(harmful)) {
     expect((await client.browsers.list()[Symbol.asyncIterator]().next()).done).toBe(true);
   });
 }
-
-test("finds a started process whose environment can't be read at first", async () => {
-  test.skip(process.platform !== 'linux', 'processes are looked for on Linux only');
-  // The environment reads as empty in the middle of an exec. Here that lasts as long as the shell waits.
-  const child = spawn('/bin/sh', ['-c', `read line; ${markVariable}=late/ exec /bin/cat`], {
-    env: {},
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  const ended = once(child, 'exit');
-  try {
-    const marked = new MarkedProcesses();
-    marked.list();
-    child.stdin.write('go on\nrunning\n');
-    await once(child.stdout, 'data');
-    expect(marked.list()).toContainEqual({ pid: child.pid, mark: 'late/', memory: expect.any(Number) });
-  } finally {
-    child.kill();
-    await ended;
-  }
-});
 
 test('ends an action at its timeout, even during an endless loop', async ({}, testInfo) => {
   const clock = new TestClock();

@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Isolation } from '../chromium/isolation.ts';
 import type { Clock } from '../process/clock.ts';
 import { copyTree } from '../process/trees/copy-tree.ts';
+import type { Namespaces } from '../process/children/namespaces.ts';
 import { passedOn } from '../process/children/passed-on.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
 import type { AppLogs } from './app-logs.ts';
@@ -63,7 +64,12 @@ export class AppInstaller {
       await this.#run(
         deployment,
         command,
-        { directory: place, environment: variables, user: isolatedUser?.user },
+        {
+          directory: place,
+          environment: variables,
+          user: isolatedUser?.user,
+          openNamespaces: () => users.openNamespaces(isolatedUser),
+        },
         signal,
       );
       await isolatedUser?.end();
@@ -89,6 +95,7 @@ export class AppInstaller {
       directory: string;
       environment: Record<string, string | undefined>;
       user: { uid: number; gid: number } | undefined;
+      openNamespaces: () => Promise<Namespaces | undefined>;
     },
     signal: AbortSignal,
   ): Promise<void> {

@@ -89,6 +89,7 @@ export class AppLauncher {
       directory,
       programs,
       user: isolatedUser?.user,
+      openNamespaces: () => users.openNamespaces(isolatedUser),
       environment: {
         ...passedOn(environment),
         ...variables,

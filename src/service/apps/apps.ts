@@ -16,10 +16,6 @@ import { Slots } from './slots.ts';
 export type AppsOptions = {
   /** Will contain a directory for each deployment. No other part of the service may write there. */
   directory: string;
-  /**
-   * Identifies the data directory on this machine. With it, a restarted service finds processes of the one before it.
-   */
-  scope: string;
   clock: Clock;
   isolation: Isolation;
   deployments: DeploymentRecords;
@@ -56,7 +52,7 @@ export class Apps {
       clock,
       variables: (id: string) => options.deployments.variables(id),
       logs: this.logs,
-      processes: new AppProcesses(options.scope),
+      processes: new AppProcesses(),
       users: this.#users,
     };
     const launcher = new AppLauncher({ ...run, directory, access, endAccess });

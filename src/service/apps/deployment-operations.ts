@@ -17,7 +17,6 @@ import { Upload } from '../files/upload.ts';
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { type AppVersionRecord, type DeploymentRecord, deploymentsTable } from './deployments-table.ts';
-import { markVariable } from '../process/children/marked-processes.ts';
 import type { ProjectStore } from '../organization/projects.ts';
 import { appVersionAnswer, namesOnly } from './app-operations.ts';
 
@@ -30,7 +29,6 @@ const reservedVariables: ReadonlySet<string> = new Set([
   'KERNEL_BASE_URL',
   'PLAYWRIGHT_POOL_API_KEY',
   'PLAYWRIGHT_POOL_BASE_URL',
-  markVariable,
 ]);
 
 type Dependencies = { apps: Apps; records: DeploymentRecords; projects: ProjectStore; clock: Clock };

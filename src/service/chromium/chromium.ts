@@ -1,9 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { setPriority } from 'node:os';
+import type { ChildProcess } from 'node:child_process';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationError } from '../../contract/errors.ts';
 import { withUtf8 } from './locale.ts';
+import { startChild } from '../process/children/child.ts';
+import type { Namespaces } from '../process/children/namespaces.ts';
 import { passedOn } from '../process/children/passed-on.ts';
 import { killGroup } from '../process/children/process-group.ts';
 import { CdpConnection } from './cdp/cdp-connection.ts';
@@ -51,6 +52,8 @@ export type LaunchOptions = {
   sandbox?: boolean | undefined;
   /** The user under which it runs, if not that of the service. */
   isolatedUser?: IsolatedUser | undefined;
+  /** The namespaces in which it runs, if not those of the service. */
+  namespaces?: Namespaces | undefined;
   viewport: { width: number; height: number };
   /** For all addresses that aren't on this machine. */
   proxy?: ProxyAccess | undefined;
@@ -72,7 +75,7 @@ const launchTimeoutMs = 30_000;
 
 /** Starts a Chromium without a page. Throws `unavailable` if it doesn't start, and the signal's reason. */
 export async function launchChromium(options: LaunchOptions): Promise<Chromium> {
-  const { executable, headless, viewport, signal, isolatedUser } = options;
+  const { executable, headless, viewport, signal, isolatedUser, namespaces } = options;
   signal?.throwIfAborted();
   const environment = passedOn((await isolatedUser?.environment(options.environment)) ?? options.environment);
   const { proxy, blockLoopback, tunnel } = options;
@@ -93,11 +96,17 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
   ];
   // Only a Chromium with a window or with extensions makes a socket, whose path must be short.
   const temporary =
-    isolatedUser && (options.extensions || !headless) ? await shortTemporary(isolatedUser.temporary) : undefined;
-  const child = spawn(executable, switches, {
-    detached: process.platform !== 'win32',
-    env: withUtf8({ ...environment, ...(temporary && { TMPDIR: temporary.path }) }),
-    ...(isolatedUser && { ...isolatedUser.user, cwd: isolatedUser.home }),
+    isolatedUser && (options.extensions || !headless)
+      ? await shortTemporary(isolatedUser.temporary, { hasOwnTmp: namespaces !== undefined })
+      : undefined;
+  const child = startChild({
+    file: executable,
+    args: switches,
+    environment: withUtf8({ ...environment, ...(temporary && { TMPDIR: temporary.path }) }),
+    directory: isolatedUser?.home ?? process.cwd(),
+    user: isolatedUser?.user,
+    namespaces,
+    niceness: options.niceness,
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
   });
   const output = new OutputLines();
@@ -112,8 +121,6 @@ export async function launchChromium(options: LaunchOptions): Promise<Chromium> 
     await exited;
   };
   try {
-    // Before Chromium starts its own processes, so that they inherit the priority.
-    if (options.niceness !== undefined && child.pid !== undefined) setPriority(child.pid, options.niceness);
     const [, , , toChild, input] = child.stdio;
     if (!(toChild instanceof Writable) || !(input instanceof Readable))
       throw new Error('Chromium was started without the pipes for its debugging commands');

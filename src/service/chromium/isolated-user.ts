@@ -2,15 +2,18 @@ import { chown, copyFile } from 'node:fs/promises';
 import path from 'node:path';
 import { chownTree } from '../process/trees/chown-tree.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
+import type { Namespaces } from '../process/children/namespaces.ts';
 import type { SystemUser, SystemUsers } from '../process/children/system-users.ts';
 import type { Environment } from './find-chromium.ts';
 
-/** A system user that one Chromium or one app has to itself, with a directory that no other user can enter. */
+/** A system user that one session or one app has to itself, with a directory that no other user can enter. */
 export class IsolatedUser {
   readonly user: SystemUser;
   readonly home: string;
   readonly temporary: string;
   readonly directory: string;
+  /** The namespaces of its processes. `undefined` before they are made, and if the system refuses them. */
+  namespaces: Namespaces | undefined;
   readonly #users: SystemUsers;
   #ended: Promise<void> | undefined;
 
@@ -40,9 +43,9 @@ export class IsolatedUser {
     return { ...own, XAUTHORITY: copy };
   }
 
-  /** Kills the processes that still run under the user's id. Rejects if they don't end within 5 s. */
+  /** Kills the user's processes. Rejects if they don't end within 5 s. */
   async end(): Promise<void> {
-    await (this.#ended ??= this.#users.end(this.user));
+    await (this.#ended ??= this.#end());
   }
 
   /** Kills the user's processes, deletes its directory, and frees its id for another session. */
@@ -50,5 +53,11 @@ export class IsolatedUser {
     await this.end();
     await removeTree(this.directory);
     await this.#users.release(this.user);
+  }
+
+  async #end(): Promise<void> {
+    this.namespaces?.close();
+    await this.namespaces?.ended;
+    await this.#users.end(this.user, { sharesDirectories: this.namespaces === undefined });
   }
 }

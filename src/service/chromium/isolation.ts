@@ -3,19 +3,23 @@ import { chmod, chown, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import { isReachable, linkTree } from '../process/trees/reachable.ts';
+import { Namespaces } from '../process/children/namespaces.ts';
 import type { SystemUsers } from '../process/children/system-users.ts';
 import { launchChromium, type Chromium, type LaunchOptions } from './chromium.ts';
 import { playwrightDirectory, type Environment } from './find-chromium.ts';
 import { IsolatedUser } from './isolated-user.ts';
+import { isHidden, privateMounts, readOnlyMounts } from './private-mounts.ts';
 
 /**
- * Separates sessions from each other and from the service, if the service may change users: each Chromium gets a user
- * id of its own, and directories that no other user can enter.
+ * Separates sessions from each other and from the service. If the service may change users, each session gets a user id
+ * of its own, and directories that no other user can enter. If the system allows namespaces, it also gets those.
  */
 export class Isolation {
   readonly #users: SystemUsers | undefined;
   readonly #directory: string;
   #hasSandbox = true;
+  /** The namespaces from which all others are made. */
+  #base: Promise<Namespaces | undefined> | undefined;
 
   /** `directory` contains the users' directories. Without `users`, each Chromium runs as the service's user. */
   constructor(users: SystemUsers | undefined, directory: string) {
@@ -41,11 +45,26 @@ export class Isolation {
         await mkdir(place, { mode: 0o700 });
         await isolatedUser.own(place);
       }
+      isolatedUser.namespaces = await this.openNamespaces(() => privateMounts(directory, this.#directory));
       return isolatedUser;
     } catch (error) {
       await isolatedUser.release();
       throw error;
     }
+  }
+
+  /** Makes new namespaces. `mounts` returns the lines of `NamespacesOptions`. `undefined` if the system refuses them. */
+  async openNamespaces(mounts?: () => Promise<readonly string[]>): Promise<Namespaces | undefined> {
+    if (process.platform !== 'linux') return undefined;
+    const within = await (this.#base ??= this.#openBase());
+    return within && (await Namespaces.open({ within, ...(mounts && { mounts: await mounts() }) }));
+  }
+
+  /** Call it after the last session has ended. */
+  async close(): Promise<void> {
+    const base = await this.#base;
+    base?.close();
+    await base?.ended;
   }
 
   /**
@@ -55,17 +74,18 @@ export class Isolation {
    */
   async launch(options: LaunchOptions): Promise<Chromium> {
     if (!options.isolatedUser) return await launchChromium(options);
+    const { namespaces } = options.isolatedUser;
     await options.isolatedUser.own(options.userDataDirectory);
     const executable = await this.#chromium(options.executable, options.environment);
     try {
-      return await launchChromium({ ...options, executable, sandbox: options.sandbox ?? this.#hasSandbox });
+      return await launchChromium({ ...options, namespaces, executable, sandbox: options.sandbox ?? this.#hasSandbox });
     } catch (error) {
       if (options.sandbox !== undefined || !this.#hasSandbox || !/no usable sandbox/i.test(String(error))) throw error;
       this.#hasSandbox = false;
       console.error(
         "Chromium runs without its sandbox: this system doesn't let it make user namespaces. Allow them, for example by a seccomp profile.",
       );
-      return await launchChromium({ ...options, executable, sandbox: false });
+      return await launchChromium({ ...options, namespaces, executable, sandbox: false });
     }
   }
 
@@ -74,7 +94,7 @@ export class Isolation {
    * files in `root`, the directory that holds the whole program, into the sessions' directory.
    */
   async program(file: string, root: string): Promise<string> {
-    if (!this.#users || (await isReachable(file))) return file;
+    if (!this.#users || ((await isReachable(file)) && !isHidden(file))) return file;
     const hash = createHash('sha256').update(root).digest('hex').slice(0, 16);
     const linked = path.join(this.#directory, `program-${hash}`);
     await linkTree(root, linked);
@@ -91,4 +111,16 @@ export class Isolation {
       `${problem}: move Chromium, for example to /opt, or pass --session-uids off`,
     );
   }
+
+  async #openBase(): Promise<Namespaces | undefined> {
+    try {
+      return await Namespaces.open({ mounts: this.#users ? await readOnlyMounts(this.#directory) : [] });
+    } catch (error) {
+      console.error(`${withoutNamespaces} (${error instanceof Error ? error.message : String(error)})`);
+      return undefined;
+    }
+  }
 }
+
+const withoutNamespaces =
+  'Sessions have no namespaces of their own, and a browser in which a program ran is not leased again. See docs/security.md.';

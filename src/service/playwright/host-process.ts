@@ -1,8 +1,10 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
 import type { Duplex } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
+import { startChild, type ChildOptions } from '../process/children/child.ts';
+import type { Namespaces } from '../process/children/namespaces.ts';
 import { killGroup } from '../process/children/process-group.ts';
 import { Driver } from './driver.ts';
 import { playwrightHost, taskDescriptor, type HostTask } from './host-task.ts';
@@ -21,6 +23,7 @@ export class HostProcess {
   /** Resolves when the process has ended; never rejects. */
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
+  readonly #namespaces: Namespaces | undefined;
   readonly #driver: Driver;
   readonly #tasks: Duplex;
   readonly #answers: Interface;
@@ -28,10 +31,17 @@ export class HostProcess {
   #turn: Promise<unknown> = Promise.resolve();
   #log = '';
 
-  constructor({ host, command }: HostProgram, environment: Record<string, string | undefined>) {
-    this.#child = spawn(process.execPath, [host, command], {
-      env: environment,
-      detached: process.platform !== 'win32',
+  constructor(
+    { host, command }: HostProgram,
+    { environment, namespaces }: Pick<ChildOptions, 'environment' | 'namespaces'>,
+  ) {
+    this.#namespaces = namespaces;
+    this.#child = startChild({
+      file: process.execPath,
+      args: [host, command],
+      environment,
+      namespaces,
+      isLimited: true,
       stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     });
     const { stdin, stdout, stderr, stdio } = this.#child;
@@ -49,7 +59,7 @@ export class HostProcess {
       this.#child.once('error', ({ message }) => leave(`${playwrightHost} could not be started: ${message}`));
       this.#child.once('exit', (code, signal) => {
         // End its child processes too, for instance a video encoder.
-        killGroup(this.#child);
+        this.end();
         const end = signal ?? `exit code ${code}`;
         leave(`${playwrightHost} ended with ${end}${this.#log === '' ? '' : `: ${this.#log.trim()}`}`);
       });
@@ -90,6 +100,7 @@ export class HostProcess {
   }
 
   end(): void {
+    this.#namespaces?.close();
     killGroup(this.#child);
   }
 

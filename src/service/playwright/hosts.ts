@@ -153,11 +153,18 @@ export class PlaywrightHosts {
   async #spawn({ command, directory }: InstalledPlaywright): Promise<HostProcess> {
     // Playwright loads some of its files later, when the host runs as the session's user, who must be able to read them.
     const readable = await this.#isolation.program(command, directory);
-    if (this.#isClosed)
+    const namespaces = await this.#isolation.openNamespaces();
+    if (this.#isClosed) {
+      namespaces?.close();
       throw new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again');
+    }
+    const environment = {
+      ...passedOn(this.#environment),
+      PLAYWRIGHT_BROWSERS_PATH: playwrightDirectory(this.#environment),
+    };
     const host = new HostProcess(
       { host: builtFile('playwright/host.js'), command: readable },
-      { ...passedOn(this.#environment), PLAYWRIGHT_BROWSERS_PATH: playwrightDirectory(this.#environment) },
+      { environment, namespaces },
     );
     this.#running.add(host);
     void host.ended.then(() => this.#running.delete(host));

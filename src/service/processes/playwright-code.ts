@@ -90,7 +90,7 @@ export class PlaywrightCode {
         directory,
         environment: environmentIn(session),
         user: session.isolatedUser?.user,
-        mark: place.mark,
+        namespaces: await place.openNamespaces(),
         hasInput: false,
         hasChannel: true,
       });

@@ -1,11 +1,8 @@
 import { unsupportedFields, limitReached, OperationError } from '../../contract/errors.ts';
 import type { ProcessExec, ProcessResult, ProcessSpawn } from '../../contract/processes.ts';
 import type { Clock } from '../process/clock.ts';
-import { firstExecutable, inPath } from '../process/children/executables.ts';
-import { killMarked } from '../process/children/marked-processes.ts';
-import { killProcessesOf } from '../process/children/system-users.ts';
+import type { Namespaces } from '../process/children/namespaces.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
-import { GuardProcess } from './guard-process.ts';
 import { collectOutput } from './collect-output.ts';
 import { Program } from './program.ts';
 import type { Running, TerminalSize } from './running.ts';
@@ -17,15 +14,13 @@ import { directoryIn, environmentIn, home, programIn, refuseBeside } from './sur
 const mostRunning = 32;
 /** The most ended programs of a session whose output is kept. */
 const mostEnded = 20;
-/** The most processes and threads of a session's user, counted when one of its programs starts another. */
-const mostTasks = 2048;
 /** How long, in ms, a program may take to end after SIGTERM. */
 const graceMs = 2000;
 
 /** A place for one more running program in a session. */
 export type Place = {
-  /** Marks the program's processes by an environment variable. */
-  readonly mark: string;
+  /** Makes the namespaces that the program has to itself. `undefined` if the session has none. */
+  openNamespaces(): Promise<Namespaces | undefined>;
   /** Aborts when the session or its lease ends. */
   readonly hold: AbortSignal;
   /** Call when the program has started. */
@@ -36,24 +31,18 @@ export type Place = {
 
 /** The programs of one lease of a session. */
 type Held = {
-  mark: string;
-  count: number;
   running: Set<{ kill(): void }>;
+  /** Those of running programs, and of ended ones that left processes behind. */
+  namespaces: Set<Namespaces>;
   byId: Map<string, SessionProcess>;
 };
 
 /** Starts callers' programs in sessions. Ends them when the session ends or goes to another caller. */
 export class Processes {
-  readonly #scope: string;
   readonly #clock: Clock;
-  readonly #guard = new GuardProcess();
   readonly #held = new WeakMap<AbortSignal, Held>();
-  #count = 0;
-  #limits: Promise<readonly string[]> | undefined;
 
-  /** `scope` begins the marks of all programs. It is the same for all services of a data directory. */
-  constructor({ scope, clock }: { scope: string; clock: Clock }) {
-    this.#scope = scope;
+  constructor(clock: Clock) {
     this.#clock = clock;
   }
 
@@ -133,32 +122,23 @@ export class Processes {
       const message = `the browser session ${session.id} runs ${mostRunning} processes already: end one first`;
       throw limitReached(message, mostRunning, running.size);
     }
-    const mark = `${held.mark}${(held.count += 1)}/`;
+    // Nothing ends processes that leave their group, so that no other lease may get the browser.
+    if (!session.namespaces) session.isChanged = true;
     let program: Running | undefined;
-    const taken = { kill: () => program?.signal('KILL') };
+    const taken = { kill: () => program?.kill() };
     running.add(taken);
     const leave = () => void running.delete(taken);
     const { hold } = session;
     return {
-      mark,
       hold,
       leave,
+      openNamespaces: () => openNamespaces(session, held.namespaces),
       started: (started) => {
         program = started;
         if (hold.aborted) started.kill();
-        this.#guard.watch({ mark, group: started.pid });
-        const forget = () => {
-          leave();
-          this.#guard.forget(mark);
-        };
-        void started.exited.then(forget);
+        void started.exited.then(leave);
       },
     };
-  }
-
-  /** Call it after the sessions have ended. */
-  close(): void {
-    this.#guard.close();
   }
 
   async #start(
@@ -174,10 +154,10 @@ export class Processes {
       const environment = environmentIn(session, command.env);
       const directory = await directoryIn(session, command.cwd ?? home);
       const file = await programIn(session, command.command, { directory, environment });
-      const limits = await (this.#limits ??= limitsOf(environmentIn(session)));
+      const namespaces = await place.openNamespaces();
       place.hold.throwIfAborted();
-      const [starter = file, ...args] = [...(isolatedUser ? limits : []), file, ...command.args];
-      const options = { file: starter, args, directory, environment, user: isolatedUser?.user, mark: place.mark };
+      const { args } = command;
+      const options = { file, args, directory, environment, user: isolatedUser?.user, namespaces };
       const program = await (size ? Terminal.start({ ...options, size }) : Program.start({ ...options, hasInput }));
       place.started(program);
       place.hold.throwIfAborted();
@@ -189,25 +169,13 @@ export class Processes {
   }
 
   #of(session: LocalSession): Held {
-    const { hold, isolatedUser } = session;
+    const { hold } = session;
     const known = this.#held.get(hold);
     if (known) return known;
-    const mark = `${this.#scope}/process-${(this.#count += 1)}/`;
-    const held: Held = { mark, count: 0, running: new Set(), byId: new Map() };
+    const held: Held = { running: new Set(), namespaces: new Set(), byId: new Map() };
     this.#held.set(hold, held);
-    this.#guard.watch({ mark, uid: isolatedUser?.user.uid });
-    hold.addEventListener('abort', () => this.#end(session, held), { once: true });
+    hold.addEventListener('abort', () => end(held), { once: true });
     return held;
-  }
-
-  /** Ends everything that was started in a lease, before the session goes to the next one. */
-  #end(session: LocalSession, { mark, running }: Held): void {
-    for (const program of running) program.kill();
-    killMarked(mark);
-    const { isolatedUser } = session;
-    // Spare Chromium: all of its processes are in one Unix session, whose id is the pid of the first one.
-    if (isolatedUser && !killProcessesOf(isolatedUser.user.uid, session.pid)) void session.discard();
-    this.#guard.forget(mark);
   }
 
   /** Ends a program after `seconds`: first with SIGTERM, 2 s later with SIGKILL. */
@@ -237,8 +205,18 @@ function refuseOtherUsers({ as_root, as_user }: ProcessExec): void {
     );
 }
 
-/** The command line that limits the number of processes: `prlimit`. Empty if the machine doesn't have it. */
-async function limitsOf(environment: Record<string, string>): Promise<readonly string[]> {
-  const file = await firstExecutable(inPath('prlimit', environment));
-  return file === undefined ? [] : [file, `--nproc=${mostTasks}`, '--core=0', '--'];
+/** Ends everything that was started in a lease, before the session goes to the next one. */
+function end({ running, namespaces }: Held): void {
+  for (const program of running) program.kill();
+  for (const one of namespaces) one.close();
+}
+
+async function openNamespaces(session: LocalSession, all: Set<Namespaces>): Promise<Namespaces | undefined> {
+  const { hold } = session;
+  const opened = await session.openNamespaces();
+  if (!opened) return undefined;
+  all.add(opened);
+  void opened.ended.then(() => all.delete(opened));
+  if (hold.aborted) opened.close();
+  return opened;
 }

@@ -1,8 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync, readlinkSync } from 'node:fs';
 import type { Duplex, Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { invalidField, OperationError } from '../../contract/errors.ts';
-import { killMarked, markVariable } from '../process/children/marked-processes.ts';
+import { startChild } from '../process/children/child.ts';
+import { childrenOf, hasOpen, type Namespaces } from '../process/children/namespaces.ts';
 import { killGroup } from '../process/children/process-group.ts';
 import { errorCode } from '../process/system-error.ts';
 import type { SystemUser } from '../process/children/system-users.ts';
@@ -17,8 +20,8 @@ export type ProgramOptions = {
   environment: Record<string, string>;
   /** Default: the service's. */
   user: SystemUser | undefined;
-  /** The value of `markVariable` in its processes. */
-  mark: string;
+  /** The namespaces that the program has to itself. */
+  namespaces: Namespaces | undefined;
   /** Whether the caller can write to standard input. Otherwise the program reads `/dev/null`. */
   hasInput: boolean;
   /** Whether the program has a channel to the service, at `channelDescriptor`. Default: no. */
@@ -32,40 +35,46 @@ export class Program implements Running {
   readonly channel: Duplex | undefined;
   readonly exited: Promise<number>;
   readonly #child: ChildProcess;
-  readonly #mark: string;
+  readonly #namespaces: Namespaces | undefined;
+  /** The link of standard input in /proc. */
+  readonly #inputLink: string | undefined;
   #hasExited = false;
 
-  private constructor(child: ChildProcess, mark: string) {
+  private constructor(child: ChildProcess, pid: number, namespaces: Namespaces | undefined) {
     this.#child = child;
-    this.#mark = mark;
-    this.pid = child.pid!;
+    this.#namespaces = namespaces;
+    this.#inputLink = namespaces && linkOfInput(child);
+    this.pid = pid;
     this.outputs = { stdout: child.stdout!, stderr: child.stderr! };
     this.channel = (child.stdio[channelDescriptor] ?? undefined) as Duplex | undefined;
     for (const stream of [child.stdout, child.stderr, child.stdin, this.channel]) stream?.on('error', () => {});
     this.exited = new Promise((resolve) => {
-      child.once('exit', (code) => {
+      const exited = (code: number | null) => {
         this.#hasExited = true;
         child.stdin?.destroy();
+        namespaces?.closeIfEmpty();
         resolve(code ?? -1);
-      });
+      };
+      if (child.exitCode !== null || child.signalCode !== null) exited(child.exitCode);
+      else child.once('exit', exited);
     });
   }
 
   /** Throws `bad_request` for a program that can't be started, and `unavailable` if the machine starts no more. */
   static async start(options: ProgramOptions): Promise<Program> {
-    const { file, args, directory, environment, user, mark, hasInput, hasChannel } = options;
+    const { namespaces, hasInput, hasChannel } = options;
     try {
-      const child = spawn(file, args, {
-        ...user,
-        cwd: directory,
-        env: { ...environment, [markVariable]: mark },
-        detached: process.platform !== 'win32',
+      const child = startChild({
+        ...options,
+        leadsGroup: namespaces !== undefined,
+        isLimited: true,
         stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe', ...(hasChannel ? (['pipe'] as const) : [])],
       });
       child.on('error', () => {});
       if (child.pid === undefined) await once(child, 'spawn');
-      return new Program(child, mark);
+      return new Program(child, namespaces ? await leaderBelow(child) : child.pid!, namespaces);
     } catch (error) {
+      namespaces?.close();
       const code = errorCode(error) ?? '';
       if (['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE'].includes(code))
         throw new OperationError(
@@ -83,7 +92,7 @@ export class Program implements Running {
 
   get input(): Running['input'] {
     const { stdin } = this.#child;
-    return { isOpen: stdin?.writable ?? false, waiting: stdin?.writableLength ?? 0 };
+    return { isOpen: stdin?.writable === true && this.#isInputHeld(), waiting: stdin?.writableLength ?? 0 };
   }
 
   write(data: Buffer): void {
@@ -100,14 +109,48 @@ export class Program implements Running {
   }
 
   kill(): void {
+    this.#namespaces?.close();
     if (!this.#hasExited) killGroup(this.#child);
-    killMarked(this.#mark);
   }
 
   killRestAtEnd(): void {
     this.#child.once('exit', () => {
+      this.#namespaces?.close();
       killGroup(this.#child);
-      killMarked(this.#mark);
     });
+  }
+
+  /** `nsenter` holds the input open, too, so the program may have closed it without notice. */
+  #isInputHeld(): boolean {
+    const link = this.#inputLink;
+    return link === undefined || (this.#namespaces?.members().some((pid) => hasOpen(pid, link)) ?? true);
+  }
+}
+
+function linkOfInput({ pid }: ChildProcess): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/0`);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Waits until the program that `nsenter` starts leads its group. Resolves to its process id. */
+async function leaderBelow(child: ChildProcess): Promise<number> {
+  while (child.exitCode === null && child.signalCode === null) {
+    const [pid] = childrenOf(child.pid ?? 0);
+    if (pid !== undefined && groupOf(pid) === pid) return pid;
+    await sleep(1);
+  }
+  return child.pid ?? 0;
+}
+
+function groupOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name, in parentheses, may contain anything. After it come state, parent and group.
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
+  } catch {
+    return undefined;
   }
 }

@@ -1,10 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { OperationError } from '../../contract/errors.ts';
 import { builtFile } from '../process/children/built-file.ts';
-import { killMarked, markVariable } from '../process/children/marked-processes.ts';
+import { startChild } from '../process/children/child.ts';
+import type { Namespaces } from '../process/children/namespaces.ts';
 import { passedOn } from '../process/children/passed-on.ts';
 import { killGroup } from '../process/children/process-group.ts';
 import type { ProgramOptions } from './program.ts';
@@ -19,26 +20,32 @@ export class Terminal implements Running {
   readonly outputs: { stdout: Readable };
   readonly exited: Promise<number>;
   readonly #child: ChildProcess;
-  readonly #mark: string;
+  readonly #namespaces: Namespaces | undefined;
   #hasExited = false;
 
   private constructor(
     { child, pid, ended }: { child: ChildProcess; pid: number; ended: Promise<number> },
-    mark: string,
+    namespaces: Namespaces | undefined,
   ) {
     this.#child = child;
-    this.#mark = mark;
-    this.pid = pid;
+    this.#namespaces = namespaces;
+    this.pid = namespaces?.outerPid(pid) ?? pid;
     this.outputs = { stdout: child.stdio[terminalDescriptors.output] as Readable };
-    this.exited = ended.finally(() => (this.#hasExited = true));
+    this.exited = ended.finally(() => {
+      this.#hasExited = true;
+      namespaces?.closeIfEmpty();
+    });
   }
 
   /** Throws `not_implemented` without node-pty, and `unavailable` if the terminal can't be opened. */
   static async start(options: Options): Promise<Terminal> {
-    const { file, args, directory, environment, user, mark, size } = options;
-    const child = spawn(process.execPath, [builtFile('processes/terminal-host.js'), nodePty()], {
-      env: { ...passedOn(process.env), [markVariable]: mark },
-      detached: process.platform !== 'win32',
+    const { file, args, directory, environment, user, namespaces, size } = options;
+    const child = startChild({
+      file: process.execPath,
+      args: [builtFile('processes/terminal-host.js'), nodePty()],
+      environment: passedOn(process.env),
+      namespaces,
+      isLimited: true,
       stdio: ['pipe', 'ignore', 'ignore', 'pipe', 'pipe'],
     });
     const [stdin, , , report, output] = child.stdio;
@@ -57,20 +64,14 @@ export class Terminal implements Running {
         else if ('failure' in message) fail(message.failure);
         else exitCode = message.exit_code;
       });
-      const task: TerminalTask = {
-        user,
-        directory,
-        file,
-        args,
-        environment: { ...environment, [markVariable]: mark },
-        size,
-      };
+      const task: TerminalTask = { user, directory, file, args, environment, size };
       child.stdin!.write(`${JSON.stringify(task)}\n`);
     }).catch((error: unknown) => {
+      namespaces?.close();
       killGroup(child);
       throw error;
     });
-    return new Terminal({ child, pid, ended }, mark);
+    return new Terminal({ child, pid, ended }, namespaces);
   }
 
   get hasExited(): boolean {
@@ -95,12 +96,12 @@ export class Terminal implements Running {
   }
 
   kill(): void {
+    this.#namespaces?.close();
     if (!this.#hasExited) killGroup(this.#child);
-    killMarked(this.#mark);
   }
 
   killRestAtEnd(): void {
-    void this.exited.then(() => killMarked(this.#mark));
+    void this.exited.then(() => this.#namespaces?.close());
   }
 
   #tell(message: TerminalMessage): void {

@@ -1,12 +1,13 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startChild } from '../../process/children/child.ts';
+import { descendantsOf, type Namespaces } from '../../process/children/namespaces.ts';
 import { killGroup } from '../../process/children/process-group.ts';
 import type { SystemUser } from '../../process/children/system-users.ts';
 import { appReport, type AppReport, type RunnerTask } from './app-report.ts';
 import { LogLines } from './log-lines.ts';
-import { killMarked, markVariable, type MarkedProcesses } from '../../process/children/marked-processes.ts';
 
 /** The limit of the JavaScript heap of one process, in MiB. */
 export const heapMiB = 512;
@@ -28,13 +29,8 @@ export type AppProcessOptions = {
   programs: AppPrograms;
   /** The user of the process. Default: the service's own user. */
   user?: SystemUser | undefined;
-  /**
-   * The value of the environment variable `markVariable`, by which the service finds all processes that this one
-   * starts. No other mark begins with it.
-   */
-  mark: string;
-  /** Finds the marked processes. */
-  marked: MarkedProcesses;
+  /** Makes the namespaces that it has to itself. `undefined` if there are none. */
+  openNamespaces: () => Promise<Namespaces | undefined>;
   /** Stores lines of its output. The process's next lines are read when they are stored. */
   onLines: (lines: string[]) => Promise<void>;
 };
@@ -44,21 +40,23 @@ export type AppEnding = { report: AppReport } | { reason: string };
 
 /** A process of an application, with all processes that it starts. */
 export class AppProcess {
-  readonly mark: string;
   /** Resolves when all of its processes have ended and all output is stored. Never rejects. */
   readonly ended: Promise<AppEnding>;
-  readonly #marked: MarkedProcesses;
   readonly #onLines: AppProcessOptions['onLines'];
   #child: ChildProcess | undefined;
+  #namespaces: Namespaces | undefined;
   #report: AppReport | undefined;
   #reason: string | undefined;
   #lastWords = '';
 
   constructor(options: AppProcessOptions) {
-    this.mark = options.mark;
-    this.#marked = options.marked;
     this.#onLines = options.onLines;
     this.ended = this.#run(options);
+  }
+
+  /** The ids of its processes, with those that they started. */
+  get processes(): number[] {
+    return this.#namespaces?.members() ?? descendantsOf(this.#child?.pid ?? 0);
   }
 
   /** Kills it and all processes that it started. `reason` says why there is no report. */
@@ -67,14 +65,21 @@ export class AppProcess {
     this.#kill();
   }
 
-  async #run({ task, directory, environment, programs, user, mark }: AppProcessOptions): Promise<AppEnding> {
+  async #run(options: AppProcessOptions): Promise<AppEnding> {
+    const { task, programs } = options;
     try {
-      const child = spawn(programs.node, [`--max-old-space-size=${heapMiB}`, programs.runner], {
-        ...user,
-        cwd: directory,
-        detached: process.platform !== 'win32',
-        env: { ...environment, [markVariable]: mark },
-        stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+      this.#namespaces = await options.openNamespaces();
+      if (this.#reason !== undefined) {
+        this.#namespaces?.close();
+        return { reason: this.#reason };
+      }
+      const child = startChild({
+        ...options,
+        file: programs.node,
+        args: [`--max-old-space-size=${heapMiB}`, programs.runner],
+        namespaces: this.#namespaces,
+        isLimited: true,
+        stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
       });
       this.#child = child;
       child.on('error', (error) => (this.#reason ??= `its process could not be started: ${error.message}`));
@@ -90,10 +95,8 @@ export class AppProcess {
   }
 
   async #untilGone(child: ChildProcess, task: RunnerTask): Promise<AppEnding> {
-    const [, stdout, stderr, channel, alive] = child.stdio as [null, Readable, Readable, Duplex, Duplex];
-    for (const stream of [stdout, stderr, channel, alive]) stream.on('error', () => {});
-    // Without reading, the end of the stream goes unnoticed.
-    alive.resume();
+    const [, stdout, stderr, channel] = child.stdio as unknown as [null, Readable, Readable, Duplex];
+    for (const stream of [stdout, stderr, channel]) stream.on('error', () => {});
     this.#readReport(channel);
     channel.write(`${JSON.stringify(task)}\n`);
     const output = Promise.all([this.#store(stdout), this.#store(stderr)]);
@@ -108,7 +111,7 @@ export class AppProcess {
       sleep(drainMs, undefined, { signal: drained.signal }).catch(() => {}),
     ]);
     drained.abort();
-    for (const stream of [stdout, stderr, channel, alive]) stream.destroy();
+    for (const stream of [stdout, stderr, channel]) stream.destroy();
     await output;
     this.#child = undefined;
     if (this.#report && this.#reason === undefined) return { report: this.#report };
@@ -154,11 +157,11 @@ export class AppProcess {
     return `its process ended with ${signal ?? `exit code ${code}`}`;
   }
 
-  /** Does nothing after the process's end: another process may have its pid and mark by then. */
+  /** Does nothing after the process's end: another process may have its pid by then. */
   #kill(): void {
     if (!this.#child) return;
+    this.#namespaces?.close();
     killGroup(this.#child);
-    killMarked(this.mark, this.#marked);
   }
 }
 

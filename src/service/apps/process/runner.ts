@@ -3,11 +3,9 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { inspect } from 'node:util';
-import { Worker } from 'node:worker_threads';
 import type { AppReport, RunnerTask } from './app-report.ts';
-import { descriptors } from './descriptors.ts';
+import { reportDescriptor } from './descriptors.ts';
 import { loadApps } from './load-apps.ts';
-import { markVariable } from '../../process/children/marked-processes.ts';
 
 /**
  * The entry point of an application's processes. Runs the task that the service sends, reports the result, and ends.
@@ -16,9 +14,8 @@ import { markVariable } from '../../process/children/marked-processes.ts';
 const longestMessage = 2000;
 
 for (const output of [process.stdout, process.stderr]) block(output);
-const service = new Socket({ fd: descriptors.report });
+const service = new Socket({ fd: reportDescriptor });
 service.on('error', () => {});
-await watchService();
 const [line] = (await once(createInterface(service), 'line')) as [string];
 perform(JSON.parse(line) as RunnerTask).then(
   (report) => tell(report, () => process.exit(0)),
@@ -63,12 +60,4 @@ function described(error: unknown): string {
  */
 function block(output: NodeJS.WriteStream): void {
   (output as { _handle?: { setBlocking?: (isBlocking: boolean) => void } })._handle?.setBlocking?.(true);
-}
-
-/** Resolves when the guard runs, which ends this process with the service. */
-async function watchService(): Promise<void> {
-  const workerData = { mark: process.env[markVariable], connection: descriptors.service };
-  const guard = new Worker(new URL('./guard.js', import.meta.url), { workerData, execArgv: [] });
-  await once(guard, 'message');
-  guard.unref();
 }

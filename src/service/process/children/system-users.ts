@@ -1,13 +1,13 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { access, constants, lstat, mkdir, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, constants, lstat, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { OperationError } from '../../../contract/errors.ts';
 import { newId } from '../id.ts';
 import { isRunning } from './is-running.ts';
-import { removeTree } from '../trees/remove-tree.ts';
 import { errorCode } from '../system-error.ts';
 
 /** User ids for sessions, from `first` to `last`. No account of the machine may have one of them. */
@@ -29,16 +29,18 @@ export function parsedUids(text: string): UidRange | false {
   throw new Error(`"${text}" is not a range of user ids: write a range without 0, such as 20000-29999, or "off"`);
 }
 
+const run = promisify(execFile);
 /** How long killed processes may take to end, in ms. */
 const patienceMs = 5000;
 /** Directories in which every user may write. */
 const sharedDirectories = ['/tmp', '/var/tmp', '/dev/shm'];
 
 /**
- * Gives each session or deployment a user id of its own, which owns its processes and files. Services of one machine
- * share the range of ids: a service claims an id by a file `<uid>.<pid of the service>.<random>`, which contains the path
- * of the user's directory. A service first writes its claim and then looks for other claims of the id, so that two
- * services never both keep it. The claim of a killed service stays until its directory and its processes are gone.
+ * Gives each session or deployment a user id of its own, which owns its processes and files. An id comes back as late as
+ * possible. Services of one machine share the range of ids by a directory. A service claims an id by a file
+ * `<uid>.<pid of the service>.<random>`, which contains the path of the user's directory. It first writes its claim and
+ * then looks for other claims of the id, so that two services never both keep it. The claim of a killed service stays
+ * until its directory and its processes are gone. A claim that was given back becomes `<uid>.free.<ms since the epoch>`.
  */
 export class SystemUsers {
   readonly #range: UidRange;
@@ -58,86 +60,100 @@ export class SystemUsers {
     if (!mayChangeUser)
       throw new Error('only a service that root runs on Linux can give sessions user ids: leave out --session-uids');
     const claims = await claimsDirectory();
+    const abandoned = (await readdir(claims)).map(parsedClaim).filter(({ pid }) => pid > 0 && !isRunning(pid));
+    const before = await runningUsers();
+    for (const { uid } of abandoned) if (before.has(uid)) killAtOnce(uid);
     const running = await runningUsers();
-    for (const name of await readdir(claims)) {
-      const { uid, pid } = parsedClaim(name);
-      if (isRunning(pid) || running.has(uid)) continue;
+    for (const { uid, name } of abandoned) {
+      if (running.has(uid)) continue;
       const file = path.join(claims, name);
       const directory = await readFile(file, 'utf8').catch(() => '');
-      if (directory === '' || !existsSync(directory)) await rm(file, { force: true });
+      if (directory === '' || !existsSync(directory)) await giveBack(claims, { uid, file });
     }
     return new SystemUsers(range, claims, new Set([...running.keys(), ...accounts()]));
   }
 
-  /** Claims an id for the user that will own `directory`. Throws `unavailable` if all are in use. */
+  /**
+   * Claims an id for the user that will own `directory`: one that was never used, else the one that was given back first.
+   * Throws `unavailable` if all are in use.
+   */
   async take(directory: string): Promise<SystemUser> {
-    const { first, last } = this.#range;
-    const size = last - first + 1;
-    const start = randomInt(size);
-    const claimed = await this.#claimed();
-    for (let step = 0; step < size; step += 1) {
-      const uid = first + ((start + step) % size);
-      if (this.#foreign.has(uid) || claimed.includes(uid)) continue;
+    for (const uid of this.#inTurn(await this.#claimed())) {
       const file = path.join(this.#claims, `${uid}.${process.pid}.${newId()}`);
       await writeFile(file, directory, { flag: 'wx', mode: 0o600 });
-      const holders = (await this.#claimed()).filter((other) => other === uid);
-      if (holders.length === 1) {
+      const claims = (await this.#claimed()).filter((claim) => claim.uid === uid);
+      if (claims.filter(({ pid }) => pid > 0).length === 1) {
         this.#files.set(uid, file);
+        const old = claims.filter(({ pid }) => pid === 0);
+        await Promise.all(old.map(({ name }) => rm(path.join(this.#claims, name), { force: true })));
         return { uid, gid: uid };
       }
       await rm(file, { force: true });
     }
+    const { first, last } = this.#range;
     const message = `all user ids from ${first} to ${last} are in use: end a browser session, or widen --session-uids`;
     throw new OperationError('unavailable', message);
   }
 
-  /** Kills the user's processes and removes its files in directories that all users share. */
-  async end({ uid }: SystemUser): Promise<void> {
+  /**
+   * Kills the user's processes. If it shares the directories in which every user may write, removes its files there and
+   * its objects of System V IPC. Rejects if a process or a file is left.
+   */
+  async end({ uid, gid }: SystemUser, { sharesDirectories }: { sharesDirectories: boolean }): Promise<void> {
     const deadline = Date.now() + patienceMs;
-    for (let round = 0; ; round += 1) {
+    for (;;) {
       const pids = (await runningUsers()).get(uid) ?? [];
       if (pids.length === 0) break;
-      // They start others faster than they are killed one by one.
-      if (round % 20 === 19) killAtOnce(uid);
       if (Date.now() > deadline)
         throw new Error(
           `the killed processes ${pids.join(', ')} of the user id ${uid} did not end within ${patienceMs / 1000} s`,
         );
-      for (const pid of pids) kill(pid);
+      killAtOnce(uid);
       await sleep(5);
     }
-    await Promise.all(sharedDirectories.map((directory) => removeFilesOf(uid, directory)));
+    if (!sharesDirectories) return;
+    // The user itself removes them: root could be led to another file by a link.
+    const files = [...sharedDirectories, '-user', String(uid)];
+    await run('find', [...files, '-delete'], { uid, gid }).catch(() => {});
+    await run('ipcrm', ['--all'], { uid, gid }).catch(() => {});
+    const { stdout } = await run('find', [...files, '-print', '-quit']).catch((error: unknown) => ({
+      stdout: String(error),
+    }));
+    if (stdout !== '')
+      throw new Error(`the user id ${uid} isn't given out again, because a file is left: ${stdout.trim()}`);
   }
 
   /** Lets others use the id. Its processes must have ended, and its directory must be gone. */
   async release({ uid }: SystemUser): Promise<void> {
     const file = this.#files.get(uid);
     this.#files.delete(uid);
-    if (file !== undefined) await rm(file, { force: true });
+    if (file !== undefined) await giveBack(this.#claims, { uid, file });
   }
 
-  async #claimed(): Promise<number[]> {
-    return (await readdir(this.#claims)).map((name) => parsedClaim(name).uid);
+  async #claimed(): Promise<Claim[]> {
+    return (await readdir(this.#claims)).map(parsedClaim);
+  }
+
+  /** The free ids, those that were given back last at the end. */
+  *#inTurn(claims: readonly Claim[]): Generator<number> {
+    const { first, last } = this.#range;
+    const isFree = (uid: number) => uid >= first && uid <= last && !this.#foreign.has(uid);
+    const known = new Set(claims.map(({ uid }) => uid));
+    const size = last - first + 1;
+    const start = randomInt(size);
+    for (let step = 0; step < size; step += 1) {
+      const uid = first + ((start + step) % size);
+      if (isFree(uid) && !known.has(uid)) yield uid;
+    }
+    const taken = new Set(claims.filter(({ pid }) => pid > 0).map(({ uid }) => uid));
+    const givenBack = claims.filter(({ uid, pid }) => pid === 0 && isFree(uid) && !taken.has(uid));
+    for (const { uid } of givenBack.toSorted((a, b) => a.freeSince - b.freeSince)) yield uid;
   }
 }
 
-/**
- * Kills the processes of a user. Spares those of one Unix session (`setsid`), which other processes can't join.
- * Returns false if the user starts processes faster than they are killed.
- */
-export function killProcessesOf(uid: number, sparedSession?: number): boolean {
-  for (let round = 0; round < 50; round += 1) {
-    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isOf(name, uid, sparedSession));
-    if (pids.length === 0) return true;
-    for (const pid of pids) kill(Number(pid));
-  }
-  if (sparedSession === undefined) killAtOnce(uid);
-  return sparedSession === undefined;
-}
-
-/** The directory of the claims. Only root can write to it. `/run` is empty after a restart of the machine. */
+/** The directory of the claims. Only root can write to it. A killed service's files outlive a restart of the machine. */
 async function claimsDirectory(): Promise<string> {
-  for (const parent of ['/run', '/var/tmp', '/tmp']) {
+  for (const parent of ['/var/lib', '/run', '/var/tmp', '/tmp']) {
     if (
       !(await access(parent, constants.W_OK).then(
         () => true,
@@ -156,13 +172,29 @@ async function claimsDirectory(): Promise<string> {
     );
   }
   throw new Error(
-    'user ids of sessions need a writable /run, /var/tmp or /tmp: mount one, or turn them off (--session-uids off)',
+    'user ids of sessions need a writable /var/lib, /run, /var/tmp or /tmp: mount one, or turn them off (--session-uids off)',
   );
 }
 
-function parsedClaim(name: string): { uid: number; pid: number } {
-  const [uid, pid] = name.split('.').map(Number);
-  return { uid: uid ?? 0, pid: pid ?? 0 };
+type Claim = {
+  name: string;
+  uid: number;
+  /** The service that claims it; 0 for an id that was given back. */
+  pid: number;
+  /** When it was given back, in ms since the epoch. */
+  freeSince: number;
+};
+
+function parsedClaim(name: string): Claim {
+  const [uid, holder = '', rest] = name.split('.');
+  const isFree = holder === 'free';
+  return { name, uid: Number(uid), pid: isFree ? 0 : Number(holder), freeSince: isFree ? Number(rest) : 0 };
+}
+
+async function giveBack(claims: string, { uid, file }: { uid: number; file: string }): Promise<void> {
+  await rename(file, path.join(claims, `${uid}.free.${Date.now()}`)).catch((error: unknown) => {
+    if (errorCode(error) !== 'ENOENT') throw error;
+  });
 }
 
 function accounts(): number[] {
@@ -201,40 +233,7 @@ async function beginning(file: string): Promise<string> {
   }
 }
 
-/** Whether a process has not ended, belongs to the user, and isn't in the Unix session `spared`. */
-function isOf(pid: string, uid: number, spared: number | undefined): boolean {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-    if (/^State:\s+Z/m.test(status)) return false;
-    const [, ...uids] = /^Uid:\s+(\d+)\s+(\d+)\s+(\d+)/m.exec(status) ?? [];
-    if (!uids.some((own) => Number(own) === uid)) return false;
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name, in parentheses, may contain anything. After it come state, parent, group and session.
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]) !== spared;
-  } catch {
-    return false;
-  }
-}
-
 /** Kills all processes of a user in one system call, so that none can start another one. */
 function killAtOnce(uid: number): void {
   spawnSync('/bin/sh', ['-c', 'kill -9 -1'], { uid, gid: uid, stdio: 'ignore' });
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended.
-  }
-}
-
-async function removeFilesOf(uid: number, directory: string): Promise<void> {
-  const places = (await readdir(directory).catch(() => [])).map((name) => path.join(directory, name));
-  await Promise.all(
-    places.map(async (place) => {
-      const stats = await lstat(place).catch(() => undefined);
-      if (stats?.uid === uid) await removeTree(place).catch(() => {});
-    }),
-  );
 }

@@ -7,6 +7,7 @@ import { findChromium, hasDisplay, type Environment } from '../../chromium/find-
 import { Isolation } from '../../chromium/isolation.ts';
 import type { ProxyAccess } from '../../chromium/network/proxy-connection.ts';
 import type { IsolatedUser } from '../../chromium/isolated-user.ts';
+import type { Namespaces } from '../../process/children/namespaces.ts';
 import type { Clock } from '../../process/clock.ts';
 import { newId } from '../../process/id.ts';
 import { removeTree } from '../../process/trees/remove-tree.ts';
@@ -31,6 +32,13 @@ const probeSettings: SessionSettings = {
 /** The settings of a session that count when its Chromium starts. */
 type ChromiumOf = Pick<SessionSettings, 'headless' | 'viewport' | 'tunnel' | 'extraSwitches'> & {
   proxy?: ProxyAccess | undefined;
+};
+
+/** The user-data directory of a Chromium, and the user and the namespaces in which it runs. */
+type Place = {
+  directory: string;
+  isolatedUser: IsolatedUser | undefined;
+  namespaces: Namespaces | undefined;
 };
 
 /** Starts sessions on this machine. */
@@ -86,20 +94,23 @@ export class LocalLauncher implements Launcher<LocalSession> {
     const directory = path.join(this.#directory, id);
     const root = path.join(directory, 'root');
     let isolatedUser: IsolatedUser | undefined;
+    let namespaces: Namespaces | undefined;
     try {
       isolatedUser = await this.#isolation.createUser(directory);
+      namespaces = isolatedUser ? isolatedUser.namespaces : await this.#isolation.openNamespaces();
       await Promise.all(
         [path.join(root, 'tmp'), path.join(root, downloadDirectory)].map((made) => mkdir(made, { recursive: true })),
       );
       await isolatedUser?.own(root);
       const extensions = await this.#extensionsOf(settings, directory, isolatedUser, signal);
-      const place = { directory: path.join(directory, 'user-data'), isolatedUser, extensions };
+      const place = { directory: path.join(directory, 'user-data'), isolatedUser, namespaces, extensions };
       const launched = await this.#launch(settings, place, signal);
       const session = new LocalSession({
         id,
         directory,
         root,
         isolatedUser,
+        namespaces,
         settings,
         launched,
         extensions,
@@ -117,6 +128,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
       }
       return session;
     } catch (error) {
+      namespaces?.close();
       await (isolatedUser ? isolatedUser.release() : removeTree(directory));
       throw error;
     }
@@ -137,14 +149,14 @@ export class LocalLauncher implements Launcher<LocalSession> {
     const directory = path.join(this.#directory, session.id);
     const userDataDirectory = path.join(directory, `user-data-${newId()}`);
     const settings = { ...session.settings, profile };
-    const { isolatedUser, extensions } = session;
+    const { isolatedUser, namespaces, extensions } = session;
     // The new browser can use the tunnel in its default context, too.
     if (session.exposure) settings.tunnel = true;
     try {
       await session.loadProfile(profile, saveChanges, (ended) =>
         this.#launch(
           settings,
-          { isolatedUser, extensions, directory: userDataDirectory },
+          { isolatedUser, namespaces, extensions, directory: userDataDirectory },
           AbortSignal.any([ended, signal]),
         ),
       );
@@ -158,11 +170,11 @@ export class LocalLauncher implements Launcher<LocalSession> {
 
   /** Goes on if the caller hangs up: without a browser the session would end. */
   async changeProxy(session: LocalSession, proxy: ProxyAccess | undefined): Promise<void> {
-    const { isolatedUser, extensions } = session;
+    const { isolatedUser, namespaces, extensions } = session;
     const takesExtensions = !extensions.isEmpty;
     const settings = { ...session.settings, proxy, ...(session.exposure && { tunnel: true }) };
     await changeProxy(session, proxy, (directory, ended) =>
-      this.#startChromium(settings, { directory, isolatedUser, takesExtensions }, ended),
+      this.#startChromium(settings, { directory, isolatedUser, namespaces, takesExtensions }, ended),
     );
   }
 
@@ -172,24 +184,25 @@ export class LocalLauncher implements Launcher<LocalSession> {
    * extensions, `conflict` while another call restarts the browser, and the errors of `start`.
    */
   async loadExtensions(session: LocalSession, extensions: ExtensionFiles[], signal: AbortSignal): Promise<void> {
-    const { settings, isolatedUser } = session;
+    const { settings, isolatedUser, namespaces } = session;
     const start = (directory: string, ended: AbortSignal) =>
-      this.#startChromium(settings, { directory, isolatedUser, takesExtensions: true }, ended);
+      this.#startChromium(settings, { directory, isolatedUser, namespaces, takesExtensions: true }, ended);
     await loadExtensions(session, extensions, { signal, start });
   }
 
   /** Starts a Chromium on a new user-data directory, with the session's extensions. */
   async #launch(
     settings: SessionSettings,
-    place: { directory: string; isolatedUser: IsolatedUser | undefined; extensions: SessionExtensions },
+    place: Place & { extensions: SessionExtensions },
     signal: AbortSignal,
   ): Promise<LaunchedChromium> {
-    const { directory, isolatedUser, extensions } = place;
+    const { extensions, ...own } = place;
+    const { directory } = own;
     const { profile } = settings;
     const copy = profile && (await this.#profiles.copy(profile.id, directory, signal));
     if (!copy) await mkdir(directory, { recursive: true, mode: 0o700 });
     const takesExtensions = !extensions.isEmpty;
-    const chromium = await this.#startChromium(settings, { directory, isolatedUser, takesExtensions }, signal);
+    const chromium = await this.#startChromium(settings, { ...own, takesExtensions }, signal);
     try {
       await extensions.loadInto(chromium.cdp);
     } catch (error) {
@@ -201,10 +214,10 @@ export class LocalLauncher implements Launcher<LocalSession> {
 
   async #startChromium(
     { headless, viewport, proxy, tunnel, extraSwitches }: ChromiumOf,
-    place: { directory: string; isolatedUser: IsolatedUser | undefined; takesExtensions: boolean },
+    place: Place & { takesExtensions: boolean },
     signal: AbortSignal,
   ): Promise<Chromium> {
-    const { directory, isolatedUser, takesExtensions } = place;
+    const { directory, isolatedUser, namespaces, takesExtensions } = place;
     const { executable: chosen, sandbox, blockLoopback } = this.#chromium;
     const mayBeShell = headless && !takesExtensions;
     // A profile can contain a list of programs that extensions may start. Remove it.
@@ -213,6 +226,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
     return await this.#isolation.launch({
       executable: await findChromium(mayBeShell, chosen, this.#environment, warn),
       isolatedUser,
+      namespaces,
       userDataDirectory: directory,
       headless,
       extensions: takesExtensions,

@@ -11,6 +11,7 @@ import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import type { Cookie } from '../../chromium/cdp/cdp-protocol.ts';
 import type { Chromium } from '../../chromium/chromium.ts';
 import type { Exposure } from '../../chromium/network/exposure.ts';
+import { Namespaces } from '../../process/children/namespaces.ts';
 import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import type { LaunchedChromium, StartAgain } from './launched-chromium.ts';
 import { Replacement } from './replacement.ts';
@@ -37,6 +38,8 @@ export class LocalSession extends Session {
   readonly root: string;
   /** The user of the session's processes and files. `undefined`: the service's user. */
   readonly isolatedUser: IsolatedUser | undefined;
+  /** The namespaces of its processes. `undefined` if the system refuses them. */
+  readonly namespaces: Namespaces | undefined;
   /** The extensions that its browsers load. */
   readonly extensions: SessionExtensions;
   readonly ended: Promise<void>;
@@ -59,6 +62,7 @@ export class LocalSession extends Session {
     directory: string;
     root: string;
     isolatedUser?: IsolatedUser | undefined;
+    namespaces?: Namespaces | undefined;
     settings: SessionSettings;
     launched: LaunchedChromium;
     extensions: SessionExtensions;
@@ -74,6 +78,7 @@ export class LocalSession extends Session {
     const { settings, launched } = options;
     this.root = options.root;
     this.isolatedUser = options.isolatedUser;
+    this.namespaces = options.namespaces;
     this.#downloadQuota = options.downloadQuota;
     this.#capture = options.capture;
     this.extensions = options.extensions;
@@ -287,6 +292,11 @@ export class LocalSession extends Session {
     return { cdp: this.cdp, close: () => {} };
   }
 
+  /** Makes namespaces for one program, with the session's mounts. `undefined` if the session has none. */
+  async openNamespaces(): Promise<Namespaces | undefined> {
+    return this.namespaces && (await Namespaces.open({ within: this.namespaces, keepsIpc: true }));
+  }
+
   /** Starts a screencast, which ends at the latest when the session or its lease ends. */
   screencast(options: Parameters<Screencasts['start']>[1]): Screencast {
     if (!this.alive) throw new OperationError('not_found', `the browser session ${this.id} has ended`);
@@ -368,6 +378,7 @@ export class LocalSession extends Session {
       this.note({ category: 'system', type: 'service_crashed', data });
     }
     this.markEnded();
+    this.namespaces?.close();
     await this.isolatedUser?.end().catch((error: unknown) => console.error(`browser session ${this.id}:`, error));
     await this.#profile.saveIfAsked(this.id, exitCode);
     // Ignore errors: the next start of the service removes the rest.

@@ -1,0 +1,68 @@
+import { chmod, mkdir, readFile, realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+
+/** Directories in which every user may write. Each session gets its own. */
+const shared = ['/tmp', '/var/tmp'];
+/** The size of `/dev/shm` in a session. The switches of Chromium keep it out of there. */
+const sharedMemory = '64m';
+
+/** Whether sessions can't see a file, because it is in a directory that they have for themselves. */
+export function isHidden(file: string): boolean {
+  return shared.some((directory) => file.startsWith(`${directory}/`));
+}
+
+/**
+ * The shell lines that make everything read-only for sessions but their own directories below `sessions`. Root runs them
+ * once in the mount namespace from which those of all sessions are made.
+ */
+export async function readOnlyMounts(sessions: string): Promise<string[]> {
+  const mounted = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').flatMap((line) => {
+    const target = line.split(' ')[4];
+    return target === undefined ? [] : [target.replaceAll(/\\(\d{3})/g, (_, code: string) => fromOctal(code))];
+  });
+  const own = await realpath(sessions);
+  const kept = ['/proc', '/sys', '/dev/pts', '/dev/shm', own];
+  const isKept = (target: string) => kept.some((place) => target === place || target.startsWith(`${place}/`));
+  return [
+    `mount --bind ${quoted(own)} ${quoted(own)}`,
+    // A mount that another one covers can't be changed, and needn't be.
+    ...[...new Set(mounted)]
+      .filter((target) => !isKept(target))
+      .map((target) => `mount -o remount,bind,ro ${quoted(target)} || [ ! -w ${quoted(target)} ]`),
+  ];
+}
+
+/**
+ * The shell lines that give a session its own `/tmp`, `/var/tmp` and `/dev/shm`. Makes the directories for that in
+ * `directory`, where no process of the session may run yet.
+ */
+export async function privateMounts(directory: string, sessions: string): Promise<string[]> {
+  const own = await realpath(sessions);
+  const lines: string[] = [];
+  await mkdir(path.join(directory, 'private'), { mode: 0o711 });
+  for (const place of shared) {
+    if ((await realpath(place).catch(() => '')) !== place) continue;
+    const replacement = path.join(directory, 'private', place.slice(1).replaceAll('/', '-'));
+    await mkdir(replacement);
+    await chmod(replacement, 0o1777);
+    const visible = place === '/tmp' ? [own, '/tmp/.X11-unix'] : [own];
+    for (const needed of visible) {
+      if (!needed.startsWith(`${place}/`) || !(await stat(needed).catch(() => undefined))) continue;
+      const point = path.join(replacement, path.relative(place, needed));
+      await mkdir(point, { recursive: true });
+      lines.push(`mount --bind ${quoted(needed)} ${quoted(point)}`);
+    }
+    lines.push(`mount --rbind ${quoted(replacement)} ${place}`);
+  }
+  if (await stat('/dev/shm').catch(() => undefined))
+    lines.push(`mount -t tmpfs -o nosuid,nodev,mode=1777,size=${sharedMemory} tmpfs /dev/shm`);
+  return lines;
+}
+
+function fromOctal(code: string): string {
+  return String.fromCodePoint(Number.parseInt(code, 8));
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
