@@ -14,6 +14,7 @@ const links = [
   'webdriver_ws_url',
   'tunnel_ws_url',
   'browser_live_view_url',
+  'read_only_live_view_url',
 ] as const;
 
 /** The command `sessions`. */
@@ -72,10 +73,12 @@ function openCommand(env: NodeJS.ProcessEnv): Command {
     .addHelpText('after', examples('sessions open checkout', 'sessions open checkout --read-only --print'))
     .action((session: string, options: ServiceOptions & { readOnly?: boolean; print?: boolean }) =>
       withClient(options, env, async (client, signal) => {
-        const { browser_live_view_url } = await client.browsers.retrieve(session, {}, { signal });
-        if (browser_live_view_url === undefined)
-          throw new Error(`the service offers no live view of the session ${session}`);
-        const url = options.readOnly ? `${browser_live_view_url}&readOnly=true` : browser_live_view_url;
+        const links = await client.browsers.retrieve(session, {}, { signal });
+        const url = options.readOnly ? links.read_only_live_view_url : links.browser_live_view_url;
+        if (url === undefined)
+          throw new Error(
+            `the service offers no ${options.readOnly ? 'read-only ' : ''}live view of the session ${session}`,
+          );
         if (options.json) printJSON({ url });
         else if (options.print) console.log(url);
         else await openInBrowser(url, env);

@@ -64,6 +64,12 @@ export const browser = z.looseObject({
     .string()
     .optional()
     .describe('Bearer link to the live view; with `readOnly=true` it takes no input'),
+  read_only_live_view_url: z
+    .string()
+    .optional()
+    .describe(
+      "Bearer link to the live view that takes no input and can't be changed into the other one (this service's own field)",
+    ),
   headless: z.boolean(),
   stealth: z.boolean(),
   timeout_seconds: z.int().describe('Idle timeout, in seconds'),

@@ -9,7 +9,19 @@ export type NetworkPattern = (hostname: string, port: number) => boolean;
  * with this ending. The empty text matches nothing. Throws for other texts.
  */
 export function parseNetworkPattern(text: string): NetworkPattern {
-  const items = text.trim() === '' ? [] : text.split(',').map((item) => parseItem(item.trim().toLowerCase()));
+  return parsePattern(text, hostMatcher);
+}
+
+/**
+ * Reads the same pattern. Returns whether a host and port that it allows may lead to a loopback address of this machine. A
+ * wildcard such as `*.test` is no permission for that, because the owner of a name chooses its address.
+ */
+export function parseLoopbackPattern(text: string): NetworkPattern {
+  return parsePattern(text, loopbackMatcher);
+}
+
+function parsePattern(text: string, matcher: typeof hostMatcher): NetworkPattern {
+  const items = text.trim() === '' ? [] : text.split(',').map((item) => parseItem(item.trim().toLowerCase(), matcher));
   return (hostname, port) => items.some((matches) => matches(hostname, port));
 }
 
@@ -24,20 +36,30 @@ export function dialedHost(hostname: string): string {
 
 const itemForm = /^(<loopback>|\[[\da-f:.]+\]|[\w.*-]+)(?::(\d{1,5}))?$/;
 
-function parseItem(item: string): NetworkPattern {
+function parseItem(item: string, matcher: typeof hostMatcher): NetworkPattern {
   const [, host = '', port] = itemForm.exec(isIP(item) === 6 ? `[${item}]` : item) ?? [];
   if (host === '' || Number(port) > 65_535) {
     const problem = `"${item}" is not a host of a network pattern`;
     throw new Error(`${problem}: write for example <loopback>, localhost:3000, *.test or *, with commas between them`);
   }
-  const matchesHost = hostMatcher(host);
+  const matchesHost = matcher(host);
   return (hostname, asked) => (port === undefined || Number(port) === asked) && matchesHost(hostname);
+}
+
+function loopbackMatcher(host: string): (hostname: string) => boolean {
+  if (host === '<loopback>') return () => true;
+  const matches = hostMatcher(host);
+  return host === '*' || !isWildcard(host) ? matches : (hostname) => isLoopback(hostname) && matches(hostname);
+}
+
+function isWildcard(host: string): boolean {
+  return host.includes('*') || host.startsWith('.');
 }
 
 function hostMatcher(host: string): (hostname: string) => boolean {
   if (host === '*') return () => true;
   if (host === '<loopback>') return isLoopback;
-  if (!host.includes('*') && !host.startsWith('.')) return (hostname) => hostname === host;
+  if (!isWildcard(host)) return (hostname) => hostname === host;
   const words = (host.startsWith('.') ? `*${host}` : host).split('*').map((word) => word.replaceAll('.', '\\.'));
   const form = new RegExp(`^${words.join('.*')}$`);
   // A pattern with `*` is for names only, so it doesn't match IP addresses.

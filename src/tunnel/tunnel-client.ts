@@ -7,7 +7,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dialedHost, parseNetworkPattern, type NetworkPattern } from './pattern.ts';
+import { LoopbackError, outsideLookup } from './outside-lookup.ts';
+import { dialedHost, parseLoopbackPattern, parseNetworkPattern, type NetworkPattern } from './pattern.ts';
 import { connectionWindowBytes, proxyHeader, reasonHeader, socketOptions, streamOptions } from './streams.ts';
 
 /** `require` loads ws in 9 ms. `import` would take 30 ms, because it loads each of its files as a module. */
@@ -53,6 +54,7 @@ export class TunnelClient {
   proxy: string | undefined;
   readonly #options: TunnelOptions;
   readonly #matches: NetworkPattern;
+  readonly #mayBeLoopback: NetworkPattern;
   readonly #url: URL;
   readonly #closing = new AbortController();
   #socket: WebSocket | undefined;
@@ -60,6 +62,7 @@ export class TunnelClient {
   private constructor(options: TunnelOptions) {
     this.#options = options;
     this.#matches = parseNetworkPattern(options.expose);
+    this.#mayBeLoopback = parseLoopbackPattern(options.expose);
     this.#url = new URL(options.url);
     this.#url.searchParams.set('expose', options.expose);
     // By this id the service lets a new connection replace the old one, even if it doesn't know yet that that one broke.
@@ -145,7 +148,8 @@ export class TunnelClient {
     const number = Number(port || 80);
     if (headers[':method'] !== 'CONNECT' || !this.#matches(hostname, number))
       return refuse(stream, 403, `${authority} is not exposed: the tunnel exposes only ${this.#options.expose}`);
-    const socket = connect({ host: dialedHost(hostname), port: number, allowHalfOpen: true, noDelay: true });
+    const lookup = this.#mayBeLoopback(hostname, number) ? {} : { lookup: outsideLookup };
+    const socket = connect({ host: dialedHost(hostname), port: number, allowHalfOpen: true, noDelay: true, ...lookup });
     const timer = setTimeout(
       () => socket.destroy(new Error(`timed out after ${connectTimeoutMs / 1000} s`)),
       connectTimeoutMs,
@@ -154,6 +158,7 @@ export class TunnelClient {
     socket.once('error', (error) => {
       clearTimeout(timer);
       if (stream.headersSent || stream.closed) stream.destroy();
+      else if (error instanceof LoopbackError) refuse(stream, 403, error.message);
       else refuse(stream, 502, problemOf(error));
     });
     socket.once('connect', () => {

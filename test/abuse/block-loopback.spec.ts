@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { chromium, expect, type Page } from '@playwright/test';
 import { outside } from '../../src/service/chromium/network/outside.ts';
+import { userOf } from '../../src/service/chromium/network/socket-owner.ts';
+import { answerOf, answersTo } from '../support/connections.ts';
 import { HttpProxy } from '../support/http-proxy.ts';
 import { startSession } from '../support/profiles.ts';
-import { custom, test } from '../support/proxies.ts';
+import { custom, password, test, username } from '../support/proxies.ts';
 
 test.use({ serviceOptions: async ({}, use) => use({ blockLoopback: true }) });
 
@@ -74,17 +76,38 @@ test("runs no programs and no code, and sets a session's first proxy without res
   await browser.close();
 });
 
-test('refuses connections of other processes to the local proxy of a session', async ({ service: { call } }) => {
+test('refuses connections of other processes to the local proxy of a session', async ({
+  client,
+  guarded,
+  service: { call },
+}) => {
   test.skip(process.platform !== 'linux' || process.getuid?.() !== 0, 'only root can give sessions users of their own');
-  const session = await startSession(call, { headless: true });
-  const socket = connect(localPort(session.session_id), '127.0.0.1');
-  socket.on('error', () => {});
-  socket.write('GET http://shop.example/ HTTP/1.1\r\nhost: shop.example\r\n\r\n');
-  let received = '';
-  socket.on('data', (data) => (received += String(data)));
-  // A reset ends the connection too.
-  await new Promise((resolve) => socket.once('close', resolve));
-  expect(received).toBe('');
+  const { id } = await client.proxies.create(custom(guarded.port, { username, password }));
+  const session = await startSession(call, { headless: true, proxy_id: id });
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  await (await browser.contexts()[0]!.newPage()).goto('http://shop.example/');
+  const port = localPort(session.session_id);
+  const url = 'http://shop.example/stranger';
+  expect(await answerOf({ port }, url)).toBe('');
+  // The browser's own ports at another address of this machine, too.
+  expect((await answersTo(url, port)).join('')).toBe('');
+  expect(guarded.requests).not.toContain(`GET ${url}`);
+  await browser.close();
+});
+
+test('knows the user of a connection by an IPv4 and an IPv6 socket', async () => {
+  test.skip(process.platform !== 'linux', 'the owner of a connection is known on Linux only');
+  const server = createTcpServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  for (const host of ['127.0.0.1', '::ffff:127.0.0.1']) {
+    const accepted = once(server, 'connection');
+    const socket = connect({ host, port: (server.address() as AddressInfo).port });
+    const [received] = (await accepted) as [Socket];
+    expect(userOf(received), host).toBe(process.getuid!());
+    socket.destroy();
+    received.destroy();
+  }
+  server.close();
 });
 
 /** Tries to reach a server as a script, a frame, a worker and a WebSocket do. */

@@ -83,7 +83,7 @@ test('sessions lists a session without its secret links, opens its live view and
   expect(listed.stdout).not.toContain('token=');
 
   const link = await cli(['sessions', 'open', 'checkout', '--print', '--read-only']);
-  expect(link).toEqual({ code: 0, stdout: `${body.browser_live_view_url}&readOnly=true\n`, stderr: '' });
+  expect(link).toEqual({ code: 0, stdout: `${body.read_only_live_view_url}\n`, stderr: '' });
   expect((await fetch(link.stdout.trim())).status).toBe(200);
 
   expect(await cli(['sessions', 'open', 'checkout'], { env: { PATH: '' } })).toMatchObject({

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
+import { networkInterfaces } from 'node:os';
 import { chromium, expect } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
 import { createClient } from '../../src/client/index.ts';
 import { CurlTarget, everyByte } from '../support/curl-target.ts';
+import { bracketed } from '../../src/service/http/addresses.ts';
 import { startControlPlane } from '../support/machines.ts';
 import { canSeparate, startSeparateService } from '../support/separate-service.ts';
 import { test as base } from '../support/service.ts';
@@ -139,8 +141,16 @@ test("the fetch of the hosted service's SDK passes method, headers and bodies th
 
 test("/curl never connects to the service's own port", async ({ service, kernel, id, target }) => {
   const { port } = new URL(service.url);
-  const redirected = `${target.url}/redirect?to=${encodeURIComponent(`${service.url}/healthz`)}`;
-  const hosts = ['127.0.0.1', 'localhost', '[::1]', '0.0.0.0', '2130706433', '[::ffff:127.0.0.1]'];
+  const redirected = `${target.url}/redirect?to=${encodeURIComponent(`http://a.localhost:${port}/healthz`)}`;
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const names =
+    '127.0.0.1 127.0.0.1. 127.1 127.9.9.9 2130706433 0x7f.1 0177.0.0.1 0.0.0.0 0 ' +
+    '[::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [0:0:0:0:0:ffff:7f00:0001] ' +
+    'localhost localhost. a.localhost a.localhost. A.B.LOCALHOST %6cocalhost loc\u00adalhost';
+  const hosts = [
+    ...names.split(' '),
+    ...addresses.filter(({ scopeid }) => !scopeid).map(({ address }) => bracketed(address)),
+  ];
   for (const url of [redirected, ...hosts.map((host) => `http://${host}:${port}/healthz`)]) {
     const asked = kernel.browsers.curl(id, { url });
     await expect(asked, url).rejects.toMatchObject({ status: 502, error: { net_error_name: 'ERR_BLOCKED_BY_CLIENT' } });

@@ -1,5 +1,5 @@
 import { expect, test } from '@playwright/test';
-import { parseNetworkPattern } from '../../src/tunnel/pattern.ts';
+import { parseLoopbackPattern, parseNetworkPattern } from '../../src/tunnel/pattern.ts';
 
 test("matches host names by the same patterns as Playwright's exposeNetwork", () => {
   const cases: [pattern: string, matching: string[], others: string[]][] = [
@@ -28,6 +28,23 @@ test("matches host names by the same patterns as Playwright's exposeNetwork", ()
     ).toEqual([]);
     expect(others.filter(asked), pattern).toEqual([]);
   }
+});
+
+test('only whole names, <loopback> and * may lead to a loopback address', () => {
+  const cases: [pattern: string, host: string, isAllowed: boolean][] = [
+    ['*.test', 'a.test', false],
+    ['.test', 'a.test', false],
+    ['*.test,a.test', 'a.test', true],
+    ['*.test,a.test:81', 'a.test', false],
+    ['<loopback>,*.test', 'a.test', true],
+    ['<loopback>:81,*.test', 'a.test', false],
+    ['localhost,*.test', 'a.test', false],
+    ['*.localhost', 'a.localhost', true],
+    ['*', 'a.test', true],
+    ['**', 'a.test', false],
+  ];
+  for (const [pattern, host, isAllowed] of cases)
+    expect(parseLoopbackPattern(pattern)(host, 80), `${pattern} ${host}`).toBe(isAllowed);
 });
 
 test('refuses invalid patterns of host names', () => {

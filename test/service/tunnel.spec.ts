@@ -7,6 +7,7 @@ import { chromium, expect, type Browser, type Page } from '@playwright/test';
 import { TunnelClient } from '../../src/tunnel/tunnel-client.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { certificate, HttpProxy, privateKey } from '../support/http-proxy.ts';
+import { answersTo } from '../support/connections.ts';
 import { commandLine, processesWith } from '../support/processes.ts';
 import { test as base } from '../support/service.ts';
 import { SocksProxy } from '../support/socks-proxy.ts';
@@ -283,6 +284,10 @@ for (const sessionUids of [undefined, false] as const)
         expect([status, cdp_ws_url === owner.cdp_ws_url]).toEqual(
           cdp_ws_url === owner.cdp_ws_url ? [200, true] : [sessionUids === false ? 502 : 'no answer', false],
         );
+        // A program with the browser's port at another address.
+        if (cdp_ws_url === owner.cdp_ws_url)
+          for (const answer of await answersTo(`${app.url}/stranger`, Number(new URL(server).port)))
+            expect(answer).toMatch(sessionUids === false ? /^HTTP\/1.1 502/ : /^$/);
         await browser.close();
       }
       expect(app.requests.filter((path) => path === '/stranger')).toEqual([]);

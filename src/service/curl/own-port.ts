@@ -5,7 +5,9 @@ const defaultPorts: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 
 
 /**
  * Throws `request_failed` for a URL that leads to the service itself. Otherwise a caller with a token could get around
- * the rules of a load balancer before the service, by sending requests through a browser beside it.
+ * the rules of a load balancer before the service, by sending requests through a browser beside it. A name may get another
+ * address before the browser looks it up. The service refuses such a request too, because it doesn't know the name in the
+ * Host header.
  */
 export async function refuseOwnPort(text: string, ownPort: number): Promise<void> {
   const { hostname, port, protocol } = new URL(text);

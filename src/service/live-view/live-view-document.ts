@@ -2,19 +2,22 @@ import type { Context } from 'hono';
 import { html } from 'hono/html';
 import { answerDocument, notice, ownDocument } from '../http/document.ts';
 import { viewFile } from '../../views/view-file.ts';
+import { isReadOnly } from './live-view-sockets.ts';
 
-/** Serves the HTML page of a live view (`browser_live_view_url`). With `readOnly=true` it takes no input. */
+/** Serves the HTML page of a live view (`browser_live_view_url`). */
 export function liveViewPage(
   findLiveView: (token: string) => object | undefined,
 ): (context: Context) => Promise<Response> {
   const script = viewFile('service/live-view/live-view.browser.js');
   const style = 'service/live-view/live-view.css';
   return async (context) => {
-    if (!findLiveView(context.req.query('jwt') ?? '')) {
+    const { searchParams } = new URL(context.req.url);
+    const token = searchParams.get('jwt') ?? '';
+    if (!findLiveView(token)) {
       const text = 'The session or its lease has ended, or the link has expired or is incomplete.';
       return answerDocument(context, 404, (nonce) => notice({ title: 'There is no such live view', text, nonce }));
     }
-    const readOnly = context.req.query('readOnly') === 'true';
+    const readOnly = isReadOnly(token, searchParams);
     return answerDocument(context, 200, (nonce) =>
       ownDocument({ title: 'Live view', body: liveView(readOnly), style, script, nonce }),
     );

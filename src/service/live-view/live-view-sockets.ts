@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { z } from 'zod';
 import type { Clock } from '../process/clock.ts';
+import { readLink } from '../process/links.ts';
 import { pingRegularly, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../http/websockets.ts';
 import { liveMessage, type LiveInput, type LiveViewDetails } from './live-view-messages.ts';
 
@@ -44,10 +45,11 @@ export class LiveViewSockets {
     const { pathname, searchParams } = requestedUrl(request);
     if (pathname !== socketPath) return false;
     socket.on('error', () => socket.destroy());
-    const find = () => this.#byToken(searchParams.get('jwt') ?? '');
+    const token = searchParams.get('jwt') ?? '';
+    const find = () => this.#byToken(token);
     const session = find();
     if (session) {
-      const takesInput = searchParams.get('readOnly') !== 'true';
+      const takesInput = !isReadOnly(token, searchParams);
       this.#server.handleUpgrade(request, socket, head, (client) =>
         this.#connect(client, session, { takesInput, isAllowed: () => find() !== undefined }),
       );
@@ -97,6 +99,14 @@ export class LiveViewSockets {
     client.on('error', () => client.terminate());
     client.on('close', () => view.stop());
   }
+}
+
+/**
+ * Whether a live view takes no input: by its token, which a caller has checked, or because its URL asks for that. A URL
+ * can only take rights away.
+ */
+export function isReadOnly(token: string, search: URLSearchParams): boolean {
+  return readLink(token)?.isReadOnly !== false || search.getAll('readOnly').some((value) => value !== 'false');
 }
 
 /**

@@ -98,6 +98,7 @@ export function forwarding({
     /** Passes a request on. Returns `undefined` for a request that the control plane answers itself. */
     forward(operation: Operation, { caller, params, ...exchange }: ForwardedRequest): Promise<void> | undefined {
       if (!actsInSession(operation)) return undefined;
+      exchange.url = urlOf(operation, params, exchange);
       const ended = operation.path === telemetry.events.path && held.in(caller.projectId).ended(params['id'] ?? '');
       if (ended) return passEnded(ended, exchange);
       return held.in(caller.projectId).use(params['id'] ?? '', (session) => pass(session, exchange, operation));
@@ -111,6 +112,22 @@ export function forwarding({
     /** Passes on a request of the dashboard that reads a session. */
     read: (session: Session, exchange: Exchange) => pass(session, exchange, dashboardRead),
   };
+}
+
+/**
+ * The path and query to ask a machine for. The path is that of the operation, with each parameter as one segment: the
+ * caller's own path may lead elsewhere once dots or slashes in it are decoded. Throws `bad_request` for a parameter that no
+ * URL can contain.
+ */
+function urlOf({ path: template }: Operation, params: Record<string, string>, { url, incoming }: Exchange): string {
+  const { search } = new URL(url ?? incoming.url ?? '/', 'http://service');
+  const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = params[name] ?? '';
+    if (/^\.{0,2}$/.test(value))
+      throw new OperationError('bad_request', `${JSON.stringify(value)} can't be the ${name}`);
+    return encodeURIComponent(value);
+  });
+  return path + search;
 }
 
 /** Reads the control plane's id from its data directory, or creates it. Sessions on machines carry the id in a tag. */

@@ -7,6 +7,7 @@ import type { SocketBytes } from '../process/network/socket-bytes.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import type { Session } from '../sessions/session.ts';
 import { refuse, refuseToken, requestedUrl } from '../http/websockets.ts';
+import { isReadOnly } from '../live-view/live-view-sockets.ts';
 import { MachineSession } from './machine-session.ts';
 
 type Found = { session: Session | undefined; isAllowed: () => boolean };
@@ -62,9 +63,11 @@ export class ForwardedSockets {
     if (!(pathname in linkNames)) return false;
     socket.on('error', () => socket.destroy());
     const path = pathname as keyof typeof linkNames;
-    const { session, isAllowed } = this.#find(path, bearerToken(request) ?? searchParams.get('jwt') ?? '');
+    const token = bearerToken(request) ?? searchParams.get('jwt') ?? '';
+    const { session, isAllowed } = this.#find(path, token);
+    if (path === '/browser/live/socket' && isReadOnly(token, searchParams)) searchParams.set('readOnly', 'true');
     if (!(session instanceof MachineSession)) refuseToken(socket);
-    else this.#forward(session, { request, socket, head }, { path, isAllowed });
+    else this.#forward(session, { request, socket, head }, { path, searchParams, isAllowed });
     return true;
   }
 
@@ -81,7 +84,11 @@ export class ForwardedSockets {
   #forward(
     session: MachineSession,
     { request, socket, head }: Upgrade,
-    { path, isAllowed }: { path: keyof typeof linkNames; isAllowed: () => boolean },
+    {
+      path,
+      searchParams,
+      isAllowed,
+    }: { path: keyof typeof linkNames; searchParams: URLSearchParams; isAllowed: () => boolean },
   ): void {
     const link = session.links[linkNames[path]];
     if (link === undefined)
@@ -91,7 +98,7 @@ export class ForwardedSockets {
         'not_implemented',
         `the machine ${session.host.url} does not offer ${linkNames[path]}: update or configure the service there`,
       );
-    const url = targetOf(link, path, requestedUrl(request));
+    const url = targetOf(link, path, searchParams);
     const startedAt = performance.now();
     const sent = (url.protocol === 'https:' ? https : http).request(url, {
       headers: headersFor(request),
@@ -171,10 +178,10 @@ export class ForwardedSockets {
 }
 
 /** The machine's URL with the parameters of the request, except the token. */
-function targetOf(link: string, path: string, asked: URL): URL {
+function targetOf(link: string, path: string, asked: URLSearchParams): URL {
   const url = new URL(link.replace(/^ws/, 'http'));
   if (path === '/browser/live/socket') url.pathname += '/socket';
-  for (const [name, value] of asked.searchParams) if (name !== 'jwt') url.searchParams.set(name, value);
+  for (const [name, value] of asked) if (name !== 'jwt') url.searchParams.set(name, value);
   return url;
 }
 

@@ -7,6 +7,7 @@ export function linksOf({
   base_url,
   tunnel_ws_url,
   browser_live_view_url,
+  read_only_live_view_url,
 }: Links): Links {
   return {
     cdp_ws_url,
@@ -14,5 +15,6 @@ export function linksOf({
     ...(base_url !== undefined && { base_url }),
     ...(tunnel_ws_url !== undefined && { tunnel_ws_url }),
     ...(browser_live_view_url !== undefined && { browser_live_view_url }),
+    ...(read_only_live_view_url !== undefined && { read_only_live_view_url }),
   };
 }

@@ -28,7 +28,9 @@ export async function openHost(endpoint: string): Promise<WebSocket> {
 /** Passes messages between a client and its host. When one of them closes, closes the other one. */
 export function relay(client: WebSocket, host: WebSocket): void {
   client.on('message', (data: Buffer, isBinary) => {
-    host.send(withoutHarPaths(data), { binary: isBinary }, () => {
+    const message = withoutHarPaths(data);
+    if (!message) return close(client, 1007, 'the message is nested too deeply');
+    host.send(message, { binary: isBinary }, () => {
       if (client.isPaused && host.bufferedAmount < highWaterMark) client.resume();
     });
     if (host.bufferedAmount >= highWaterMark) client.pause();

@@ -51,7 +51,10 @@ function serialized(report: CodeReport): string {
   try {
     return JSON.stringify('result' in report ? { result: jsonOf(report.result) } : report);
   } catch (error) {
-    return JSON.stringify(described(error));
+    const isTooDeep = error instanceof RangeError && /call stack/.test(error.message);
+    if (!isTooDeep) return JSON.stringify(described(error));
+    const message = 'the result is nested too deeply to be written as JSON: return a flatter one';
+    return JSON.stringify({ failure: { message, stack: '' } } satisfies CodeReport);
   }
 }
 

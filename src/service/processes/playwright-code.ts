@@ -17,6 +17,8 @@ import { directoryIn, environmentIn, home, refuseBeside } from './surroundings.t
 const mostOutput = 1024 * 1024;
 /** The longest result of the code, in bytes of JSON. */
 const longestReport = 8 * 1024 * 1024;
+/** The deepest result. Above some thousand levels, the service could not write it as JSON again. */
+const deepest = 1000;
 /** The limit of the JavaScript heap, in MiB. */
 const heapMiB = 512;
 
@@ -179,12 +181,32 @@ async function reportOn(program: Program, task: CodeTask): Promise<CodeReport | 
     else program.kill();
   });
   await new Promise<void>((resolve) => channel.once('close', resolve));
+  const report = Buffer.concat(chunks);
+  if (depthOf(report) > deepest)
+    return { failure: { message: `the result is nested more than ${deepest} levels deep: return a flatter one`, stack: '' } }; // prettier-ignore
   try {
-    return codeReport.safeParse(JSON.parse(Buffer.concat(chunks).toString())).data;
+    return codeReport.safeParse(JSON.parse(report.toString())).data;
   } catch {
     return undefined;
   }
 }
+
+/** How deep objects and arrays are nested in a JSON text. */
+function depthOf(json: Buffer): number {
+  let depth = 0;
+  let most = 0;
+  let isInText = false;
+  for (let index = 0; index < json.length; index += 1) {
+    const character = json[index];
+    if (isInText && character === backslash) index += 1;
+    else if (character === quote) isInText = !isInText;
+    else if (!isInText && (character === openBrace || character === openBracket)) most = Math.max(most, (depth += 1));
+    else if (!isInText && (character === closeBrace || character === closeBracket)) depth -= 1;
+  }
+  return most;
+}
+
+const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = Buffer.from('"\\{}[]');
 
 type Kept = { text(): string };
 

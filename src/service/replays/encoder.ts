@@ -38,6 +38,8 @@ export class Encoder {
   #running: Promise<EncoderPage> | undefined;
   /** Resolves when all killed Chromium processes are gone. */
   #ended: Promise<unknown> = Promise.resolve();
+  /** Resolves when the users of all ended Chromium processes are free and their files are gone. */
+  #left: Promise<unknown> = Promise.resolve();
   #cancelEnd = () => {};
 
   /** Chromium gets a new directory in `directory`. */
@@ -72,6 +74,7 @@ export class Encoder {
     );
     this.#end();
     await this.#ended;
+    await this.#left;
   }
 
   #close(id: string): void {
@@ -123,7 +126,7 @@ export class Encoder {
       await leave();
       throw error;
     });
-    void chromium.exited.then(leave);
+    this.#left = Promise.all([this.#left, chromium.exited.then(leave)]);
     try {
       return await EncoderPage.load(chromium, script, signal);
     } catch (error) {

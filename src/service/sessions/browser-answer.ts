@@ -13,6 +13,7 @@ export type Asked = { origin: string; caller: Caller };
 export function browserAnswer(session: Session, { origin, caller }: Asked, clock: Clock): Browser {
   const { settings, endedAt } = session;
   const socketOrigin = origin.replace(/^http/, 'ws');
+  const link = { origin, apiKeyId: caller.apiKey.id, clock };
   return {
     session_id: session.id,
     created_at: new Date(session.createdAt).toISOString(),
@@ -24,7 +25,8 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
     webdriver_ws_url: `${socketOrigin}/browser/webdriver/session?jwt=${session.token}`,
     base_url: `${origin}${browserPath}`,
     ...(session.hasTunnel && { tunnel_ws_url: `${socketOrigin}/browser/tunnel?jwt=${session.token}` }),
-    browser_live_view_url: liveViewUrl(session, { origin, apiKeyId: caller.apiKey.id, clock }),
+    browser_live_view_url: liveViewUrl(session, link),
+    read_only_live_view_url: liveViewUrl(session, { ...link, isReadOnly: true }),
     ...session.place?.links,
     headless: settings.headless,
     stealth: settings.stealth,
@@ -60,8 +62,13 @@ function telemetryAnswer({ telemetry }: Session): Browser['telemetry'] {
 /** A link to the live view of a session. It works for a day, as long as the API key with this id is valid. */
 export function liveViewUrl(
   { liveViewToken }: Session,
-  { origin, apiKeyId, clock }: { origin: string; apiKeyId: string; clock: Clock },
+  {
+    origin,
+    apiKeyId,
+    clock,
+    isReadOnly = false,
+  }: { origin: string; apiKeyId: string; clock: Clock; isReadOnly?: boolean },
 ): string {
-  const token = linkToken(liveViewToken, { apiKeyId, now: clock.now(), lifeMs: liveViewLifeMs });
+  const token = linkToken(liveViewToken, { apiKeyId, now: clock.now(), lifeMs: liveViewLifeMs, isReadOnly });
   return `${origin}/browser/live?jwt=${token}`;
 }

@@ -40,7 +40,12 @@ export type StoredExtension = { id: string; name?: string | undefined };
 /** The URLs of a session. */
 export type Links = Pick<
   Browser,
-  'cdp_ws_url' | 'playwright_ws_url' | 'base_url' | 'tunnel_ws_url' | 'browser_live_view_url'
+  | 'cdp_ws_url'
+  | 'playwright_ws_url'
+  | 'base_url'
+  | 'tunnel_ws_url'
+  | 'browser_live_view_url'
+  | 'read_only_live_view_url'
 >;
 /** The URL of a session's machine, and the machine's own URLs of the session if clients may use them. */
 export type Place = { machine: string; links: Links | undefined };

@@ -18,12 +18,20 @@ export type Address = { host: string; family?: 4 | 6 };
  * because the second answer may differ. Throws `BlockedError` if any address of the host is on this machine.
  */
 export async function outside(hostname: string): Promise<Address> {
+  if (loopbackName.test(hostname)) throw blocked(hostname);
   const addresses = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true });
   const own = ownAddresses();
   if (addresses.some(({ address, family }) => own.check(address, family === 6 ? 'ipv6' : 'ipv4')))
-    throw new BlockedError(`${hostname} is on the service's own machine, which pages may not reach (--block-loopback)`);
+    throw blocked(hostname);
   const [{ address, family } = { address: '', family: 0 }] = addresses;
   return { host: address, family: family === 6 ? 6 : 4 };
+}
+
+/** Browsers connect these names to a loopback address and ask no name server for them (RFC 6761, section 6.3). */
+const loopbackName = /^(.+\.)?localhost\.?$/i;
+
+function blocked(hostname: string): BlockedError {
+  return new BlockedError(`${hostname} is on the service's own machine, which pages may not reach (--block-loopback)`);
 }
 
 /** Opens a connection. Rejects after 30 s, or when the signal aborts. */

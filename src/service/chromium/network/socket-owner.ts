@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import type { Socket } from 'node:net';
+import { isIPv4, type Socket } from 'node:net';
+import { endianness } from 'node:os';
 
 /** The user whose process opened a connection to this one on IPv4; `undefined` if it isn't known. Linux only. */
 export function userOf(socket: Socket): number | undefined {
@@ -22,11 +23,45 @@ export class GroupCheck {
   }
 }
 
-function ownerOf({ remotePort, localPort }: Socket): { uid: number; inode: string } | undefined {
-  const ports = `: [0-9A-F]{8}:${hex(remotePort)} [0-9A-F]{8}:${hex(localPort)}`;
-  const row = new RegExp(`${ports} \\S+ \\S+ \\S+ \\S+ +(\\d+) +\\S+ +(\\d+)`);
-  const [, uid, inode] = row.exec(readFileSync('/proc/net/tcp', 'latin1')) ?? [];
-  return uid === undefined || inode === undefined ? undefined : { uid: Number(uid), inode };
+/**
+ * The other end of a connection in the system's tables. Both addresses and ports must match, because processes of others
+ * can have the same ports at other addresses. A program may also connect by an IPv6 socket, which has its IPv4 addresses
+ * in the form `::ffff:127.0.0.1`. `undefined` for connections over IPv6, and if there isn't exactly one such end.
+ */
+function ownerOf(socket: Socket): { uid: number; inode: string } | undefined {
+  const { remoteAddress = '', remotePort, localAddress = '', localPort } = socket;
+  if (!isIPv4(remoteAddress) || !isIPv4(localAddress)) return undefined;
+  const ends = (prefix: string) =>
+    ` ${prefix}${addressWord(remoteAddress)}:${hex(remotePort)} ${prefix}${addressWord(localAddress)}:${hex(localPort)} `;
+  const rows = [...rowsWith('/proc/net/tcp', ends('')), ...rowsWith('/proc/net/tcp6', ends(mappedPrefix))];
+  // A table that changes while it is read may list a row twice.
+  const owners = new Map(rows.map((row) => [`${row[7]} ${row[9]}`, { uid: Number(row[7]), inode: row[9]! }]));
+  return owners.size === 1 ? [...owners.values()][0] : undefined;
+}
+
+/** The fields of the rows of a table that contain a text. */
+function rowsWith(file: string, text: string): string[][] {
+  let table = '';
+  try {
+    table = readFileSync(file, 'latin1');
+  } catch (error) {
+    // A system without IPv6 has no table for it.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  return table.split('\n').flatMap((row) => (row.includes(text) ? [row.trim().split(/\s+/)] : []));
+}
+
+/** `::ffff:0:0/96` as in the tables, without its last word. */
+const mappedPrefix = '0'.repeat(16) + word([0, 0, 255, 255]);
+
+function addressWord(address: string): string {
+  return word(address.split('.').map(Number));
+}
+
+/** The tables contain addresses as words of 4 bytes in the byte order of the processor. */
+function word(bytes: number[]): string {
+  const ordered = endianness() === 'LE' ? bytes.toReversed() : bytes;
+  return Buffer.from(ordered).toString('hex').toUpperCase();
 }
 
 function hex(port = 0): string {
