@@ -34,6 +34,7 @@ import { TunnelSockets } from './tunnel/tunnel-sockets.ts';
 import { Watches } from './files/watches.ts';
 import type { Clock } from './process/clock.ts';
 import type { Log } from './process/log.ts';
+import { WaitingBytes } from './process/waiting-bytes.ts';
 import { SocketBytes } from './process/network/socket-bytes.ts';
 import { everyStep } from './process/every-step.ts';
 import { ServiceEvents } from './process/service-events.ts';
@@ -117,7 +118,9 @@ export async function openParts(options: PartOptions) {
     options.machines &&
     (await controlPlaneOf(options.machines, { ...options, secrets, extensions, profiles: profileDirectories }));
   const telemetries = new Telemetries(clock);
+  const waitingBytes = new WaitingBytes();
   const localLauncher = new LocalLauncher({
+    waitingBytes,
     capture: (session, categories) => telemetries.capture(session, categories),
     clock,
     isolation,
@@ -291,6 +294,7 @@ export async function openParts(options: PartOptions) {
     tunnelBytes,
     tunnels,
     vaults,
+    waitingBytes,
     watches: new Watches(),
     /**
      * Refuses new sessions and invocations, and ends browsers that nobody uses. Resolves when sessions and invocations

@@ -2,11 +2,13 @@ import { unsupportedFields, limitReached, OperationError } from '../../contract/
 import type { ProcessExec, ProcessResult, ProcessSpawn } from '../../contract/processes.ts';
 import type { Clock } from '../process/clock.ts';
 import { firstExecutable, inPath } from '../process/children/executables.ts';
-import { killMarked } from '../process/children/marked-processes.ts';
+import type { JsonText } from '../http/handler.ts';
+import { killMarked, LaterKills } from '../process/children/marked-processes.ts';
 import { killProcessesOf } from '../process/children/system-users.ts';
+import type { Claim } from '../process/waiting-bytes.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { GuardProcess } from './guard-process.ts';
-import { collectOutput } from './collect-output.ts';
+import { collectOutput, execAnswer } from './collect-output.ts';
 import { Program } from './program.ts';
 import type { Running, TerminalSize } from './running.ts';
 import { SessionProcess } from './session-process.ts';
@@ -47,6 +49,7 @@ export class Processes {
   readonly #scope: string;
   readonly #clock: Clock;
   readonly #guard = new GuardProcess();
+  readonly #laterKills = new LaterKills();
   readonly #held = new WeakMap<AbortSignal, Held>();
   #count = 0;
   #limits: Promise<readonly string[]> | undefined;
@@ -59,57 +62,57 @@ export class Processes {
 
   /**
    * Runs a program until it ends. Throws `process_timed_out`, `payload_too_large` for too much output, `rate_limited`,
-   * `not_found` if the session ends, and `bad_request` if the program can't be started.
+   * `not_found` if the session ends, and `bad_request` if the program can't be started. `waiting` counts the output.
    */
-  async exec(session: LocalSession, command: ProcessExec, signal: AbortSignal): Promise<ProcessResult> {
+  async exec(
+    session: LocalSession,
+    command: ProcessExec,
+    { signal, waiting }: { signal: AbortSignal; waiting: Claim },
+  ): Promise<ProcessResult | JsonText> {
     const { hold } = session;
     const started = performance.now();
     const program = await this.#start(session, command, { hasInput: false });
     const stop = this.#endAfter(program, command.timeout_sec);
-    const kill = () => program.kill();
-    signal.addEventListener('abort', kill);
+    const end = () => {
+      program.signal('KILL');
+      this.#laterKills.add(program.mark);
+    };
+    signal.addEventListener('abort', end);
     try {
-      if (signal.aborted) kill();
-      const { stdout, stderr, isTooLong } = await collectOutput(program);
+      if (signal.aborted) end();
+      const output = await collectOutput(program, { waiting, end });
       const exit_code = await program.exited;
       hold.throwIfAborted();
       if (stop.hasFired) {
         const message = `process timed out: ${command.command.slice(0, 200)} did not end within ${command.timeout_sec} s`;
         throw new OperationError('process_timed_out', message);
       }
-      if (isTooLong) {
-        const advice = 'let it write to a file, or start it with spawn and read its stream';
-        throw new OperationError(
-          'payload_too_large',
-          `the process wrote more than 16 MiB of output and was ended: ${advice}`,
-        );
-      }
-      return {
-        exit_code,
-        stdout_b64: stdout.toString('base64'),
-        stderr_b64: stderr.toString('base64'),
-        duration_ms: Math.round(performance.now() - started),
-      };
+      return execAnswer(output, { exit_code, duration_ms: Math.round(performance.now() - started) });
     } finally {
       stop.cancel();
-      signal.removeEventListener('abort', kill);
+      signal.removeEventListener('abort', end);
     }
   }
 
   /** Starts a program and doesn't wait for its end. Throws `rate_limited`, and `bad_request` if it can't be started. */
   async spawn(session: LocalSession, command: ProcessSpawn): Promise<SessionProcess> {
+    const { hold } = session;
     const { byId } = this.#of(session);
     const program = await this.#start(session, command, {
       hasInput: true,
       ...(command.allocate_tty && { size: sizeOf(command) }),
     });
-    const started = new SessionProcess(program, this.#clock.now());
+    const started = new SessionProcess(program, this.#clock.now(), session.claimBytes());
+    if (hold.aborted) started.forget();
     byId.set(started.id, started);
     const { cancel } = this.#endAfter(program, command.timeout_sec);
     const forgetOthers = () => {
       cancel();
       const ended = [...byId.values()].filter(({ hasExited }) => hasExited);
-      for (const { id } of ended.slice(0, -mostEnded)) byId.delete(id);
+      for (const process of ended.slice(0, -mostEnded)) {
+        byId.delete(process.id);
+        process.forget();
+      }
     };
     void started.ended.then(forgetOthers);
     return started;
@@ -201,8 +204,9 @@ export class Processes {
   }
 
   /** Ends everything that was started in a lease, before the session goes to the next one. */
-  #end(session: LocalSession, { mark, running }: Held): void {
+  #end(session: LocalSession, { mark, running, byId }: Held): void {
     for (const program of running) program.kill();
+    for (const process of byId.values()) process.forget();
     killMarked(mark);
     const { isolatedUser } = session;
     // Spare Chromium: all of its processes are in one Unix session, whose id is the pid of the first one.

@@ -28,16 +28,16 @@ export type ProgramOptions = {
 /** A running program without a terminal. It leads a process group. */
 export class Program implements Running {
   readonly pid: number;
+  readonly mark: string;
   readonly outputs: { stdout: Readable; stderr: Readable };
   readonly channel: Duplex | undefined;
   readonly exited: Promise<number>;
   readonly #child: ChildProcess;
-  readonly #mark: string;
   #hasExited = false;
 
   private constructor(child: ChildProcess, mark: string) {
     this.#child = child;
-    this.#mark = mark;
+    this.mark = mark;
     this.pid = child.pid!;
     this.outputs = { stdout: child.stdout!, stderr: child.stderr! };
     this.channel = (child.stdio[channelDescriptor] ?? undefined) as Duplex | undefined;
@@ -86,8 +86,8 @@ export class Program implements Running {
     return { isOpen: stdin?.writable ?? false, waiting: stdin?.writableLength ?? 0 };
   }
 
-  write(data: Buffer): void {
-    this.#child.stdin?.write(data);
+  write(data: Buffer, written: () => void): void {
+    this.#child.stdin?.write(data, written);
   }
 
   signal(signal: Signal): void {
@@ -101,13 +101,13 @@ export class Program implements Running {
 
   kill(): void {
     if (!this.#hasExited) killGroup(this.#child);
-    killMarked(this.#mark);
+    killMarked(this.mark);
   }
 
   killRestAtEnd(): void {
     this.#child.once('exit', () => {
       killGroup(this.#child);
-      killMarked(this.#mark);
+      killMarked(this.mark);
     });
   }
 }

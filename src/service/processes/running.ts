@@ -7,13 +7,16 @@ export type TerminalSize = { rows: number; cols: number };
 /** A running program of a session, with or without a terminal. */
 export type Running = {
   readonly pid: number;
+  /** The value of `markVariable` in its processes. */
+  readonly mark: string;
   readonly outputs: { readonly stdout: Readable; readonly stderr?: Readable };
   /** Resolves to the exit code when the program ends; -1 if a signal ended it. */
   readonly exited: Promise<number>;
   readonly hasExited: boolean;
   /** Whether standard input is open, and how many bytes the program hasn't read yet. */
   readonly input: { isOpen: boolean; waiting: number };
-  write(data: Buffer): void;
+  /** `written` is called when the program's pipe has taken the data. */
+  write(data: Buffer, written: () => void): void;
   /** Sends a signal to the process group. */
   signal(signal: Signal): void;
   /** Kills the program, its group, and the processes that left the group. */

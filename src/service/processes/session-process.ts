@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { OperationError } from '../../contract/errors.ts';
 import { largestInput, type ProcessEvent, type ProcessStatus } from '../../contract/processes.ts';
+import type { Claim } from '../process/waiting-bytes.ts';
 import { OutputQueue } from './output-queue.ts';
 import { processUse } from './process-use.ts';
 import { finished, type Running, type Signal, type TerminalSize } from './running.ts';
@@ -14,13 +15,16 @@ export class SessionProcess {
   readonly ended: Promise<void>;
   readonly #program: Running;
   readonly #queue: OutputQueue;
+  readonly #waiting: Claim;
   #exitCode: number | undefined;
 
-  constructor(program: Running, startedAt: number) {
+  /** `waiting` counts its unread output and input. */
+  constructor(program: Running, startedAt: number, waiting: Claim) {
+    this.#waiting = waiting;
     this.#program = program;
     this.startedAt = startedAt;
     const outputs = Object.values(program.outputs);
-    this.#queue = new OutputQueue(() => {
+    this.#queue = new OutputQueue(waiting, () => {
       for (const output of outputs) output.resume();
     });
     for (const stream of ['stdout', 'stderr'] as const) {
@@ -30,7 +34,9 @@ export class SessionProcess {
       });
     }
     void program.exited.then((exitCode) => (this.#exitCode = exitCode));
-    this.ended = finished(program, () => this.#queue.isFull).then((exitCode) => this.#queue.end(exitCode));
+    this.ended = finished(program, () => outputs.some((output) => output.isPaused())).then((exitCode) =>
+      this.#queue.end(exitCode),
+    );
   }
 
   get pid(): number {
@@ -51,7 +57,10 @@ export class SessionProcess {
     return this.#queue.read(signal);
   }
 
-  /** Writes to standard input. Throws `conflict` if the program doesn't read it. Returns the number of bytes. */
+  /**
+   * Writes to standard input. Throws `conflict` if the program doesn't read it, and `OverBudget`. Returns the number of
+   * bytes.
+   */
   write(data: Buffer): number {
     this.#refuseEnded();
     const { isOpen, waiting } = this.#program.input;
@@ -60,7 +69,8 @@ export class SessionProcess {
       const message = `the process ${this.id} does not read its standard input: ${waiting} bytes wait already. Write again later`;
       throw new OperationError('conflict', message);
     }
-    this.#program.write(data);
+    this.#waiting.take(data.length);
+    this.#program.write(data, () => this.#waiting.release(data.length));
     return data.length;
   }
 
@@ -76,6 +86,12 @@ export class SessionProcess {
       throw new OperationError('bad_request', `the process ${this.id} has no terminal: start it with allocate_tty`);
     this.#refuseEnded();
     this.#program.resize(size);
+  }
+
+  /** Call when nobody can read its output any more. */
+  forget(): void {
+    this.#queue.drop();
+    this.#waiting.end();
   }
 
   kill(): void {

@@ -16,10 +16,10 @@ type Options = Omit<ProgramOptions, 'hasInput'> & { size: Partial<TerminalSize> 
 /** A running program in a terminal. A separate process (`terminal-host.ts`) holds the terminal, and takes 45 MB. */
 export class Terminal implements Running {
   readonly pid: number;
+  readonly mark: string;
   readonly outputs: { stdout: Readable };
   readonly exited: Promise<number>;
   readonly #child: ChildProcess;
-  readonly #mark: string;
   #hasExited = false;
 
   private constructor(
@@ -27,7 +27,7 @@ export class Terminal implements Running {
     mark: string,
   ) {
     this.#child = child;
-    this.#mark = mark;
+    this.mark = mark;
     this.pid = pid;
     this.outputs = { stdout: child.stdio[terminalDescriptors.output] as Readable };
     this.exited = ended.finally(() => (this.#hasExited = true));
@@ -82,8 +82,8 @@ export class Terminal implements Running {
     return { isOpen: stdin?.writable ?? false, waiting: stdin?.writableLength ?? 0 };
   }
 
-  write(data: Buffer): void {
-    this.#tell({ input: data.toString('base64') });
+  write(data: Buffer, written: () => void): void {
+    this.#tell({ input: data.toString('base64') }, written);
   }
 
   signal(signal: Signal): void {
@@ -96,15 +96,15 @@ export class Terminal implements Running {
 
   kill(): void {
     if (!this.#hasExited) killGroup(this.#child);
-    killMarked(this.#mark);
+    killMarked(this.mark);
   }
 
   killRestAtEnd(): void {
-    void this.exited.then(() => killMarked(this.#mark));
+    void this.exited.then(() => killMarked(this.mark));
   }
 
-  #tell(message: TerminalMessage): void {
-    this.#child.stdin?.write(`${JSON.stringify(message)}\n`);
+  #tell(message: TerminalMessage, written = () => {}): void {
+    this.#child.stdin?.write(`${JSON.stringify(message)}\n`, written);
   }
 }
 

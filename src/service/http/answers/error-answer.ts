@@ -6,6 +6,7 @@ import type { ErrorObject, NetFailure } from '../../../contract/error-object.ts'
 import { OperationError, type ErrorCode } from '../../../contract/errors.ts';
 import { limitHeaders } from '../../../contract/headers.ts';
 import { isRepeatable, type Operation } from '../../../contract/operation.ts';
+import { OverBudget } from '../../process/waiting-bytes.ts';
 import { noLog, type Log } from '../../process/log.ts';
 import { errorCode, isDiskFull } from '../../process/system-error.ts';
 
@@ -66,10 +67,11 @@ const hopeless: ReadonlySet<ErrorCode> = new Set([
 
 /**
  * Whether a retry after this error of a handler could do work twice. A browser that doesn't answer may have done a part
- * of the work. Other `unavailable` errors leave nothing behind.
+ * of the work, and so may a call whose answer became too large. Other `unavailable` errors leave nothing behind.
  */
 export function mayHaveWorked(error: unknown, operation: Operation): boolean {
   if (isRepeatable(operation)) return false;
+  if (error instanceof OverBudget) return true;
   const { code } = toOperationError(error);
   return code === 'internal_error' || (code === 'unavailable' && operation.path.startsWith('/browsers/{id}/'));
 }
