@@ -191,7 +191,7 @@ export async function openParts(options: PartOptions) {
   });
 
   const scope = createHash('sha256').update(resolve(directory)).digest('hex').slice(0, 16);
-  const processes = new Processes({ scope, clock });
+  const processes = new Processes({ scope, directory: sessionsDirectory, clock });
   const playwrightCode = new PlaywrightCode({ processes, installed: playwrights, isolation, clock });
   const deployments = new DeploymentRecords(database, secrets);
   const invocations = new InvocationRecords(database);

@@ -65,12 +65,19 @@ export class Claim {
    */
   onRefused: ((error: OverBudget) => void) | undefined;
   readonly #budget: Budget;
+  #onEnd = () => {};
   #held = 0;
   #isEnded = false;
 
   constructor(budget: Budget) {
     this.#budget = budget;
     budget.claims.add(this);
+  }
+
+  /** Called once when the claim ends; at once if it has ended. */
+  set onEnd(callback: () => void) {
+    if (this.#isEnded) callback();
+    else this.#onEnd = callback;
   }
 
   /** Whether it holds no bytes. */
@@ -114,9 +121,11 @@ export class Claim {
 
   /** Releases all bytes. Later calls count nothing. */
   end(): void {
+    if (this.#isEnded) return;
     this.release(this.#held);
     this.#isEnded = true;
     this.#budget.leave(this);
+    this.#onEnd();
   }
 
   #refuse(error: OverBudget): void {

@@ -7,6 +7,7 @@ import { killMarked, LaterKills } from '../process/children/marked-processes.ts'
 import { killProcessesOf } from '../process/children/system-users.ts';
 import type { Claim } from '../process/waiting-bytes.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
+import { FairTurns } from '../process/fair-turns.ts';
 import { GuardProcess } from './guard-process.ts';
 import { collectOutput, execAnswer } from './collect-output.ts';
 import { Program } from './program.ts';
@@ -49,14 +50,20 @@ export class Processes {
   readonly #scope: string;
   readonly #clock: Clock;
   readonly #guard = new GuardProcess();
+  readonly #directory: string;
+  readonly #turns = new FairTurns();
   readonly #laterKills = new LaterKills();
   readonly #held = new WeakMap<AbortSignal, Held>();
   #count = 0;
   #limits: Promise<readonly string[]> | undefined;
 
-  /** `scope` begins the marks of all programs. It is the same for all services of a data directory. */
-  constructor({ scope, clock }: { scope: string; clock: Clock }) {
+  /**
+   * `scope` begins the marks of all programs. It is the same for all services of a data directory. Long output waits in
+   * files in `directory`.
+   */
+  constructor({ scope, directory, clock }: { scope: string; directory: string; clock: Clock }) {
     this.#scope = scope;
+    this.#directory = directory;
     this.#clock = clock;
   }
 
@@ -80,7 +87,7 @@ export class Processes {
     signal.addEventListener('abort', end);
     try {
       if (signal.aborted) end();
-      const output = await collectOutput(program, { waiting, end });
+      const output = await collectOutput(program, { waiting, end, directory: this.#directory });
       const exit_code = await program.exited;
       hold.throwIfAborted();
       if (stop.hasFired) {
@@ -178,6 +185,7 @@ export class Processes {
       const directory = await directoryIn(session, command.cwd ?? home);
       const file = await programIn(session, command.command, { directory, environment });
       const limits = await (this.#limits ??= limitsOf(environmentIn(session)));
+      await this.#turns.next(session.settings.projectId);
       place.hold.throwIfAborted();
       const [starter = file, ...args] = [...(isolatedUser ? limits : []), file, ...command.args];
       const options = { file: starter, args, directory, environment, user: isolatedUser?.user, mark: place.mark };

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { OperationError } from '../../contract/errors.ts';
 import { largestInput, type ProcessEvent, type ProcessStatus } from '../../contract/processes.ts';
 import type { Claim } from '../process/waiting-bytes.ts';
 import { OutputQueue } from './output-queue.ts';
-import { processUse } from './process-use.ts';
 import { finished, type Running, type Signal, type TerminalSize } from './running.ts';
 
 /** A program that keeps running after the call that started it. Keeps its output until a caller reads it. */
@@ -100,5 +100,31 @@ export class SessionProcess {
 
   #refuseEnded(): void {
     if (this.hasExited) throw new OperationError('conflict', `the process ${this.id} has ended`);
+  }
+}
+
+/** The unit of processor times in /proc: 1/100 s on x64 and arm64. */
+const ticksPerSecond = 100;
+
+/**
+ * The use of a running process: percent of one processor since its start, and memory in bytes. Empty if the system has no
+ * /proc or the process has ended.
+ */
+function processUse(pid: number): { cpu_pct?: number; mem_bytes?: number } {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name, in parentheses, may contain anything. The state after it is field 3 of proc(5).
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [user, system, start] = [14, 15, 22].map((field) => Number(fields[field - 3]) / ticksPerSecond) as [
+      number,
+      number,
+      number,
+    ];
+    const upSeconds = Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]);
+    const age = Math.max(upSeconds - start, 1 / ticksPerSecond);
+    const resident = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0;
+    return { cpu_pct: Math.round(((user + system) / age) * 1000) / 10, mem_bytes: Number(resident) * 1024 };
+  } catch {
+    return {};
   }
 }
