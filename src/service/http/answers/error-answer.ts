@@ -98,7 +98,7 @@ export function answerError(error: unknown, request: FailedRequest, log: Log = n
   incoming.unpipe();
   if (answer.code === 'internal_error' && !isHangUp(error)) {
     console.error(`${method} ${path} failed, x-request-id ${String(outgoing.getHeader('x-request-id'))}:`, error);
-  } else if (answer.status >= 500 && !unlogged.has(answer.code) && request.hasKey) {
+  } else if (answer.status >= 500 && !unlogged.has(answer.code) && !isHangUp(error) && request.hasKey) {
     // Callers without a key could fill the log.
     log('request_failed', {
       method,
