@@ -12,7 +12,10 @@ const apiKey = 'waiting-bytes-key';
 const mebibyte = 1024 * 1024;
 const largest = { command: 'head', args: ['-c', String(16 * mebibyte), '/dev/zero'] };
 
-const test = base.extend<{ served: Served; hold: (served: Served, id: string, body: object) => Promise<Held> }>({
+const test = base.extend<{
+  served: Served;
+  hold: (served: Served, id: string, body: object, key?: string) => Promise<Held>;
+}>({
   /** The service in its own process, so that its memory is that of the service alone. */
   served: async ({}, use) => {
     const env = { PLAYWRIGHT_POOL_API_KEY: apiKey };
@@ -24,10 +27,10 @@ const test = base.extend<{ served: Served; hold: (served: Served, id: string, bo
   /** Sends an `exec` call and reads nothing but the status of its answer. */
   hold: async ({}, use) => {
     const sockets: Socket[] = [];
-    await use(async ({ url }, id, body) => {
+    await use(async ({ url }, id, body, key = apiKey) => {
       const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1' });
       sockets.push(socket.on('error', () => {}));
-      return await heldAnswer(socket, id, body);
+      return await heldAnswer(socket, id, body, key);
     });
     for (const socket of sockets) socket.destroy();
   },
@@ -52,7 +55,6 @@ test('answers 429 with the name of the budget when too much output waits, and se
       code: 'rate_limited',
       message: expect.stringContaining('the session budget of waiting bytes is used up: at most 128 MiB'),
     });
-  console.log(before / mebibyte, memory() / mebibyte, answers.map((a) => a.status).join());
   expect((memory() - before) / mebibyte).toBeLessThan(300);
   for (const id of [greedy, other])
     expect(decoded((await client.browsers.process.exec(id, { command: 'echo', args: ['works'] })).stdout_b64)).toBe(
@@ -66,13 +68,71 @@ test('answers 429 with the name of the budget when too much output waits, and se
   expect(Buffer.from(stdout_b64, 'base64').equals(Buffer.alloc(16_000_001))).toBe(true);
 });
 
+test('32 sessions of one project that read no answers leave memory and other projects alone @long', async ({
+  served,
+  hold,
+}) => {
+  test.setTimeout(600_000);
+  const { url, client, memory } = served;
+  const clientOf = async (name: string) => {
+    const { id } = await client.projects.create({ name });
+    const { key } = await client.apiKeys.create({ name, project_id: id });
+    return { key, of: createClient({ baseURL: url, apiKey: key, maxRetries: 0 }) };
+  };
+  const [greedy, quiet] = [await clientOf('greedy'), await clientOf('quiet')];
+  await using _ = greedy.of;
+  await using __ = quiet.of;
+  const ids: string[] = [];
+  while (ids.length < 32) {
+    const created = await Promise.all([1, 2].map(() => greedy.of.browsers.create({ timeout_seconds: 3600 })));
+    ids.push(...created.map(({ session_id }) => session_id));
+  }
+  const { session_id: id } = await quiet.of.browsers.create({ timeout_seconds: 3600 });
+  await quiet.of.browsers.fs.writeFile(id, Buffer.from('text'), { path: '/home/user/a.txt' });
+  const answers = {
+    retrieve: () => quiet.of.browsers.retrieve(id),
+    readFile: () => quiet.of.browsers.fs.readFile(id, { path: '/home/user/a.txt' }),
+    exec: () => quiet.of.browsers.process.exec(id, { command: 'true' }),
+  };
+  const idle = await medians(answers);
+  let most = 0;
+  const watch = setInterval(() => (most = Math.max(most, memory())), 50);
+  const held = await Promise.all(
+    ids.flatMap((each) => Array.from({ length: 32 }, () => hold(served, each, largest, greedy.key))),
+  );
+  const loaded = await medians(answers);
+  clearInterval(watch);
+  const counts = { 200: 0, 429: 0 } as Record<number, number>;
+  for (const { status } of held) counts[status] = (counts[status] ?? 0) + 1;
+  expect(Object.keys(counts)).toEqual(['200', '429']);
+  expect(counts[200]).toBeGreaterThanOrEqual(12);
+  expect(most / mebibyte).toBeLessThan(1000);
+  for (const [name, ms] of Object.entries(loaded))
+    expect(ms, JSON.stringify({ name, idle, loaded })).toBeLessThan(2 * idle[name]!);
+});
+
+/** The median time of 30 calls of each kind, in ms. */
+async function medians(calls: Record<string, () => Promise<unknown>>): Promise<Record<string, number>> {
+  const results: Record<string, number> = {};
+  for (const [name, call] of Object.entries(calls)) {
+    const times: number[] = [];
+    for (let count = 0; count < 30; count += 1) {
+      const before = performance.now();
+      await call();
+      times.push(performance.now() - before);
+    }
+    results[name] = times.toSorted((one, other) => one - other)[15]!;
+  }
+  return results;
+}
+
 type Held = { status: number; text: string };
 
 /** The status of an answer, and its text if it is an error. Then the socket is read no more. */
-async function heldAnswer(socket: Socket, id: string, body: object): Promise<Held> {
+async function heldAnswer(socket: Socket, id: string, body: object, key: string): Promise<Held> {
   const json = JSON.stringify(body);
   socket.write(
-    `POST /browsers/${id}/process/exec HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${apiKey}\r\n` +
+    `POST /browsers/${id}/process/exec HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${json.length}\r\n\r\n${json}`,
   );
   const [data] = (await once(socket, 'data')) as [Buffer];
