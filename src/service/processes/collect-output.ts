@@ -29,7 +29,10 @@ export async function collectOutput(
     end();
   };
   waiting.onRefused = fail;
-  waiting.onEnd = drop;
+  waiting.onEnd = () => {
+    failure ??= new OperationError('bad_request', 'the caller hung up before it had its answer');
+    drop();
+  };
   for (const name of ['stdout', 'stderr'] as const) {
     const output = program.outputs[name];
     output?.on('data', (data: Buffer) => {
