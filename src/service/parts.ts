@@ -33,6 +33,7 @@ import { TunnelSockets } from './tunnel/tunnel-sockets.ts';
 import { Watches } from './files/watches.ts';
 import type { Clock } from './process/clock.ts';
 import type { Log } from './process/log.ts';
+import { WaitingBytes } from './process/waiting-bytes.ts';
 import { SocketBytes } from './process/network/socket-bytes.ts';
 import { everyStep } from './process/every-step.ts';
 import { ServiceEvents } from './process/service-events.ts';
@@ -116,7 +117,9 @@ export async function openParts(options: PartOptions) {
     options.machines &&
     (await controlPlaneOf(options.machines, { ...options, secrets, extensions, profiles: profileDirectories }));
   const telemetries = new Telemetries(clock);
+  const waitingBytes = new WaitingBytes();
   const localLauncher = new LocalLauncher({
+    waitingBytes,
     capture: (session, categories) => telemetries.capture(session, categories),
     clock,
     isolation,
@@ -186,7 +189,7 @@ export async function openParts(options: PartOptions) {
     clock,
   });
 
-  const processes = new Processes(clock);
+  const processes = new Processes({ directory: sessionsDirectory, clock });
   const playwrightCode = new PlaywrightCode({ processes, installed: playwrights, isolation, clock });
   const deployments = new DeploymentRecords(database, secrets);
   const invocations = new InvocationRecords(database);
@@ -288,6 +291,7 @@ export async function openParts(options: PartOptions) {
     tunnelBytes,
     tunnels,
     vaults,
+    waitingBytes,
     watches: new Watches(),
     /**
      * Refuses new sessions and invocations, and ends browsers that nobody uses. Resolves when sessions and invocations

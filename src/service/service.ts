@@ -300,6 +300,7 @@ async function serve(
     called: (call) => noteCall(parts.sessions, call),
     tokenRequests: tokenRequests(parts, forwarding),
     auditor,
+    waitingBytes: parts.waitingBytes,
     openapi,
     checkReadiness: () => parts.readiness.check(),
     pages: createPages({
@@ -339,10 +340,7 @@ async function serve(
       proxy.upgrade(...upgrade),
   });
   const closeWebSockets = () => {
-    forwarding?.sockets.close();
-    proxy.close();
-    liveViews.close();
-    tunnels.close();
+    for (const sockets of [forwarding?.sockets, proxy, liveViews, tunnels]) sockets?.close();
   };
   return { ...server, closeWebSockets };
 }

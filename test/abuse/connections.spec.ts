@@ -15,9 +15,16 @@ const patienceMs = 1000;
 type Noticed = { begun: number; closedStreams: number; bodies: string[]; finish: () => void };
 
 /** A server that waits a second, where the service waits a minute, and takes slower bodies. */
-const test = base.extend<{ noticed: Noticed; server: HttpServer; open: (text: string) => Socket }>({
+const test = base.extend<{
+  noticed: Noticed;
+  /** In bytes per second. */
+  leastRate: number;
+  server: HttpServer;
+  open: (text: string) => Socket;
+}>({
   noticed: async ({}, use) => use({ begun: 0, closedStreams: 0, bodies: [], finish: () => {} }),
-  server: async ({ noticed }, use) => {
+  leastRate: [20, { option: true }],
+  server: async ({ noticed, leastRate }, use) => {
     const app = new Hono<{ Bindings: HttpBindings }>();
     app.post('/body', async (context) => {
       noticed.begun += 1;
@@ -40,7 +47,7 @@ const test = base.extend<{ noticed: Noticed; server: HttpServer; open: (text: st
       fetch: app.fetch,
       port: 0,
       patienceMs,
-      leastRate: 20,
+      leastRate,
       upgrade: (_request, socket) => socket.destroy(),
     });
     await use(server);
@@ -124,6 +131,20 @@ test("closes a connection whose client doesn't read the answer, and ends the ans
   const socket = open('GET /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n').pause();
   await expect.poll(() => noticed.closedStreams).toBe(1);
   expect(socket.bytesRead).toBeLessThan(64 * 1024 * 1024);
+});
+
+test.describe('with a high lowest rate', () => {
+  test.use({ leastRate: 8 * 1024 * 1024 });
+
+  test('closes a connection whose client reads the answer below the lowest allowed rate', async ({ open, noticed }) => {
+    const socket = open('GET /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n').pause();
+    // A chunk of 64 KiB each time: 1.3 MB per second, so that the connection is never silent.
+    socket.on('data', () => socket.pause());
+    const trickle = setInterval(() => socket.resume(), 50);
+    await expect.poll(() => noticed.closedStreams).toBe(1);
+    clearInterval(trickle);
+    expect(socket.bytesRead).toBeLessThan(64 * 1024 * 1024);
+  });
 });
 
 test('keeps a connection open while the service works on its request, however long that takes', async ({

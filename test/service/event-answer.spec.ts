@@ -15,7 +15,7 @@ const test = base.extend<{ clock: TestClock; open: (events: AsyncIterable<unknow
   open: async ({ clock }, use) => {
     const app = new Hono<{ Bindings: HttpBindings }>();
     let offered: AsyncIterable<unknown>;
-    app.get('/', (context) => sendEvents(context, 200, offered, clock));
+    app.get('/', (context) => sendEvents(context, 200, offered, { clock }));
     app.onError(() => RESPONSE_ALREADY_SENT);
     const respond = getRequestListener(app.fetch, { overrideGlobalObjects: false });
     const server = createServer((request, response) => void respond(request, response));

@@ -65,7 +65,7 @@ test('limits the total size of all texts in a form', async () => {
 
 test('limits the total size of all names in a form, also of ignored parts', async () => {
   const parts = Array.from({ length: 120 }, (_, index): Part => [`${index}${'x'.repeat(75_000)}`, '']);
-  const form = multipartBody(body, Readable.from([encoded(parts)]), { 'content-type': contentType }, true);
+  const form = multipartBody(body, Readable.from([encoded(parts)]), { 'content-type': contentType }, { isOpen: true });
   await expect(form.receive(buffer)).rejects.toMatchObject({ code: 'payload_too_large' });
 });
 

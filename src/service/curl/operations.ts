@@ -1,6 +1,7 @@
 import type { curl } from '../../contract/curl.ts';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Handler } from '../http/handler.ts';
+import type { Claim } from '../process/waiting-bytes.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
 import { inSession } from '../sessions/in-session.ts';
 import { curlOf } from './curl.ts';
@@ -27,7 +28,7 @@ export function curlHandler(sessions: HeldSessions, ownPort: () => number): Hand
           limitsBody: true,
         },
       );
-      const content = await whole(answer.body);
+      const content = await whole(answer.body, request.waiting());
       return {
         status: answer.status,
         headers: Object.fromEntries(answer.headers),
@@ -43,10 +44,11 @@ export function refuseBody(method: string, body: string | Buffer | undefined): v
     throw invalidField('body', `a ${method} request can't have one: leave it out`);
 }
 
-async function whole(body: AsyncGenerator<Buffer>): Promise<Buffer> {
+async function whole(body: AsyncGenerator<Buffer>, waiting: Claim): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of body) {
+    waiting.take(part.length);
     parts.push(part);
     size += part.length;
     if (size > largestBody)

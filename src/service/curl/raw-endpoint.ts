@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
@@ -6,7 +6,8 @@ import { curlTarget } from '../../contract/curl.ts';
 import { octets } from '../../contract/operation.ts';
 import { invalidInput } from '../http/answers/error-answer.ts';
 import { readBody } from '../http/requests/request.ts';
-import { rawPath } from '../http/token-requests.ts';
+import { rawPath, type RawExchange } from '../http/token-requests.ts';
+import type { Claim } from '../process/waiting-bytes.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { curlOf } from './curl.ts';
 import { refuseBody } from './operations.ts';
@@ -43,7 +44,7 @@ const sandbox = 'sandbox';
  */
 export async function curlRaw(
   session: LocalSession,
-  { incoming, outgoing, search }: { incoming: IncomingMessage; outgoing: ServerResponse; search: URLSearchParams },
+  { incoming, outgoing, search, waiting }: Pick<RawExchange, 'incoming' | 'outgoing' | 'search' | 'waiting'>,
   { ownPort, signal }: { ownPort: number; signal: AbortSignal },
 ): Promise<void> {
   const timeout = search.get('timeout_ms');
@@ -55,7 +56,7 @@ export async function curlRaw(
   });
   if (!target) throw invalidInput(error.issues, 'query');
   const body = (await readBody({ path: rawPath, body: octets() }, incoming, largestBody)) as Readable;
-  const content = await buffer(body);
+  const content = await buffer(counted(body, waiting()));
   refuseBody(target.method, content);
   const answer = await curlOf(session).send(
     { ...target, content },
@@ -67,6 +68,14 @@ export async function curlRaw(
     await pipeline(Readable.from(answer.body, { objectMode: false, highWaterMark: 1 }), outgoing);
   } finally {
     await answer.body.return(undefined);
+  }
+}
+
+/** Counts the bytes that arrive. Throws `OverBudget`. */
+async function* counted(body: AsyncIterable<Buffer>, waiting: Claim): AsyncGenerator<Buffer> {
+  for await (const chunk of body) {
+    waiting.take(chunk.length);
+    yield chunk;
   }
 }
 

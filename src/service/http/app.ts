@@ -13,6 +13,7 @@ import {
 } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
+import { WaitingBytes, type Claim } from '../process/waiting-bytes.ts';
 import { Addresses } from './addresses.ts';
 import { toAnswer } from './answers/answer.ts';
 import { answerError, errorAnswerer, noteFailure, type FailedRequest } from './answers/error-answer.ts';
@@ -81,6 +82,8 @@ export type AppOptions<T extends OperationTree> = {
   checkReadiness?: () => Promise<void>;
   /** The largest request body in bytes. */
   bodyLimit?: number;
+  /** The budgets of bytes that wait in memory. Default: budgets of this app alone. */
+  waitingBytes?: WaitingBytes;
   /** The HTML views. Their links carry tokens of their own. */
   pages?: Hono<{ Bindings: HttpBindings }>;
   /** Runs a traced request in a span. `parent` is its `traceparent`. */
@@ -130,8 +133,9 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   }
   if (options.pages) app.route('/', options.pages);
   const hangUps = new HangUps();
-  const { addresses = new Addresses() } = options;
-  if (options.tokenRequests) serveTokens(app, options.tokenRequests, { ...options, hangUps, addresses });
+  const { addresses = new Addresses(), waitingBytes = new WaitingBytes() } = options;
+  const common = { ...options, hangUps, addresses, waitingBytes };
+  if (options.tokenRequests) serveTokens(app, options.tokenRequests, common);
   app.all(`${browserPath}/*`, (context) => {
     const request = `${context.req.method} ${context.req.path}`;
     throw new OperationError('not_implemented', `this service does not support ${request} below base_url`);
@@ -149,7 +153,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
       if ('deprecated' in operation) announceRemoval(context, operation as DeprecatedOperation, options.clock);
       const parent = context.req.header('traceparent');
       const isTraced = options.span !== undefined && parent !== undefined;
-      const answer = () => run(context, operation, handler, { ...options, hangUps, addresses, isTraced });
+      const answer = () => run(context, operation, handler, { ...common, isTraced });
       return isTraced ? options.span!(name, parent, answer) : answer();
     });
   };
@@ -183,7 +187,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
 function serveTokens(
   app: App,
   requests: TokenRequests,
-  options: AppOptions<OperationTree> & { hangUps: HangUps; addresses: Addresses },
+  options: AppOptions<OperationTree> & { hangUps: HangUps; addresses: Addresses; waitingBytes: WaitingBytes },
 ): void {
   app.use(`${browserPath}/*`, async (context, next) => {
     const { url } = context.req;
@@ -197,7 +201,9 @@ function serveTokens(
     const { incoming, outgoing } = context.env;
     const search = new URL(context.req.url).searchParams;
     const signal = options.hangUps.signalOf(incoming, outgoing);
-    await requests.raw(sessionOf(requests, context.req.url), { incoming, outgoing, search, signal });
+    const session = sessionOf(requests, context.req.url);
+    const waiting = claimOnce(options.waitingBytes, session.projectId, session.id, outgoing);
+    await requests.raw(session, { incoming, outgoing, search, signal, waiting });
     return RESPONSE_ALREADY_SENT;
   });
   for (const [name, operation] of operationsOf(options.contract)) {
@@ -237,10 +243,12 @@ async function run(
     log,
     hangUps,
     addresses,
+    waitingBytes,
     isTraced = false,
   }: Pick<AppOptions<OperationTree>, 'callers' | 'bodyLimit' | 'forward' | 'auditor' | 'log'> & {
     hangUps: HangUps;
     addresses: Addresses;
+    waitingBytes: WaitingBytes;
     /** Whether a span lasts as long as the request. */
     isTraced?: boolean;
   },
@@ -257,13 +265,16 @@ async function run(
     return RESPONSE_ALREADY_SENT;
   }
   const query = readQuery(operation, new URL(context.req.url).searchParams);
-  const body = await readBody(operation, incoming, bodyLimit);
+  const sessionId = actsInSession(operation) ? params.id : undefined;
+  const waiting = claimOnce(waitingBytes, caller.projectId, sessionId, outgoing);
+  const body = await readBody(operation, incoming, bodyLimit, waiting);
   const input = {
     // The project may have been deleted while the body came.
     caller: callerOf(context, operation, callers),
     params,
     query,
     body,
+    waiting,
     lastEventId: context.req.header('last-event-id'),
     signal: hangUps.signalOf(incoming, outgoing),
     origin: addresses.originOf(incoming),
@@ -274,8 +285,27 @@ async function run(
     answerLate(operation, handler(input as HandlerInput<Operation>), { outgoing, failed });
     return RESPONSE_ALREADY_SENT;
   }
-  const value = await noteFailure(() => handler(input as HandlerInput<Operation>), operation, outgoing);
-  return toAnswer(context, operation, value, query as { limit: number; offset: number } | undefined);
+  const page = query as { limit: number; offset: number } | undefined;
+  const answer = async () =>
+    toAnswer(context, operation, await handler(input as HandlerInput<Operation>), page, waiting);
+  return (await noteFailure(answer, operation, outgoing)) as Response;
+}
+
+/** Begins to count the waiting bytes of a request when it is first called. Ends when the answer is sent. */
+function claimOnce(
+  waitingBytes: WaitingBytes,
+  projectId: string,
+  sessionId: string | undefined,
+  outgoing: ServerResponse,
+): () => Claim {
+  let claim: Claim | undefined;
+  return () => {
+    if (claim) return claim;
+    const begun = (claim = waitingBytes.claim({ projectId, sessionId }));
+    if (outgoing.closed) begun.end();
+    else outgoing.once('close', () => begun.end());
+    return begun;
+  };
 }
 
 /** The caller of an operation that needs no key. */

@@ -10,6 +10,7 @@ import type {
   PathParameterNames,
   QueryOutput,
 } from '../../contract/operation.ts';
+import type { Claim } from '../process/waiting-bytes.ts';
 
 /**
  * Raw bytes as an answer, readable once. `size` is in bytes, if it is known. Browsers save the bytes under `fileName`.
@@ -30,6 +31,17 @@ export type StoredBytes = {
 };
 
 export type Bytes = StreamedBytes | StoredBytes;
+
+/** A JSON answer that is written piece by piece, because its whole text would take much memory. `size` is in bytes. */
+export class JsonText {
+  readonly size: number;
+  readonly pieces: AsyncIterable<Uint8Array>;
+
+  constructor(size: number, pieces: AsyncIterable<Uint8Array>) {
+    this.size = size;
+    this.pieces = pieces;
+  }
+}
 
 /** A multipart body that is read while it arrives. */
 export type MultipartBody<M extends Multipart = Multipart> = {
@@ -79,6 +91,8 @@ export type HandlerInput<O extends Operation> = {
   params: { [K in PathParameterNames<O['path']>[number]]: string };
   query: QueryOutput<O>;
   body: O['body'] extends Octets ? Readable : O['body'] extends Multipart ? MultipartBody<O['body']> : BodyOutput<O>;
+  /** Counts the bytes of this call that wait in memory, until its answer is sent. */
+  waiting: () => Claim;
   /** The header `Last-Event-ID` of a caller that resumes an event stream. */
   lastEventId?: string | undefined;
   /** Aborts if the caller hangs up before it has its answer, also after the handler has returned. */
@@ -103,7 +117,7 @@ export type Handler<O extends Operation> = (
   input: HandlerInput<O>,
 ) => Promise<Returned<Answer<O, Bytes>>> | Returned<Answer<O, Bytes>>;
 
-type Returned<A> = undefined extends A ? A | void : A | WithStatus<A>;
+type Returned<A> = undefined extends A ? A | void : A | WithStatus<A> | JsonText;
 
 /** One handler for each operation of a tree. A missing handler doesn't compile. */
 export type HandlerTree<T extends OperationTree> = {

@@ -21,7 +21,7 @@ const keepAliveMs = 65_000;
 /** How long a caller may pause while it sends its request or reads its answer. In ms. */
 const patienceMs = 60_000;
 
-/** The lowest rate of a body, in bytes per second, measured over each `patienceMs`. */
+/** The lowest rate of a body and of an answer, in bytes per second, measured over each `patienceMs`. */
 const leastRate = 1024;
 
 /** How long callers may read their answers after the service has ended. In ms. */
@@ -96,6 +96,9 @@ export async function listen(options: {
     ? createSecureServer({ ...settings, ...(await readTls(tls)), handshakeTimeout: patience }, answer)
     : createServer(settings, answer);
   const unfollow = tls && 'setSecureContext' in server && followTls(tls, (pair) => server.setSecureContext(pair));
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => {
+    dropIfUnread(socket, () => exchanges.get(socket)?.outgoing, patience, options.leastRate ?? leastRate);
+  });
   server.setTimeout(patience, (socket) => {
     if (isOurTurn(exchanges.get(socket))) socket.setTimeout(patience);
     else socket.destroy();
@@ -114,6 +117,7 @@ export async function listen(options: {
   });
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
+    exchanges.delete(socket as Socket);
     try {
       const foreign = addresses.reasonToRefuse(request);
       if (foreign === undefined) options.upgrade(request, socket, head);
@@ -187,6 +191,28 @@ function dropIfSlow(incoming: IncomingMessage, intervalMs: number, rate: number)
     else if (isBehind && !incoming.isPaused() && incoming.readableLength === 0) socket.destroy();
   }, intervalMs).unref();
   incoming.once('close', () => clearInterval(timer));
+}
+
+/**
+ * Ends a connection whose client reads its answer too slowly. Doesn't count the time in which nothing waits for the client.
+ * The end of a write is noticed, but not its progress, so the bytes of the last write count as read.
+ */
+function dropIfUnread(
+  socket: Socket,
+  answer: () => ServerResponse | undefined,
+  intervalMs: number,
+  rate: number,
+): void {
+  let before = { sent: 0, at: performance.now() };
+  const timer = setInterval(() => {
+    const now = performance.now();
+    const least = (rate * (now - before.at)) / 1000;
+    const sent = socket.bytesWritten - socket.writableLength;
+    const isWaiting = (answer()?.writableLength ?? 0) + socket.writableLength > 0;
+    if (!answer() || !isWaiting || sent - before.sent >= least) before = { sent, at: now };
+    else if (socket.bytesWritten - before.sent < least) socket.destroy();
+  }, intervalMs).unref();
+  socket.once('close', () => clearInterval(timer));
 }
 
 /**

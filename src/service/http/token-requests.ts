@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { OperationError } from '../../contract/errors.ts';
 import type { Operation } from '../../contract/operation.ts';
+import type { Claim } from '../process/waiting-bytes.ts';
 import { browserPath, type ApiKeyIdentity } from './handler.ts';
 
 /** The session that a token belongs to. */
@@ -23,6 +24,8 @@ export type RawExchange = {
   search: URLSearchParams;
   /** Aborts if the caller hangs up. */
   signal: AbortSignal;
+  /** Counts the bytes of the request that wait in memory. */
+  waiting: () => Claim;
 };
 
 export const rawPath = `${browserPath}/curl/raw`;

@@ -4,6 +4,7 @@ import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorObject } from '../../contract/error-object.ts';
 import type { Clock } from '../process/clock.ts';
+import type { Claim, OverBudget } from '../process/waiting-bytes.ts';
 
 /** Loaded by `require`, which takes 9 ms. `import` takes 30 ms, because it loads each file of ws as a module. */
 export const { WebSocket, WebSocketServer } = createRequire(import.meta.url)('ws') as typeof import('ws');
@@ -38,6 +39,29 @@ export function refuse(socket: Duplex, status: number, code: string, message: st
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nX-Request-Id: ${randomUUID()}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
+}
+
+/**
+ * Counts the bytes of messages that arrive from a client. The returned function gives the number of counted bytes since
+ * its last call: release them when the message has left. If a budget is used up, the client is disconnected.
+ */
+export function countArriving(client: WebSocket, socket: Duplex, waiting: Claim): () => number {
+  let arrived = 0;
+  // Before the listener that passes the message on.
+  socket.prependListener('data', (chunk: Buffer) => {
+    try {
+      waiting.take(chunk.length, { isOneMessage: true });
+      arrived += chunk.length;
+    } catch (error) {
+      client.close(1008, (error as OverBudget).closeReason);
+      socket.destroy();
+    }
+  });
+  return () => {
+    const counted = arrived;
+    arrived = 0;
+    return counted;
+  };
 }
 
 /**

@@ -33,6 +33,7 @@ export class HostChannel {
     this.#sessions.set(token, {
       // The host's messages don't count as use: only those of its client restart the session's idle timeout.
       touch() {},
+      claimBytes: () => session.claimBytes(),
       connect(socket) {
         connected.push(socket);
         return session.connect(socket, { seesHost: true, marksDownloads });

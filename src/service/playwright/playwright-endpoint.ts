@@ -2,7 +2,15 @@ import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import type { Duplex } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
-import { pingRegularly, refuse, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../http/websockets.ts';
+import {
+  countArriving,
+  pingRegularly,
+  refuse,
+  refuseToken,
+  requestedUrl,
+  WebSocket,
+  WebSocketServer,
+} from '../http/websockets.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
@@ -96,7 +104,7 @@ export class PlaywrightEndpoint {
         host.terminate();
         leave();
       });
-      this.#server.handleUpgrade(request, socket, head, (client) => this.#relay(session, client, host));
+      this.#server.handleUpgrade(request, socket, head, (client) => this.#relay(session, { client, socket, host }));
       const seconds = Math.max(0, this.#clock.now() - started) / 1000;
       this.#events?.emit('connected', { transport: 'playwright', seconds });
     } catch (error) {
@@ -110,7 +118,10 @@ export class PlaywrightEndpoint {
   }
 
   /** Passes messages on until the client, the host or the lease is gone. */
-  #relay(session: LocalSession, client: WebSocket, host: WebSocket): void {
+  #relay(
+    session: LocalSession,
+    { client, socket, host }: { client: WebSocket; socket: Duplex; host: WebSocket },
+  ): void {
     const end = () => close(client, 1001, 'the session has ended, or its lease was given back');
     const { hold } = session;
     hold.addEventListener('abort', end);
@@ -118,7 +129,8 @@ export class PlaywrightEndpoint {
     session.touch();
     client.on('message', () => session.touch());
     pingRegularly(client, this.#clock, () => session.touch());
-    relay(client, host);
+    const waiting = session.claimBytes();
+    relay(client, host, { waiting, arrived: countArriving(client, socket, waiting) });
   }
 
   async #publish(

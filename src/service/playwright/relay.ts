@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { WebSocket } from '../http/websockets.ts';
+import type { Claim, OverBudget } from '../process/waiting-bytes.ts';
 import { withoutHarPaths } from './har-paths.ts';
 import { playwrightHost } from './host-task.ts';
 
@@ -25,25 +26,44 @@ export async function openHost(endpoint: string): Promise<WebSocket> {
   return host;
 }
 
-/** Passes messages between a client and its host. When one of them closes, closes the other one. */
-export function relay(client: WebSocket, host: WebSocket): void {
+/**
+ * Passes messages between a client and its host. When one of them closes, closes the other one. `waiting` counts the bytes
+ * that wait for them. `arrived` gives the number of those that have arrived since its last call.
+ */
+export function relay(
+  client: WebSocket,
+  host: WebSocket,
+  { waiting, arrived }: { waiting: Claim; arrived: () => number },
+): void {
   client.on('message', (data: Buffer, isBinary) => {
     const message = withoutHarPaths(data);
     if (!message) return close(client, 1007, 'the message is nested too deeply');
+    const counted = arrived();
     host.send(message, { binary: isBinary }, () => {
+      waiting.release(counted);
       if (client.isPaused && host.bufferedAmount < highWaterMark) client.resume();
     });
     if (host.bufferedAmount >= highWaterMark) client.pause();
   });
   host.on('message', (data: Buffer, isBinary) => {
     if (client.readyState !== WebSocket.OPEN) return;
-    client.send(data, { binary: isBinary });
+    try {
+      waiting.take(data.length, { isOneMessage: waiting.isEmpty });
+    } catch (error) {
+      close(client, 1008, (error as OverBudget).closeReason);
+      host.terminate();
+      return;
+    }
+    client.send(data, { binary: isBinary }, () => waiting.release(data.length));
     if (client.bufferedAmount <= mostWaiting) return;
     close(client, 1008, `more than ${mostWaiting / 1024 / 1024} MiB wait for this client to read them`);
     host.terminate();
   });
   client.on('error', () => client.terminate());
-  client.once('close', () => host.terminate());
+  client.once('close', () => {
+    waiting.end();
+    host.terminate();
+  });
   host.once('close', (code) => {
     // 1006: the connection broke without a close frame. A running host sends one.
     if (code === 1006) close(client, 1011, `${playwrightHost} has ended`);

@@ -21,8 +21,8 @@ export function processHandlers({
     inSession(sessions, request, (session) => act(processes.get(session, request.params.process_id)));
 
   return {
-    exec: ({ body, signal, ...request }) =>
-      inSession(sessions, request, (session) => processes.exec(session, body, signal)),
+    exec: ({ body, signal, waiting, ...request }) =>
+      inSession(sessions, request, (session) => processes.exec(session, body, { signal, waiting: waiting() })),
     spawn: ({ body, ...request }) =>
       inSession(sessions, request, async (session) => {
         const { id, pid, startedAt } = await processes.spawn(session, body);
@@ -59,8 +59,8 @@ export function codeHandlers({
   code: PlaywrightCode;
 }): HandlerTree<typeof playwright> {
   return {
-    execute: ({ body, signal, ...request }) =>
-      inSession(sessions, request, (session) => code.execute(session, body, signal)),
+    execute: ({ body, signal, waiting, ...request }) =>
+      inSession(sessions, request, (session) => code.execute(session, body, { signal, waiting: waiting() })),
   };
 }
 

@@ -6,6 +6,7 @@ import type { Isolation } from '../chromium/isolation.ts';
 import { HostChannel } from '../playwright/host-channel.ts';
 import type { InstalledPlaywright } from '../playwright/installed-playwright.ts';
 import type { Clock } from '../process/clock.ts';
+import type { Claim } from '../process/waiting-bytes.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { codeReport, type CodeReport, type CodeTask } from './code-task.ts';
 import type { Place, Processes } from './processes.ts';
@@ -51,13 +52,20 @@ export class PlaywrightCode {
   /**
    * Runs code as soon as earlier code in the session has ended. If the code throws, the error is in the result. Throws
    * `rate_limited`, `conflict` if the session or its lease ends, and `not_implemented` if Playwright isn't installed.
+   * `waiting` counts the output and the result.
    */
-  async execute(session: LocalSession, run: CodeRun, signal: AbortSignal): Promise<CodeResult> {
+  async execute(
+    session: LocalSession,
+    run: CodeRun,
+    { signal, waiting }: { signal: AbortSignal; waiting: Claim },
+  ): Promise<CodeResult> {
     refuseBeside(session);
     const { hold } = session;
     const place = this.#processes.take(session);
     const before = this.#turns.get(hold) ?? Promise.resolve();
-    const turn = before.then(() => this.#run(session, run, { place, signal: AbortSignal.any([signal, hold]) }));
+    const turn = before.then(() =>
+      this.#run(session, run, { place, waiting, signal: AbortSignal.any([signal, hold]) }),
+    );
     this.#turns.set(
       hold,
       turn.catch(() => {}),
@@ -72,7 +80,7 @@ export class PlaywrightCode {
   async #run(
     session: LocalSession,
     { code, timeout_sec }: CodeRun,
-    { place, signal }: { place: Place; signal: AbortSignal },
+    { place, waiting, signal }: { place: Place; waiting: Claim; signal: AbortSignal },
   ): Promise<CodeResult> {
     this.#programs ??= this.#findPrograms();
     // After a failure the next call tries again.
@@ -108,7 +116,7 @@ export class PlaywrightCode {
         proxyUrl: await egress.localProxyUrl(),
         ...(loader && { loader }),
       };
-      return await this.#resultOf(program, task, { timeoutSeconds: timeout_sec, signal });
+      return await this.#resultOf(program, task, { timeoutSeconds: timeout_sec, waiting, signal });
     } finally {
       signal.removeEventListener('abort', kill);
       cut();
@@ -118,20 +126,40 @@ export class PlaywrightCode {
   async #resultOf(
     program: Program,
     task: CodeTask,
-    { timeoutSeconds, signal }: { timeoutSeconds: number; signal: AbortSignal },
+    { timeoutSeconds, waiting, signal }: { timeoutSeconds: number; waiting: Claim; signal: AbortSignal },
   ): Promise<CodeResult> {
     let isLate = false;
     const cancel = this.#clock.after(timeoutSeconds * 1000, () => {
       isLate = true;
       program.kill();
     });
+    let failure: OperationError | undefined;
+    waiting.onRefused = (error) => {
+      failure ??= error;
+      program.kill();
+    };
+    let kept = 0;
+    const keep = (data: Buffer) => {
+      try {
+        if (failure) return false;
+        waiting.take(data.length);
+        kept += data.length;
+        return true;
+      } catch (error) {
+        failure = error as OperationError;
+        program.kill();
+        return false;
+      }
+    };
     try {
-      const [stdout, stderr] = [program.outputs.stdout, program.outputs.stderr].map(keptOutput) as [Kept, Kept];
-      const reported = reportOn(program, task);
+      const { stdout: out, stderr: err } = program.outputs;
+      const [stdout, stderr] = [keptOutput(out, keep), keptOutput(err, keep)];
+      const reported = reportOn(program, task, keep);
       const exitCode = await finished(program);
       signal.throwIfAborted();
       program.channel?.destroy();
       const report = await reported;
+      if (failure) throw failure;
       const output = { stdout: stdout.text(), stderr: stderr.text() };
       if (isLate) return { success: false, error: `Execution timed out after ${timeoutSeconds * 1000}ms`, ...output };
       if (report && 'result' in report) return { success: true, result: report.result ?? null, ...output };
@@ -145,6 +173,9 @@ export class PlaywrightCode {
       return { success: false, error: message, stdout: output.stdout, stderr: output.stderr + stack };
     } finally {
       cancel();
+      waiting.onRefused = undefined;
+      // The answer counts its own bytes.
+      waiting.release(kept);
     }
   }
 
@@ -170,15 +201,19 @@ export class PlaywrightCode {
 }
 
 /** Sends the task to the process. Resolves to its report, or to `undefined` if it ends without a valid one. */
-async function reportOn(program: Program, task: CodeTask): Promise<CodeReport | undefined> {
+async function reportOn(
+  program: Program,
+  task: CodeTask,
+  keep: (data: Buffer) => boolean,
+): Promise<CodeReport | undefined> {
   const channel = program.channel!;
   channel.write(`${JSON.stringify(task)}\n`);
   const chunks: Buffer[] = [];
   let size = 0;
   channel.on('data', (data: Buffer) => {
     size += data.length;
-    if (size <= longestReport) chunks.push(data);
-    else program.kill();
+    if (size > longestReport) program.kill();
+    else if (keep(data)) chunks.push(data);
   });
   await new Promise<void>((resolve) => channel.once('close', resolve));
   const report = Buffer.concat(chunks);
@@ -211,11 +246,11 @@ const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = Buf
 type Kept = { text(): string };
 
 /** Keeps the beginning of an output, and drops the rest. */
-function keptOutput(stream: Program['outputs']['stdout']): Kept {
+function keptOutput(stream: Program['outputs']['stdout'], keep: (data: Buffer) => boolean): Kept {
   const chunks: Buffer[] = [];
   let size = 0;
   stream.on('data', (data: Buffer) => {
-    if (size < mostOutput) chunks.push(data.subarray(0, mostOutput - size));
+    if (size < mostOutput && keep(data)) chunks.push(data.subarray(0, mostOutput - size));
     size += data.length;
   });
   return { text: () => Buffer.concat(chunks).toString() + (size > mostOutput ? '\n[the rest was dropped]\n' : '') };

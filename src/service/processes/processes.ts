@@ -1,9 +1,12 @@
 import { unsupportedFields, limitReached, OperationError } from '../../contract/errors.ts';
 import type { ProcessExec, ProcessResult, ProcessSpawn } from '../../contract/processes.ts';
 import type { Clock } from '../process/clock.ts';
+import type { JsonText } from '../http/handler.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
+import { FairTurns } from '../process/fair-turns.ts';
+import type { Claim } from '../process/waiting-bytes.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
-import { collectOutput } from './collect-output.ts';
+import { collectOutput, execAnswer } from './collect-output.ts';
 import { Program } from './program.ts';
 import type { Running, TerminalSize } from './running.ts';
 import { SessionProcess } from './session-process.ts';
@@ -40,65 +43,66 @@ type Held = {
 /** Starts callers' programs in sessions. Ends them when the session ends or goes to another caller. */
 export class Processes {
   readonly #clock: Clock;
+  readonly #directory: string;
+  readonly #turns = new FairTurns();
   readonly #held = new WeakMap<AbortSignal, Held>();
 
-  constructor(clock: Clock) {
+  /** Long output waits in files in `directory`. */
+  constructor({ directory, clock }: { directory: string; clock: Clock }) {
+    this.#directory = directory;
     this.#clock = clock;
   }
 
   /**
    * Runs a program until it ends. Throws `process_timed_out`, `payload_too_large` for too much output, `rate_limited`,
-   * `not_found` if the session ends, and `bad_request` if the program can't be started.
+   * `not_found` if the session ends, and `bad_request` if the program can't be started. `waiting` counts the output.
    */
-  async exec(session: LocalSession, command: ProcessExec, signal: AbortSignal): Promise<ProcessResult> {
+  async exec(
+    session: LocalSession,
+    command: ProcessExec,
+    { signal, waiting }: { signal: AbortSignal; waiting: Claim },
+  ): Promise<ProcessResult | JsonText> {
     const { hold } = session;
     const started = performance.now();
     const program = await this.#start(session, command, { hasInput: false });
     const stop = this.#endAfter(program, command.timeout_sec);
-    const kill = () => program.kill();
-    signal.addEventListener('abort', kill);
+    const end = () => program.kill();
+    signal.addEventListener('abort', end);
     try {
-      if (signal.aborted) kill();
-      const { stdout, stderr, isTooLong } = await collectOutput(program);
+      if (signal.aborted) end();
+      const output = await collectOutput(program, { waiting, end, directory: this.#directory });
       const exit_code = await program.exited;
       hold.throwIfAborted();
       if (stop.hasFired) {
         const message = `process timed out: ${command.command.slice(0, 200)} did not end within ${command.timeout_sec} s`;
         throw new OperationError('process_timed_out', message);
       }
-      if (isTooLong) {
-        const advice = 'let it write to a file, or start it with spawn and read its stream';
-        throw new OperationError(
-          'payload_too_large',
-          `the process wrote more than 16 MiB of output and was ended: ${advice}`,
-        );
-      }
-      return {
-        exit_code,
-        stdout_b64: stdout.toString('base64'),
-        stderr_b64: stderr.toString('base64'),
-        duration_ms: Math.round(performance.now() - started),
-      };
+      return execAnswer(output, { exit_code, duration_ms: Math.round(performance.now() - started) });
     } finally {
       stop.cancel();
-      signal.removeEventListener('abort', kill);
+      signal.removeEventListener('abort', end);
     }
   }
 
   /** Starts a program and doesn't wait for its end. Throws `rate_limited`, and `bad_request` if it can't be started. */
   async spawn(session: LocalSession, command: ProcessSpawn): Promise<SessionProcess> {
+    const { hold } = session;
     const { byId } = this.#of(session);
     const program = await this.#start(session, command, {
       hasInput: true,
       ...(command.allocate_tty && { size: sizeOf(command) }),
     });
-    const started = new SessionProcess(program, this.#clock.now());
+    const started = new SessionProcess(program, this.#clock.now(), session.claimBytes());
+    if (hold.aborted) started.forget();
     byId.set(started.id, started);
     const { cancel } = this.#endAfter(program, command.timeout_sec);
     const forgetOthers = () => {
       cancel();
       const ended = [...byId.values()].filter(({ hasExited }) => hasExited);
-      for (const { id } of ended.slice(0, -mostEnded)) byId.delete(id);
+      for (const process of ended.slice(0, -mostEnded)) {
+        byId.delete(process.id);
+        process.forget();
+      }
     };
     void started.ended.then(forgetOthers);
     return started;
@@ -154,6 +158,7 @@ export class Processes {
       const environment = environmentIn(session, command.env);
       const directory = await directoryIn(session, command.cwd ?? home);
       const file = await programIn(session, command.command, { directory, environment });
+      await this.#turns.next(session.settings.projectId);
       const namespaces = await place.openNamespaces();
       place.hold.throwIfAborted();
       const { args } = command;
@@ -206,8 +211,9 @@ function refuseOtherUsers({ as_root, as_user }: ProcessExec): void {
 }
 
 /** Ends everything that was started in a lease, before the session goes to the next one. */
-function end({ running, namespaces }: Held): void {
+function end({ running, namespaces, byId }: Held): void {
   for (const program of running) program.kill();
+  for (const process of byId.values()) process.forget();
   for (const one of namespaces) one.close();
 }
 

@@ -95,8 +95,8 @@ export class Program implements Running {
     return { isOpen: stdin?.writable === true && this.#isInputHeld(), waiting: stdin?.writableLength ?? 0 };
   }
 
-  write(data: Buffer): void {
-    this.#child.stdin?.write(data);
+  write(data: Buffer, written: () => void): void {
+    this.#child.stdin?.write(data, written);
   }
 
   signal(signal: Signal): void {

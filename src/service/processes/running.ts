@@ -13,7 +13,8 @@ export type Running = {
   readonly hasExited: boolean;
   /** Whether standard input is open, and how many bytes the program hasn't read yet. */
   readonly input: { isOpen: boolean; waiting: number };
-  write(data: Buffer): void;
+  /** `written` is called when the program's pipe has taken the data. */
+  write(data: Buffer, written: () => void): void;
   /** Sends a signal to the process group. */
   signal(signal: Signal): void;
   /** Kills the program, its group, and the processes that left the group. */

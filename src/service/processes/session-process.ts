@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { OperationError } from '../../contract/errors.ts';
 import { largestInput, type ProcessEvent, type ProcessStatus } from '../../contract/processes.ts';
+import type { Claim } from '../process/waiting-bytes.ts';
 import { OutputQueue } from './output-queue.ts';
-import { processUse } from './process-use.ts';
 import { finished, type Running, type Signal, type TerminalSize } from './running.ts';
 
 /** A program that keeps running after the call that started it. Keeps its output until a caller reads it. */
@@ -14,13 +15,16 @@ export class SessionProcess {
   readonly ended: Promise<void>;
   readonly #program: Running;
   readonly #queue: OutputQueue;
+  readonly #waiting: Claim;
   #exitCode: number | undefined;
 
-  constructor(program: Running, startedAt: number) {
+  /** `waiting` counts its unread output and input. */
+  constructor(program: Running, startedAt: number, waiting: Claim) {
+    this.#waiting = waiting;
     this.#program = program;
     this.startedAt = startedAt;
     const outputs = Object.values(program.outputs);
-    this.#queue = new OutputQueue(() => {
+    this.#queue = new OutputQueue(waiting, () => {
       for (const output of outputs) output.resume();
     });
     for (const stream of ['stdout', 'stderr'] as const) {
@@ -30,7 +34,9 @@ export class SessionProcess {
       });
     }
     void program.exited.then((exitCode) => (this.#exitCode = exitCode));
-    this.ended = finished(program, () => this.#queue.isFull).then((exitCode) => this.#queue.end(exitCode));
+    this.ended = finished(program, () => outputs.some((output) => output.isPaused())).then((exitCode) =>
+      this.#queue.end(exitCode),
+    );
   }
 
   get pid(): number {
@@ -51,7 +57,10 @@ export class SessionProcess {
     return this.#queue.read(signal);
   }
 
-  /** Writes to standard input. Throws `conflict` if the program doesn't read it. Returns the number of bytes. */
+  /**
+   * Writes to standard input. Throws `conflict` if the program doesn't read it, and `OverBudget`. Returns the number of
+   * bytes.
+   */
   write(data: Buffer): number {
     this.#refuseEnded();
     const { isOpen, waiting } = this.#program.input;
@@ -60,7 +69,8 @@ export class SessionProcess {
       const message = `the process ${this.id} does not read its standard input: ${waiting} bytes wait already. Write again later`;
       throw new OperationError('conflict', message);
     }
-    this.#program.write(data);
+    this.#waiting.take(data.length);
+    this.#program.write(data, () => this.#waiting.release(data.length));
     return data.length;
   }
 
@@ -78,11 +88,43 @@ export class SessionProcess {
     this.#program.resize(size);
   }
 
+  /** Call when nobody can read its output any more. */
+  forget(): void {
+    this.#queue.drop();
+    this.#waiting.end();
+  }
+
   kill(): void {
     this.#program.kill();
   }
 
   #refuseEnded(): void {
     if (this.hasExited) throw new OperationError('conflict', `the process ${this.id} has ended`);
+  }
+}
+
+/** The unit of processor times in /proc: 1/100 s on x64 and arm64. */
+const ticksPerSecond = 100;
+
+/**
+ * The use of a running process: percent of one processor since its start, and memory in bytes. Empty if the system has no
+ * /proc or the process has ended.
+ */
+function processUse(pid: number): { cpu_pct?: number; mem_bytes?: number } {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name, in parentheses, may contain anything. The state after it is field 3 of proc(5).
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [user, system, start] = [14, 15, 22].map((field) => Number(fields[field - 3]) / ticksPerSecond) as [
+      number,
+      number,
+      number,
+    ];
+    const upSeconds = Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]);
+    const age = Math.max(upSeconds - start, 1 / ticksPerSecond);
+    const resident = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0;
+    return { cpu_pct: Math.round(((user + system) / age) * 1000) / 10, mem_bytes: Number(resident) * 1024 };
+  } catch {
+    return {};
   }
 }

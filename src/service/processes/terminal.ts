@@ -83,8 +83,8 @@ export class Terminal implements Running {
     return { isOpen: stdin?.writable ?? false, waiting: stdin?.writableLength ?? 0 };
   }
 
-  write(data: Buffer): void {
-    this.#tell({ input: data.toString('base64') });
+  write(data: Buffer, written: () => void): void {
+    this.#tell({ input: data.toString('base64') }, written);
   }
 
   signal(signal: Signal): void {
@@ -104,8 +104,8 @@ export class Terminal implements Running {
     void this.exited.then(() => this.#namespaces?.close());
   }
 
-  #tell(message: TerminalMessage): void {
-    this.#child.stdin?.write(`${JSON.stringify(message)}\n`);
+  #tell(message: TerminalMessage, written = () => {}): void {
+    this.#child.stdin?.write(`${JSON.stringify(message)}\n`, written);
   }
 }
 

@@ -1,7 +1,9 @@
 import type { Readable, Writable } from 'node:stream';
 import { OperationError } from '../../../contract/errors.ts';
+import type { Claim } from '../../process/waiting-bytes.ts';
 import { firstId, idOf, lastId, sessionOf, writeCommand, type ClientCommand } from './cdp-frames.ts';
 import type { CdpEvent, Command, Params, Result } from './cdp-protocol.ts';
+import { PartialMessage } from './partial-message.ts';
 
 /** Chromium's own answer that it can't carry out a command. */
 export class CdpError extends Error {
@@ -38,7 +40,7 @@ export class CdpConnection {
   readonly #receivers = new Map<string, CdpReceiver>();
   /** CDP sessions of the service itself. */
   readonly #ownSessions = new Set<string>();
-  readonly #partial: Buffer[] = [];
+  readonly #partial = new PartialMessage();
   /** Commands whose answers come before all other messages, and the messages that wait for them. */
   readonly #awaited = new Set<number>();
   readonly #held: Buffer[] = [];
@@ -51,6 +53,11 @@ export class CdpConnection {
     this.#output = output.setMaxListeners(0);
     input.on('data', (chunk: Buffer) => this.#receive(chunk));
     for (const stream of [input, output]) stream.on('error', () => this.#close()).on('close', () => this.#close());
+  }
+
+  /** Counts the bytes of messages that are arriving from Chromium. */
+  set waiting(waiting: Claim) {
+    this.#partial.waiting = waiting;
   }
 
   /** Whether so many bytes wait for Chromium that clients should stop sending. */
@@ -163,10 +170,11 @@ export class CdpConnection {
       const rest = chunk.subarray(start, end);
       start = end + 1;
       this.#hasMore = start < chunk.length;
-      this.#dispatch(this.#partial.length > 0 ? Buffer.concat([...this.#partial.splice(0), rest]) : rest);
+      const frame = this.#partial.isEmpty ? rest : this.#partial.end(rest);
+      if (frame) this.#dispatch(frame);
     }
     this.#hasMore = false;
-    if (start < chunk.length) this.#partial.push(chunk.subarray(start));
+    if (start < chunk.length) this.#partial.add(chunk.subarray(start));
   }
 
   #dispatch(frame: Buffer): void {
@@ -201,6 +209,7 @@ export class CdpConnection {
   #close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#partial.waiting?.end();
     for (const answer of this.#answers.values()) answer({ gone: true });
     for (const receiver of this.#allReceivers()) receiver.closed();
     this.#receivers.clear();

@@ -6,19 +6,28 @@ import { OperationError } from '../../../contract/errors.ts';
 import type { Octets, Operation, Page, ResponseKind, TokenPage } from '../../../contract/operation.ts';
 import { pageHeaders } from '../../../contract/headers.ts';
 import { sendEvents, type AnsweredContext } from './event-answer.ts';
-import { WithStatus, type Bytes, type StoredBytes, type StreamedBytes } from '../handler.ts';
+import { JsonText, WithStatus, type Bytes, type StoredBytes, type StreamedBytes } from '../handler.ts';
+import { uncounted, type Claim } from '../../process/waiting-bytes.ts';
+
+/**
+ * A stream of bytes counts as its size, at most this much: the stream and the connection together hold less. In bytes.
+ */
+const mostStreamed = 1024 * 1024;
 
 /**
  * Sends a handler's result as an HTTP answer. `page` is the query of a list. An empty answer has no content type,
- * because clients would parse it as JSON.
+ * because clients would parse it as JSON. `waiting` counts the bytes that the caller hasn't read. Throws `OverBudget`.
  */
 export async function toAnswer(
   context: AnsweredContext,
   operation: Operation,
   value: unknown,
   page: { limit: number; offset: number } | undefined,
+  waiting: () => Claim,
 ): Promise<Response> {
-  const plain = plainAnswer(operation, value);
+  if (value instanceof JsonText)
+    return sendStreamed(context, 200, 'application/json', { stream: value.pieces, size: value.size });
+  const plain = plainAnswer(operation, value, waiting);
   if (plain) return plain;
   const [status, response] = responseFor(operation, value);
   if (response.kind === 'list') {
@@ -31,31 +40,41 @@ export async function toAnswer(
       headers.set(pageHeaders.limit, String(page.limit));
       headers.set(pageHeaders.offset, String(page.offset));
     }
-    return Response.json(items, { status, headers });
+    return jsonAnswer(items, { status, headers }, waiting);
   }
   if (response.kind === 'token_list') {
     const { items, nextPageToken } = value as TokenPage<unknown>;
     const headers = new Headers({ [pageHeaders.hasMore]: String(nextPageToken !== undefined) });
     if (nextPageToken !== undefined) headers.set(pageHeaders.nextPageToken, nextPageToken);
     if (page) headers.set(pageHeaders.limit, String(page.limit));
-    return Response.json(items, { status, headers });
+    return jsonAnswer(items, { status, headers }, waiting);
   }
   if (response.kind === 'events') {
     const id = response.id;
-    return sendEvents(context, status, value as AsyncIterable<unknown>, undefined, id);
+    return sendEvents(context, status, value as AsyncIterable<unknown>, { id, waiting });
   }
   const bytes = value as Bytes;
+  if (bytes.size === undefined || bytes.size > uncounted)
+    waiting().take(Math.min(bytes.size ?? mostStreamed, mostStreamed));
   if ('read' in bytes) return sendStored(context, bytes);
   return sendStreamed(context, status, (response as Octets).mediaType, bytes);
 }
 
 /** A handler's result as an answer with JSON or without a body; `undefined` if it is another kind of answer. */
-export function plainAnswer(operation: Operation, value: unknown): Response | undefined {
-  if (value instanceof WithStatus) return Response.json(value.value, { status: value.status });
+export function plainAnswer(operation: Operation, value: unknown, waiting?: () => Claim): Response | undefined {
+  if (value instanceof WithStatus) return jsonAnswer(value.value, { status: value.status }, waiting);
   const [status, response] = responseFor(operation, value);
   if (response.kind === 'empty')
     return new Response(null, { status, headers: emptyHeaders[status] ?? { 'content-length': '0' } });
-  return response.kind === 'json' ? Response.json(value, { status }) : undefined;
+  return response.kind === 'json' ? jsonAnswer(value, { status }, waiting) : undefined;
+}
+
+function jsonAnswer(value: unknown, init: { status: number; headers?: Headers }, waiting?: () => Claim): Response {
+  const text = JSON.stringify(value);
+  if (text.length > uncounted) waiting?.().take(text.length);
+  const headers = new Headers(init.headers);
+  headers.set('content-type', 'application/json');
+  return new Response(text, { ...init, headers });
 }
 
 /**

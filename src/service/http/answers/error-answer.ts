@@ -6,6 +6,7 @@ import type { ErrorObject, NetFailure } from '../../../contract/error-object.ts'
 import { OperationError, type ErrorCode } from '../../../contract/errors.ts';
 import { limitHeaders } from '../../../contract/headers.ts';
 import { isRepeatable, type Operation } from '../../../contract/operation.ts';
+import { OverBudget } from '../../process/waiting-bytes.ts';
 import { noLog, type Log } from '../../process/log.ts';
 import { errorCode, isDiskFull } from '../../process/system-error.ts';
 
@@ -66,10 +67,11 @@ const hopeless: ReadonlySet<ErrorCode> = new Set([
 
 /**
  * Whether a retry after this error of a handler could do work twice. A browser that doesn't answer may have done a part
- * of the work. Other `unavailable` errors leave nothing behind.
+ * of the work, and so may a call whose answer became too large. Other `unavailable` errors leave nothing behind.
  */
 export function mayHaveWorked(error: unknown, operation: Operation): boolean {
   if (isRepeatable(operation)) return false;
+  if (error instanceof OverBudget) return true;
   const { code } = toOperationError(error);
   return code === 'internal_error' || (code === 'unavailable' && operation.path.startsWith('/browsers/{id}/'));
 }
@@ -96,7 +98,7 @@ export function answerError(error: unknown, request: FailedRequest, log: Log = n
   incoming.unpipe();
   if (answer.code === 'internal_error' && !isHangUp(error)) {
     console.error(`${method} ${path} failed, x-request-id ${String(outgoing.getHeader('x-request-id'))}:`, error);
-  } else if (answer.status >= 500 && !unlogged.has(answer.code) && request.hasKey) {
+  } else if (answer.status >= 500 && !unlogged.has(answer.code) && !isHangUp(error) && request.hasKey) {
     // Callers without a key could fill the log.
     log('request_failed', {
       method,

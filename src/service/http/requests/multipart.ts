@@ -5,6 +5,7 @@ import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { unsupportedFields, OperationError } from '../../../contract/errors.ts';
 import { unsupportedField } from '../../../contract/file-part.ts';
 import type { Multipart } from '../../../contract/operation.ts';
+import { uncounted, type Claim } from '../../process/waiting-bytes.ts';
 import { invalidInput } from '../answers/error-answer.ts';
 import type { MultipartBody } from '../handler.ts';
 import { assembled, fieldKind, fieldPath, type FieldPath } from './multipart-fields.ts';
@@ -28,20 +29,21 @@ export function multipartBody(
   body: Multipart,
   bytes: Readable,
   { 'content-type': contentType = '' }: IncomingHttpHeaders,
-  isOpen = false,
+  { isOpen = false, waiting }: { isOpen?: boolean; waiting?: (() => Claim) | undefined } = {},
 ): MultipartBody {
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
     const given = contentType.split(';')[0]!.trim();
     const problem = given ? `not ${given}` : 'and the request has no Content-Type header';
     throw new OperationError('unsupported_media_type', `the body must be multipart/form-data, ${problem}`);
   }
-  return { receive: (store) => new Reception({ body, isOpen, contentType, store }).receive(bytes) as never };
+  return { receive: (store) => new Reception({ body, isOpen, waiting, contentType, store }).receive(bytes) as never };
 }
 
 /** A multipart body that is being received. */
 class Reception {
   readonly #body: Multipart;
   readonly #isOpen: boolean;
+  readonly #waiting: (() => Claim) | undefined;
   readonly #parser: BusboyInstance;
   readonly #store: (file: Readable) => Promise<unknown>;
   readonly #fields = new Map<string, [FieldPath, unknown]>();
@@ -59,16 +61,19 @@ class Reception {
   constructor({
     body,
     isOpen,
+    waiting,
     contentType,
     store,
   }: {
     body: Multipart;
     isOpen: boolean;
+    waiting: (() => Claim) | undefined;
     contentType: string;
     store: (file: Readable) => Promise<unknown>;
   }) {
     this.#body = body;
     this.#isOpen = isOpen;
+    this.#waiting = waiting;
     this.#store = store;
     this.#parser = this.#createParser(contentType);
   }
@@ -191,7 +196,13 @@ class Reception {
   }
 
   #count(text: string): void {
+    const before = this.#textSize;
     this.#textSize += text.length;
+    try {
+      if (this.#textSize > uncounted) this.#waiting?.().take(before > uncounted ? text.length : this.#textSize);
+    } catch (error) {
+      this.#fail(error);
+    }
     // The parser cuts off a longer field at this size.
     if (this.#textSize >= mostText)
       this.#fail(

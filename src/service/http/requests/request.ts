@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { hasOpenBody } from '../../../contract/open-bodies.ts';
 import type { Operation } from '../../../contract/operation.ts';
 import { invalidField, OperationError } from '../../../contract/errors.ts';
+import { uncounted, type Claim } from '../../process/waiting-bytes.ts';
 import { invalidInput } from '../answers/error-answer.ts';
 import { parseKnown } from './unknown-fields.ts';
 import { unwrapped, type Schema } from './unwrapped.ts';
@@ -47,21 +48,25 @@ export function readQuery(operation: Operation, search: URLSearchParams): unknow
   return validate(schema, Object.fromEntries(plain), 'query');
 }
 
-/** The body: a stream of raw bytes, an unread multipart body, or validated JSON. `limit` is in bytes. */
+/**
+ * The body: a stream of raw bytes, an unread multipart body, or validated JSON. `limit` is in bytes. `waiting` counts the
+ * bytes in memory; then it throws `OverBudget`, too.
+ */
 export async function readBody(
   operation: Pick<Operation, 'body' | 'path'>,
   incoming: IncomingMessage,
   limit: number | undefined,
+  waiting?: () => Claim,
 ): Promise<unknown> {
   const { body } = operation;
   if (body === undefined) return undefined;
   const isOpen = hasOpenBody(operation);
-  if (!('kind' in body)) return readJson(incoming, body, { limit, isOpen });
+  if (!('kind' in body)) return readJson(incoming, body, { limit, isOpen, waiting });
   const bytes = limit === undefined ? incoming : limited(incoming, limit);
   if (body.kind === 'octets') return bytes;
   // Loaded at first use, so that the service starts faster.
   const { multipartBody } = await import('./multipart.ts');
-  return multipartBody(body, bytes, incoming.headers, isOpen);
+  return multipartBody(body, bytes, incoming.headers, { isOpen, waiting });
 }
 
 /**
@@ -71,9 +76,13 @@ export async function readBody(
 export async function readJson<S extends z.ZodType>(
   incoming: IncomingMessage,
   schema: S,
-  { limit = largestJson, isOpen = false }: { limit?: number | undefined; isOpen?: boolean } = {},
+  {
+    limit = largestJson,
+    isOpen = false,
+    waiting,
+  }: { limit?: number | undefined; isOpen?: boolean; waiting?: (() => Claim) | undefined } = {},
 ): Promise<z.output<S>> {
-  const text = await readText(incoming, limit);
+  const text = await readText(incoming, limit, waiting);
   const value = text === '' ? undefined : (parseJson(text) ?? undefined);
   refuseTooManyValues(value);
   return validate(schema, value, 'body', isOpen);
@@ -113,14 +122,14 @@ function parseJson(text: string): unknown {
   }
 }
 
-async function readText(incoming: IncomingMessage, limit: number): Promise<string> {
+async function readText(incoming: IncomingMessage, limit: number, waiting: (() => Claim) | undefined): Promise<string> {
   const length = Number(incoming.headers['content-length'] ?? 0);
   if (length === 0 && incoming.headers['transfer-encoding'] === undefined) return '';
   const mediaType = incoming.headers['content-type']?.split(';')[0]!.trim().toLowerCase();
   if (mediaType && mediaType !== 'application/json' && !mediaType.endsWith('+json')) {
     throw new OperationError('unsupported_media_type', `the body must be application/json, not ${mediaType}`);
   }
-  const bytes = await collect(incoming, limit);
+  const bytes = await collect(incoming, limit, waiting);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
@@ -130,9 +139,9 @@ async function readText(incoming: IncomingMessage, limit: number): Promise<strin
 
 /**
  * Reads a whole body. Thousands of requests wait after it, so it leaves no stream behind. A body that is too large
- * stays unread.
+ * stays unread, and so does one for which a budget has no room.
  */
-async function collect(incoming: IncomingMessage, limit: number): Promise<Buffer> {
+async function collect(incoming: IncomingMessage, limit: number, waiting: (() => Claim) | undefined): Promise<Buffer> {
   refuseLength(incoming, limit);
   const chunks: Buffer[] = [];
   let size = 0;
@@ -143,11 +152,17 @@ async function collect(incoming: IncomingMessage, limit: number): Promise<Buffer
       else resolve();
     };
     const take = (chunk: Buffer) => {
+      const before = size;
       size += chunk.length;
-      if (size > limit) {
+      try {
+        if (size > limit) throw tooLarge(limit);
+        if (size > uncounted) waiting?.().take(before > uncounted ? chunk.length : size);
+        chunks.push(chunk);
+      } catch (error) {
         incoming.pause();
-        settle(tooLarge(limit));
-      } else chunks.push(chunk);
+        chunks.length = 0;
+        settle(error as Error);
+      }
     };
     const lose = () =>
       settle(new OperationError('bad_request', 'the connection closed before the whole body had arrived'));

@@ -1,9 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../process/clock.ts';
+import type { Claim, OverBudget } from '../../process/waiting-bytes.ts';
 import type { ServiceEvents } from '../../process/service-events.ts';
 import type { ClientSocket } from './cdp-client.ts';
-import { pingRegularly, refuse, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../../http/websockets.ts';
+import {
+  countArriving,
+  pingRegularly,
+  refuse,
+  refuseToken,
+  requestedUrl,
+  WebSocket,
+  WebSocketServer,
+} from '../../http/websockets.ts';
 
 /** The parts of a session that `CdpProxy` needs. */
 export type ProxiedSession = {
@@ -11,6 +20,8 @@ export type ProxiedSession = {
   touch(): void;
   /** Rejects if Chromium doesn't answer. */
   connect(socket: ClientSocket): Promise<ConnectedClient>;
+  /** Begins to count the bytes that wait for a client. Default: nothing is counted. */
+  claimBytes?(): Claim;
 };
 
 type ConnectedClient = {
@@ -69,7 +80,7 @@ export class CdpProxy {
     const token = searchParams.get('jwt') ?? '';
     const session = this.#byToken(token);
     if (!session) return refuseToken(socket);
-    const side = new ClientSide(socket);
+    const side = new ClientSide(socket, session.claimBytes?.());
     const started = this.#clock.now();
     const accept = (connected: ConnectedClient) => {
       socket.once('close', () => connected.leave());
@@ -101,6 +112,7 @@ export class CdpProxy {
 /** The service's end of a client's socket. Limits the bytes that wait for the client. */
 class ClientSide {
   readonly #socket: Duplex;
+  readonly #claim: Claim | undefined;
   #client: WebSocket | undefined;
   #connected: ConnectedClient | undefined;
   /** Frames that wait for the client, from `#next` on. */
@@ -110,16 +122,22 @@ class ClientSide {
   #isGathering = false;
   #isBrowserBusy = false;
 
-  constructor(socket: Duplex) {
+  constructor(socket: Duplex, claim: Claim | undefined) {
     this.#socket = socket;
+    this.#claim = claim;
+    socket.once('close', () => claim?.end());
   }
 
   open(client: WebSocket, connected: ConnectedClient): void {
     this.#client = client;
     this.#connected = connected;
     client.on('error', () => client.terminate());
+    const arrived = this.#claim && countArriving(client, this.#socket, this.#claim);
     client.on('message', (frame: Buffer) => {
-      if (connected.fromClient(frame) || this.#isBrowserBusy) return;
+      const counted = arrived?.() ?? 0;
+      if (connected.fromClient(frame)) return this.#claim?.release(counted);
+      connected.onceDrained(() => this.#claim?.release(counted));
+      if (this.#isBrowserBusy) return;
       this.#isBrowserBusy = true;
       this.#readOrWait(client);
       connected.onceDrained(() => {
@@ -134,6 +152,11 @@ class ClientSide {
     if (client?.readyState !== WebSocket.OPEN) return;
     if (this.#waitingBytes > mostWaiting)
       return this.#end(client, 1008, `more than ${mostWaiting / 1024 / 1024} MiB wait for this client to read them`);
+    try {
+      this.#claim?.take(frame.length, { isOneMessage: this.#claim.isEmpty });
+    } catch (error) {
+      return this.#end(client, 1008, (error as OverBudget).closeReason);
+    }
     this.#waiting.push(frame);
     this.#waitingBytes += frame.length;
     if (hasMore) this.#gather();
@@ -150,6 +173,8 @@ class ClientSide {
     // A paused socket would not read the client's close frame.
     if (client.isPaused) client.resume();
     client.close(code, reason);
+    this.#claim?.release(this.#waitingBytes);
+    this.#waitingBytes = 0;
     this.#waiting.length = 0;
   }
 
@@ -163,7 +188,10 @@ class ClientSide {
       const frame = this.#waiting[this.#next]!;
       this.#waiting[this.#next++] = '';
       this.#waitingBytes -= frame.length;
-      client.send(frame, { binary: false }, () => this.#flush(client));
+      client.send(frame, { binary: false }, () => {
+        this.#claim?.release(frame.length);
+        this.#flush(client);
+      });
     }
     if (this.#next === this.#waiting.length) {
       this.#waiting.length = 0;

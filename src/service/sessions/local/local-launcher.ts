@@ -10,6 +10,7 @@ import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import type { Namespaces } from '../../process/children/namespaces.ts';
 import type { Clock } from '../../process/clock.ts';
 import { newId } from '../../process/id.ts';
+import { WaitingBytes } from '../../process/waiting-bytes.ts';
 import { removeTree } from '../../process/trees/remove-tree.ts';
 import type { Chromium } from '../../chromium/chromium.ts';
 import type { Launcher } from '../launcher.ts';
@@ -56,6 +57,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
   readonly #downloadQuota: number;
   readonly #playwrightVersions: readonly string[];
   readonly #capture: CaptureTelemetry | undefined;
+  readonly #waitingBytes: WaitingBytes;
   readonly #warnings = new Set<string>();
 
   /** Each session gets a directory in `directory`, which nothing else may use. */
@@ -75,6 +77,8 @@ export class LocalLauncher implements Launcher<LocalSession> {
     capture?: CaptureTelemetry;
     /** Default: all browsers run as the service's user. */
     isolation?: Isolation;
+    /** Default: budgets of these sessions alone. */
+    waitingBytes?: WaitingBytes;
   }) {
     this.#clock = options.clock;
     this.#directory = path.resolve(options.directory);
@@ -85,6 +89,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
     this.#isolation = options.isolation ?? new Isolation(undefined, this.#directory);
     this.#downloadQuota = options.downloadQuota ?? Infinity;
     this.#capture = options.capture;
+    this.#waitingBytes = options.waitingBytes ?? new WaitingBytes();
     this.#playwrightVersions = options.playwrightVersions ?? [];
     this.hasDisplay = hasDisplay(this.#environment);
   }
@@ -117,6 +122,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
         playwrightVersions: this.#playwrightVersions,
         downloadQuota: this.#downloadQuota,
         capture: this.#capture,
+        waitingBytes: this.#waitingBytes,
         clock: this.#clock,
       });
       try {

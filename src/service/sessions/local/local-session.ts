@@ -4,6 +4,7 @@ import { OperationError } from '../../../contract/errors.ts';
 import type { Profile } from '../../../contract/profiles.ts';
 import type { TelemetryCategory } from '../../../contract/telemetry.ts';
 import type { Clock } from '../../process/clock.ts';
+import type { Claim, WaitingBytes } from '../../process/waiting-bytes.ts';
 import { removeTree } from '../../process/trees/remove-tree.ts';
 import { CdpClient, type ClientSocket } from '../cdp/cdp-client.ts';
 import type { Inspected } from '../cdp/cdp-inspection.ts';
@@ -54,6 +55,7 @@ export class LocalSession extends Session {
   readonly #replacement = new Replacement();
   #closing: Promise<void> | undefined;
   readonly #capture: CaptureTelemetry | undefined;
+  readonly #waitingBytes: WaitingBytes;
   readonly #listeners = new Set<(notice: SessionNotice) => void>();
   #exposure: Exposure | undefined;
 
@@ -72,9 +74,11 @@ export class LocalSession extends Session {
     downloadQuota: number;
     /** Default: there is no telemetry. */
     capture?: CaptureTelemetry | undefined;
+    waitingBytes: WaitingBytes;
     clock: Clock;
   }) {
     super(options);
+    this.#waitingBytes = options.waitingBytes;
     const { settings, launched } = options;
     this.root = options.root;
     this.isolatedUser = options.isolatedUser;
@@ -248,6 +252,11 @@ export class LocalSession extends Session {
     this.telemetry = categories;
   }
 
+  /** Begins to count the bytes that wait in the service for a client of the session. */
+  claimBytes(): Claim {
+    return this.#waitingBytes.claim({ projectId: this.settings.projectId, sessionId: this.id });
+  }
+
   /** Whether CDP clients are connected. */
   get hasClients(): boolean {
     return this.#connections.size > 0;
@@ -342,6 +351,7 @@ export class LocalSession extends Session {
   }
 
   #browserOf(chromium: Chromium): SessionBrowser {
+    chromium.cdp.waiting = this.claimBytes();
     const downloadPath = path.join(this.root, downloadDirectory);
     return new SessionBrowser({
       chromium,
