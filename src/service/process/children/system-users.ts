@@ -234,7 +234,7 @@ async function removeFilesOf(uid: number, directory: string): Promise<void> {
   await Promise.all(
     places.map(async (place) => {
       const stats = await lstat(place).catch(() => undefined);
-      if (stats?.uid === uid) await removeTree(place).catch(() => {});
+      if (stats?.uid === uid) await removeTree(place, { ownedBy: uid }).catch(() => {});
     }),
   );
 }

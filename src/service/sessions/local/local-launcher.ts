@@ -88,6 +88,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
     let isolatedUser: IsolatedUser | undefined;
     try {
       isolatedUser = await this.#isolation.createUser(directory);
+      await mkdir(root, { recursive: true, mode: 0o700 });
       await Promise.all(
         [path.join(root, 'tmp'), path.join(root, downloadDirectory)].map((made) => mkdir(made, { recursive: true })),
       );
@@ -187,7 +188,8 @@ export class LocalLauncher implements Launcher<LocalSession> {
     const { directory, isolatedUser, extensions } = place;
     const { profile } = settings;
     const copy = profile && (await this.#profiles.copy(profile.id, directory, signal));
-    if (!copy) await mkdir(directory, { recursive: true, mode: 0o700 });
+    if (!copy) await mkdir(directory, { mode: 0o700 });
+    await isolatedUser?.own(directory);
     const takesExtensions = !extensions.isEmpty;
     const chromium = await this.#startChromium(settings, { directory, isolatedUser, takesExtensions }, signal);
     try {
