@@ -5,6 +5,7 @@ import type { Isolation } from '../chromium/isolation.ts';
 import type { Clock } from '../process/clock.ts';
 import { copyTree } from '../process/trees/copy-tree.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
+import { freezeTree } from '../process/trees/frozen.ts';
 import { passedOn } from '../process/children/passed-on.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
 import type { AppLogs } from './app-logs.ts';
@@ -28,7 +29,8 @@ const largestManifest = 1024 * 1024;
 
 /**
  * Installs the packages that deployments depend on. The package manager runs in a copy of the files, under a temporary
- * user id. After its end no process can change the packages, and the service copies them to the deployment.
+ * user id. After its end, the service takes all rights on the directories from others, and copies the packages to the
+ * deployment.
  */
 export class AppInstaller {
   readonly #options: AppInstallerOptions;
@@ -73,6 +75,8 @@ export class AppInstaller {
         signal,
       );
       await isolatedUser?.end();
+      // Another user may have a directory open that the package manager made writable for all.
+      if (isolatedUser) await freezeTree(place);
       const packages = path.join(place, 'node_modules');
       await mkdir(packages, { recursive: true });
       if (isolatedUser) {

@@ -1,6 +1,6 @@
-import { chown, copyFile } from 'node:fs/promises';
+import { chmod, chown, copyFile } from 'node:fs/promises';
 import path from 'node:path';
-import { chownTree } from '../process/trees/chown-tree.ts';
+import { giveTree } from '../process/trees/hand-over.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
 import type { SystemUser, SystemUsers } from '../process/children/system-users.ts';
@@ -25,9 +25,9 @@ export class IsolatedUser {
     this.directory = directory;
   }
 
-  /** Makes the user the owner of a directory and of everything in it. */
+  /** Makes the user the owner of a new directory and of everything in it. Only root may be able to enter it so far. */
   async own(directory: string): Promise<void> {
-    await chownTree(directory, this.user);
+    await giveTree(directory, this.user);
   }
 
   /** Returns the environment with the user's own directories instead of those of the service's user. */
@@ -37,9 +37,11 @@ export class IsolatedUser {
     const own = { ...Object.fromEntries(kept), HOME: this.home, TMPDIR: this.temporary };
     const { XAUTHORITY } = environment;
     if (XAUTHORITY === undefined) return own;
-    const copy = path.join(this.home, '.Xauthority');
+    // Not in the home: the user could put a link there, and root would write to its target.
+    const copy = path.join(this.directory, '.Xauthority');
     await copyFile(XAUTHORITY, copy);
-    await chown(copy, this.user.uid, this.user.gid);
+    await chown(copy, 0, this.user.gid);
+    await chmod(copy, 0o640);
     return { ...own, XAUTHORITY: copy };
   }
 

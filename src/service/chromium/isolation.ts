@@ -70,12 +70,11 @@ export class Isolation {
   /**
    * Starts Chromium like `launchChromium`, under the user in `options.isolatedUser`. If the system forbids sandboxes, as
    * Docker's default profile does, Chromium starts without one, unless the options ask for it. The user id still
-   * protects the service.
+   * protects the service. The user-data directory must be the user's already.
    */
   async launch(options: LaunchOptions): Promise<Chromium> {
     if (!options.isolatedUser) return await launchChromium(options);
     const { namespaces } = options.isolatedUser;
-    await options.isolatedUser.own(options.userDataDirectory);
     const executable = await this.#chromium(options.executable, options.environment);
     try {
       return await launchChromium({ ...options, namespaces, executable, sandbox: options.sandbox ?? this.#hasSandbox });

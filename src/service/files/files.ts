@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
 import type { FileInfo } from '../../contract/files.ts';
 import { errorCode } from '../process/system-error.ts';
-import { removeEntry } from '../process/trees/remove-tree.ts';
+import { removeTree } from '../process/trees/remove-tree.ts';
 import {
   giveToOwner,
   makeDirectory,
@@ -128,7 +128,8 @@ export class SessionFiles {
   async deleteDirectory(sessionPath: string): Promise<void> {
     refuseRoot(sessionPath, 'deleted');
     try {
-      await this.#at(sessionPath, { missing: 'path' }, removeEntry);
+      const user = await ownUser(this.#root);
+      await this.#at(sessionPath, { missing: 'path' }, (entry) => removeTree(entry, { ownedBy: user?.uid }));
     } catch (error) {
       if (!(error instanceof OperationError && error.code === 'not_found')) throw error;
     }

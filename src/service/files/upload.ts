@@ -1,9 +1,10 @@
 import { createReadStream, type Stats } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
 import { errorCode } from '../process/system-error.ts';
+import { removeTree } from '../process/trees/remove-tree.ts';
 import { giveToOwner, ownUser, pathSegments, permissionBits, withEntry } from '../sessions/confined-path.ts';
 import { fileError, type PathUse } from './file-errors.ts';
 import { requireFile, SessionFiles, statsOrMissing } from './files.ts';
@@ -38,7 +39,7 @@ export class Upload {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.#directory, { recursive: true, force: true, maxRetries: 3 });
+    await removeTree(this.#directory);
   }
 
   /** Stores a stream as a file with `mode`, and returns its host path. */

@@ -7,6 +7,8 @@ import { builtFile } from '../process/children/built-file.ts';
 import type { Clock } from '../process/clock.ts';
 import { passedOn } from '../process/children/passed-on.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
+import { newId } from '../process/id.ts';
+import { removeTree } from '../process/trees/remove-tree.ts';
 import { HostProcess } from './host-process.ts';
 import type { InstalledPlaywright } from './installed-playwright.ts';
 
@@ -126,8 +128,10 @@ export class PlaywrightHosts {
     void process.ended.then(() => hold.removeEventListener('abort', end));
     try {
       hold.throwIfAborted();
-      const directory = path.join(path.dirname(session.root), 'playwright');
-      await mkdir(directory, { recursive: true, mode: 0o700 });
+      // A directory of its own: root must not work in the one of another host, which the session's user can change.
+      const directory = path.join(path.dirname(session.root), `playwright-${newId()}`);
+      void process.ended.then(() => removeTree(directory)).catch(() => {});
+      await mkdir(directory, { mode: 0o700 });
       await isolatedUser?.own(directory);
       const names = ['HOME', 'TMPDIR', 'TEMP', 'TMP', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'LOCALAPPDATA'];
       const environment = Object.fromEntries(names.map((name) => [name, directory]));

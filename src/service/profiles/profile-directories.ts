@@ -1,10 +1,12 @@
-import { mkdir, open, readdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename, statfs, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
 import type { ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
-import { chownTree } from '../process/trees/chown-tree.ts';
 import { copyTree } from '../process/trees/copy-tree.ts';
+import { takeTree } from '../process/trees/hand-over.ts';
+import { removeTree } from '../process/trees/remove-tree.ts';
 import { newId } from '../process/id.ts';
 import { errorCode, isDiskFull } from '../process/system-error.ts';
 import { mayChangeUser } from '../process/children/system-users.ts';
@@ -64,7 +66,7 @@ export class ProfileDirectories {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const versions = new Set(options.records.versions());
     const left = (await readdir(directory)).filter((name) => !versions.has(name));
-    await Promise.all(left.map((name) => rm(path.join(directory, name), { recursive: true, force: true })));
+    await Promise.all(left.map((name) => removeTree(path.join(directory, name))));
     return new ProfileDirectories({ ...options, directory });
   }
 
@@ -98,12 +100,12 @@ export class ProfileDirectories {
     this.#records.used(profileId);
   }
 
-  /** Copies the current version for a session. Throws `insufficient_storage` on a full disk, and the signal's reason. */
+  /** Copies the current version to a new directory, for a session. Throws `insufficient_storage` on a full disk, and the signal's reason. */
   async copy(profileId: string, directory: string, signal: AbortSignal): Promise<ProfileCopy> {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
     const stored = this.read(profileId);
     try {
       if (stored) await copyTree(stored.directory, directory, signal);
+      else await mkdir(directory, { mode: 0o700 });
     } catch (error) {
       signal.throwIfAborted();
       throw isDiskFull(error)
@@ -159,7 +161,7 @@ export class ProfileDirectories {
     try {
       await refuseFullDisk(directory);
       // The session had its own user id, which another session will get.
-      if (mayChangeUser) await chownTree(directory, { uid: 0, gid: 0 });
+      if (mayChangeUser) await takeTree(directory);
       await writeSessionCookies(directory, sessionCookies);
       await move(directory, stored);
       const size = await sync(stored);
@@ -236,7 +238,7 @@ async function unpack(archive: AsyncIterable<Uint8Array>, directory: string, sig
 
 /** Removes a directory. Ignores errors: the next start of the service removes the rest. */
 async function remove(directory: string): Promise<void> {
-  await rm(directory, { recursive: true, force: true, maxRetries: 3 }).catch(() => {});
+  await removeTree(directory).catch(() => {});
 }
 
 /** Copies the directory if it can't be renamed: to another file system, or on Windows while a process still uses it. */
@@ -287,7 +289,8 @@ const sessionCookiesFile = 'session-cookies.json';
 /** The session cookies that were saved with a user-data directory. Chromium itself forgets them when it ends. */
 export async function readSessionCookies(directory: string): Promise<Cookie[]> {
   try {
-    return JSON.parse(await readFile(path.join(directory, sessionCookiesFile), 'utf8')) as Cookie[];
+    const flag = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0);
+    return JSON.parse(await readFile(path.join(directory, sessionCookiesFile), { encoding: 'utf8', flag })) as Cookie[];
   } catch {
     return [];
   }
@@ -295,6 +298,6 @@ export async function readSessionCookies(directory: string): Promise<Cookie[]> {
 
 async function writeSessionCookies(directory: string, cookies: Cookie[]): Promise<void> {
   const file = path.join(directory, sessionCookiesFile);
-  await rm(file, { force: true });
+  await removeTree(file);
   if (cookies.length > 0) await writeFile(file, JSON.stringify(cookies), { mode: 0o600 });
 }

@@ -110,7 +110,8 @@ export class Encoder {
     const isolatedUser = await isolation.createUser(own);
     const leave = () => (isolatedUser ? isolatedUser.release() : removeTree(own)).catch(() => {});
     const userDataDirectory = path.join(own, 'user-data');
-    await mkdir(userDataDirectory);
+    await mkdir(userDataDirectory, { mode: 0o700 });
+    await isolatedUser?.own(userDataDirectory);
     const launching = isolation.launch({
       executable,
       isolatedUser,

@@ -5,7 +5,8 @@ import path from 'node:path';
 const filesAtOnce = 8;
 
 /**
- * Copies the files, directories and symbolic links of a directory. Clones files instead of copying them if the file
+ * Copies the files, directories and symbolic links of a directory to a new one, which only the service's user can enter.
+ * No other user may be able to change either of them meanwhile. Clones files instead of copying them if the file
  * system can. Node's `fs.cp` copies one file at a time and takes two to four times as long. Throws the
  * signal's reason if it aborts.
  */
@@ -26,7 +27,7 @@ export async function copyTree(from: string, to: string, signal?: AbortSignal): 
 
 /** Makes the directories and links. Returns the paths of the files, relative to `from`. */
 async function copyAllButFiles(from: string, to: string): Promise<string[]> {
-  await mkdir(to, { recursive: true, mode: 0o700 });
+  await mkdir(to, { mode: 0o700 });
   const files: string[] = [];
   for (const entry of await readdir(from, { withFileTypes: true })) {
     const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)];

@@ -103,6 +103,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
     try {
       isolatedUser = await this.#isolation.createUser(directory);
       namespaces = isolatedUser ? isolatedUser.namespaces : await this.#isolation.openNamespaces();
+      await mkdir(root, { recursive: true, mode: 0o700 });
       await Promise.all(
         [path.join(root, 'tmp'), path.join(root, downloadDirectory)].map((made) => mkdir(made, { recursive: true })),
       );
@@ -206,7 +207,8 @@ export class LocalLauncher implements Launcher<LocalSession> {
     const { directory } = own;
     const { profile } = settings;
     const copy = profile && (await this.#profiles.copy(profile.id, directory, signal));
-    if (!copy) await mkdir(directory, { recursive: true, mode: 0o700 });
+    if (!copy) await mkdir(directory, { mode: 0o700 });
+    await own.isolatedUser?.own(directory);
     const takesExtensions = !extensions.isEmpty;
     const chromium = await this.#startChromium(settings, { ...own, takesExtensions }, signal);
     try {

@@ -1,10 +1,11 @@
-import { rm } from 'node:fs/promises';
+import { chmod, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { invalidField, OperationError } from '../../../contract/errors.ts';
 import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import { loadExtension, unloadExtension } from '../../chromium/extensions.ts';
 import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import { copyTree } from '../../process/trees/copy-tree.ts';
+import { removeTree } from '../../process/trees/remove-tree.ts';
 import { newId } from '../../process/id.ts';
 import { errorCode, isDiskFull } from '../../process/system-error.ts';
 
@@ -25,7 +26,7 @@ export class SessionExtensions {
   readonly #isolatedUser: IsolatedUser | undefined;
   #copies: ExtensionFiles[] = [];
 
-  /** The copies belong to the session's user, because Chromium writes into them. */
+  /** Each copy belongs to the session's user, because Chromium writes into it. The directory belongs to the service. */
   constructor(directory: string, isolatedUser: IsolatedUser | undefined) {
     this.#directory = directory;
     this.#isolatedUser = isolatedUser;
@@ -42,14 +43,17 @@ export class SessionExtensions {
   async add(extensions: readonly ExtensionFiles[], signal: AbortSignal): Promise<ExtensionFiles[]> {
     const added: ExtensionFiles[] = [];
     try {
+      await mkdir(this.#directory, { recursive: true });
+      // The session's user may enter its copies, whatever the umask is.
+      await chmod(this.#directory, 0o711);
       for (const { name, directory } of extensions) {
         if ([...this.#copies, ...added].some((other) => other.name === name))
           throw invalidField('extensions', `the session has an extension named ${name} already: choose another name`);
         const copy = { name, directory: path.join(this.#directory, newId()) };
         added.push(copy);
         await copyTree(directory, copy.directory, signal);
+        await this.#isolatedUser?.own(copy.directory);
       }
-      if (added.length > 0) await this.#isolatedUser?.own(this.#directory);
     } catch (error) {
       await this.remove(added);
       signal.throwIfAborted();
@@ -68,7 +72,7 @@ export class SessionExtensions {
 
   async remove(extensions: readonly ExtensionFiles[]): Promise<void> {
     this.#copies = this.#copies.filter((copy) => !extensions.includes(copy));
-    await Promise.all(extensions.map(({ directory }) => rm(directory, { recursive: true, force: true })));
+    await Promise.all(extensions.map(({ directory }) => removeTree(directory)));
   }
 
   /** Loads copies into a browser, all or none. Default: all. Throws like `loadExtension`. */
