@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { chromium, expect } from '@playwright/test';
 import { extensionZip } from '../support/extensions.ts';
 import { custom } from '../support/proxies.ts';
+import { sendSignal } from '../support/processes.ts';
 import { test as base, type Shell } from '../support/session-processes.ts';
 
 /** A directory of root outside of all sessions. The attacks try to make the service change it by links that lead there. */
@@ -112,7 +113,7 @@ test("a program can't redirect root while a second Playwright host of its sessio
   );
   await trapIn(shell, directory);
   const gone = new Promise((resolve) => first.once('disconnected', resolve));
-  await shell.run(`kill -9 ${processesIn(directory).join(' ')}`);
+  sendSignal(processesIn(directory), 'SIGKILL');
   await gone;
   await (await chromium.connect(url)).close();
 });
