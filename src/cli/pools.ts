@@ -60,6 +60,7 @@ function createCommand(env: NodeJS.ProcessEnv): Command {
         const definition = { name, size: options.size ?? 1, ...settingsOf(options) };
         const pool = await client.browserPools.create(definition, { signal });
         printResult(options, pool, `Created the pool ${name} (${pool.id}).`);
+        warnOfLimit(pool);
       }),
     );
 }
@@ -80,6 +81,7 @@ function updateCommand(env: NodeJS.ProcessEnv): Command {
         };
         const pool = await client.browserPools.update(name, changes, { signal });
         printResult(options, pool, `Changed the pool ${pool.name ?? pool.id}.`);
+        warnOfLimit(pool);
       }),
     );
 }
@@ -102,6 +104,14 @@ function poolOptions(command: Command): Command {
     .option('--profile <name>', 'profile of its browsers; an empty name clears it')
     .option('--timeout <seconds>', 'idle timeout of a leased browser', parseCount)
     .option('--headful', 'start browsers with windows');
+}
+
+/** Tells the user if the limits keep the pool from its size. */
+function warnOfLimit({ browser_pool_config: { size }, reachable_size: reachable }: BrowserPool): void {
+  if (reachable === undefined) return;
+  console.error(
+    `Only ${reachable} of its ${size} browsers can run at once: raise the limit of the service (serve --max-sessions) or of the project, or add machines.`,
+  );
 }
 
 function settingsOf({ profile, timeout, headful }: PoolOptions) {

@@ -31,6 +31,8 @@ const policies = {
   unusable:        { resend: 'none',       askAgain: 'never',          mayHaveWorked: false, replace: false, outage: true },
   // 429.
   busy:            { resend: 'repeatable', askAgain: 'until-deadline', mayHaveWorked: false, replace: false, outage: false },
+  // 529: every slot is taken.
+  full:            { resend: 'none',       askAgain: 'until-deadline', mayHaveWorked: false, replace: false, outage: false },
   // 408, 500, and 502 to 504 with an error code.
   fault:           { resend: 'repeatable', askAgain: 'never',          mayHaveWorked: false, replace: true,  outage: false },
   // Any other status from 500 on.
@@ -75,6 +77,7 @@ function situationOf(error: unknown): keyof typeof policies {
   const { status, code } = error;
   if (status === 401 || status === 403 || code === 'no_chromium') return 'unusable';
   if (status === 429) return 'busy';
+  if (status === 529) return 'full';
   if ([502, 503, 504].includes(status)) return code === undefined ? 'gateway' : 'fault';
   if (status === 408 || status === 500) return 'fault';
   if (status >= 500) return 'unable';

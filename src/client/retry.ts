@@ -28,13 +28,19 @@ export async function withRetries<T>(
     if (call.maxRetries === 0 || !mayRepeat(call, error)) throw error;
     const signal = deadline.toSignal();
     // The first attempt ran without p-retry, because that is faster. So its first attempt only repeats the error.
-    return await pRetry((number) => (number === 1 ? Promise.reject(error) : attempt()), {
-      retries: call.maxRetries,
-      minTimeout: 0,
-      signal,
-      shouldRetry: ({ error, retriesConsumed }) =>
-        mayRepeat(call, error) && pause(error, retriesConsumed, deadline, AbortSignal.any([signal, closing])),
-    });
+    try {
+      return await pRetry((number) => (number === 1 ? Promise.reject(error) : attempt()), {
+        retries: call.maxRetries,
+        minTimeout: 0,
+        signal,
+        shouldRetry: ({ error, retriesConsumed }) =>
+          mayRepeat(call, error) && pause(error, retriesConsumed, deadline, AbortSignal.any([signal, closing])),
+      });
+    } catch (last) {
+      // Its stack shows p-retry instead of the caller.
+      if (last instanceof Error) Error.captureStackTrace(last);
+      throw last;
+    }
   }
 }
 

@@ -94,6 +94,10 @@ const browserPool = z.looseObject({
   browser_pool_config: z.looseObject({ size: z.int() }).describe('The configuration as given'),
   profile_id: z.string().optional(),
   extension_ids: z.array(z.string()),
+  reachable_size: z
+    .int()
+    .optional()
+    .describe("How many browsers can run at once, if the limits allow fewer than the size (this service's own field)"),
   waiting_count: z.int().optional().describe("Acquires that wait, if any do (this service's own field)"),
   wait_reason: z
     .string()

@@ -44,6 +44,16 @@ test('pools creates, lists, changes, flushes and deletes a pool', async ({ cli, 
   expect(JSON.parse((await cli(['pools', 'list', '--json'])).stdout)).toEqual([]);
 });
 
+test('pools create says how many browsers can run at once if a limit is below the size', async ({ cli, service }) => {
+  await service.call('PATCH', '/org/limits', { default_project_max_concurrent_sessions: 1 });
+  expect(await cli(['pools', 'create', 'ci', '--size', '8'])).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('Only 1 of its 8 browsers can run at once: raise the limit'),
+  });
+  const fitting = await cli(['pools', 'update', 'ci', '--size', '1']);
+  expect(fitting).toMatchObject({ code: 0, stderr: '' });
+});
+
 test('pools explains a wrong size, an unknown pool and a missing name', async ({ cli }) => {
   expect(await cli(['pools', 'create', 'ci', '--size', 'many'])).toMatchObject({
     code: 2,

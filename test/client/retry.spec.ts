@@ -74,7 +74,9 @@ test('stops after maxRetries of the client or of the call, and throws the last e
     failing(502, { 'retry-after-ms': '1' }),
     failing(503, { 'retry-after-ms': '1' }),
   );
-  expect(await errorOf(get(connect(server)))).toMatchObject({ status: 503 });
+  const error = await errorOf(get(connect(server)));
+  expect(error).toMatchObject({ status: 503 });
+  expect((error as Error).stack).not.toContain('p-retry');
   expect(server.calls).toHaveLength(3);
 
   expect(await errorOf(get(connect(server, { maxRetries: 0 })))).toMatchObject({ status: 503 });

@@ -13,6 +13,11 @@ import { expectNoProcessWith, processesWith, processFile } from '../support/proc
 
 const viewport = { width: 1000, height: 500 };
 
+/** The number of sockets that listen in this process. */
+function serverCount(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'TCPServerWrap').length;
+}
+
 async function script(file: string, text: string): Promise<string> {
   await mkdir(path.dirname(file), { recursive: true });
   await writeFile(file, `#!/bin/sh\n${text}\n`);
@@ -159,6 +164,20 @@ test.describe('launching', () => {
     abort.abort(new Error('not needed any more'));
     await expect(launched).rejects.toThrow('not needed any more');
     await expectNoProcessWith(userDataDirectory);
+  });
+
+  test("closes its local proxy if Chromium can't be launched", async ({}, testInfo) => {
+    const before = serverCount();
+    const userDataDirectory = testInfo.outputPath('user-data');
+    const options = {
+      executable: 'no\0program',
+      userDataDirectory,
+      headless: true,
+      viewport,
+      environment: process.env,
+    };
+    await expect(launchChromium({ ...options, tunnel: true })).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_VALUE' });
+    await expect.poll(serverCount).toBe(before);
   });
 
   test("kills a Chromium whose priority can't be set", async ({}, testInfo) => {

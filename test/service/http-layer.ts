@@ -28,6 +28,7 @@ const contract = {
   poll: operation('POST /poll', '', { responses: { 200: json(z.unknown()), 204: empty } }),
   pollBytes: operation('GET /poll', '', { responses: { 200: octets() } }),
   download: operation('GET /bytes', '', { responses: { 200: octets() } }),
+  downloadMore: operation('GET /more', '', { responses: { 200: octets() } }),
   downloadLess: operation('GET /less', '', { responses: { 200: octets() } }),
   upload: operation('PUT /bytes', '', { body: octets(), responses: { 200: json(z.unknown()) } }),
 };
@@ -107,6 +108,8 @@ function handlersOf(noticed: Noticed): HandlerTree<typeof contract> {
       return { stream: bytes(noticed) };
     },
     download: () => ({ stream: bytes(noticed), size: 64 * 1024 * 1024 }),
+    // As a file that grows while it is read.
+    downloadMore: () => ({ stream: Readable.from([Buffer.from('abc'), Buffer.from('def')]), size: 4 }),
     downloadLess: () => ({ stream: Readable.from([Buffer.alloc(10)]), size: 20 }),
     async upload({ body }) {
       let size = 0;

@@ -245,6 +245,14 @@ test('a download has a content length and arrives complete', async ({ call }) =>
   expect((await answer.arrayBuffer()).byteLength).toBe(64 * 1024 * 1024);
 });
 
+test('sends no byte beyond the announced length, also if more come', async ({ server }) => {
+  const socket = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1' });
+  const request = `GET /more HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\nconnection: close\r\n\r\n`;
+  socket.write(request);
+  const answer = Buffer.concat(await socket.toArray()).toString();
+  expect(answer.slice(answer.indexOf('\r\n\r\n') + 4)).toBe('abcd');
+});
+
 test('breaks off a download that is shorter than announced, and logs it', async ({ call }) => {
   const logged: unknown[][] = [];
   const original = console.error;

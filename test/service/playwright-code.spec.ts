@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs';
 import { expect } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
+import { Isolation } from '../../src/service/chromium/isolation.ts';
+import { installedPlaywrights } from '../../src/service/playwright/installed-playwright.ts';
+import { systemClock } from '../../src/service/process/clock.ts';
+import { PlaywrightCode } from '../../src/service/processes/playwright-code.ts';
+import { Processes } from '../../src/service/processes/processes.ts';
 import { compiledCode } from '../../src/service/processes/compiled-code.ts';
+import { test as sessionTest } from '../support/browser-sessions.ts';
 import { runningCount, test, uniqueSleep } from '../support/session-processes.ts';
 
 test('playwright/execute runs TypeScript with page, context and browser of the session', async ({
@@ -88,6 +94,25 @@ test('a timeout of playwright/execute ends the code and its child processes, eve
   expect(answer).toMatchObject({ success: false, error: 'Execution timed out after 5000ms' });
   await expect.poll(() => runningCount(line)).toBe(0);
   expect(await playwright.execute(id, { code: 'return 1' })).toMatchObject({ success: true, result: 1 });
+});
+
+sessionTest('a caller that hangs up while its code starts keeps no turn', async ({ session, sessions }, testInfo) => {
+  const code = new PlaywrightCode({
+    processes: new Processes({ scope: testInfo.testId, clock: systemClock }),
+    installed: installedPlaywrights([]),
+    isolation: new Isolation(undefined, testInfo.outputPath('sessions')),
+    clock: systemClock,
+  });
+  const execute = (text: string, signal: AbortSignal) => code.execute(session, { code: text, timeout_sec: 60 }, signal);
+  expect(await execute('return 1', new AbortController().signal)).toMatchObject({ result: 1 });
+  const hangUp = new AbortController();
+  const endless = execute('while (true);', hangUp.signal).catch((error: unknown) => error);
+  // The code's process doesn't run yet.
+  setImmediate(() => hangUp.abort(new Error('the caller has left')));
+  expect(await execute('return 2', new AbortController().signal)).toMatchObject({ result: 2 });
+  expect(await endless).toMatchObject({ message: 'the caller has left' });
+  code.close();
+  await sessions.close();
 });
 
 test('ending a session ends its running code @long', async ({ client, shell: { id } }) => {

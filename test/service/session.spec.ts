@@ -59,6 +59,8 @@ test.describe('one session', () => {
     await Promise.all([session.end(), session.end()]);
     await session.ended;
     expect(session.alive).toBe(false);
+    // Work that reads the signal only now must not go on.
+    expect(session.hold.aborted).toBe(true);
     expect(session.endedAt).toBe(session.createdAt + 5000);
     expect(await readdir(testInfo.outputPath('sessions'))).toEqual([]);
     await expectNoProcessWith(userData(session));

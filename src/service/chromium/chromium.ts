@@ -75,11 +75,20 @@ const launchTimeoutMs = 30_000;
 
 /** Starts a Chromium without a page. Throws `unavailable` if it doesn't start, and the signal's reason. */
 export async function launchChromium(options: LaunchOptions): Promise<Chromium> {
-  const { executable, headless, viewport, signal, isolatedUser, namespaces } = options;
-  signal?.throwIfAborted();
-  const environment = passedOn((await isolatedUser?.environment(options.environment)) ?? options.environment);
-  const { proxy, blockLoopback, tunnel } = options;
+  options.signal?.throwIfAborted();
+  const { proxy, blockLoopback, tunnel, isolatedUser } = options;
   const egress = new Egress({ proxy, blockLoopback, tunnel, user: isolatedUser?.user });
+  try {
+    return await launchWith(egress, options);
+  } catch (error) {
+    egress.close();
+    throw error;
+  }
+}
+
+async function launchWith(egress: Egress, options: LaunchOptions): Promise<Chromium> {
+  const { executable, headless, viewport, signal, isolatedUser, namespaces, blockLoopback = false } = options;
+  const environment = passedOn((await isolatedUser?.environment(options.environment)) ?? options.environment);
   const switches = [
     ...chromiumSwitches({
       headless,

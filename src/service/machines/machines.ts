@@ -191,10 +191,9 @@ export class Machines implements Launcher<MachineSession> {
     session.changedProxy(proxy);
   }
 
-  hasRoom(canOverflow: boolean): boolean {
-    for (const { freeSlots, isOverflow } of this.#machines.values())
-      if (freeSlots > 0 && (canOverflow || !isOverflow)) return true;
-    return false;
+  freeSlots(canOverflow: boolean): number {
+    const usable = this.all().filter(({ isOverflow }) => canOverflow || !isOverflow);
+    return usable.reduce((sum, { freeSlots }) => sum + freeSlots, 0);
   }
 
   refusal(): OperationError {

@@ -3,10 +3,12 @@ import type { Clock } from '../process/clock.ts';
 import type { LeaseEnd, ServiceEvents } from '../process/service-events.ts';
 import { AcquireQueue, type Lease } from './acquire-queue.ts';
 import type { Fill } from './fill.ts';
+import { LaunchPause } from './launch-pause.ts';
 import { LeaseNotes } from './lease-notes.ts';
 import type { PoolConfig } from './pool-config.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import { openStartPage } from './start-page.ts';
 import { waitReason, type MachineCounts } from './wait-reason.ts';
 
 export type PoolSurroundings = {
@@ -18,13 +20,6 @@ export type PoolSurroundings = {
   /** `undefined` if the browsers run on the service's own machine. */
   machines?: (() => MachineCounts) | undefined;
 };
-
-/** The pause after a failed launch, in ms. It doubles with each failure in a row. */
-const [firstPauseMs, longestPauseMs] = [500, 10_000];
-/** After more failed launches in a row, waiting acquires fail. */
-const toleratedFailures = 2;
-/** How long a lease waits for its start page at most, in ms. */
-const startPageMs = 1000;
 
 /**
  * Keeps browsers ready and leases them. A browser has one lease at most. Leased, idle and starting browsers never exceed
@@ -39,12 +34,12 @@ export class Pool {
   readonly #queue: AcquireQueue;
   readonly #notes: LeaseNotes;
   readonly #leased = new Map<string, Session>();
-  readonly #starting = new Set<AbortController>();
+  /** The running launches, which resolve when they have ended. */
+  readonly #starting = new Map<AbortController, Promise<void>>();
+  readonly #pause: LaunchPause;
   #config: PoolConfig;
   #idle: Session[] = [];
-  #failures = 0;
-  #failure: unknown;
-  #cancelPause: (() => void) | undefined;
+  #usedAt = 0;
   #closed: OperationError | undefined;
 
   constructor(
@@ -58,6 +53,7 @@ export class Pool {
     this.#surroundings = surroundings;
     this.#queue = new AcquireQueue(surroundings.clock, () => this.#launchFailure());
     this.#notes = new LeaseNotes(this, surroundings);
+    this.#pause = new LaunchPause(surroundings.clock, () => surroundings.fill.next());
   }
 
   get name(): string | undefined {
@@ -91,6 +87,7 @@ export class Pool {
 
   /** Why acquires wait; `undefined` if no acquire waits. */
   get waitReason(): string | undefined {
+    if (this.#closed) return this.#closed.message;
     if (this.waitingCount === 0) return undefined;
     return waitReason({
       waiting: this.waitingCount,
@@ -105,8 +102,25 @@ export class Pool {
     return this.#leased.size + this.#idle.length + this.#starting.size;
   }
 
+  get inUse(): number {
+    return this.#leased.size + this.#starting.size;
+  }
+
+  get spareCount(): number {
+    return this.waitingCount > 0 ? 0 : this.#starting.size + this.#idle.filter(({ isReachable }) => isReachable).length;
+  }
+
   get lacksBrowser(): boolean {
-    return !this.#closed && !this.#cancelPause && this.occupied < this.#config.size;
+    return !this.#closed && !this.#pause.isOn && this.occupied < this.#config.size;
+  }
+
+  get wantedCount(): number {
+    if (!this.lacksBrowser) return 0;
+    return Math.max(0, Math.min(this.waitingCount - this.#starting.size, this.#config.size - this.occupied));
+  }
+
+  get usedAt(): number {
+    return this.#usedAt;
   }
 
   get waitingSince(): number {
@@ -125,6 +139,7 @@ export class Pool {
     const conflict = this.#nameConflict(lease);
     if (conflict) throw conflict;
     const startedAt = this.#surroundings.clock.now();
+    this.#usedAt = startedAt;
     const session = await this.#queue.wait(lease, { timeoutMs, signal }, (waiter) => {
       this.serve();
       if (timeoutMs <= 0) waiter.settle(this.#launchFailure());
@@ -134,7 +149,7 @@ export class Pool {
       const waited = this.#surroundings.clock.now() - startedAt;
       return await this.acquire({ ...request, timeoutMs: Math.max(0, timeoutMs - waited) });
     }
-    if (session && lease.startUrl) await this.#openStartPage(session, lease.startUrl);
+    if (session && lease.startUrl) await openStartPage(session, lease.startUrl, this.#surroundings.clock);
     if (!session || !signal.aborted) return session;
     this.takeBack(session);
     return undefined;
@@ -147,8 +162,8 @@ export class Pool {
 
   /**
    * Ends a lease. With `reuse` the browser keeps its state, gets a new token and serves the next lease. The pool replaces
-   * the browser if `reuse` is false, if the pool shrank, if the lease loaded a profile, or if the browser's machine
-   * drains. Throws `not_found` if this browser isn't leased from the pool.
+   * the browser if `reuse` is false, if the pool shrank, if the lease loaded a profile, if the browser's machine drains, or
+   * if another pool needs the place more. Throws `not_found` if this browser isn't leased from the pool.
    */
   release(sessionId: string, reuse: boolean): Session {
     const session = this.#leased.get(sessionId);
@@ -163,8 +178,9 @@ export class Pool {
     return session;
   }
 
-  #endLease(session: Session, reason: LeaseEnd): void {
+  #endLease(session: Session, asked: LeaseEnd): void {
     this.#leased.delete(session.id);
+    const reason = asked === 'reused' && this.#surroundings.fill.owesPlace(this) ? 'recycled' : asked;
     this.#notes.ended(session, reason);
     if (reason === 'reused') {
       session.pool = undefined;
@@ -191,7 +207,7 @@ export class Pool {
 
   /** Ends up to `count` starting or idle browsers, and returns their number. */
   giveUp(count: number): number {
-    const launches = [...this.#starting].slice(0, count);
+    const launches = [...this.#starting.keys()].slice(0, count);
     for (const launch of launches) this.#abort(launch);
     const idle = this.#idle.splice(0, count - launches.length);
     void endAll(idle);
@@ -202,10 +218,10 @@ export class Pool {
   async update(config: PoolConfig, discardAllIdle: boolean): Promise<void> {
     this.#config = config;
     this.#notes.forget();
-    this.#endPause();
+    this.#pause.end();
     for (const session of this.#leased.values()) session.pool = this.#reference;
     const surplus = discardAllIdle ? this.#idle.splice(0) : [];
-    for (const launch of [...this.#starting].toReversed()) {
+    for (const launch of [...this.#starting.keys()].toReversed()) {
       if (discardAllIdle || this.occupied > config.size) this.#abort(launch);
     }
     while (this.#idle.length > 0 && this.occupied > config.size) surplus.push(this.#idle.pop()!);
@@ -247,22 +263,39 @@ export class Pool {
   }
 
   /** Never rejects. */
-  async launch(): Promise<void> {
+  launch(): Promise<void> {
     const launch = new AbortController();
-    this.#starting.add(launch);
+    const ended = this.#launch(launch);
+    this.#starting.set(launch, ended);
+    return ended;
+  }
+
+  async endSpare(): Promise<void> {
+    const [starting] = this.#starting;
+    if (starting) {
+      const [launch, ended] = starting;
+      this.#abort(launch);
+      return await ended;
+    }
+    const session = this.#idle.findLast(({ isReachable }) => isReachable);
+    this.#idle = this.#idle.filter((other) => other !== session);
+    await session?.end().catch(() => {});
+  }
+
+  async #launch(launch: AbortController): Promise<void> {
     let session: Session | undefined;
     try {
       session = await this.#surroundings.createSession(this.#config, launch.signal);
-      if (session.settings.startUrl) await this.#openStartPage(session, session.settings.startUrl);
+      if (session.settings.startUrl) await openStartPage(session, session.settings.startUrl, this.#surroundings.clock);
       if (launch.signal.aborted) return await session.end();
       this.#starting.delete(launch);
-      this.#endPause();
+      this.#pause.end();
       this.#idle.push(session);
       this.#notes.replaced();
       void session.ended.then(() => this.#drop(session!));
     } catch (error) {
       this.#starting.delete(launch);
-      if (!launch.signal.aborted) this.#pause(error);
+      if (!launch.signal.aborted && !this.#closed) this.#launchFailed(error);
     }
     this.serve();
     // Nobody waits for it any more, and it is on a machine that drains or on the service for overflow.
@@ -318,57 +351,22 @@ export class Pool {
     launch.abort();
   }
 
-  /** Pauses launches for 0.5 to 10 s. Each failure in a row doubles the pause. */
-  #pause(error: unknown): void {
-    this.#failure = error;
-    if (this.#closed || this.#cancelPause) return;
-    const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, longestPauseMs);
-    this.#failures += 1;
-    this.#cancelPause = this.#surroundings.clock.after(pauseMs, () => {
-      this.#cancelPause = undefined;
-      this.#surroundings.fill.next();
-    });
+  #launchFailed(error: unknown): void {
+    this.#pause.begin(error);
     const failure = this.#launchFailure();
-    if (failure && (this.#failures > toleratedFailures || failure.code === 'no_chromium')) this.#queue.failAll(failure);
-  }
-
-  #endPause(): void {
-    this.#cancelPause?.();
-    this.#cancelPause = undefined;
-    this.#failures = 0;
+    if (failure && this.#pause.isHopeless) this.#queue.failAll(failure);
   }
 
   /** Why no browser starts although one is missing. */
   get #obstacle(): string | undefined {
     if (this.occupied >= this.#config.size) return undefined;
-    if (this.#cancelPause) return `launching browsers failed: ${this.#failureReason}`;
-    return this.#surroundings.fill.mayLaunch(this) ? undefined : 'the limit of running browsers is reached';
-  }
-
-  get #failureReason(): string {
-    return this.#failure instanceof Error ? this.#failure.message : String(this.#failure);
+    if (this.#pause.isOn) return `launching browsers failed: ${this.#pause.reason}`;
+    return this.#surroundings.fill.obstacle(this);
   }
 
   /** The error for acquires if launches fail and no leased browser can be released. */
   #launchFailure(): OperationError | undefined {
-    if (this.#failures === 0 || this.#leased.size > 0) return undefined;
-    const isMissing = this.#failure instanceof OperationError && this.#failure.code === 'no_chromium';
-    const code = isMissing ? 'no_chromium' : 'unavailable';
-    return new OperationError(code, `the pool ${this.#title} cannot launch browsers: ${this.#failureReason}`, {
-      cause: this.#failure,
-    });
-  }
-
-  /** Opens a page, and waits for it up to 1 s. Ignores errors. */
-  async #openStartPage(session: Session, url: string): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const proceed = () => {
-        cancel();
-        resolve();
-      };
-      const cancel = this.#surroundings.clock.after(startPageMs, resolve);
-      session.openPage(url).then(proceed, proceed);
-    });
+    return this.#leased.size > 0 ? undefined : this.#pause.error(this.#title);
   }
 
   #nameConflict({ name }: Lease): OperationError | undefined {
@@ -377,9 +375,9 @@ export class Pool {
 
   #refuse(reason: OperationError): void {
     this.#closed = reason;
-    this.#endPause();
+    this.#pause.end();
     this.#queue.failAll(reason);
-    for (const launch of this.#starting) this.#abort(launch);
+    for (const launch of this.#starting.keys()) this.#abort(launch);
   }
 
   async #shut(reason: OperationError): Promise<void> {

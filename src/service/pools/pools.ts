@@ -146,6 +146,9 @@ export class Pools {
   describe(pool: Pool): BrowserPool {
     const profileId = this.#profileIdOf(pool);
     const { waitingCount, waitReason } = pool;
+    const { limits, capacity } = this.#options.sessions;
+    const caps = limits.capsOf(pool.projectId);
+    const reachableSize = Math.min(capacity, caps.sessions, caps.pooledSessions);
     return {
       id: pool.id,
       ...(pool.name && { name: pool.name }),
@@ -155,6 +158,7 @@ export class Pools {
       browser_pool_config: pool.config,
       ...(profileId && { profile_id: profileId }),
       extension_ids: this.#extensionIdsOf(pool),
+      ...(reachableSize < pool.config.size && { reachable_size: reachableSize }),
       ...(waitReason !== undefined && { waiting_count: waitingCount, wait_reason: waitReason }),
     };
   }

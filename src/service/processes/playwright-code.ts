@@ -107,6 +107,8 @@ export class PlaywrightCode {
       place.started(program);
       program.killRestAtEnd();
       signal.addEventListener('abort', kill);
+      // It may have aborted while the program started.
+      if (signal.aborted) kill();
       egress.allowProcessGroup(program.pid);
       const task: CodeTask = {
         code,

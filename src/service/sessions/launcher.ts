@@ -26,11 +26,11 @@ export type Launcher<S extends Session> = {
   /** How many browsers can run at once. Default: no limit. */
   readonly capacity?: number;
   /**
-   * Whether a browser can start now. Default: true. With `canOverflow`, the service for overflow counts too: a caller
+   * How many browsers can start now. Default: no limit. With `canOverflow`, the service for overflow counts too: a caller
    * waits for the browser, and it can run there.
    */
-  hasRoom?(canOverflow: boolean): boolean;
-  /** The error for a session if `hasRoom` returns false. */
+  freeSlots?(canOverflow: boolean): number;
+  /** The error for a session if no slot is free. */
   refusal?(): OperationError;
   /** Calls `callback` each time a browser may start again, or a session's machine answers again. */
   onRoom?(callback: () => void): void;

@@ -138,9 +138,11 @@ export abstract class Session {
     return this.#endedAt === undefined;
   }
 
-  /** Aborts when the session or its lease ends. */
+  /** Aborts when the session or its lease ends. After the session's end it is aborted already. */
   get hold(): AbortSignal {
-    return (this.#hold ??= new AbortController()).signal;
+    this.#hold ??= new AbortController();
+    if (!this.alive) this.#hold.abort(this.#letGoReason());
+    return this.#hold.signal;
   }
 
   /** The time since the last use, in ms. */
@@ -258,9 +260,11 @@ export abstract class Session {
 
   #letGo(): void {
     this.closeConnections();
-    this.#hold?.abort(
-      new OperationError('conflict', `the browser session ${this.id} ended or was released during the action`),
-    );
+    this.#hold?.abort(this.#letGoReason());
     this.#hold = undefined;
+  }
+
+  #letGoReason(): OperationError {
+    return new OperationError('conflict', `the browser session ${this.id} ended or was released during the action`);
   }
 }

@@ -15,6 +15,15 @@ export type SessionLimits = {
   capsOf(projectId: string): { sessions: number; pooledSessions: number };
 };
 
+/**
+ * Ends an idle browser of a pool, in this project or, without one, in any. Resolves when another may start in its place.
+ * Returns `undefined` if no pool can spare a browser.
+ */
+export type SpareIdle = (projectId: string | undefined) => Promise<void> | undefined;
+
+/** A limit that forbids one more browser: the project's own, that of all projects, or the machines' free slots. */
+type Shortage = 'project' | 'organization' | 'machines';
+
 const endedKept = 1000;
 const unlimited: SessionLimits = {
   maxConcurrentSessions: Infinity,
@@ -35,6 +44,9 @@ export class Sessions<S extends Session = Session> {
   /** Sessions that are starting and weren't aborted. */
   readonly #startingIn = new Set<Pick<SessionSettings, 'projectId' | 'profile'>>();
   readonly #onRoom: (() => void)[] = [];
+  #spareIdle: SpareIdle = () => undefined;
+  /** How many sessions wait until a browser that ends for them has left its machine. */
+  #reserved = 0;
   readonly #closing = new AbortController();
   #draining: OperationError | undefined;
 
@@ -86,11 +98,15 @@ export class Sessions<S extends Session = Session> {
     return Array.from(this.#startingIn, ({ projectId }) => projectId);
   }
 
-  /** Whether the limits allow one more browser in the project. `canOverflow` is that of `Launcher.hasRoom`. */
-  mayStart(projectId: string, canOverflow: boolean): boolean {
+  /**
+   * The limit that forbids one more browser in the project. `canOverflow` is that of `Launcher.freeSlots`; `reserved` are
+   * the slots that other sessions wait for.
+   */
+  shortage(projectId: string, canOverflow: boolean, reserved = this.#reserved): Shortage | undefined {
     const { limits } = this;
-    if (this.#draining || !this.#hasRoom(canOverflow)) return false;
-    return this.countIn(projectId) < limits.capsOf(projectId).sessions && this.countIn() < limits.maxConcurrentSessions;
+    if (this.countIn(projectId) >= limits.capsOf(projectId).sessions) return 'project';
+    if (this.countIn() >= limits.maxConcurrentSessions) return 'organization';
+    return (this.#launcher.freeSlots?.(canOverflow) ?? Infinity) <= reserved ? 'machines' : undefined;
   }
 
   /** Returns the error if a live session of the project, other than `own`, has the name. */
@@ -120,6 +136,11 @@ export class Sessions<S extends Session = Session> {
   /** Calls `callback` each time a session has ended or failed to start, and when the launcher has room again. */
   onRoom(callback: () => void): void {
     this.#onRoom.push(callback);
+  }
+
+  /** Ends idle browsers of pools by `spareIdle` if a session can't start otherwise. */
+  onShortage(spareIdle: SpareIdle): void {
+    this.#spareIdle = spareIdle;
   }
 
   /** Restarts a session's browser on a copy of a profile. Throws the errors of the launcher. */
@@ -184,8 +205,17 @@ export class Sessions<S extends Session = Session> {
 
   async #start(settings: SessionSettings, signal: AbortSignal): Promise<S> {
     signal.throwIfAborted();
-    const refusal = this.#refusal(settings);
-    if (refusal) throw refusal;
+    for (let freed = this.#makeRoom(settings); freed; freed = this.#makeRoom(settings, 0)) {
+      this.#reserved += 1;
+      try {
+        await freed;
+      } finally {
+        this.#reserved -= 1;
+      }
+      if (!signal.aborted) continue;
+      setImmediate(() => this.#tellOfRoom());
+      throw signal.reason;
+    }
     const place = { projectId: settings.projectId, profile: settings.profile };
     const leave = () => void this.#startingIn.delete(place);
     this.#startingIn.add(place);
@@ -208,23 +238,33 @@ export class Sessions<S extends Session = Session> {
     }
   }
 
-  #hasRoom(canOverflow: boolean): boolean {
-    return this.#launcher.hasRoom?.(canOverflow) ?? true;
+  /**
+   * Returns `undefined` if the session may start now. If it may start in the place of an idle browser of a pool, ends that
+   * browser, and resolves when it has left its machine. Else throws the error.
+   */
+  #makeRoom(settings: SessionSettings, reserved = this.#reserved): Promise<void> | undefined {
+    if (this.#draining) throw this.#draining;
+    const { projectId, poolId } = settings;
+    const shortage = this.shortage(projectId, canOverflow(settings), reserved);
+    if (!shortage) return undefined;
+    const freed = poolId === undefined && this.#spareIdle(shortage === 'project' ? projectId : undefined);
+    if (!freed) throw this.#refusal(projectId, shortage);
+    // A browser of this machine doesn't count any more as soon as it ends.
+    return this.shortage(projectId, canOverflow(settings), reserved) && freed;
   }
 
-  #refusal(settings: SessionSettings): OperationError | undefined {
-    const { projectId } = settings;
-    if (this.#draining) return this.#draining;
-    const { sessions: cap } = this.limits.capsOf(projectId);
+  #refusal(projectId: string, shortage: Shortage): OperationError {
+    const advice = 'at once, and no pool has an idle one: end one first';
+    if (shortage === 'project') {
+      const { sessions: cap } = this.limits.capsOf(projectId);
+      const message = `the project has reached its limit, ${cap} browsers ${advice}`;
+      return limitReached(message, cap, this.countIn(projectId));
+    }
+    const refusal = shortage === 'machines' && this.#launcher.refusal?.();
+    if (refusal) return refusal;
     const { maxConcurrentSessions } = this.limits;
-    const own = this.countIn(projectId);
-    if (own >= cap)
-      return limitReached(`the project has reached its limit, ${cap} browsers at once: end one first`, cap, own);
-    const all = this.countIn();
-    if (all < maxConcurrentSessions)
-      return this.#hasRoom(canOverflow(settings)) ? undefined : this.#launcher.refusal?.();
-    const message = `the organization has reached its limit, ${maxConcurrentSessions} browsers at once: end one first`;
-    return limitReached(message, maxConcurrentSessions, all);
+    const message = `the organization has reached its limit, ${maxConcurrentSessions} browsers ${advice}`;
+    return limitReached(message, maxConcurrentSessions, this.countIn());
   }
 
   /** Runs `start`. If the service closes meanwhile, `close` aborts it and waits for it. */

@@ -123,12 +123,16 @@ export async function sendStored(
   return RESPONSE_ALREADY_SENT;
 }
 
-/** Passes the bytes on. Throws if fewer come than `size`, because the caller would wait for the rest. */
+/**
+ * Passes `size` bytes on, also if more come, for example of a file that grows. Throws if fewer come, because the caller
+ * would wait for the rest.
+ */
 async function* whole(stream: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
   let missing = size;
   for await (const chunk of stream) {
+    yield chunk.length > missing ? chunk.subarray(0, missing) : chunk;
     missing -= chunk.length;
-    yield chunk;
+    if (missing <= 0) return;
   }
   if (missing > 0) throw new Error(`The answer ended ${missing} bytes before its announced length of ${size}`);
 }
