@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { builtFile } from '../process/children/built-file.ts';
-import { passedOn } from '../process/children/passed-on.ts';
+import { passedToNode } from '../process/children/passed-on.ts';
 import type { Guarded, GuardMessage } from './guard.ts';
 
 /** The time between the end of a guard and the start of the next, in ms. */
@@ -41,7 +41,7 @@ export class GuardProcess {
 
   #start(): void {
     const child = spawn(process.execPath, [builtFile('processes/guard.js')], {
-      env: passedOn(process.env),
+      env: passedToNode(process.env),
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
     });
