@@ -108,6 +108,6 @@ test("npm runs under a temporary user id during a deployment, and can't read the
   expect(found).toMatchObject({ secret: 'none', keys: '', key: 'EACCES', other: 'EACCES' });
   expect(found.uid).toBeGreaterThanOrEqual(20_000);
   expect(readdirSync(`${data}/deployments`)).toEqual([]);
-  expect(readdirSync(`${data}/sessions`).filter((name) => name.startsWith('install-'))).toEqual([]);
+  expect(readdirSync(sessionsDirectory(data)).filter((name) => name.startsWith('install-'))).toEqual([]);
   expect(readdirSync('/run/playwright-pool-users').filter((name) => name.startsWith(`${found.uid}.`))).toEqual([]);
 });

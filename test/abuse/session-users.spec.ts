@@ -7,6 +7,7 @@ import { systemChromium } from '../support/chromium.ts';
 import { callerOf, test as base } from '../support/service.ts';
 import { sessionDirectory } from '../support/machines.ts';
 import { sessionsDirectory } from '../support/sessions-directory.ts';
+import { openDirectory } from '../support/open-directory.ts';
 
 const asRoot = process.platform === 'linux' && process.getuid?.() === 0;
 
@@ -209,8 +210,9 @@ test('without a user id for each session, the service listens beyond loopback on
   expect(service.url).toContain('127.0.0.1');
 });
 
-test('runs Chromium without its sandbox if the system forbids sandboxes', async ({}, testInfo) => {
-  const executable = testInfo.outputPath('chromium');
+test('runs Chromium without its sandbox if the system forbids sandboxes', async () => {
+  await using directory = await openDirectory();
+  const executable = path.join(directory.path, 'chromium');
   const refuse = 'case "$*" in *--no-sandbox*) ;; *) echo "No usable sandbox!" >&2; exit 1;; esac';
   await writeFile(executable, `#!/bin/sh\n${refuse}\nexec ${await systemChromium()} "$@"\n`, { mode: 0o755 });
   await using service = await startService({ chromium: { executable } });

@@ -90,10 +90,9 @@ test('a tree after demo, tests and bench has the same files in its package as a 
   tarball,
   directory,
 }) => {
+  test.slow();
   const clone = join(directory, 'clone');
-  const isFresh = (file: string) =>
-    !/^(\.git|\.auth|node_modules|build|dist-bench|test-results.*|\w+-report|.*\.tgz)$/.test(basename(file));
-  await cp(root, clone, { recursive: true, filter: isFresh });
+  await cp(root, clone, { recursive: true, filter: (file) => !ignored.test(basename(file)) });
   const fresh = await filesToPack(clone);
   expect((await run('tar', ['-tzf', tarball], { cwd: directory })).match(/(?<=^package\/).+/gm)!.toSorted()).toEqual(
     fresh,
@@ -292,6 +291,9 @@ test('init adapts the project that "npm init playwright" creates @long', async (
   expect(output).toContain('1 passed');
   expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
 });
+
+/** Names that a fresh clone doesn't have. */
+const ignored = /^(\.git|\.auth|node_modules|build|dist-bench|test-results.*|\w+-report|.*\.tgz)$/;
 
 /** The files that `npm pack` would take. */
 async function filesToPack(cwd: string): Promise<string[]> {
