@@ -124,17 +124,18 @@ function installedInSystem() {
   return names.some((name) => programPaths(name).length > 0);
 }
 
+/** Installs the headless shell, which starts faster, and the whole Chromium, which extensions need. */
 async function installBrowser() {
-  say('no Chromium found, downloading one (npx playwright install chromium-headless-shell)');
-  const download = await playwright([], 'install', 'chromium-headless-shell');
-  let attempt = download.ok ? await startBrowser() : download;
+  say('no Chromium found, downloading one (npx playwright install chromium)');
+  const download = await playwright([], 'install', 'chromium');
+  let attempt = download.ok ? await startBrowsers() : download;
   if (attempt.ok) return;
 
   const asRoot = await rootCommand();
   if (asRoot && download.ok) {
-    say('it does not start; installing the libraries it needs (npx playwright install-deps chromium-headless-shell)');
-    await playwright(asRoot, 'install-deps', 'chromium-headless-shell');
-    attempt = await startBrowser();
+    say('it does not start; installing the libraries it needs (npx playwright install-deps chromium)');
+    await playwright(asRoot, 'install-deps', 'chromium');
+    attempt = await startBrowsers();
     if (attempt.ok) return;
   }
   if (asRoot && programPaths('apt-get').length > 0) {
@@ -144,12 +145,13 @@ async function installBrowser() {
     for (const name of debianPackages) {
       say(`installing the Debian package ${name}`);
       attempt = await run([...apt, 'install', '--yes', '--no-install-recommends', name], { minutes: 10 });
-      if (attempt.ok) return;
+      if (!attempt.ok) say(`that failed: ${reason(attempt.output)}`);
     }
+    if (installedInSystem()) return;
   }
   throw new Error(
     `no Chromium was found and none could be installed: ${reason(attempt.output)}\n` +
-      'Install one yourself (apt-get install chromium-headless-shell, npx playwright install --with-deps chromium-headless-shell, or Google Chrome), ' +
+      'Install one yourself (apt-get install chromium-headless-shell chromium, npx playwright install --with-deps chromium, or Google Chrome), ' +
       'or set PLAYWRIGHT_POOL_CHROMIUM to the path of one.',
   );
 }
@@ -159,10 +161,12 @@ function playwright(asRoot, ...args) {
   return run([...asRoot, process.execPath, join(root, 'node_modules/playwright/cli.js'), ...args], { minutes: 5, env });
 }
 
-/** A downloaded browser may lack system libraries. */
-function startBrowser() {
-  const script =
-    "import { chromium } from '@playwright/test'; await (await chromium.launch({ args: ['--no-sandbox'] })).close();";
+/** Downloaded browsers may lack system libraries. Without a channel, Playwright starts the headless shell. */
+function startBrowsers() {
+  const script = `
+    import { chromium } from '@playwright/test';
+    for (const channel of [undefined, 'chromium'])
+      await (await chromium.launch({ channel, args: ['--no-sandbox'] })).close();`;
   return run([process.execPath, '--input-type=module', '--eval', script], { minutes: 1 });
 }
 

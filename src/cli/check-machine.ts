@@ -1,4 +1,4 @@
-import { statfs } from 'node:fs/promises';
+import { readFile, statfs } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { inBytes } from './progress.ts';
@@ -14,7 +14,7 @@ const { engines, peerDependencies } = createRequire(import.meta.url)('playwright
 
 /** The checks of `doctor` that need no service: the versions of Node and Playwright, and the free disk space. */
 export async function checkMachine(examined: Examined): Promise<Finding[]> {
-  return [checkNode(), checkPlaywright(examined), await checkDisk(examined)];
+  return [checkNode(), checkPlaywright(examined), ...(await checkPlugAndPlay(examined)), await checkDisk(examined)];
 }
 
 function checkNode(): Finding {
@@ -61,6 +61,18 @@ function loadedByPool(required: NodeJS.Require): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Under Yarn's Plug'n'Play, `require` loads an ES module, but doesn't find the packages that this module imports. */
+async function checkPlugAndPlay({ directory }: Examined): Promise<Finding[]> {
+  if (process.versions['pnp'] === undefined) return [];
+  const manifest = await readFile(join(directory, 'package.json'), 'utf8').catch(() => '{}');
+  const { type } = JSON.parse(manifest) as { type?: string };
+  const check = 'packages';
+  if (type === 'module') return [{ check, level: 'ok', message: "Yarn's Plug'n'Play, and tests are ES modules" }];
+  const message = "CommonJS tests can't load playwright-pool under Yarn's Plug'n'Play";
+  const fix = 'set "type": "module" in package.json, or nodeLinker: node-modules in .yarnrc.yml, and run yarn install';
+  return [{ check, level: 'failure', message, fix }];
 }
 
 async function checkDisk({ options, env, directory }: Examined): Promise<Finding> {

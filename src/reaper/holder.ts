@@ -119,8 +119,12 @@ export async function reaperAnswers(directory: string): Promise<boolean> {
   return socket !== undefined;
 }
 
+/** The options with which Node finds packages under Yarn's Plug'n'Play. Others, such as a debugger's, are for the tests. */
+const plugAndPlay = /--(?:require|experimental-loader) (?:"[^"]*\.pnp\.\w[^"]*"|\S*\.pnp\.\w\S*)/g;
+
 /** The reaper's environment variables, without secrets. It gets API keys over its socket. */
 function reaperEnvironment(): NodeJS.ProcessEnv {
   const kept = ['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'NODE_EXTRA_CA_CERTS'];
-  return Object.fromEntries(kept.map((name) => [name, process.env[name]]));
+  const NODE_OPTIONS = process.env['NODE_OPTIONS']?.match(plugAndPlay)?.join(' ');
+  return { ...Object.fromEntries(kept.map((name) => [name, process.env[name]])), NODE_OPTIONS };
 }

@@ -1,5 +1,3 @@
-import type { Attributes } from '@opentelemetry/api';
-
 /** Records the OpenTelemetry spans of a process, and sends them to the address in `OTEL_EXPORTER_OTLP_ENDPOINT`. */
 export type Spans = {
   /** Runs `act` in a span. Send `headers` with calls to a service, so that its spans get this one as parent. */
@@ -12,7 +10,7 @@ export type Spans = {
 
 export type NewSpan = {
   name: string;
-  attributes?: Attributes;
+  attributes?: Record<string, string | number | boolean>;
   /** The `traceparent` of its parent. Default: the root span of the process. */
   parent?: string | undefined;
 };

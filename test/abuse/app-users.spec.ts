@@ -2,6 +2,8 @@ import { readdirSync } from 'node:fs';
 import { expect } from '@playwright/test';
 import { appOf, collect, test } from '../support/apps.ts';
 import { manifestsOf, packedPackage } from '../support/packages.ts';
+import { sessionDirectory } from '../support/machines.ts';
+import { sessionsDirectory } from '../support/sessions-directory.ts';
 
 test.skip(
   process.platform !== 'linux' || process.getuid?.() !== 0,
@@ -28,7 +30,7 @@ test('an application reads its own directory, but no file of the service or of o
   for (const place of [
     `${data}/api-key`,
     `${data}/service.db`,
-    `${data}/sessions/${session_id}/user-data/Local State`,
+    `${sessionDirectory(data, session_id)}/user-data/Local State`,
     `/proc/${process.pid}/environ`,
     '/root/.bashrc',
   ]) {
@@ -37,7 +39,12 @@ test('an application reads its own directory, but no file of the service or of o
       .soft({ status, status_reason }, place)
       .toMatchObject({ status: 'failed', status_reason: expect.stringMatching(/EACCES|ENOENT/) });
   }
-  for (const place of [data, `${data}/sessions`, `${data}/deployments`, `${data}/sessions/${session_id}/root`])
+  for (const place of [
+    data,
+    sessionsDirectory(data),
+    `${data}/deployments`,
+    `${sessionDirectory(data, session_id)}/root`,
+  ])
     expect.soft(await invoke('list', place), place).toMatchObject({ status: 'failed' });
   expect(await invoke('list', '.')).toMatchObject({
     status: 'succeeded',
@@ -57,7 +64,9 @@ test('deleting a deployment frees its user id for another one', async ({ client,
   await client.deployments.delete(id);
   expect(claims()).toEqual([expect.stringMatching(/^\d+\.free\.\d+$/)]);
   // Programs are linked there if only root can enter this repository.
-  const left = readdirSync(testInfo.outputPath('data/sessions')).filter((name) => !name.startsWith('program-'));
+  const left = readdirSync(sessionsDirectory(testInfo.outputPath('data'))).filter(
+    (name) => !name.startsWith('program-'),
+  );
   expect(left).toEqual([]);
 });
 
@@ -99,7 +108,7 @@ test("npm runs under a temporary user id during a deployment, and can't read the
   expect(found).toMatchObject({ secret: 'none', keys: '', key: 'EACCES', other: 'EACCES' });
   expect(found.uid).toBeGreaterThanOrEqual(20_000);
   expect(readdirSync(`${data}/deployments`)).toEqual([]);
-  expect(readdirSync(`${data}/sessions`).filter((name) => name.startsWith('install-'))).toEqual([]);
+  expect(readdirSync(sessionsDirectory(data)).filter((name) => name.startsWith('install-'))).toEqual([]);
   const claims = readdirSync('/var/lib/playwright-pool-users').filter((name) => name.startsWith(`${found.uid}.`));
   expect(claims).toEqual([expect.stringContaining('.free.')]);
 });

@@ -10,6 +10,7 @@ import { snapshot } from '../support/session-files.ts';
 import { FuzzTarget } from './fuzz-target.ts';
 import { requestsFor, type FuzzedRequest } from './fuzzed-requests.ts';
 import { isLong } from '../support/long-form.ts';
+import { sessionDirectory } from '../support/machines.ts';
 
 const requests = isLong ? 60_000 : 2000;
 const atOnce = 8;
@@ -105,7 +106,7 @@ async function provide(target: FuzzTarget, directory: string, canary: string): P
   if (sessions.length === 0) {
     const { body: session } = await target.call('POST', '/browsers', { timeout_seconds: 3600 });
     target.keep('browsers', session.session_id);
-    const root = join(directory, 'sessions', session.session_id, 'root');
+    const root = join(sessionDirectory(directory, session.session_id), 'root');
     await Promise.all([
       symlink(canary, join(root, 'link')),
       symlink('../'.repeat(30) + canary.slice(1), join(root, 'climb')),

@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { expect } from '@playwright/test';
 import { reading, runningCount, shellIn, test, uniqueSleep } from '../support/session-processes.ts';
+import { sessionDirectory } from '../support/machines.ts';
+import { sessionsDirectory } from '../support/sessions-directory.ts';
 
 test.skip(
   process.platform !== 'linux' || process.getuid?.() !== 0,
@@ -14,15 +16,15 @@ test("a session's program can't read other sessions, the data directory or the s
   const data = testInfo.outputPath('data');
   const { session_id: other } = await client.browsers.create();
   await client.browsers.fs.writeFile(other, Buffer.from('secret'), { path: '/home/user/secret', mode: '666' });
-  const { uid } = statSync(`${data}/sessions/${shell.id}/root`);
+  const { uid } = statSync(`${sessionDirectory(data, shell.id)}/root`);
   expect(await shell.run('id -u; id -G')).toBe(`${uid}\n${uid}`);
   for (const place of [
     data,
     `${data}/api-key`,
     `${data}/service.db`,
-    `${data}/sessions`,
-    `${data}/sessions/${other}`,
-    `${data}/sessions/${other}/root/home/user/secret`,
+    sessionsDirectory(data),
+    sessionDirectory(data, other),
+    `${sessionDirectory(data, other)}/root/home/user/secret`,
     '/root',
     `/proc/${process.pid}/environ`,
     `/proc/${process.pid}/root/root`,

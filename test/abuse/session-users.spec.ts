@@ -5,6 +5,9 @@ import { chromium, expect } from '@playwright/test';
 import { startService } from '../../src/service/service.ts';
 import { systemChromium } from '../support/chromium.ts';
 import { callerOf, test as base } from '../support/service.ts';
+import { sessionDirectory } from '../support/machines.ts';
+import { sessionsDirectory } from '../support/sessions-directory.ts';
+import { openDirectory } from '../support/open-directory.ts';
 
 const asRoot = process.platform === 'linux' && process.getuid?.() === 0;
 
@@ -49,6 +52,7 @@ test("file: URLs can't read the data directory, other sessions or the service's 
 }, testInfo) => {
   test.slow();
   const data = testInfo.outputPath('data');
+  const sessions = sessionsDirectory(data);
   const [mine, other] = [await cdpUrl(), await cdpUrl()];
   const browser = await chromium.connectOverCDP(mine.url);
   const open = async (place: string) => {
@@ -69,12 +73,12 @@ test("file: URLs can't read the data directory, other sessions or the service's 
     data,
     `${data}/api-key`,
     `${data}/service.db`,
-    `${data}/sessions`,
-    `${data}/sessions/${mine.id}`,
-    `${data}/sessions/${other.id}`,
-    `${data}/sessions/${other.id}/root`,
-    `${data}/sessions/${other.id}/user-data/Default/Cookies`,
-    `${data}/sessions/${mine.id}/user-data/../../${other.id}/root/home/user/Downloads`,
+    sessions,
+    `${sessions}/${mine.id}`,
+    `${sessions}/${other.id}`,
+    `${sessions}/${other.id}/root`,
+    `${sessions}/${other.id}/user-data/Default/Cookies`,
+    `${sessions}/${mine.id}/user-data/../../${other.id}/root/home/user/Downloads`,
     `/proc/${process.pid}/environ`,
     `/proc/${processesOf(other.id)[0]!.pid}/environ`,
     '/root',
@@ -84,7 +88,7 @@ test("file: URLs can't read the data directory, other sessions or the service's 
       .soft(await open(place), place)
       .toMatch(/ERR_ACCESS_DENIED|ERR_FILE_NOT_FOUND|^(?!.*addRow).*onHasParentDirectory/s);
   }
-  await expect(open(`${data}/sessions/${mine.id}/root/home/user/`)).resolves.toContain('Downloads');
+  await expect(open(`${sessions}/${mine.id}/root/home/user/`)).resolves.toContain('Downloads');
   await browser.close();
 });
 
@@ -93,7 +97,7 @@ test('files of a session belong to its user, whether the service or Chromium wri
   cdpUrl,
 }, testInfo) => {
   const { id, url } = await cdpUrl();
-  const root = testInfo.outputPath(`data/sessions/${id}/root`);
+  const root = `${sessionDirectory(testInfo.outputPath('data'), id)}/root`;
   const fs = `/browsers/${id}/fs`;
   const { uid } = statSync(root);
   expect(uid).toBeGreaterThanOrEqual(20_000);
@@ -134,7 +138,7 @@ test('files of a session belong to its user, whether the service or Chromium wri
 
 test('file operations follow no link out of the session', async ({ service, cdpUrl }, testInfo) => {
   const { id } = await cdpUrl();
-  const root = testInfo.outputPath(`data/sessions/${id}/root`);
+  const root = `${sessionDirectory(testInfo.outputPath('data'), id)}/root`;
   await symlink('/etc', path.join(root, 'etc'));
   await symlink('/etc/passwd', path.join(root, 'passwd'));
   const fs = `/browsers/${id}/fs`;
@@ -153,7 +157,7 @@ test('file operations follow no link out of the session', async ({ service, cdpU
 
 test('ending a session frees its user id for another session', async ({ service, cdpUrl }, testInfo) => {
   const { id } = await cdpUrl();
-  const { uid } = statSync(testInfo.outputPath(`data/sessions/${id}/root`));
+  const { uid } = statSync(`${sessionDirectory(testInfo.outputPath('data'), id)}/root`);
   const claims = () => readdirSync('/var/lib/playwright-pool-users').filter((name) => name.startsWith(`${uid}.`));
   expect(claims()).toEqual([expect.stringMatching(/^\d+\.\d+\./)]);
   await service.call('DELETE', `/browsers/${id}`);
@@ -206,8 +210,9 @@ test('without a user id for each session, the service listens beyond loopback on
   expect(service.url).toContain('127.0.0.1');
 });
 
-test('runs Chromium without its sandbox if the system forbids sandboxes', async ({}, testInfo) => {
-  const executable = testInfo.outputPath('chromium');
+test('runs Chromium without its sandbox if the system forbids sandboxes', async () => {
+  await using directory = await openDirectory();
+  const executable = path.join(directory.path, 'chromium');
   const refuse = 'case "$*" in *--no-sandbox*) ;; *) echo "No usable sandbox!" >&2; exit 1;; esac';
   await writeFile(executable, `#!/bin/sh\n${refuse}\nexec ${await systemChromium()} "$@"\n`, { mode: 0o755 });
   await using service = await startService({ chromium: { executable } });

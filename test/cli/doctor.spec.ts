@@ -301,7 +301,7 @@ test('doctor prints the reason if Playwright cannot read the suite @long', async
   }
 });
 
-test('doctor reports an old Node, an old Playwright, a wrong clock and a full disk', async ({
+test("doctor reports an old Node, an old Playwright, CommonJS under Plug'n'Play, a wrong clock and a full disk", async ({
   cliProcess: cli,
 }, testInfo) => {
   await using late = createServer((_, answer) => {
@@ -313,7 +313,8 @@ test('doctor reports an old Node, an old Playwright, a wrong clock and a full di
   const cwd = testInfo.outputPath('project');
   await mkdir(path.join(cwd, 'node_modules/@playwright/test'), { recursive: true });
   await writeFile(path.join(cwd, 'node_modules/@playwright/test/package.json'), '{ "version": "1.60.9" }');
-  await writeFile(path.join(cwd, 'old-node.cjs'), `Object.defineProperty(process, 'version', { value: 'v20.18.3' });`);
+  const old = `Object.defineProperty(process, 'version', { value: 'v20.18.3' }); process.versions.pnp = '3';`;
+  await writeFile(path.join(cwd, 'old-node.cjs'), old);
   const env = {
     PLAYWRIGHT_POOL_BASE_URL: `http://127.0.0.1:${(late.address() as AddressInfo).port}`,
     NODE_OPTIONS: `--require ${path.join(cwd, 'old-node.cjs')}`,
@@ -324,6 +325,7 @@ test('doctor reports an old Node, an old Playwright, a wrong clock and a full di
   expect(code).toBe(1);
   expect(stdout).toContain('FAILURE Node: v20.18.3; ');
   expect(stdout).toContain('FAILURE Playwright: @playwright/test 1.60.9; ');
+  expect(stdout).toContain("FAILURE packages: CommonJS tests can't load playwright-pool under Yarn's Plug'n'Play");
   if (process.platform === 'linux') expect(stdout).toContain('warning disk: 0 B free at /proc\n');
   expect(stdout).toMatch(/warning clock: this machine's clock differs from the service's clock by 7\d{3} s/);
 });

@@ -263,24 +263,32 @@ test('joining reports a data directory on a full disk, and leaves no file there'
   }
 });
 
-test("the embedded service doesn't get the Node options of the tests, because it outlives them", async ({
+test("the embedded service gets the tests' Node options without their debugger and without modules of their directory", async ({
   directory,
   startUser,
-}) => {
-  const before = process.env['NODE_OPTIONS'];
-  process.env['NODE_OPTIONS'] = '--title=of-the-tests';
+}, testInfo) => {
+  const preloaded = testInfo.outputPath('of the tests.cjs');
+  await writeFile(preloaded, '');
+  const kept = `--require "${preloaded}" --max-old-space-size=2000`;
+  const { NODE_OPTIONS, VSCODE_INSPECTOR_OPTIONS } = process.env;
+  const debug = '--inspect=0 --inspect-publish-uid http --inspect-port 0  --debug-port=0 -r ./here.cjs --import tsx';
+  process.env['NODE_OPTIONS'] = `--inspect-brk ${kept} ${debug}`;
+  process.env['VSCODE_INSPECTOR_OPTIONS'] = '{}';
   try {
     const { pid } = await joinService({ dataDirectory: directory, userPid: startUser().pid });
-    const variables = (await readFile(`/proc/${pid}/environ`, 'utf8'))
-      .split('\0')
-      .map((variable) => variable.split('=', 1)[0]);
-    expect(variables).toContain('PATH');
-    expect(variables).not.toContain('NODE_OPTIONS');
+    const variables = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
+    expect(variables).toContain(`NODE_OPTIONS=${kept}`);
+    expect(variables.filter((variable) => variable.startsWith('VSCODE_'))).toEqual([]);
   } finally {
-    if (before === undefined) delete process.env['NODE_OPTIONS'];
-    else process.env['NODE_OPTIONS'] = before;
+    restore('NODE_OPTIONS', NODE_OPTIONS);
+    restore('VSCODE_INSPECTOR_OPTIONS', VSCODE_INSPECTOR_OPTIONS);
   }
 });
+
+function restore(name: string, value: string | undefined): void {
+  if (value === undefined) delete process.env[name];
+  else process.env[name] = value;
+}
 
 test('an aborted join leaves no embedded service behind', async ({ directory, startUser }) => {
   await using _holder = await startService({ dataDirectory: directory });

@@ -11,6 +11,7 @@ import { CallTimeoutError, ConnectionError, ServiceError } from '../../src/clien
 import { startService } from '../../src/service/service.ts';
 import { expect, leasingFrom, test } from '../support/fault-runs.ts';
 import type { RunResult } from '../support/playwright-run.ts';
+import { openDirectory } from '../support/open-directory.ts';
 
 // A run explains an unusable service once, wastes little time on it, and distinguishes it from failing tests.
 
@@ -75,10 +76,9 @@ test("onUnavailable: 'local' runs the tests on this machine, and annotates each 
   expect(result.output).toContain('leases: 1 acquired, 1 released, 0 leaked');
 });
 
-test('reports failures with the same cause on one line, without their request ids @long', async ({
-  start,
-}, testInfo) => {
-  const executable = testInfo.outputPath('chromium');
+test('reports failures with the same cause on one line, without their request ids @long', async ({ start }) => {
+  await using directory = await openDirectory();
+  const executable = join(directory.path, 'chromium');
   writeFileSync(executable, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
   await using service = await startService({ apiKey: 'the-key', chromium: { executable } });
   const broken = suite.replace(", 'three', 'four'", '');

@@ -1,15 +1,10 @@
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { test as base, expect } from '@playwright/test';
-import { cleanEnvironment } from '../support/playwright-run.ts';
-import { expectNoProcessWith } from '../support/processes.ts';
+import { cp, lstat, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { basename, dirname, join, relative } from 'node:path';
+import { expect } from '@playwright/test';
 import { compilerOptions } from '../support/compiler-options.ts';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
+import { root, run, test } from '../support/packed-package.ts';
 
 const config = `
   import { defineConfig } from '@playwright/test';
@@ -56,31 +51,6 @@ const otherEntryPoints = `
   await client.close();
   await service.close();`;
 
-type Fixtures = { directory: string };
-type WorkerFixtures = { tarball: string };
-
-const test = base.extend<Fixtures, WorkerFixtures>({
-  /** The packed package, with the build from before the tests. */
-  tarball: [
-    async ({}, use) => {
-      const directory = await mkdtemp(join(tmpdir(), 'packed-'));
-      await run('npm', ['pack', '--ignore-scripts', '--pack-destination', directory], { cwd: root });
-      const [name = ''] = await readdir(directory);
-      await use(join(directory, name));
-      await rm(directory, { recursive: true });
-    },
-    { scope: 'worker' },
-  ],
-
-  /** A directory where Node doesn't find this repository's node_modules. */
-  directory: async ({}, use) => {
-    const directory = await mkdtemp(join(tmpdir(), 'installed-'));
-    await use(directory);
-    await expectNoProcessWith(directory);
-    await rm(directory, { recursive: true });
-  },
-});
-
 test('the tarball has the built package and its documents, and contains no path of this machine', async ({
   tarball,
   directory,
@@ -114,6 +84,27 @@ test('the tarball has the built package and its documents, and contains no path 
     const text = await readFile(join(packed, file), 'utf8');
     for (const path of paths) expect(text.includes(path), `${file} names ${path}`).toBe(false);
   }
+});
+
+test('a tree after demo, tests and bench has the same files in its package as a fresh clone', async ({
+  tarball,
+  directory,
+}) => {
+  test.slow();
+  const clone = join(directory, 'clone');
+  await cp(root, clone, { recursive: true, filter: (file) => !ignored.test(basename(file)) });
+  const fresh = await filesToPack(clone);
+  expect((await run('tar', ['-tzf', tarball], { cwd: directory })).match(/(?<=^package\/).+/gm)!.toSorted()).toEqual(
+    fresh,
+  );
+
+  const directories = (await readdir(clone, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isDirectory())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter((place) => !relative(clone, place).startsWith('dist'));
+  const outputs = ['test-results/profile/Default/Cookies', '.auth/alice.json', 'playwright-report/index.html', 'a.tgz'];
+  for (const place of [clone, ...directories]) for (const output of outputs) await write(join(place, output), 'output');
+  expect(await filesToPack(clone)).toEqual(fresh);
 });
 
 test('each relative link in a packed document leads to a packed file and heading', async ({ tarball, directory }) => {
@@ -301,6 +292,21 @@ test('init adapts the project that "npm init playwright" creates @long', async (
   expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
 });
 
+/** Names that a fresh clone doesn't have. */
+const ignored = /^(\.git|\.auth|node_modules|build|dist-bench|test-results.*|\w+-report|.*\.tgz)$/;
+
+/** The files that `npm pack` would take. */
+async function filesToPack(cwd: string): Promise<string[]> {
+  const output = await run('npm', ['pack', '--ignore-scripts', '--dry-run', '--json'], { cwd });
+  const [packed] = JSON.parse(output) as { files: { path: string }[] }[];
+  return packed!.files.map(({ path }) => path).toSorted();
+}
+
+async function write(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text);
+}
+
 async function extract(tarball: string, directory: string): Promise<{ packed: string; files: string[] }> {
   await run('tar', ['-xzf', tarball, '-C', directory], { cwd: directory });
   const packed = join(directory, 'package');
@@ -360,16 +366,4 @@ async function copiesOf(name: string, directory: string): Promise<number> {
     path.endsWith(name),
   );
   return directories.filter((path) => existsSync(join(directory, 'node_modules', path, 'package.json'))).length;
-}
-
-/** Runs a command and returns its stdout. Throws an error with the whole output if it fails. */
-async function run(command: string, args: string[], { cwd }: { cwd: string }): Promise<string> {
-  const environment = Object.entries(cleanEnvironment()).filter(([name]) => !/^npm_/i.test(name));
-  const env = { ...Object.fromEntries(environment), PLAYWRIGHT_POOL_DATA_DIR: join(cwd, 'data') };
-  return new Promise((resolve, reject) => {
-    execFile(command, args, { cwd, env, timeout: 180_000, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
-      if (error) reject(new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`));
-      else resolve(stdout);
-    });
-  });
 }

@@ -5,6 +5,7 @@ import Kernel, { toFile } from '@onkernel/sdk';
 import { createClient, type Client } from '../../src/client/index.ts';
 import { mayChangeUser } from '../../src/service/process/children/system-users.ts';
 import { startService } from '../../src/service/service.ts';
+import { needChromium } from '../support/chromium.ts';
 import { canSeparate, startSeparateService } from '../support/separate-service.ts';
 import { collect } from '../support/apps.ts';
 import { extensionZip } from '../support/extensions.ts';
@@ -20,6 +21,8 @@ const test = base.extend<{ client: Client; kernel: Kernel; marks: (session: Link
   kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 })),
   marks: async ({ service }, use) => use((session) => marksIn(session, service.url)),
 });
+
+test.beforeEach(needChromium);
 
 type Linked = { cdp_ws_url: string };
 /** The marks that extensions set in pages of the default context and of a new one. */

@@ -5,6 +5,7 @@ import { systemChromium } from '../support/chromium.ts';
 import { expectRefused, test } from '../support/organization.ts';
 import { processesWith } from '../support/processes.ts';
 import type { Call, TestAnswer } from '../support/service.ts';
+import { openDirectory } from '../support/open-directory.ts';
 
 const none = { max_concurrent_sessions: null, max_concurrent_invocations: null, max_pooled_sessions: null };
 const overLimit = { status: 429, body: { code: 'rate_limited' } };
@@ -228,10 +229,13 @@ small('pools and single sessions that start at once never exceed it @long', asyn
   await expect.poll(pooled, { timeout: 20_000 }).toBe(3);
 });
 
-const slow = limited.extend<{ go: string }>({
-  go: async ({}, use, testInfo) => use(testInfo.outputPath('go')),
-  serviceOptions: async ({ clock, go }, use, testInfo) => {
-    const executable = testInfo.outputPath('chromium');
+const slow = limited.extend<{ place: string }>({
+  place: async ({}, use) => {
+    await using directory = await openDirectory();
+    await use(directory.path);
+  },
+  serviceOptions: async ({ clock, place }, use) => {
+    const [executable, go] = [`${place}/chromium`, `${place}/go`];
     const script = `#!/bin/sh\nwhile [ ! -e '${go}' ]; do sleep 0.02; done\nexec '${await systemChromium()}' "$@"\n`;
     await writeFile(executable, script, { mode: 0o755 });
     await use({ clock, chromium: { executable } });
@@ -240,18 +244,18 @@ const slow = limited.extend<{ go: string }>({
 
 slow(
   'a start that its caller gives up makes room for a pool',
-  async ({ client, clock, go, service, project: { id, call } }, testInfo) => {
+  async ({ client, clock, place, service, project: { id, call } }) => {
     await client.projects.limits.update(id, { max_concurrent_sessions: 1 });
     const abort = new AbortController();
     const headers = { authorization: `Bearer ${service.apiKey}`, 'x-kernel-project-id': id };
     const starting = fetch(`${service.url}/browsers`, { method: 'POST', headers, signal: abort.signal });
-    await expect.poll(() => processesWith(testInfo.outputPath('chromium'))).not.toEqual([]);
+    await expect.poll(() => processesWith(`${place}/chromium`)).not.toEqual([]);
     await createPool(call, { name: 'ci', size: 1 });
     const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 20 });
     await expect.poll(() => clock.pending()).toContainEqual(20_000);
     abort.abort();
     await expect(starting).rejects.toThrow(/abort/);
-    await writeFile(go, '');
+    await writeFile(`${place}/go`, '');
     expect((await waiting).status).toBe(200);
   },
 );

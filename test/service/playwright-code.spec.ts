@@ -98,12 +98,13 @@ test('a timeout of playwright/execute ends the code and its child processes, eve
 
 sessionTest('a caller that hangs up while its code starts keeps no turn', async ({ session, sessions }, testInfo) => {
   const code = new PlaywrightCode({
-    processes: new Processes({ scope: testInfo.testId, clock: systemClock }),
+    processes: new Processes({ directory: testInfo.outputPath('sessions'), clock: systemClock }),
     installed: installedPlaywrights([]),
     isolation: new Isolation(undefined, testInfo.outputPath('sessions')),
     clock: systemClock,
   });
-  const execute = (text: string, signal: AbortSignal) => code.execute(session, { code: text, timeout_sec: 60 }, signal);
+  const execute = (text: string, signal: AbortSignal) =>
+    code.execute(session, { code: text, timeout_sec: 60 }, { signal, waiting: session.claimBytes() });
   expect(await execute('return 1', new AbortController().signal)).toMatchObject({ result: 1 });
   const hangUp = new AbortController();
   const endless = execute('while (true);', hangUp.signal).catch((error: unknown) => error);

@@ -7,6 +7,8 @@ import { expectNoProcessWith, processesWith, sendSignal } from '../support/proce
 import { everywhere, keptIn, logIn, logInUnder, startSession, test as base } from '../support/profiles.ts';
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
+import { sessionDirectory } from '../support/machines.ts';
+import { sessionsDirectory } from '../support/sessions-directory.ts';
 
 /** Mounts a file system of this size, in MiB, at a directory. */
 const test = base.extend<{ mountDisk: (directory: string, megabytes: number) => void }>({
@@ -54,7 +56,7 @@ test('keeps the previous profile version if the service is killed during a save,
   const profiles = join(directory, 'profiles');
   const [version] = readdirSync(profiles);
   // Writing so many files to the disk takes a while.
-  const many = join(directory, 'sessions', session.session_id, 'user-data', 'many');
+  const many = join(sessionDirectory(directory, session.session_id), 'user-data', 'many');
   mkdirSync(many);
   for (let index = 0; index < 4000; index += 1) writeFileSync(join(many, String(index)), 'x'.repeat(5000));
   const watcher = watch(profiles, () => child.child.kill('SIGKILL'));
@@ -96,7 +98,10 @@ test('keeps the profile if a full disk prevents a save or a copy @long', async (
   await call('POST', '/profiles', { name: 'ann' });
   const first = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(first, site, 'first');
-  writeFileSync(join(directory, 'sessions', first.session_id, 'user-data', 'large'), Buffer.alloc(12 * 1024 * 1024));
+  writeFileSync(
+    join(sessionDirectory(directory, first.session_id), 'user-data', 'large'),
+    Buffer.alloc(12 * 1024 * 1024),
+  );
   await call('DELETE', `/browsers/${first.session_id}`);
   const [version] = readdirSync(join(directory, 'profiles'));
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
@@ -111,7 +116,7 @@ test('keeps the profile if a full disk prevents a save or a copy @long', async (
   expect(await profileSaveOf(call, session)).toEqual({ status: 'failed', message: refused.body.message });
   rmSync(filler);
   expect(readdirSync(join(directory, 'profiles'))).toEqual([version]);
-  expect(readdirSync(join(directory, 'sessions'))).toEqual([]);
+  expect(readdirSync(sessionsDirectory(directory))).toEqual([]);
   await expectUnchanged(call, site);
 });
 
@@ -124,9 +129,12 @@ test('saves profiles on a disk of their own, and keeps them if it is full @long'
   await using service = await startService({ dataDirectory: directory });
   const call = callerOf(service);
   const session = await changedSession(call, site);
-  writeFileSync(join(directory, 'sessions', session.session_id, 'user-data', 'large'), Buffer.alloc(12 * 1024 * 1024));
+  writeFileSync(
+    join(sessionDirectory(directory, session.session_id), 'user-data', 'large'),
+    Buffer.alloc(12 * 1024 * 1024),
+  );
   expect(await call('DELETE', `/browsers/${session.session_id}`)).toMatchObject({ status: 507 });
   expect(readdirSync(join(directory, 'profiles'))).toHaveLength(1);
-  expect(existsSync(join(directory, 'sessions', session.session_id))).toBe(false);
+  expect(existsSync(sessionDirectory(directory, session.session_id))).toBe(false);
   await expectUnchanged(call, site);
 });

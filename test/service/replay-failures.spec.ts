@@ -10,6 +10,7 @@ import { showUntilWritten, startRecording, test, videoOf } from '../support/repl
 import { callerOf, dataDirectory } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { isLong, longOnly } from '../support/long-form.ts';
+import { sessionsDirectory } from '../support/sessions-directory.ts';
 
 /** A page that always changes and compresses badly. */
 const noise = `data:text/html,<body style="margin:0"><canvas width=640 height=360></canvas><script>
@@ -23,8 +24,8 @@ const noise = `data:text/html,<body style="margin:0"><canvas width=640 height=36
 </script>`;
 
 async function killEncoder(directory: string): Promise<void> {
-  await expect.poll(() => processesWith(`${directory}/sessions/encoder-`).length).toBeGreaterThan(0);
-  sendSignal(processesWith(`${directory}/sessions/encoder-`), 'SIGKILL');
+  await expect.poll(() => processesWith(`${sessionsDirectory(directory)}/encoder-`).length).toBeGreaterThan(0);
+  sendSignal(processesWith(`${sessionsDirectory(directory)}/encoder-`), 'SIGKILL');
 }
 
 /** A process with all its descendants. */
@@ -220,7 +221,8 @@ test('uses bounded memory for a long recording @long', async ({}, testInfo) => {
   const recording = await startRecording({ url, apiKey }, { framerate: 60 });
   const page = await recording.openPage();
   await page.goto(noise);
-  const memory = () => memoryOf([child.child.pid!, ...processesWith(`${dataDirectory(testInfo)}/sessions/encoder-`)]);
+  const memory = () =>
+    memoryOf([child.child.pid!, ...processesWith(`${sessionsDirectory(dataDirectory(testInfo))}/encoder-`)]);
   const frames = async (count: number) => {
     await page.evaluate(async (count) => {
       for (let frame = 0; frame < count; frame++) await new Promise(requestAnimationFrame);

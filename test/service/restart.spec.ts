@@ -10,6 +10,8 @@ import { readServiceRecord } from '../../src/service/process/start/data-director
 import { expectNoProcessWith, processesWith, sendSignal } from '../support/processes.ts';
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
+import { sessionDirectory } from '../support/machines.ts';
+import { sessionsDirectory } from '../support/sessions-directory.ts';
 
 /** A life of the service, as a process of its own. */
 type Life = { cli: CliProcess; url: string; apiKey: string; call: Call; kill: () => Promise<void> };
@@ -43,11 +45,12 @@ test('a service ends the browsers and encoders that its killed predecessor left,
   const first = await start();
   const { body: session } = await first.call('POST', '/browsers', {});
   expect((await first.call('POST', `/browsers/${session.session_id}/replays`, {})).status).toBe(201);
-  await expect.poll(() => processesWith(`${directory}/sessions/encoder-`).length).toBeGreaterThan(0);
+  await expect.poll(() => processesWith(`${sessionsDirectory(directory)}/encoder-`).length).toBeGreaterThan(0);
+  const sessions = sessionsDirectory(directory);
   // A stopped process doesn't notice that its service is gone.
-  const orphans = processesWith(`${directory}/sessions/`);
+  const orphans = processesWith(`${sessions}/`);
   sendSignal(orphans, 'SIGSTOP');
-  const strangers = [[`--user-data-dir=${directory}/sessions-of-mine/a`], [`${directory}/sessions/a`]].map((words) =>
+  const strangers = [[`--user-data-dir=${sessions}-of-mine/a`], [`${sessions}/a`]].map((words) =>
     spawn(process.execPath, [
       '-e',
       'setInterval(() => {}, 1000); console.log()',
@@ -56,12 +59,12 @@ test('a service ends the browsers and encoders that its killed predecessor left,
   );
   await Promise.all(strangers.map((stranger) => once(stranger.stdout, 'data')));
   await first.kill();
-  expect(processesWith(`${directory}/sessions/`)).toEqual(expect.arrayContaining(orphans));
+  expect(processesWith(`${sessions}/`)).toEqual(expect.arrayContaining(orphans));
 
   const second = await start();
-  const left = processesWith(directory).filter((pid) => pid !== second.cli.child.pid);
+  const left = [...processesWith(directory), ...processesWith(sessions)].filter((pid) => pid !== second.cli.child.pid);
   expect(new Set(left)).toEqual(new Set(strangers.map(({ pid }) => pid)));
-  expect(readdirSync(join(directory, 'sessions'))).toEqual([]);
+  expect(readdirSync(sessionsDirectory(directory))).toEqual([]);
   for (const stranger of strangers) stranger.kill();
   await Promise.all(strangers.map((stranger) => once(stranger, 'exit')));
 });
@@ -138,7 +141,7 @@ test('a service removes half-written files of its killed predecessor @long', asy
   });
   upload.on('error', () => {});
   upload.write(Buffer.alloc(1_000_000));
-  const tmp = join(directory, 'sessions', session.session_id, 'root', 'tmp');
+  const tmp = join(sessionDirectory(directory, session.session_id), 'root', 'tmp');
   await expect.poll(() => readdirSync(tmp)).toHaveLength(1);
   await first.kill();
   for (const name of ['api-key.4711.tmp', 'service.json.4711.tmp']) writeFileSync(join(directory, name), '{"pid"');
@@ -146,11 +149,11 @@ test('a service removes half-written files of its killed predecessor @long', asy
 
   await start();
   expect(readdirSync(directory).toSorted()).toEqual(
-    expect.arrayContaining(['api-key', 'profiles', 'replays', 'service.db', 'service.json', 'sessions']),
+    expect.arrayContaining(['api-key', 'profiles', 'replays', 'service.db', 'service.json']),
   );
   expect(readdirSync(directory).filter((name) => name.endsWith('.tmp'))).toEqual([]);
-  for (const emptied of ['profiles', 'replays', 'sessions'])
-    expect(readdirSync(join(directory, emptied)), emptied).toEqual([]);
+  for (const emptied of [join(directory, 'profiles'), join(directory, 'replays'), sessionsDirectory(directory)])
+    expect(readdirSync(emptied), emptied).toEqual([]);
 });
 
 test('the next service answers repeatable calls that a killed service did not answer', async ({ start }) => {

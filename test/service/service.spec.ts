@@ -11,6 +11,8 @@ import { startService } from '../../src/service/service.ts';
 import { closeDatabase, openDatabase } from '../../src/service/database/database.ts';
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, test, type TestService } from '../support/service.ts';
+import { sessionDirectory } from '../support/machines.ts';
+import { sessionsDirectory } from '../support/sessions-directory.ts';
 
 test('a service without a data directory leaves no files behind', async () => {
   await using temporary = await ownTemporaryDirectory();
@@ -60,9 +62,7 @@ test('only the owner can read a data directory, even if its parent is open to ot
   const credential = { name: 'ann', domain: 'shop.example', values: { password: 'correct horse' } };
   expect((await callerOf(service)('POST', '/credentials', credential)).status).toBe(201);
   const names = await readdir(directory);
-  expect(names).toEqual(
-    expect.arrayContaining(['api-key', 'profiles', 'replays', 'secrets-key', 'service.db', 'sessions']),
-  );
+  expect(names).toEqual(expect.arrayContaining(['api-key', 'profiles', 'replays', 'secrets-key', 'service.db']));
   const modes = await Promise.all(
     names.map(async (name) => [name, (await stat(join(directory, name))).mode & forbidden(name)]),
   );
@@ -73,13 +73,14 @@ test('removes files of sessions that a killed service left', async ({}, testInfo
   const directory = dataDirectory(testInfo);
   await mkdir(join(directory, 'sessions', 'left', 'root'), { recursive: true });
   await using _service = await startService({ dataDirectory: directory });
-  expect(await readdir(join(directory, 'sessions'))).toEqual([]);
+  expect(existsSync(join(directory, 'sessions', 'left'))).toBe(false);
+  expect(await readdir(sessionsDirectory(directory))).toEqual([]);
 });
 
 test('on closing, removes the files of sessions before another service can use the data directory', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   const service = await startService({ dataDirectory: directory });
-  const left = join(directory, 'sessions', 'left');
+  const left = sessionDirectory(directory, 'left');
   await mkdir(left);
   for (let count = 0; count < 1000; count += 1) await writeFile(join(left, String(count)), '');
   const closed = service.close();

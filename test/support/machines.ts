@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { startService, type Service, type ServiceOptions } from '../../src/service/service.ts';
+import { sessionsDirectory } from './sessions-directory.ts';
 
 /** The number of machines that the acceptance of one service runs against, behind a control plane. */
 const count = Number(process.env['PLAYWRIGHT_POOL_TEST_MACHINES'] ?? 0);
@@ -48,7 +49,7 @@ export function sessionDirectory(dataDirectory: string, sessionId: string): stri
     dataDirectory,
     ...Array.from({ length: count }, (_, index) => machineDirectory(dataDirectory, index)),
   ];
-  const places = directories.map((directory) => join(directory, 'sessions', sessionId));
+  const places = directories.map((directory) => join(sessionsDirectory(directory), sessionId));
   return places.find((place) => existsSync(place)) ?? places[0]!;
 }
 

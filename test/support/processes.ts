@@ -1,5 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect } from '@playwright/test';
+
+/** This file, for imports in suites of other directories. */
+export const processesFile = fileURLToPath(import.meta.url);
 
 /** The ids of living processes with `text` in their command line. Linux only. */
 export function processesWith(text: string): number[] {
@@ -12,6 +16,11 @@ export function processesWith(text: string): number[] {
 /** Waits until no process has `text` in its command line. */
 export async function expectNoProcessWith(text: string): Promise<void> {
   await expect.poll(() => processesWith(text), { timeout: 10_000, message: `processes that name ${text}` }).toEqual([]);
+}
+
+/** Kills all processes with `text` in their command lines. */
+export function killProcessesWith(text: string): void {
+  sendSignal(processesWith(text), 'SIGKILL');
 }
 
 /** Sends a signal to processes. Some may have ended, also because the signal reached another one. */

@@ -5,7 +5,7 @@ import type { Isolation } from '../chromium/isolation.ts';
 import { playwrightDirectory, type Environment } from '../chromium/find-chromium.ts';
 import { builtFile } from '../process/children/built-file.ts';
 import type { Clock } from '../process/clock.ts';
-import { passedOn } from '../process/children/passed-on.ts';
+import { passedToNode } from '../process/children/passed-on.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { newId } from '../process/id.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
@@ -163,7 +163,7 @@ export class PlaywrightHosts {
       throw new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again');
     }
     const environment = {
-      ...passedOn(this.#environment),
+      ...passedToNode(this.#environment),
       PLAYWRIGHT_BROWSERS_PATH: playwrightDirectory(this.#environment),
     };
     const host = new HostProcess(

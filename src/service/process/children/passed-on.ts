@@ -1,8 +1,17 @@
+import { childNodeOptions } from './node-options.ts';
+
 /** The part of the service's environment variables that its child processes get. Contains no secrets. */
 export function passedOn(
   environment: Readonly<Record<string, string | undefined>>,
 ): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => neededVariable.test(name)));
+}
+
+/** The same for child processes that run our own code in Node. */
+export function passedToNode(
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string | undefined> {
+  return { ...passedOn(environment), NODE_OPTIONS: childNodeOptions(environment) };
 }
 
 const neededVariable =

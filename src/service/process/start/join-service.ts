@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { builtFile } from '../children/built-file.ts';
 import { cannotBeWritten, makeDataDirectory, readServiceRecord, type ServiceRecord } from './data-directory.ts';
 import { isRunning } from '../children/is-running.ts';
+import { childNodeOptions } from '../children/node-options.ts';
 import { errorCode } from '../system-error.ts';
 
 /** How long joining a running service or starting a new one may take, in ms. */
@@ -125,8 +126,9 @@ async function startEmbeddedService(options: {
   const log = openSync(logFile, logSize > largestLog ? 'w' : 'a', 0o600);
   try {
     const logStart = logSize > largestLog ? 0 : logSize;
-    // NODE_OPTIONS may attach a debugger to the tests. The service outlives the tests, so it must not inherit them.
-    const { NODE_OPTIONS: _, ...env } = process.env;
+    // With VSCODE_INSPECTOR_OPTIONS, a module that VS Code preloads would attach its debugger to the service.
+    const { VSCODE_INSPECTOR_OPTIONS: _, ...others } = process.env;
+    const env = { ...others, NODE_OPTIONS: childNodeOptions(process.env) };
     const child = spawn(process.execPath, [builtFile('process/start/embedded.js'), dataDirectory, String(userPid)], {
       detached: true,
       cwd: dataDirectory,
