@@ -6,7 +6,7 @@ import { expect } from '@playwright/test';
 import { startService } from '../../src/service/service.ts';
 import { createClient } from '../../src/client/index.ts';
 import { CliProcess } from '../support/service-process.ts';
-import { reading, runningCount, shellIn, test, uniqueSleep } from '../support/session-processes.ts';
+import { reading, runningCount, shellIn, test, uniqueSleep, type Shell } from '../support/session-processes.ts';
 
 test.skip(
   process.platform !== 'linux' || process.getuid?.() !== 0,
@@ -25,7 +25,7 @@ test('a session has directories for temporary files and shared memory of its own
     // Programs of a session share them.
     expect(await shell.run(`cat ${directory}/boundary-${shell.id}`)).toBe('mine');
   }
-  const { root } = await placeOf(shell.run);
+  const { root } = await placeOf(shell);
   const writable = await shell.run(
     `find / -path /proc -prune -o -path '${path.dirname(root)}' -prune -o -type d -writable -print 2>/dev/null; true`,
   );
@@ -52,7 +52,7 @@ test('a program gains no rights by a set-user-id file', async ({ shell }) => {
     spawnSync('cp', ['/usr/bin/id', `${directory}/id`]);
     await chmod(`${directory}/id`, 0o4755);
     expect(spawnSync(`${directory}/id`, ['-u'], { uid: 12_345, gid: 12_345 }).stdout.toString()).toBe('0\n');
-    const { uid } = await placeOf(shell.run);
+    const { uid } = await placeOf(shell);
     expect(await shell.run(`${directory}/id -u; grep NoNewPrivs /proc/self/status`)).toBe(`${uid}\nNoNewPrivs:\t1`);
   } finally {
     await rm(directory, { recursive: true });
@@ -67,7 +67,7 @@ test('variables of a caller reach only the program, not the programs of root tha
   // A shell that root ran with ENV would write the id of root.
   const script = Buffer.from(`id -u >> ${trace}\n`);
   await client.browsers.fs.writeFile(shell.id, script, { path: '/home/user/trap.sh', mode: '755' });
-  const { root, uid } = await placeOf(shell.run);
+  const { root, uid } = await placeOf(shell);
   const env = {
     ENV: `${root}/home/user/trap.sh`,
     BASH_ENV: `${root}/home/user/trap.sh`,
@@ -134,10 +134,10 @@ test('programs get no descriptor that the service inherited', async ({}, testInf
   await using cli = new CliProcess(options, { env, enter });
   const baseURL = (await cli.firstLine()).replace('listening on ', '');
   await using client = createClient({ baseURL, apiKey: 'key' });
-  const { run } = shellIn(client, (await client.browsers.create()).session_id);
+  const shell = shellIn(client, (await client.browsers.create()).session_id);
   expect(readFileSync(`/proc/${cli.child.pid}/fd/9`, 'utf8')).toBe('secret of the parent');
-  expect(await run('ls -l /proc/self/fd; cat <&9 2>/dev/null; true')).not.toContain('inherited');
-  expect(await run('cat /proc/self/fd/9 2>/dev/null; true')).toBe('');
+  expect(await shell.run('ls -l /proc/self/fd; cat <&9 2>/dev/null; true')).not.toContain('inherited');
+  expect(await shell.run('cat /proc/self/fd/9 2>/dev/null; true')).toBe('');
 });
 
 test('a user id comes back after all others', async ({}, testInfo) => {
@@ -157,7 +157,7 @@ test('a user id comes back after all others', async ({}, testInfo) => {
 });
 
 /** The directory that callers see as `/`, and the user id. */
-async function placeOf(run: (line: string) => Promise<string>): Promise<{ root: string; uid: number }> {
-  const [root = '', uid = ''] = (await run('echo "$PLAYWRIGHT_POOL_ROOT"; id -u')).split('\n');
+async function placeOf(shell: Shell): Promise<{ root: string; uid: number }> {
+  const [root = '', uid = ''] = (await shell.run('echo "$PLAYWRIGHT_POOL_ROOT"; id -u')).split('\n');
   return { root, uid: Number(uid) };
 }

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { expect } from '@playwright/test';
 import type { Client } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';

@@ -41,10 +41,20 @@ export function startChild(options: ChildOptions): ChildProcess {
   const [program = '', ...rest] = [
     ...(namespaces?.enter() ?? []),
     ...(options.leadsGroup ? [tool('setsid')] : []),
-    ...[tool('setpriv'), '--no-new-privs', '--inh-caps=-all'],
+    tool('setpriv'),
+    '--no-new-privs',
+    '--inh-caps=-all',
     ...(user ? [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'] : []),
-    ...['--', '/bin/sh', '-c', withEnvironment(variables.length), 'sh'],
-    ...[tool('prlimit'), '--core=0', ...(options.isLimited ? [`--nproc=${mostTasks}`] : []), '--', ...start],
+    '--',
+    '/bin/sh',
+    '-c',
+    withEnvironment(variables.length),
+    'sh',
+    tool('prlimit'),
+    '--core=0',
+    ...(options.isLimited ? [`--nproc=${mostTasks}`] : []),
+    '--',
+    ...start,
   ];
   // Callers choose variables, and programs that run as root must not read them: LD_PRELOAD would load a caller's code.
   const named = Object.fromEntries(variables.map(([name, value], index) => [`V${index}`, `${name}=${value}`]));

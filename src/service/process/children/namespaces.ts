@@ -79,8 +79,15 @@ export class Namespaces {
       tool('unshare'),
       ...(isRoot ? [] : ['--user', '--map-current-user']),
       ...(keepsIpc && isRoot ? [] : ['--ipc']),
-      ...['--mount', '--pid', '--fork', '--kill-child', ...(hasOwnProc ? ['--mount-proc'] : []), '--'],
-      ...['/bin/sh', '-c', waiting],
+      '--mount',
+      '--pid',
+      '--fork',
+      '--kill-child',
+      ...(hasOwnProc ? ['--mount-proc'] : []),
+      '--',
+      '/bin/sh',
+      '-c',
+      waiting,
     ];
     const holder = spawn(program, args, {
       env: { ...ownEnvironment(), MOUNTS: mounts.join('\n') },
@@ -135,7 +142,7 @@ export class Namespaces {
 
   /** Closes them if no process is left in them. The kernel counts all but the first one in one step. */
   closeIfEmpty(): void {
-    const [program = '', ...args] = [...this.enter(), '/bin/sh', '-c', 'kill -s 0 -- -1'];
+    const [program, ...args] = [...this.enter(), '/bin/sh', '-c', 'kill -s 0 -- -1'] as [string, ...string[]];
     execFile(program, args, { env: ownEnvironment() }, (error) => error && this.close());
   }
 
@@ -193,7 +200,7 @@ function innerPidOf(pid: number): number | undefined {
 
 /** The process ids of the children of a process, of their children, and so on. */
 export function descendantsOf(pid: number): number[] {
-  return childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)]);
+  return childrenOf(pid).flatMap((child) => [child].concat(descendantsOf(child)));
 }
 
 /** The path of a program of util-linux or coreutils. Throws an error that names a missing one. */
