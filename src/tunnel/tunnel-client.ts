@@ -15,8 +15,9 @@ const { WebSocket, createWebSocketStream } = createRequire(import.meta.url)('ws'
 type WebSocket = import('ws').WebSocket;
 
 const connectTimeoutMs = 30_000;
-/** The connection counts as broken after this time without a ping. The service pings every 4 s. */
-const silenceMs = 15_000;
+/** The connection counts as broken after this time without a message. The service pings every 4 s. */
+const longestSilenceMs = 15_000;
+const checkIntervalMs = 1000;
 /** The pauses before new attempts after a connection broke. The last one repeats. */
 const pausesMs = [100, 250, 500, 1000, 2000];
 
@@ -181,9 +182,14 @@ function problemOf(error: NodeJS.ErrnoException): string {
 }
 
 function terminateIfSilent(socket: WebSocket): void {
-  const timer = setTimeout(() => socket.terminate(), silenceMs);
-  socket.on('ping', () => timer.refresh());
-  socket.once('close', () => clearTimeout(timer));
+  let silentMs = 0;
+  // Adds up checks instead of reading a clock: a worker that was blocked has not read yet what came meanwhile.
+  const timer = setInterval(() => {
+    silentMs += checkIntervalMs;
+    if (silentMs >= longestSilenceMs) socket.terminate();
+  }, checkIntervalMs);
+  for (const event of ['ping', 'message']) socket.on(event, () => (silentMs = 0));
+  socket.once('close', () => clearInterval(timer));
 }
 
 async function refusalOf(answer: IncomingMessage): Promise<Error> {
