@@ -6,7 +6,7 @@ import { WebSocketServer } from 'ws';
 import { startSession } from '../support/profiles.ts';
 import { test as base } from '../support/service.ts';
 
-type Session = { cdp_ws_url: string; playwright_ws_url: string };
+type Session = { session_id: string; cdp_ws_url: string; playwright_ws_url: string };
 
 const megabyte = 1024 * 1024;
 
