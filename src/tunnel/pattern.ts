@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 
 /** Whether a pattern allows connections to a host and port. Hosts are as in URLs: lower case, IPv6 in brackets. */
 export type NetworkPattern = (hostname: string, port: number) => boolean;
@@ -29,10 +29,27 @@ function isLoopback(hostname: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(hostname) || hostname.endsWith('.localhost');
 }
 
-/** Translates the host of a URL for `net.connect`. Names such as `app.localhost` become `localhost`: no DNS has them. */
-export function dialedHost(hostname: string): string {
-  return hostname.endsWith('.localhost') ? 'localhost' : hostname.replace(/^\[|\]$/g, '');
+/**
+ * Translates the host of a URL for `net.connect`. As in Chromium, `localhost` and names such as `app.localhost` are both
+ * loopback addresses of this machine, whatever its DNS says.
+ */
+export function dialed(hostname: string): {
+  host: string;
+  lookup?: LookupFunction;
+  autoSelectFamily?: boolean;
+} {
+  const isLocal = hostname === 'localhost' || hostname.endsWith('.localhost');
+  return isLocal
+    ? { host: 'localhost', lookup: lookUpLoopback, autoSelectFamily: true }
+    : { host: hostname.replace(/^\[|\]$/g, '') };
 }
+
+const loopbackAddresses = [
+  { address: '::1', family: 6 },
+  { address: '127.0.0.1', family: 4 },
+];
+
+const lookUpLoopback: LookupFunction = (_hostname, _options, found) => found(null, loopbackAddresses);
 
 const itemForm = /^(<loopback>|\[[\da-f:.]+\]|[\w.*-]+)(?::(\d{1,5}))?$/;
 

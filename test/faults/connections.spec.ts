@@ -161,6 +161,25 @@ test('gives the next test another browser after the connection went silent', asy
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
+test('names the reason with which the service closed the connection to a browser', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
+  const suite = `${prelude}
+    test('waits', async ({ page }) => {
+      console.log('in use');
+      await page.locator('#missing').click();
+    });`;
+  const run = start({ files: { 'refused.spec.ts': suite }, ...hosted.options({ via: faultProxy.url }) });
+  await expect.poll(() => run.output, { timeout: 20_000 }).toContain('in use');
+  faultProxy.refuseWebSockets('more than 256 MiB wait for this client to read them');
+  const { results } = await run.finished();
+  expect(results['waits']![0]!.errors.map(({ message }) => message).join('\n')).toMatch(
+    /The service closed the connection to the browser of this test, session \w+: more than 256 MiB wait for this client/,
+  );
+});
+
 test('retries an acquire call that got no answer, and returns both granted browsers', async ({
   start,
   hosted,

@@ -179,16 +179,16 @@ test.describe('without a user id per session', () => {
 });
 
 test("a session's local proxy keeps working after the remote proxy answers with invalid data", async () => {
-  const answers: [answer: string, ofGet: RegExp, ofConnect: RegExp][] = [
-    ['HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi', /200[^]*hi$/, /200[^]*hi$/],
-    ['no HTTP at all\r\n\r\n', /502/, /502/],
-    ['', /502[^]*socket hang up/, /502/],
-    ['HTTP/1.1 200 \u0001\u0002\r\ncontent-length: 0\r\n\r\n', /200 OK/, /200/],
-    ['HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n', /502/, /502/],
-    ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n', /204/, /502/],
-    ['HTTP/1.1 000 Nothing\r\ncontent-length: 0\r\n\r\n', /502/, /502/],
-    ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\nzz\r\n', /502/, /502/],
-    ['HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhi', /200[^]*hi$/, /200[^]*hi$/],
+  const answers: [answer: string, ofConnect: RegExp][] = [
+    ['HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi', /200[^]*hi$/],
+    ['no HTTP at all\r\n\r\n', /502/],
+    ['', /502/],
+    ['HTTP/1.1 200 \u0001\u0002\r\ncontent-length: 0\r\n\r\n', /200/],
+    ['HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n', /502/],
+    ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n', /502/],
+    ['HTTP/1.1 000 Nothing\r\ncontent-length: 0\r\n\r\n', /502/],
+    ['HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\nzz\r\n', /502/],
+    ['HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhi', /200[^]*hi$/],
   ];
   let answer = '';
   const proxy = createServer((socket) => {
@@ -209,9 +209,9 @@ test("a session's local proxy keeps working after the remote proxy answers with 
     await once(socket, 'close');
     return received;
   };
-  for (const [text, ofGet, ofConnect] of answers) {
+  for (const [text, ofConnect] of answers) {
     answer = text;
-    expect(await ask('GET http://a.example/'), text).toMatch(ofGet);
+    expect(await ask('GET http://a.example/')).toBe(text);
     expect(await ask('CONNECT a.example:443'), text).toMatch(ofConnect);
   }
   localProxy.close();

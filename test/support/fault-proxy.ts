@@ -59,6 +59,13 @@ export class FaultProxy implements AsyncDisposable {
     for (const socket of this.#webSockets) socket.resetAndDestroy();
   }
 
+  /** Ends the clients' WebSockets with a close frame, as a service that refuses to go on. */
+  refuseWebSockets(reason: string): void {
+    const body = Buffer.concat([Buffer.from([1008 >> 8, 1008 & 255]), Buffer.from(reason)]);
+    for (const socket of this.#webSockets)
+      if (this.#sockets.has(socket)) socket.end(Buffer.concat([Buffer.from([0x88, body.length]), body]));
+  }
+
   /** Resets all open connections. */
   resetConnections(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy();

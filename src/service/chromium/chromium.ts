@@ -134,6 +134,7 @@ async function launchWith(egress: Egress, options: LaunchOptions): Promise<Chrom
     if (!(toChild instanceof Writable) || !(input instanceof Readable))
       throw new Error('Chromium was started without the pipes for its debugging commands');
     const cdp = new CdpConnection(input, toChild);
+    egress.openContexts = async () => (await cdp.send('Target.getBrowserContexts', {})).browserContextIds;
     await untilReady(child, cdp, { output, executable, signal });
     if (child.pid === undefined) throw new Error('Chromium was started, but the system gave it no process id');
     const close = async (timeoutMs: number) => {

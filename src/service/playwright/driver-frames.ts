@@ -27,6 +27,7 @@ export class DriverFrames {
       const length = rest.readUInt32LE(0);
       const body = rest.subarray(4, 4 + length);
       const isKept = begins(body, answerStart) || begins(body, creationStart);
+      if (isKept && body.length < Math.min(length, creationStart.length)) break;
       if (isKept && length > largestKept)
         throw new Error(`the driver sent a message of ${length} bytes: the limit is ${largestKept}`);
       if (isKept && body.length < length) break;

@@ -5,10 +5,8 @@ import { withoutHarPaths } from './har-paths.ts';
 import { playwrightHost } from './host-task.ts';
 
 const largestMessage = 256 * 1024 * 1024;
-/** While this many bytes or more wait for the host, the service reads nothing from the client. */
+/** While this many bytes or more wait for one side, the service reads nothing from the other one. */
 const highWaterMark = 8 * 1024 * 1024;
-/** The service disconnects a client if more bytes than this wait for it. */
-const mostWaiting = 64 * 1024 * 1024;
 const openTimeoutMs = 10_000;
 
 /** Connects to a Playwright host. The host accepts only clients of this machine. */
@@ -54,10 +52,11 @@ export function relay(
       host.terminate();
       return;
     }
-    client.send(data, { binary: isBinary }, () => waiting.release(data.length));
-    if (client.bufferedAmount <= mostWaiting) return;
-    close(client, 1008, `more than ${mostWaiting / 1024 / 1024} MiB wait for this client to read them`);
-    host.terminate();
+    client.send(data, { binary: isBinary }, () => {
+      waiting.release(data.length);
+      if (host.isPaused && client.bufferedAmount < highWaterMark) host.resume();
+    });
+    if (client.bufferedAmount >= highWaterMark) host.pause();
   });
   client.on('error', () => client.terminate());
   client.once('close', () => {

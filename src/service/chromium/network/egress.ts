@@ -26,10 +26,14 @@ export type EgressOptions = {
 export class Egress {
   /** The hosts that lead to the machine of the session's client. */
   exposure: Exposure | undefined;
+  /** The ids of Chromium's open browser contexts. */
+  openContexts: () => Promise<string[]> = () => Promise.resolve([]);
   readonly #options: EgressOptions;
   #proxy: ProxyAccess | undefined;
   readonly #addresses = new Set<string>();
   readonly #localProxies = new Map<string, Promise<LocalProxy>>();
+  /** The contexts that use a local proxy of their own, by its address. */
+  readonly #uses = new Map<string, Uses>();
   readonly #groups = new Set<number>();
   #isClosed = false;
 
@@ -97,6 +101,14 @@ export class Egress {
     return proxy && this.#hopTo(proxy, proxyBypassList, isForCertificates(proxyServer));
   }
 
+  /** Call when Chromium has answered for a context with a proxy from `contextProxy`. Without an id it refused the context. */
+  contextOpened(proxyServer: string, contextId: string | undefined): void {
+    const uses = this.#uses.get(proxyServer);
+    if (!uses) return;
+    uses.opening -= 1;
+    if (contextId !== undefined) uses.contexts.add(contextId);
+  }
+
   close(): void {
     this.#isClosed = true;
     for (const localProxy of this.#localProxies.values()) localProxy.then((opened) => opened.close(), () => {}); // prettier-ignore
@@ -114,7 +126,11 @@ export class Egress {
   ): Promise<ContextProxy> {
     const rules = (proxyBypassList ?? '').split(/[;,]/).map((rule) => rule.trim());
     const proxiesLoopback = rules.includes(notLoopback);
-    const { address } = await this.#localProxy({ proxy, isOfClient: true, proxiesLoopback, proxiesExposed });
+    const way = { proxy, isOfClient: true, proxiesLoopback, proxiesExposed };
+    const { address } = await this.#localProxy(way);
+    const uses = this.#uses.get(address) ?? { key: keyOf(way), opening: 0, contexts: new Set() };
+    uses.opening += 1;
+    this.#uses.set(address, uses);
     // The last rule wins.
     return { proxyServer: address, proxyBypassList: [...rules.filter(Boolean), notLoopback].join(';') };
   }
@@ -127,10 +143,12 @@ export class Egress {
   async #localProxy(way: Way): Promise<LocalProxy> {
     const key = keyOf(way);
     const { blockLoopback, user } = this.#options;
-    if (!this.#localProxies.has(key) && this.#localProxies.size === mostLocalProxies)
+    const isFull = () => !this.#localProxies.has(key) && this.#localProxies.size >= mostLocalProxies;
+    if (isFull()) await this.#closeUnused();
+    if (isFull())
       throw new OperationError(
         'bad_request',
-        `the browser contexts of this session use ${mostLocalProxies} different proxies already, which is the limit: use one of them`,
+        `the open browser contexts of this session use ${mostLocalProxies} different proxies already, which is the limit: close some`,
       );
     const opening =
       this.#localProxies.get(key) ??
@@ -141,7 +159,27 @@ export class Egress {
     if (this.#isClosed) localProxy.close();
     return localProxy;
   }
+
+  /** Closes the local proxies whose contexts have all ended. Chromium has no event for the end of a context. */
+  async #closeUnused(): Promise<void> {
+    const open = new Set(await this.openContexts());
+    for (const [address, { key, opening, contexts }] of this.#uses) {
+      if (opening > 0 || [...contexts].some((id) => open.has(id))) continue;
+      this.#uses.delete(address);
+      this.#addresses.delete(address);
+      void this.#localProxies.get(key)?.then((localProxy) => localProxy.close());
+      this.#localProxies.delete(key);
+    }
+  }
 }
+
+type Uses = {
+  key: string;
+  /** How many contexts Chromium is about to create. */
+  opening: number;
+  /** The ids of contexts, some of which may have ended. */
+  contexts: Set<string>;
+};
 
 type Way = {
   proxy: ProxyAccess | SocksAccess | undefined;

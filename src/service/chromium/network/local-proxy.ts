@@ -1,18 +1,22 @@
 import { once } from 'node:events';
-import http, { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { pipeline, type Duplex } from 'node:stream';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { SystemUser } from '../../process/children/system-users.ts';
 import { openExposed, unreachablePage, UnreachableError, type Exposure } from './exposure.ts';
-import { BlockedError, connected, matchesHost, outside, type Address } from './outside.ts';
-import { largestHead, openTunnel, ProxyRefusal, requestTo, type ProxyAccess } from './proxy-connection.ts';
+import { addressOf, BlockedError, connected, matchesHost, outside, type Address } from './outside.ts';
+import { authorization, connectedToProxy, openTunnel, ProxyRefusal, type ProxyAccess } from './proxy-connection.ts';
+import {
+  headerOf,
+  headForOrigin,
+  headForProxy,
+  passAnswers,
+  passBody,
+  readRequest,
+  readSome,
+  type ProxyRequest,
+} from './proxy-requests.ts';
 import { GroupCheck, userOf } from './socket-owner.ts';
-import { givenLater, openSocks, type SocksAccess } from './socks.ts';
-
-/** Headers that aren't forwarded, because they are about one connection. */
-const ofConnection = new Set(['connection', 'keep-alive', 'upgrade', 'proxy-connection']);
-/** Headers between a client and its proxy. For the session's own proxy, the service writes and reads them itself. */
-const ofProxy = new Set(['proxy-authorization', 'proxy-authenticate']);
+import { openSocks, type SocksAccess } from './socks.ts';
 
 /** The proxy behind a local proxy, and the processes that may use it. */
 export type LocalProxyOptions = {
@@ -34,14 +38,27 @@ export type LocalProxyOptions = {
 };
 
 /**
+ * A connection to a server or to another proxy. `opened` rejects if it can't be opened; data can be written before.
+ * `proxy` takes whole URLs.
+ */
+type Connection = { stream: Duplex; opened: Promise<void>; proxy?: ProxyAccess };
+/** The connection for the requests of a client to a host with its port. */
+type Way = Connection & { host: string };
+type ByProxy = (proxy: ProxyAccess, through: (() => Duplex) | undefined) => Promise<Connection>;
+
+const badRequest = 'HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
+
+/**
  * A local HTTP proxy that Chromium uses. It passes each connection on to the session's proxy, to the tunnel, or
  * straight to the network. It adds the credentials for the session's proxy, which Chromium's switches can't name; over
  * CDP they would pause each request. Neither the browser nor its clients see the credentials.
+ *
+ * Answers pass as bytes: Chromium accepts many that no parser of Node accepts. Of requests only the head changes.
  */
 export class LocalProxy {
   #options: LocalProxyOptions;
-  readonly #server = createServer({ maxHeaderSize: largestHead, requestTimeout: 0, keepAliveTimeout: 0 });
-  readonly #sockets = new Set<Duplex>();
+  readonly #server = createServer({ allowHalfOpen: true, noDelay: true });
+  readonly #streams = new Set<Duplex>();
   readonly #groupCheck = new GroupCheck();
   /** Whether a connection comes from the session's browser. Only connections for which that was checked. */
   readonly #isOwn = new WeakMap<Duplex, boolean>();
@@ -49,15 +66,13 @@ export class LocalProxy {
   private constructor(options: LocalProxyOptions) {
     this.#options = options;
     this.#server.on('connection', (socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
-      socket.on('error', () => {});
+      this.#track(socket);
       if (options.user && userOf(socket) !== options.user.uid) socket.destroy();
+      else
+        this.#serve(socket)
+          .catch(() => socket.destroy())
+          .finally(() => socket.resume());
     });
-    this.#server.on('request', (request, response) => {
-      this.#pass(request, response).catch(() => response.destroy());
-    });
-    this.#server.on('connect', (request, socket, head) => void this.#tunnel(request, socket, head));
   }
 
   static async open(options: LocalProxyOptions): Promise<LocalProxy> {
@@ -75,90 +90,114 @@ export class LocalProxy {
   /** Uses another proxy, or none. Ends all connections. */
   setProxy(proxy: ProxyAccess | undefined): void {
     this.#options = { ...this.#options, proxy };
-    for (const socket of this.#sockets) socket.destroy();
+    for (const stream of this.#streams) stream.destroy();
   }
 
   close(): void {
     this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const stream of this.#streams) stream.destroy();
   }
 
-  async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { url = '' } = request;
+  /** Ends a stream with this local proxy or its next change. */
+  #track<S extends Duplex>(stream: S): S {
+    this.#streams.add(stream);
+    stream.on('error', () => {});
+    stream.once('close', () => this.#streams.delete(stream));
+    return stream;
+  }
+
+  /** Passes the requests of a connection on, one after another. */
+  async #serve(socket: Socket): Promise<void> {
     const left = new AbortController();
-    response.once('close', () => left.abort());
-    // Only a client that uses the local proxy as its proxy sends whole URLs. A page that requests the local proxy's own address
-    // doesn't.
-    if (!/^http:\/\//i.test(url)) return void response.writeHead(400).end();
-    try {
-      const { passed, isExposed } = await this.#requestFor(request, left.signal);
-      passed.on('error', () => {});
-      passed.once('close', () => left.abort());
-      request.pipe(passed);
-      const answered = once(passed, 'response', { signal: left.signal }) as Promise<[IncomingMessage]>;
-      const [answer] = await (isExposed ? answered.catch(asUnreachable) : answered);
-      const { statusCode = 502 } = answer;
-      if (statusCode === 407 && this.#options.proxy && !this.#options.isOfClient) throw new ProxyRefusal(407, url);
-      response.writeHead(statusCode, passedHeaders(answer.rawHeaders, this.#options.isOfClient));
-      // An event stream may have no data for a long time.
-      response.flushHeaders();
-      pipeline(answer, response, () => {});
-    } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
-      if (error instanceof UnreachableError)
-        return void response
-          .writeHead(502, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' })
-          .end(unreachablePage(new URL(url).host, problem));
-      response
-        .writeHead(502, { 'content-type': 'text/plain; charset=utf-8' })
-        .end(`This request could not be forwarded: ${problem}\n`);
+    let way: Way | undefined;
+    let leave: (() => void) | undefined;
+    socket.once('close', () => {
+      left.abort();
+      way?.stream.destroy();
+    });
+    for (;;) {
+      const request = await readRequest(socket);
+      if (!request) return void (way?.stream ?? socket).end();
+      if (request.method === 'CONNECT') return await this.#tunnel(request, socket, left.signal);
+      // Only a client that uses the local proxy as its proxy sends whole URLs. A page that requests the local proxy's own
+      // address doesn't.
+      if (!/^http:\/\//i.test(request.url) || !URL.canParse(request.url)) return void socket.end(badRequest);
+      const { host } = new URL(request.url);
+      if (way?.host !== host) {
+        leave?.();
+        try {
+          way = await this.#wayOf(request, socket, left.signal);
+        } catch (error) {
+          return void socket.end(errorAnswer(error, request));
+        }
+        leave = this.#answer(way, request, socket);
+      }
+      way.stream.write(this.#headFor(request, way.proxy));
+      await passBody(request, socket, way.stream);
+      if (way.stream.destroyed) return;
     }
   }
 
-  /** Begins the request that a browser sent to the local proxy. */
-  async #requestFor(
-    request: IncomingMessage,
-    signal: AbortSignal,
-  ): Promise<{ passed: http.ClientRequest; isExposed: boolean }> {
-    const { method = 'GET', url = '', socket } = request;
-    const { hostname, port, pathname, search } = new URL(url);
-    const number = Number(port || 80);
-    const asked = { method, path: pathname + search, headers: passedHeaders(request.rawHeaders), signal };
-    const exposed = this.#exposedTarget(socket, hostname, number);
-    // The request goes out together with the opening of its stream, so that it costs one round trip.
-    if (exposed) {
-      const passed = http.request({ ...asked, createConnection: () => exposed.stream });
-      return { passed, isExposed: true };
-    }
-    const proxy = await this.#proxyTo(hostname);
-    if (proxy?.protocol === 'socks5') {
-      const opening = openSocks(proxy, { hostname, port: number }, signal, this.#wayTo(proxy, socket));
-      return { passed: http.request({ ...asked, createConnection: givenLater(opening) }), isExposed: false };
-    }
-    const headers = passedHeaders(request.rawHeaders, this.#options.isOfClient);
-    const passed = proxy
-      ? requestTo(proxy, { method, path: url, headers, signal }, this.#wayTo(proxy, socket))
-      : http.request({ ...asked, ...(await this.#addressOf(hostname)), port: number, agent: false });
-    return { passed, isExposed: false };
+  /** Passes the answers to a client on, or tells it why there are none. Returns a function that stops this. */
+  #answer({ stream, opened, proxy }: Way, request: ProxyRequest, socket: Socket): () => void {
+    let stop: (() => void) | undefined;
+    let hasLeft = false;
+    const answer = async () => {
+      await opened;
+      if (proxy && !this.#options.isOfClient) await checkCredentials(stream, request.url);
+      if (!hasLeft) stop = passAnswers(stream, socket);
+    };
+    answer().catch((error: unknown) => {
+      if (!hasLeft) socket.end(errorAnswer(error, request));
+      stream.destroy();
+    });
+    return () => {
+      hasLeft = true;
+      stop?.();
+      stream.destroy();
+    };
   }
 
-  async #tunnel(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const { url: authority = '' } = request;
-    const left = new AbortController();
-    const leave = () => left.abort();
-    socket.once('close', leave);
+  #headFor(request: ProxyRequest, proxy: ProxyAccess | undefined): Buffer {
+    if (!proxy) return headForOrigin(request);
+    if (this.#options.isOfClient) return headForProxy(request);
+    const [name, value] = authorization(proxy);
+    return headForProxy(request, name === undefined ? '' : `${name}: ${value}`);
+  }
+
+  async #wayOf({ url }: ProxyRequest, socket: Socket, signal: AbortSignal): Promise<Way> {
+    const { host, hostname, port } = new URL(url);
+    const way = await this.#connect({ hostname, port: Number(port || 80) }, socket, {
+      signal,
+      byProxy: async (proxy, through) => ({
+        stream: await connectedToProxy(proxy, signal, through),
+        opened: Promise.resolve(),
+        proxy,
+      }),
+    });
+    return { ...way, host };
+  }
+
+  async #tunnel({ url: authority, ...request }: ProxyRequest, socket: Socket, signal: AbortSignal): Promise<void> {
     try {
-      const tunnel = await this.#connection(request, left.signal);
-      socket.off('close', leave);
-      this.#sockets.add(tunnel);
-      tunnel.once('close', () => this.#sockets.delete(tunnel));
+      const { hostname, port } = new URL(`http://${authority}`);
+      const own = this.#options.isOfClient ? headerOf(request, 'proxy-authorization') : undefined;
+      const { stream, opened } = await this.#connect({ hostname, port: Number(port || 80) }, socket, {
+        signal,
+        byProxy: async (proxy, through) => ({
+          stream: await openTunnel(proxy, authority, signal, { authorization: own, through }),
+          opened: Promise.resolve(),
+        }),
+      });
+      socket.once('close', () => stream.destroy());
+      await opened;
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
-      if (head.length > 0) socket.unshift(head);
-      pipeline(socket, tunnel, socket, () => {});
+      passAnswers(stream, socket);
+      socket.pipe(stream);
     } catch (error) {
       const challenge = this.#options.isOfClient && error instanceof ProxyRefusal ? error.challenge : undefined;
       // Browsers don't show the text. Other programs do.
-      if (challenge === undefined) socket.end(`HTTP/1.1 502 Bad Gateway\r\n${plainText(problemOf(error, authority))}`);
+      if (challenge === undefined) socket.end(badGateway(problemOf(error, authority)));
       else
         socket.end(
           `HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: ${challenge}\r\nconnection: close\r\n\r\n`,
@@ -166,22 +205,31 @@ export class LocalProxy {
     }
   }
 
-  /** Connects to the host that a browser named in a CONNECT request. */
-  async #connection({ url: authority = '', headers, socket }: IncomingMessage, signal: AbortSignal): Promise<Duplex> {
-    const { hostname, port } = new URL(`http://${authority}`);
-    const number = Number(port || 80);
-    const exposed = this.#exposedTarget(socket, hostname, number);
-    if (exposed) {
-      signal.addEventListener('abort', () => exposed.stream.destroy(), { once: true });
-      await exposed.opened;
-      return exposed.stream;
-    }
+  /** Connects to a host that a client named. `byProxy` connects through an HTTP proxy. */
+  async #connect(
+    { hostname, port }: { hostname: string; port: number },
+    socket: Socket,
+    { signal, byProxy }: { signal: AbortSignal; byProxy: ByProxy },
+  ): Promise<Connection> {
+    // A request goes out together with the opening of its stream, so that it costs one round trip.
+    const exposed = this.#exposedTarget(socket, hostname, port);
+    const connection = exposed ?? (await this.#connectOutside({ hostname, port }, socket, { signal, byProxy }));
+    this.#track(connection.stream);
+    if (signal.aborted) connection.stream.destroy();
+    return connection;
+  }
+
+  async #connectOutside(
+    { hostname, port }: { hostname: string; port: number },
+    socket: Socket,
+    { signal, byProxy }: { signal: AbortSignal; byProxy: ByProxy },
+  ): Promise<Connection> {
+    const opened = Promise.resolve();
     const proxy = await this.#proxyTo(hostname);
-    if (!proxy) return await connected(await this.#addressOf(hostname), number, signal);
-    if (proxy.protocol === 'socks5')
-      return await openSocks(proxy, { hostname, port: number }, signal, this.#wayTo(proxy, socket));
-    const own = this.#options.isOfClient ? headers['proxy-authorization'] : undefined;
-    return await openTunnel(proxy, authority, signal, { authorization: own, through: this.#wayTo(proxy, socket) });
+    if (!proxy) return { stream: await connected(await this.#addressOf(hostname), port, signal), opened };
+    const through = this.#wayTo(proxy, socket);
+    if (proxy.protocol !== 'socks5') return await byProxy(proxy, through);
+    return { stream: await openSocks(proxy, { hostname, port }, signal, through), opened };
   }
 
   #exposedTarget(socket: Socket, hostname: string, port: number): ReturnType<typeof openExposed> | undefined {
@@ -233,9 +281,25 @@ export class LocalProxy {
   }
 
   async #addressOf(hostname: string): Promise<Address> {
-    if (this.#options.blockLoopback) return await outside(hostname);
-    return { host: hostname.endsWith('.localhost') ? 'localhost' : hostname.replace(/^\[|\]$/g, '') };
+    return this.#options.blockLoopback ? await outside(hostname) : addressOf(hostname);
   }
+}
+
+/** Throws if the session's proxy refuses its credentials. */
+async function checkCredentials(stream: Duplex, target: string): Promise<void> {
+  const begin = await readSome(stream);
+  if (begin) stream.unshift(begin);
+  if (/^HTTP\/1\.\d 407/.test(begin?.toString('latin1', 0, 12) ?? '')) throw new ProxyRefusal(407, target);
+}
+
+/** The answer to a plain request that leads nowhere. */
+function errorAnswer(error: unknown, { method, url }: ProxyRequest): string {
+  const problem = error instanceof Error ? error.message : String(error);
+  const answer =
+    error instanceof UnreachableError
+      ? badGateway(unreachablePage(new URL(url).host, problem), 'html')
+      : badGateway(`This request could not be forwarded: ${problem}\n`);
+  return method === 'HEAD' ? answer.slice(0, answer.indexOf('\r\n\r\n') + 4) : answer;
 }
 
 /** The reason why there is no connection. For an exposed host it concerns the machine that runs the tests. */
@@ -246,24 +310,9 @@ function problemOf(error: unknown, authority: string): string {
     : `no connection to ${authority}: ${message}`;
 }
 
-function plainText(text: string): string {
-  const length = Buffer.byteLength(text);
-  return `connection: close\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: ${length}\r\n\r\n${text}`;
-}
-
-function passedHeaders(rawHeaders: string[], keepsProxys = false): string[] {
-  const passed: string[] = [];
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!.toLowerCase();
-    if (ofConnection.has(name) || (ofProxy.has(name) && !keepsProxys)) continue;
-    passed.push(rawHeaders[index]!, rawHeaders[index + 1]!);
-  }
-  return passed;
-}
-
-/** Turns the error of a broken connection to an exposed host into an `UnreachableError`. */
-function asUnreachable(error: unknown): never {
-  throw error instanceof UnreachableError ? error : new UnreachableError((error as Error).message);
+function badGateway(text: string, type: 'html' | 'plain' = 'plain'): string {
+  const head = `HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\ncache-control: no-store\r\ncontent-type: text/${type}; charset=utf-8`;
+  return `${head}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
 }
 
 /** Whether Chromium by default connects to this host without a proxy. */

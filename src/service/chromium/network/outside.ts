@@ -1,17 +1,22 @@
 import { once } from 'node:events';
 import { lookup } from 'node:dns/promises';
-import { BlockList, connect, isIP, type Socket } from 'node:net';
+import { BlockList, connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 const connectTimeoutMs = 30_000;
+
+const loopback = [
+  { address: '::1', family: 6 },
+  { address: '127.0.0.1', family: 4 },
+];
 
 /** A page requested an address of the service's own machine. */
 export class BlockedError extends Error {
   override name = 'BlockedError';
 }
 
-/** An address, as `connect` and `request` take it. */
-export type Address = { host: string; family?: 4 | 6 };
+/** An address, as `connect` takes it. */
+export type Address = { host: string; family?: 4 | 6; lookup?: LookupFunction; autoSelectFamily?: boolean };
 
 /**
  * Returns an address of a host that isn't on this machine. Connect to this address and don't look up the name again,
@@ -34,9 +39,16 @@ function blocked(hostname: string): BlockedError {
   return new BlockedError(`${hostname} is on the service's own machine, which pages may not reach (--block-loopback)`);
 }
 
+/** The address of a host, which `connect` looks up. As in Chromium, `localhost` is both loopback addresses, whatever DNS says. */
+export function addressOf(hostname: string): Address {
+  const isLocal = hostname === 'localhost' || hostname.endsWith('.localhost');
+  if (!isLocal) return { host: hostname.replace(/^\[|\]$/g, '') };
+  return { host: 'localhost', autoSelectFamily: true, lookup: (_name, _options, found) => found(null, loopback) };
+}
+
 /** Opens a connection. Rejects after 30 s, or when the signal aborts. */
-export async function connected({ host, family }: Address, port: number, signal: AbortSignal): Promise<Socket> {
-  const socket = connect({ host, family, port });
+export async function connected(address: Address, port: number, signal: AbortSignal): Promise<Socket> {
+  const socket = connect({ ...address, port, noDelay: true });
   try {
     await once(socket, 'connect', { signal: AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]) });
     return socket;

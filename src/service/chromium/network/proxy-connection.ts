@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as tlsConnect } from 'node:tls';
+import { largestHead } from './proxy-requests.ts';
 
 /** How to reach a proxy: its address and credentials, and the hosts to connect to without it. */
 export type ProxyAccess = {
@@ -22,8 +23,6 @@ export type ProxyAccess = {
 type ProxyRequest = { method: string; path: string; headers: string[]; signal: AbortSignal };
 
 const connectTimeoutMs = 30_000;
-/** The largest head of a request or an answer, in bytes. Sites with many cookies exceed Node's own limit of 16 KiB. */
-export const largestHead = 256 * 1024;
 
 /** The proxy answers with an error instead of forwarding. */
 export class ProxyRefusal extends Error {
@@ -68,6 +67,25 @@ export function requestTo(
   return sent;
 }
 
+/** Connects to a proxy. Rejects with the reason if that fails, and when the signal aborts. */
+export async function connectedToProxy(
+  proxy: ProxyAccess,
+  signal: AbortSignal,
+  through?: (() => Duplex) | undefined,
+): Promise<Duplex> {
+  const { protocol, host, port } = proxy;
+  const stream = connectionTo(proxy, through ? through() : connect({ host, port, noDelay: true }));
+  const late = AbortSignal.timeout(connectTimeoutMs);
+  try {
+    if (protocol === 'https') await once(stream, 'secureConnect', { signal: AbortSignal.any([signal, late]) });
+    else if (!through) await once(stream, 'connect', { signal: AbortSignal.any([signal, late]) });
+    return stream;
+  } catch (error) {
+    stream.on('error', () => {}).destroy();
+    throw late.aborted ? new Error(`no connection to the proxy within ${connectTimeoutMs / 1000} s`) : error;
+  }
+}
+
 /**
  * Connects through a proxy to `authority`, a host with its port. Rejects with the reason if that fails, and when the
  * signal aborts.
@@ -105,7 +123,8 @@ export function refusal(status: number, target: string): string {
   return `it answered with the status ${status} when asked for ${target}`;
 }
 
-function authorization({ username, password }: ProxyAccess): string[] {
+/** The header with the credentials for a proxy, as name and value. Empty without credentials. */
+export function authorization({ username, password }: ProxyAccess): string[] {
   if (username === undefined && password === undefined) return [];
   return ['proxy-authorization', `Basic ${Buffer.from(`${username ?? ''}:${password ?? ''}`).toString('base64')}`];
 }

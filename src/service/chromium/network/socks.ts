@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import type http from 'node:http';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ProxyAccess } from './proxy-connection.ts';
@@ -56,15 +55,6 @@ export async function openSocks(
     stream.destroy();
     throw error;
   }
-}
-
-/** Makes the option `createConnection` of an HTTP request from a connection that is still opening. */
-export function givenLater(opening: Promise<Duplex>): http.RequestOptions['createConnection'] {
-  return (_options, opened) => {
-    const fail = (error: Error) => opened(error, undefined as never);
-    opening.then((stream) => opened(null, stream), fail);
-    return undefined;
-  };
 }
 
 async function read(stream: Duplex, length: number, signal: AbortSignal): Promise<Buffer> {

@@ -142,8 +142,9 @@ export class Namespaces {
 
   /** Closes them if no process is left in them. The kernel counts all but the first one in one step. */
   closeIfEmpty(): void {
-    const [program, ...args] = [...this.enter(), '/bin/sh', '-c', 'kill -s 0 -- -1'] as [string, ...string[]];
-    execFile(program, args, { env: ownEnvironment() }, (error) => error && this.close());
+    const [program = '', ...args] = this.enter();
+    const ask = ['/bin/sh', '-c', 'kill -s 0 -- -1'];
+    execFile(program, [...args, ...ask], { env: ownEnvironment() }, (error) => error && this.close());
   }
 
   /** Kills all processes. */

@@ -124,7 +124,10 @@ export class CdpClient implements CdpReceiver {
         `${mostWaiting} commands of this CDP session have no answer yet: wait for answers before you send more`,
         command.id,
       );
-    const params = this.#inspection.command(command.method, command.params, session.targetId);
+    const params = this.#inspection.command(command.method, command.params, {
+      id: command.id,
+      pageId: session.targetId,
+    });
     if (!(params instanceof Promise)) return this.#send(command, { session, sessionId, params });
     params.then(
       (prepared) => this.#send(command, { session, sessionId, params: prepared }),

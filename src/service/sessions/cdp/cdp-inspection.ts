@@ -25,6 +25,8 @@ export type Inspected = {
   refusesProxies?: boolean | undefined;
   /** The proxy for a new browser context, if the session's tunnel needs another one than the client asked for. */
   contextProxy?: (asked: ContextProxy) => Promise<ContextProxy> | undefined;
+  /** Called when a context that got a proxy from `contextProxy` exists, or was refused: then without an id. */
+  contextOpened?: (proxyServer: string, contextId: string | undefined) => void;
   /** The ids of the service's own targets and browser contexts. */
   ownTargets: Set<string>;
   /** Called for each message of the client. */
@@ -42,30 +44,40 @@ export type Inspected = {
  */
 export class CdpInspection {
   readonly #session: Inspected;
+  /** The proxies of contexts that are being created, by the ids of the commands. */
+  readonly #proxies = new Map<number, string>();
 
   constructor(session: Inspected) {
     this.#session = session;
   }
 
   /**
-   * Returns the parameters for Chromium. `pageId` is the page that the command is for. Throws `OperationError` for a
+   * Returns the parameters for Chromium. `id` is the client's id of the command, and `pageId` the page for it. Throws `OperationError` for a
    * refused command.
    */
-  command(method: string, params: Buffer, pageId: string | undefined): Buffer | Promise<Buffer> {
+  command(
+    method: string,
+    params: Buffer,
+    { id, pageId }: { id: number; pageId?: string | undefined },
+  ): Buffer | Promise<Buffer> {
     if (!inspectedCommands.has(method)) {
       if (method.startsWith('Extensions.') && !extensionCommands.has(method)) throw refusedExtension(method);
       return params;
     }
     const decoded = parse(params);
     if (typeof decoded !== 'object' || decoded === null) return params;
-    if (method === 'Target.createBrowserContext') return this.#createContext(decoded) ?? params;
+    if (method === 'Target.createBrowserContext') return this.#createContext(decoded, id) ?? params;
     return this.#isChanged(method, decoded, pageId) ? encode(decoded) : params;
   }
 
   /** Returns Chromium's answer to a command for the client. */
   answer(method: string, frame: Buffer): Buffer {
     if (!inspectedAnswers.has(method)) return frame;
-    const message = JSON.parse(frame.toString()) as { result?: Result };
+    const message = JSON.parse(frame.toString()) as { id: number; result?: Result };
+    if (method === 'Target.createBrowserContext') {
+      this.#contextOpened(message.id, message.result?.browserContextId);
+      return frame;
+    }
     if (message.result === undefined) return frame;
     const { result } = message;
     const { ownTargets } = this.#session;
@@ -126,7 +138,7 @@ export class CdpInspection {
     }
   }
 
-  #createContext(params: Parameters): Promise<Buffer> | undefined {
+  #createContext(params: Parameters, id: number): Promise<Buffer> | undefined {
     const { proxyServer, proxyBypassList } = params;
     if (this.#session.refusesProxies && (proxyServer !== undefined || proxyBypassList !== undefined))
       throw new OperationError(
@@ -136,7 +148,16 @@ export class CdpInspection {
     // Chromium refuses values of another type.
     if (!isTextOrMissing(proxyServer) || !isTextOrMissing(proxyBypassList)) return undefined;
     const changed = this.#session.contextProxy?.({ proxyServer, proxyBypassList });
-    return changed?.then((proxy) => encode({ ...params, ...proxy }));
+    return changed?.then((proxy) => {
+      if (proxy.proxyServer !== undefined) this.#proxies.set(id, proxy.proxyServer);
+      return encode({ ...params, ...proxy });
+    });
+  }
+
+  #contextOpened(id: number, contextId: string | undefined): void {
+    const proxyServer = this.#proxies.get(id);
+    this.#proxies.delete(id);
+    if (proxyServer !== undefined) this.#session.contextOpened?.(proxyServer, contextId);
   }
 
   #setDownloadBehavior(params: Parameters): boolean {
@@ -204,6 +225,7 @@ const extensionCommands: ReadonlySet<string> = new Set([
 
 const inspectedAnswers: ReadonlySet<string> = new Set([
   'DOM.getFileInfo',
+  'Target.createBrowserContext',
   'Target.getBrowserContexts',
   'Target.getTargets',
 ]);
@@ -231,7 +253,7 @@ type Parameters = {
   targetId?: string;
   targetInfo?: TargetInfo;
 };
-type Result = { browserContextIds?: string[]; path?: string; targetInfos?: TargetInfo[] };
+type Result = { browserContextId?: string; browserContextIds?: string[]; path?: string; targetInfos?: TargetInfo[] };
 
 function refusedExtension(method: string): OperationError {
   return new OperationError(

@@ -36,8 +36,11 @@ type ConnectedClient = {
 const largestMessage = 256 * 1024 * 1024;
 /** While this many bytes or more wait for a client, the service reads no commands from it. */
 const highWaterMark = 8 * 1024 * 1024;
-/** The service disconnects a client if more bytes than this wait for it. */
-const mostWaiting = 64 * 1024 * 1024;
+/**
+ * The service disconnects a client if more bytes than this wait behind a message for it. All clients share Chromium's
+ * pipe, so none of them can hold it back.
+ */
+const mostWaiting = 256 * 1024 * 1024;
 /** The most bytes in the buffer of the client's socket. The others wait in a queue that can be dropped. */
 const mostHandedOver = 1024 * 1024;
 /** How long a client may take to read the reason before its connection is cut, in ms. */
@@ -150,7 +153,8 @@ class ClientSide {
   send(frame: Buffer | string, hasMore = false): void {
     const client = this.#client;
     if (client?.readyState !== WebSocket.OPEN) return;
-    if (this.#waitingBytes > mostWaiting)
+    const first = this.#waiting[this.#next]?.length ?? 0;
+    if (this.#waitingBytes - first > mostWaiting)
       return this.#end(client, 1008, `more than ${mostWaiting / 1024 / 1024} MiB wait for this client to read them`);
     try {
       this.#claim?.take(frame.length, { isOneMessage: this.#claim.isEmpty });

@@ -336,6 +336,7 @@ export class LocalSession extends Session {
         ...client,
         refusesProxies: browser.chromium.blocksLoopback,
         contextProxy: (asked) => browser.chromium.egress.contextProxy(asked, { isBeside: client.seesHost }),
+        contextOpened: (proxyServer, contextId) => browser.chromium.egress.contextOpened(proxyServer, contextId),
         ownTargets: browser.ownTargets,
         touch: () => {
           messages += 1;
