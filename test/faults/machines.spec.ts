@@ -43,7 +43,7 @@ test('a test fails with machine_lost if its machine is killed, and its worker co
   const run = start({
     files: { 'lost.spec.ts': suite },
     env: { PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
-    config: `use: { pool: { name: 'ci', size: 1 }, lease: 'test', transport: 'cdp' },`,
+    config: `use: { pool: { name: 'ci', size: 1 }, lease: 'test', transport: 'cdp', replay: 'retain-on-failure' },`,
   });
   const id = () => /has (\w+)\./.exec(run.output)?.[1];
   await expect.poll(id, { timeout: 30_000 }).toBeDefined();
@@ -58,6 +58,14 @@ test('a test fails with machine_lost if its machine is killed, and its worker co
   expect(lost!.errors.map(({ message }) => message)).toContainEqual(
     expect.stringContaining(`session ${id()}, ran on ${session.machine}, which no longer answers`),
   );
+  expect(lost!.annotations).toContainEqual({ type: 'replay', description: 'no replay: the machine was lost' });
+  expect(output).toMatch(/replays of failed tests:\n.*loses its machine\n {4}no replay: the machine was lost\n/);
+  expect(output).not.toMatch(/browser\/replays|replays open/);
+  const { machine } = session;
+  expect(lost!.annotations).toContainEqual({
+    type: 'browser',
+    description: `session ${id()}, pool ci, machine ${machine}, no profile`,
+  });
   expect(results['works']!.map(({ status }) => status)).toEqual(['passed']);
   expect(output).toContain('1 × the browser was lost during the test: machine_lost\n');
 });
