@@ -8,7 +8,7 @@ export type Suite = { config: string | undefined; workers: number; tests: number
 export type PlaywrightProject = {
   name: string;
   timeout: number;
-  /** Why its browsers aren't leased; `undefined` if they are. */
+  /** Where its tests run instead of in leased browsers; `undefined` if they lease. */
   unpooled: string | undefined;
   tests: number;
   /** How many of its tests import this package. */
@@ -46,7 +46,7 @@ export default class SuiteReporter implements Reporter {
       return {
         name,
         timeout,
-        unpooled: whyUnpooled(use as Uses),
+        unpooled: whyUnpooled(use),
         tests: tests.length,
         importing: tests.filter(importsPool).length,
         pool,
@@ -67,8 +67,8 @@ export default class SuiteReporter implements Reporter {
 
 function whyUnpooled({ browserName, defaultBrowserType, connectOptions }: Uses): string | undefined {
   const browser = browserName ?? defaultBrowserType ?? 'chromium';
-  if (browser !== 'chromium') return `runs in ${browser}`;
-  return connectOptions && 'has connectOptions';
+  if (browser !== 'chromium') return `in ${browser}`;
+  return connectOptions && 'over connectOptions';
 }
 
 /**

@@ -185,7 +185,7 @@ test('doctor counts the tests that run in leased browsers, also those that impor
     expect(found.filter(({ check }) => check === 'video')).toEqual([]);
     return found.find(({ check }) => check === 'suite');
   };
-  const others = 'Firefox: 4 tests runs in firefox, Safari: 4 tests runs in webkit, far: 4 tests has connectOptions';
+  const others = 'Firefox: 4 tests in firefox, Safari: 4 tests in webkit, far: 4 tests over connectOptions';
   expect(await suiteOf()).toEqual({
     check: 'suite',
     level: 'ok',

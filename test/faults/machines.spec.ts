@@ -1,4 +1,5 @@
 import { chromium } from '@playwright/test';
+import type { DashboardState } from '../../src/contract/dashboard-events.ts';
 import { expect, expectOnMachines, test } from '../support/fleet.ts';
 
 // Machines of a control plane drain, die and come back.
@@ -68,6 +69,8 @@ test('a test fails with machine_lost if its machine is killed, and its worker co
   });
   expect(results['works']!.map(({ status }) => status)).toEqual(['passed']);
   expect(output).toContain('1 × the browser was lost during the test: machine_lost\n');
+  const reasonOf = async () => (await snapshotOf(control.url)).ended.find((lease) => lease.session_id === id())?.reason;
+  await expect.poll(reasonOf).toBe('machine_lost');
 });
 
 test('a restarted control plane takes over its sessions, and ends sessions that it no longer knows @long', async ({
@@ -152,3 +155,20 @@ test('a run with 4 workers passes on a fleet of 3 machines @long', async ({ star
   await control.call('DELETE', '/browser_pools/ci', { force: true });
   await expectOnMachines(machines, []);
 });
+
+/** The state that the dashboard shows first. */
+async function snapshotOf(url: string): Promise<DashboardState> {
+  const leave = new AbortController();
+  const headers = { authorization: 'Bearer the-key' };
+  const { body } = await fetch(`${url}/dashboard/events`, { headers, signal: leave.signal });
+  let text = '';
+  for await (const part of body!.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    const data = /^data: (.*)\n\n/m.exec(text)?.[1];
+    if (data !== undefined) {
+      leave.abort();
+      return JSON.parse(data) as DashboardState;
+    }
+  }
+  throw new Error('the dashboard sent no state');
+}

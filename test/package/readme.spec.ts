@@ -85,6 +85,8 @@ test('no command in the documents is called wrongly @long', async ({ dataDirecto
     const ended = await execute('sh', ['-c', `${program} ${command}`], { cwd, env }).catch(
       (error: { code: number; stderr: string }) => error,
     );
+    // There is no terminal to confirm at, and `profile diff` has this code for a missing profile.
+    if (/asks for a confirmation|404 not_found/.test(ended.stderr)) continue;
     expect.soft('code' in ended ? ended.code : 0, `${command}\n${ended.stderr}`).not.toBe(2);
   }
 });
