@@ -111,7 +111,7 @@ function copyDeclarations(path, copied = new Set()) {
   copied.add(path);
   const source = join(root, 'build', path);
   for (const suffix of ['', '.map']) copy(source + suffix, join(root, 'dist', path) + suffix);
-  const imports = readFileSync(source, 'utf8').matchAll(/(?:from|import\()\s*["'](\.[^"']+)["']/g);
+  const imports = readFileSync(source, 'utf8').matchAll(/(?:from|import\(?)\s*["'](\.[^"']+)["']/g);
   for (const [, name] of imports)
     copyDeclarations(posix.join(posix.dirname(path), name.replace(/(\.d)?\.[jt]s$/, '.d.ts')), copied);
 }

@@ -2,19 +2,23 @@ import { readFile, statfs } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { inBytes } from './progress.ts';
+import { checkPlaywright } from './check-playwright.ts';
 import type { Examined, Finding } from './finding.ts';
+import { isIn } from './version-range.ts';
 
 /** With less free space than this, `doctor` warns. In bytes: a few profiles and replays fill it. */
 const littleSpace = 1e9;
 
-const { engines, peerDependencies } = createRequire(import.meta.url)('playwright-pool/package.json') as {
-  engines: { node: string };
-  peerDependencies: { '@playwright/test': string };
-};
+const { engines } = createRequire(import.meta.url)('playwright-pool/package.json') as { engines: { node: string } };
 
 /** The checks of `doctor` that need no service: the versions of Node and Playwright, and the free disk space. */
 export async function checkMachine(examined: Examined): Promise<Finding[]> {
-  return [checkNode(), checkPlaywright(examined), ...(await checkPlugAndPlay(examined)), await checkDisk(examined)];
+  return [
+    checkNode(),
+    await checkPlaywright(examined),
+    ...(await checkPlugAndPlay(examined)),
+    await checkDisk(examined),
+  ];
 }
 
 function checkNode(): Finding {
@@ -22,45 +26,6 @@ function checkNode(): Finding {
   const message = `${process.version}; ${engines.node} is needed`;
   if (isIn(engines.node, process.version)) return { check, level: 'ok', message };
   return { check, level: 'failure', message, fix: 'install such a version: https://nodejs.org/en/download' };
-}
-
-function checkPlaywright({ directory }: Examined): Finding {
-  const check = 'Playwright';
-  const needed = peerDependencies['@playwright/test'];
-  try {
-    const required = createRequire(join(directory, 'package.json'));
-    const manifest = required.resolve('@playwright/test/package.json');
-    const { version } = required(manifest) as { version: string };
-    const message = `@playwright/test ${version}; ${needed} is needed`;
-    if (!isIn(needed, version))
-      return { check, level: 'failure', message, fix: 'npm install --save-dev @playwright/test@latest' };
-    const other = loadedByPool(required);
-    if (other === undefined || other === manifest) return { check, level: 'ok', message };
-    const copies = `tests load ${dirname(manifest)}, and playwright-pool loads ${dirname(other)}: Playwright can't be loaded twice`;
-    const fix =
-      'use one version of @playwright/test in all packages of the repository; npm ls @playwright/test lists the versions';
-    return { check, level: 'failure', message: copies, fix };
-  } catch {
-    const message = `@playwright/test is not installed in ${directory}`;
-    return {
-      check,
-      level: 'failure',
-      message,
-      fix: 'run doctor in the directory of your tests, or create a project with npm init playwright@latest',
-    };
-  }
-}
-
-/**
- * The `@playwright/test` that playwright-pool loads. It isn't the one of the tests if packages of one repository need
- * several versions.
- */
-function loadedByPool(required: NodeJS.Require): string | undefined {
-  try {
-    return createRequire(required.resolve('playwright-pool/package.json')).resolve('@playwright/test/package.json');
-  } catch {
-    return undefined;
-  }
 }
 
 /** Under Yarn's Plug'n'Play, `require` loads an ES module, but doesn't find the packages that this module imports. */
@@ -95,19 +60,4 @@ async function spaceAt(place: string): Promise<{ bavail: number; bsize: number; 
     if (dirname(place) === place) throw error;
     return await spaceAt(dirname(place));
   }
-}
-
-/** Whether a version is in a range of package.json, such as `^20.19 || >=22.12` or `>=1.61 <2`. */
-export function isIn(range: string, version: string): boolean {
-  const [major = 0, minor = 0] = numbersIn(version);
-  const fits = (part: string): boolean => {
-    const [partMajor = 0, partMinor = 0] = numbersIn(part);
-    const reaches = major === partMajor ? minor >= partMinor : major > partMajor && !part.startsWith('^');
-    return reaches !== part.startsWith('<');
-  };
-  return range.split(' || ').some((alternative) => alternative.split(' ').every(fits));
-}
-
-function numbersIn(text: string): number[] {
-  return Array.from(text.matchAll(/\d+/g), Number);
 }

@@ -3,13 +3,17 @@ import type { Client } from '../client/index.ts';
 import { checkTransports } from './check-transports.ts';
 import { connected, hostedURL } from './connection.ts';
 import type { Examined, Finding } from './finding.ts';
+import type { PlaywrightProject } from './suite-reporter.ts';
 
 /** How much the clocks may differ, in ms. The expiry of keys and links depends on the service's clock. */
 const clockTolerance = 5000;
 const answerTimeout = 10_000;
 
-/** Checks that the service answers and accepts the key, and that its browsers open pages over both transports. */
-export async function checkService(examined: Examined): Promise<Finding[]> {
+/**
+ * Checks that the service answers and accepts the key, that its browsers open pages over both transports, and that it
+ * can record the projects' replays.
+ */
+export async function checkService(examined: Examined, projects: PlaywrightProject[]): Promise<Finding[]> {
   const { options, env, signal } = examined;
   const url = hostedURL(options, env);
   const isEmbedded = url === undefined;
@@ -22,7 +26,7 @@ export async function checkService(examined: Examined): Promise<Finding[]> {
       return [
         { check, level: 'ok', message },
         ...(isEmbedded ? [] : await checkClock(examined)),
-        ...(await checkBrowsers(client, examined, isEmbedded)),
+        ...(await checkBrowsers(client, examined, isEmbedded, projects)),
       ];
     });
   } catch (error) {
@@ -33,43 +37,83 @@ export async function checkService(examined: Examined): Promise<Finding[]> {
   }
 }
 
-async function checkBrowsers(client: Client, examined: Examined, isEmbedded: boolean): Promise<Finding[]> {
+async function checkBrowsers(
+  client: Client,
+  examined: Examined,
+  isEmbedded: boolean,
+  projects: PlaywrightProject[],
+): Promise<Finding[]> {
   const { env, signal } = examined;
   const check = 'Chromium';
   try {
     const started = performance.now();
     const session = await client.browsers.create({ headless: true, timeout_seconds: 60 }, { signal });
     const message = `a headless browser starts in ${Math.round(performance.now() - started)} ms`;
-    const ofMachine = isEmbedded ? [...(await checkBuild(env)), ...checkIsolation(env)] : [];
-    const transports = await checkTransports(session, examined);
+    const { version, findings: transports } = await checkTransports(session, examined);
+    const ofMachine = isEmbedded ? checkIsolation(env) : [];
     await client.browsers.deleteByID(session.session_id, { signal });
-    return [{ check, level: 'ok', message }, ...ofMachine, ...transports];
+    return [
+      { check, level: 'ok', message },
+      ...(await checkBuild(env, isEmbedded, version)),
+      ...ofMachine,
+      ...transports,
+      // The hosted service has no such URL.
+      ...(session.playwright_ws_url === undefined ? projects.flatMap(checkReplay) : []),
+    ];
   } catch (error) {
-    return [notStarted(error, isEmbedded)];
+    if (error instanceof ServiceError && error.status === 429) {
+      const fix = await adviceOnLimit(client, signal);
+      return [{ check, level: 'warning', message: `no browser was free for a check: ${error.message}`, fix }];
+    }
+    const own =
+      'npx playwright install --with-deps chromium-headless-shell, or set PLAYWRIGHT_POOL_CHROMIUM to the path of a Chromium';
+    const fix = isEmbedded ? own : `on the machine of the service: ${own}. Its log has more`;
+    return [{ check, level: 'failure', message: messageOf(error), fix }];
   }
 }
 
-function notStarted(error: unknown, isEmbedded: boolean): Finding {
+/** What to do if the limit of running browsers is reached. */
+async function adviceOnLimit(client: Client, signal: AbortSignal): Promise<string> {
+  const pools = [];
+  for await (const pool of client.browserPools.list({}, { signal, timeout: answerTimeout })) pools.push(pool);
+  if (pools.some(({ acquired_count }) => acquired_count > 0))
+    return 'run doctor again when fewer tests run, or raise the limit';
+  const idle = pools.filter(({ available_count }) => available_count > 0).map(({ id, name = id }) => name);
+  const ends =
+    idle.length > 0
+      ? `make a pool smaller (idle browsers: ${idle.join(', ')})`
+      : 'end sessions (npx playwright-pool sessions list)';
+  return `no test runs: ${ends}, or raise the limit (serve --max-sessions)`;
+}
+
+function checkReplay({ name, replay, pool }: PlaywrightProject): Finding[] {
+  if (replay === 'off' || typeof pool !== 'object' || pool.headless !== true) return [];
+  const message = `${name === '' ? '' : `${name}: `}replay is on, but the pool is headless`;
+  const fix = 'the hosted service records headful browsers only: remove headless from the pool';
+  return [{ check: 'replay', level: 'warning', message, fix }];
+}
+
+/**
+ * Says which Chromium the service starts, and which one Playwright expects. Warns if Playwright's own builds don't
+ * include that.
+ */
+async function checkBuild(env: NodeJS.ProcessEnv, isEmbedded: boolean, version?: string): Promise<Finding[]> {
   const check = 'Chromium';
-  if (error instanceof ServiceError && error.status === 429) {
-    const fix = 'run doctor again when fewer tests run, or raise the limit';
-    return { check, level: 'warning', message: `no browser was free for a check: ${error.message}`, fix };
-  }
-  const own =
-    'npx playwright install --with-deps chromium-headless-shell, or set PLAYWRIGHT_POOL_CHROMIUM to the path of a Chromium';
-  const fix = isEmbedded ? own : `on the machine of the service: ${own}. Its log has more`;
-  return { check, level: 'failure', message: messageOf(error), fix };
-}
-
-/** Warns if Playwright expects another build than the one that the service starts. */
-async function checkBuild(env: NodeJS.ProcessEnv): Promise<Finding[]> {
-  const { findChromium } = await import('../service/profiles/local-chromium.ts');
-  const findings: Finding[] = [];
+  const { findChromium, namedBuild } = await import('../service/profiles/local-chromium.ts');
+  const warnings: Finding[] = [];
   const fix = 'npx playwright install --with-deps chromium-headless-shell';
-  await findChromium(true, env['PLAYWRIGHT_POOL_CHROMIUM']?.trim() || undefined, env, (message) => {
-    findings.push({ check: 'Chromium', level: 'warning', message, fix });
-  });
-  return findings;
+  const path = isEmbedded
+    ? await findChromium(true, env['PLAYWRIGHT_POOL_CHROMIUM']?.trim() || undefined, env, (message) => {
+        warnings.push({ check, level: 'warning', message, fix });
+      })
+    : undefined;
+  const expected = await namedBuild('chromium-headless-shell');
+  const parts = [
+    version === undefined ? 'of unknown version' : `version ${version}`,
+    path && ` at ${path}`,
+    expected?.browserVersion && `; Playwright ${expected.version} was made for ${expected.browserVersion}`,
+  ];
+  return [{ check, level: 'ok', message: parts.filter(Boolean).join('') }, ...warnings];
 }
 
 function checkIsolation(env: NodeJS.ProcessEnv): Finding[] {

@@ -5,12 +5,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { fixOfCopies } from './check-playwright.ts';
 import { connected, hostedURL } from './connection.ts';
 import { counted } from './counted.ts';
 import type { Examined, Finding } from './finding.ts';
 import type { PlaywrightProject, Suite } from './suite-reporter.ts';
 import { testSources } from './test-sources.ts';
-import { findUnpooled } from './unpooled.ts';
+import { findUnpooled, readSources } from './unpooled.ts';
 
 const listTimeout = 60_000;
 
@@ -19,32 +20,81 @@ export async function checkSuite(examined: Examined): Promise<{ suite?: Suite; f
   const check = 'suite';
   try {
     const suite = await readSuite(examined);
-    return {
-      suite,
-      finding: {
-        check,
-        level: 'ok',
-        message: `${counted(suite.tests, 'test')} on ${counted(suite.workers, 'worker')}`,
-      },
-    };
+    return { suite, finding: { check, ...describe(suite) } };
   } catch (error) {
     const message = `Playwright cannot read the suite: ${reasonOf(error as Error)}`;
-    return {
-      finding: {
-        check,
-        level: 'failure',
-        message,
-        fix: 'run npx playwright test --list, and fix the error that it prints',
-      },
-    };
+    const fix = fixOf(error as Error) ?? 'run npx playwright test --list, and fix the error that it prints';
+    return { finding: { check, level: 'failure', message, fix } };
   }
 }
 
+/** Why the suite can't be read, if this package or its installation is the cause. */
+export async function whyUnreadable(examined: Examined): Promise<{ reason: string; fix: string } | undefined> {
+  try {
+    await readSuite(examined);
+  } catch (error) {
+    const fix = fixOf(error as Error);
+    if (fix !== undefined) return { reason: reasonOf(error as Error), fix };
+  }
+  return undefined;
+}
+
+/** Counts the tests, and says how many of them run in leased browsers. */
+function describe({ tests, workers, projects }: Suite): Pick<Finding, 'level' | 'message' | 'fix'> {
+  const count = `${counted(tests, 'test')} on ${counted(workers, 'worker')}`;
+  const pooled = projects.filter(isPooled).reduce((sum, { importing }) => sum + importing, 0);
+  if (pooled === tests) return { level: 'ok', message: count };
+  const reasons = projects.flatMap((project) => {
+    if (project.unpooled !== undefined)
+      return [`${named(project.name)}${counted(project.tests, 'test')} ${project.unpooled}`];
+    const without = project.tests - project.importing;
+    return without === 0
+      ? []
+      : [`${named(project.name)}${counted(without, 'test')} without an import of playwright-pool`];
+  });
+  const message = `${count}, ${pooled === 0 ? 'none' : pooled} of them in leased browsers (${reasons.join(', ')})`;
+  const canLease = projects.some(({ unpooled }) => unpooled === undefined);
+  if (pooled > 0 || !canLease) return { level: 'ok', message };
+  const fix = "import test and expect from 'playwright-pool': npx playwright-pool init does that";
+  return { level: 'warning', message, fix };
+}
+
+/** Whether a project may lease browsers. */
+export function isPooled({ unpooled, tests, importing }: PlaywrightProject): boolean {
+  return unpooled === undefined && (importing > 0 || tests === 0);
+}
+
+/** Errors of the installation, and how to fix them. */
+const causes: { pattern: RegExp; fix: string }[] = [
+  {
+    pattern: /Cannot find (?:module|package) '[^']*playwright-pool\b/,
+    fix: 'run npm install --save-dev playwright-pool in the package whose tests import it',
+  },
+  { pattern: /did not expect test|Requiring @playwright\/test second time/, fix: fixOfCopies },
+  {
+    pattern: /require\(\) of ES Module \S*playwright-pool\b|ERR_REQUIRE_ESM/,
+    fix: 'use Node 20.19, 22.12 or newer, which can load ES modules from CommonJS tests',
+  },
+  {
+    pattern: /playwright-pool needs @playwright\/test/,
+    fix: 'npm install --save-dev @playwright/test@latest',
+  },
+];
+
+function fixOf({ message, stderr = '' }: Error & { stderr?: string }): string | undefined {
+  return causes.find(({ pattern }) => pattern.test(stderr + message))?.fix;
+}
+
 /** Checks the options of Playwright projects that use the same service. */
-export async function checkProjects(suite: Suite, examined: Examined, isReachable: boolean): Promise<Finding[]> {
+export async function checkProjects(
+  { projects, ...rest }: Suite,
+  examined: Examined,
+  isReachable: boolean,
+): Promise<Finding[]> {
+  const suite = { ...rest, projects: projects.filter(isPooled) };
   return [
     ...(isReachable ? await checkPool(suite, examined) : []),
-    ...suite.projects.flatMap((project) => [...checkTimeouts(project), ...checkReplay(project, examined)]),
+    ...suite.projects.flatMap(checkTimeouts),
     ...(await Promise.all(suite.projects.map((project) => checkVideo(project, examined)))).flat(),
   ];
 }
@@ -53,7 +103,7 @@ export async function checkProjects(suite: Suite, examined: Examined, isReachabl
 export async function checkSources({ config }: Suite): Promise<Finding[]> {
   if (config === undefined) return [];
   const files = await testSources(config, await readFile(config, 'utf8'), undefined);
-  return (await findUnpooled(config, files)).map(({ places, message, fix }) => ({
+  return findUnpooled(config, await readSources([config, ...files])).map(({ places, message, fix }) => ({
     check: 'sources',
     level: 'warning',
     message: `${places.join(', ')}: ${message}`,
@@ -61,10 +111,10 @@ export async function checkSources({ config }: Suite): Promise<Finding[]> {
   }));
 }
 
-/** The line of Playwright's output with the error. */
+/** The line of Playwright's output with the error. Its code frames contain the word, too. */
 function reasonOf({ message, stderr }: Error & { stderr?: string }): string {
   const lines = (stderr || message).trim().split('\n');
-  return lines.find((line) => /Error\b.*: /.test(line)) ?? lines[0]!;
+  return lines.find((line) => /^\s*\w*Error\b.*: /.test(line)) ?? lines[0]!;
 }
 
 /** Lets Playwright read the config and list the tests. */
@@ -140,15 +190,6 @@ function checkTimeouts({ name, timeout, pool }: PlaywrightProject): Finding[] {
       fix: `give the pool timeout_seconds of ${Math.ceil(timeout / 1000)} or more`,
     },
   ];
-}
-
-function checkReplay({ name, replay, pool }: PlaywrightProject, { options, env }: Examined): Finding[] {
-  const isHosted = hostedURL(options, env) !== undefined;
-  const isHeadless = typeof pool === 'object' && pool.headless === true;
-  if (!isHosted || !isHeadless || replay === 'off') return [];
-  const message = `${named(name)}replay is on, but the pool is headless`;
-  const fix = 'hosted services record headful browsers only: remove headless from the pool';
-  return [{ check: 'replay', level: 'warning', message, fix }];
 }
 
 async function checkVideo({ name, video }: PlaywrightProject, { env }: Examined): Promise<Finding[]> {

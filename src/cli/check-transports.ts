@@ -8,33 +8,52 @@ type Chromium = {
   connectOverCDP(url: string, options: { timeout: number }): Promise<Browser>;
   connect(url: string, options: { timeout: number }): Promise<Browser>;
 };
-type Browser = { newPage(): Promise<{ setContent(html: string): Promise<void> }>; close(): Promise<void> };
+type Browser = {
+  newPage(): Promise<{ setContent(html: string): Promise<void> }>;
+  version(): string;
+  close(): Promise<void>;
+};
 type Session = Awaited<ReturnType<Client['browsers']['create']>>;
 
 const connectTimeout = 20_000;
 
-/** Opens a page in the session over CDP and over Playwright's own protocol, with the Playwright of the tests. */
-export async function checkTransports(session: Session, { directory }: Examined): Promise<Finding[]> {
+/**
+ * Opens a page in the session over CDP and over Playwright's own protocol, with the Playwright of the tests. `version` is
+ * the browser's, if a page opened.
+ */
+export async function checkTransports(
+  session: Session,
+  { directory }: Examined,
+): Promise<{ version?: string; findings: Finding[] }> {
   const chromium = chromiumOf(directory);
   // Another check reports a missing Playwright.
-  if (!chromium) return [];
+  if (!chromium) return { findings: [] };
   const { cdp_ws_url: cdpURL, playwright_ws_url: playwrightURL, playwright_versions: versions = [] } = session;
   const unreachable = `check that ${new URL(cdpURL).host} is the service's address for this machine (serve --public-url), and that proxies on the way forward WebSockets`;
-  const overCDP = await checkTransport('CDP', unreachable, () =>
+  const { version, ...overCDP } = await checkTransport('CDP', unreachable, () =>
     chromium.connectOverCDP(cdpURL, { timeout: connectTimeout }),
   );
+  const ofBrowser = version === undefined ? {} : { version };
   const check = "Playwright's protocol";
   if (playwrightURL === undefined)
-    return [overCDP, { check, level: 'ok', message: 'the service offers CDP only, so tests use that' }];
+    return {
+      ...ofBrowser,
+      findings: [overCDP, { check, level: 'ok', message: 'the service offers CDP only, so tests use that' }],
+    };
   const otherVersion = `the service has Playwright ${versions.join(', ')}: use one of these versions in the tests, or start it with --playwright-core. Tests with transport: 'auto' use CDP`;
-  const overPlaywright = await checkTransport(check, otherVersion, () =>
+  const { version: _, ...overPlaywright } = await checkTransport(check, otherVersion, () =>
     chromium.connect(playwrightURL, { timeout: connectTimeout }),
   );
   // CDP alone is enough for tests.
-  return [overCDP, overPlaywright.level === 'failure' ? { ...overPlaywright, level: 'warning' } : overPlaywright];
+  const enough: Finding = overPlaywright.level === 'failure' ? { ...overPlaywright, level: 'warning' } : overPlaywright;
+  return { ...ofBrowser, findings: [overCDP, enough] };
 }
 
-async function checkTransport(check: string, fix: string, connect: () => Promise<Browser>): Promise<Finding> {
+async function checkTransport(
+  check: string,
+  fix: string,
+  connect: () => Promise<Browser>,
+): Promise<Finding & { version?: string }> {
   const started = performance.now();
   try {
     const browser = await connect();
@@ -44,7 +63,8 @@ async function checkTransport(check: string, fix: string, connect: () => Promise
     } finally {
       await browser.close();
     }
-    return { check, level: 'ok', message: `a page opens in ${Math.round(performance.now() - started)} ms` };
+    const message = `a page opens in ${Math.round(performance.now() - started)} ms`;
+    return { check, level: 'ok', message, version: browser.version() };
   } catch (error) {
     return { check, level: 'failure', message: `no page opens: ${withoutToken(error)}`, fix };
   }

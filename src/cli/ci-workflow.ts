@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
+import { existingWorkflow } from './existing-workflow.ts';
 
 /** A GitHub workflow to write, or the reason why there is none. Empty if the repository has one that runs Playwright. */
 export type NewWorkflow = { file: string; text: string; reason?: never } | { file?: never; reason?: string };
@@ -20,10 +21,9 @@ export async function newWorkflow(config: string, isChosen: boolean): Promise<Ne
   const here = process.cwd();
   const root = nearest('.git', here) ?? here;
   const directory = join(root, '.github/workflows');
-  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
-  const files = entries.filter((entry) => entry.isFile() && /\.ya?ml$/.test(entry.name));
-  const texts = await Promise.all(files.map(({ name }) => readFile(join(directory, name), 'utf8')));
-  if (texts.some((text) => /\bplaywright test\b/.test(text))) return {};
+  const existing = await existingWorkflow(root, config);
+  if (existing?.isCertain) return {};
+  if (existing) return { reason: `${existing.file} seems to run the suite already.` };
   if (root !== here)
     return {
       reason: `GitHub reads only those in ${root}. Run the suite of ${relative(root, here)} in a workflow there.`,
@@ -46,8 +46,10 @@ export async function newWorkflow(config: string, isChosen: boolean): Promise<Ne
   }
   const chosen = isChosen ? ` --config ${relative(here, config).replaceAll(sep, '/')}` : '';
   // Configs for several browsers need all of them.
-  const needsAll = /firefox|webkit|safari/i.test(await readFile(config, 'utf8'));
-  return { file, text: workflow(manager, needsAll ? '' : undefined, chosen) };
+  const text = await readFile(config, 'utf8');
+  const needsAll = /firefox|webkit|safari/i.test(text);
+  const startsApp = /\bwebServer\b/.test(text);
+  return { file, text: workflow(manager, needsAll ? '' : undefined, chosen, startsApp) };
 }
 
 /**
@@ -83,11 +85,15 @@ async function packageManager(): Promise<PackageManager | undefined> {
   };
 }
 
-/** A GitHub workflow that runs a suite on the pool in two shards, and merges their reports. */
+/**
+ * A GitHub workflow that runs a suite on the pool in two shards, and merges their reports. `startsApp`: the config has
+ * a `webServer`.
+ */
 export function workflow(
   { cache, first, install, run }: PackageManager,
   browsers = ' chromium-headless-shell',
   chosen = '',
+  startsApp = true,
 ): string {
   const setUp = `      - uses: actions/checkout@v5
 ${first === undefined ? '' : `      - ${first}\n`}      - uses: actions/setup-node@v5
@@ -116,7 +122,7 @@ jobs:
     steps:
 ${setUp}
       - run: ${run} playwright install --with-deps${browsers}
-      - run: ${run} playwright test${chosen} --shard \${{ matrix.shard }}/2 --reporter blob,playwright-pool/reporter
+${startsApp ? '' : '      # The config has no webServer. If the tests need your application, start it here.\n'}      - run: ${run} playwright test${chosen} --shard \${{ matrix.shard }}/2 --reporter blob,playwright-pool/reporter
       - uses: actions/upload-artifact@v4
         if: \${{ !cancelled() }}
         with:

@@ -38,11 +38,24 @@ export async function connected<T>(
     import('../client/index.ts'),
     serviceOf(options, env, signal),
   ]);
-  const client = createClient({ ...service, ...(projectId && { projectId }) });
+  const client = orNamed(options, () => createClient({ ...service, ...(projectId && { projectId }) }));
   try {
     return await use(client, startedHere, service);
   } finally {
     await client.close();
+  }
+}
+
+/** Names the option or the variable whose value the client refuses. */
+function orNamed<T>({ baseUrl, apiKey }: ConnectionOptions, create: () => T): T {
+  try {
+    return create();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const ofKey = apiKey === undefined ? 'PLAYWRIGHT_POOL_API_KEY' : '--api-key';
+    const ofURL = baseUrl === undefined ? 'PLAYWRIGHT_POOL_BASE_URL' : '--base-url';
+    const name = error.message.startsWith('apiKey') ? ofKey : ofURL;
+    throw new CommandError(`${name} is wrong: ${error.message}`, exitCodes.usage);
   }
 }
 

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { CommandError, exitCodes } from './command-error.ts';
 import { checkMachine } from './check-machine.ts';
 import { checkService } from './check-service.ts';
-import { checkProjects, checkSources, checkSuite } from './check-suite.ts';
+import { checkProjects, checkSources, checkSuite, isPooled } from './check-suite.ts';
 import type { Examined, Finding } from './finding.ts';
 import { interruptible } from './interruption.ts';
 import { withProgress } from './progress.ts';
@@ -49,11 +49,11 @@ async function examine(examined: Examined, show: (what: string) => void): Promis
   show('the suite');
   const { suite, finding } = await checkSuite(examined);
   show('the service');
-  if (suite === undefined) return [...machine, ...(await checkService(examined)), finding];
+  if (suite === undefined) return [...machine, ...(await checkService(examined, [])), finding];
   const services: Finding[] = [];
   const projects: Finding[] = [];
   for (const part of partsByService(suite, examined)) {
-    const service = await checkService(part.examined);
+    const service = await checkService(part.examined, part.suite.projects.filter(isPooled));
     services.push(...service);
     projects.push(...(await checkProjects(part.suite, part.examined, service[0]?.level === 'ok')));
   }

@@ -7,7 +7,8 @@ import { interruptible } from './interruption.ts';
 import { newWorkflow } from './ci-workflow.ts';
 import { testDirectories } from './config-object.ts';
 import { editedConfig, editedImports, isMoved, leftInConfig } from './suite-edits.ts';
-import { testSources } from './test-sources.ts';
+import { whyUnreadable } from './check-suite.ts';
+import { configNames, configsBelow, testSources } from './test-sources.ts';
 import { confirm, examples } from './service-command.ts';
 import { styled } from './terminal.ts';
 import { findUnpooled } from './unpooled.ts';
@@ -15,8 +16,8 @@ import { findUnpooled } from './unpooled.ts';
 type InitOptions = { config?: string; tests?: string; ci: boolean; yes?: boolean; dryRun?: boolean };
 /** A change of a file. `before` is empty for a new file. */
 type Edit = { file: string; before: string; after: string };
-
-const configNames = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'].map((extension) => `playwright.config.${extension}`);
+/** How many configs a message names. */
+const mostConfigs = 5;
 
 const help = `${examples('init', 'init --dry-run', 'init --tests e2e --no-ci --yes')}
 
@@ -44,12 +45,15 @@ async function init(options: InitOptions, signal: AbortSignal): Promise<void> {
   const workflow = options.ci ? await newWorkflow(config, options.config !== undefined) : {};
   const workflowEdits = workflow.file === undefined ? [] : [{ file: workflow.file, before: '', after: workflow.text }];
   const edits = [configEdit, ...tests, ...workflowEdits].filter(({ before, after }) => before !== after);
+  // The lines of the places, as they are after this command.
+  const sources = [configEdit, ...tests].map(({ file, before, after }) => ({
+    file,
+    text: options.dryRun ? before : after,
+  }));
   const left = [
     ...leftInConfig(configEdit.after, relative(process.cwd(), config)),
     ...leftInTests(tests, options.tests === undefined ? configEdit.before : ''),
-    ...(await findUnpooled(config, files)).map(
-      ({ places, message, fix }) => `${places.join(', ')}: ${message}. ${fix}`,
-    ),
+    ...findUnpooled(config, sources).map(({ places, message, fix }) => `${places.join(', ')}: ${message}. ${fix}`),
   ];
   await printPatches(edits);
   if (workflow.reason !== undefined) console.log(`No workflow: ${workflow.reason}`);
@@ -65,7 +69,12 @@ async function init(options: InitOptions, signal: AbortSignal): Promise<void> {
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, after);
   }
-  console.log(`Changed ${counted(edits.length, 'file')}. Run the suite: npx playwright test`);
+  const changed = `Changed ${counted(edits.length, 'file')}.`;
+  const directory = process.cwd();
+  const problem = await whyUnreadable({ options: {}, env: process.env, directory, config, signal });
+  if (!problem) return console.log(`${changed} Run the suite: npx playwright test`);
+  console.log(changed);
+  throw new CommandError(`Playwright can't load the suite: ${problem.reason}\nTo fix it, ${problem.fix}`);
 }
 
 /** The changes of tests that a person must make. `config` is the text of the config. */
@@ -83,6 +92,13 @@ async function configFile(chosen: string | undefined): Promise<string> {
   const here = await readdir('.');
   const found = configNames.find((name) => here.includes(name));
   if (found !== undefined) return resolve(found);
+  const below = (await configsBelow('.')).slice(0, mostConfigs);
+  if (below.length > 0) {
+    throw new CommandError(
+      `there is no playwright.config.ts in ${process.cwd()}: run init in the directory of ${below.join(' or ')}`,
+      exitCodes.usage,
+    );
+  }
   throw new CommandError(
     `there is no playwright.config.ts in ${process.cwd()}: make a project with npm init playwright@latest, or name its config with --config`,
     exitCodes.usage,

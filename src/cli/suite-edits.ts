@@ -43,13 +43,16 @@ function isTypeScript(file: string): boolean {
   return /\.[cm]?ts$/.test(file);
 }
 
-/** Adds the reporter. It must come first, because some other reporters copy the attachments at once. */
+/**
+ * Adds the reporter. It must come first, because some other reporters copy the attachments at once. Without reporters,
+ * adds Playwright's default for terminals, too: `html` would serve the report of a failed run and not end.
+ */
 function withReporter(text: string): string {
   const config = configObject(text);
   if (config === undefined || hasReporter(text)) return text;
   const value = config.properties.get('reporter');
   if (value === undefined)
-    return config.isWhole ? inserted(text, config.start, `reporter: [${reporter}, ['html']]`) : text;
+    return config.isWhole ? inserted(text, config.start, `reporter: [${reporter}, ['list']]`) : text;
   if (value.bracket === '[') return inserted(text, value.start, reporter);
   const written = text.slice(value.start, value.end);
   if (!/^(['"])[^'"]+\1$/.test(written)) return text;

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import type { FullConfig, Reporter, Suite as PlaywrightSuite } from '@playwright/test/reporter';
+import type { FullConfig, Reporter, Suite as PlaywrightSuite, TestCase } from '@playwright/test/reporter';
 
 /** The parts of a suite that `doctor` checks. */
 export type Suite = { config: string | undefined; workers: number; tests: number; projects: PlaywrightProject[] };
@@ -8,6 +8,11 @@ export type Suite = { config: string | undefined; workers: number; tests: number
 export type PlaywrightProject = {
   name: string;
   timeout: number;
+  /** Where its tests run instead of in leased browsers; `undefined` if they lease. */
+  unpooled: string | undefined;
+  tests: number;
+  /** How many of its tests import this package. */
+  importing: number;
   pool: string | { name: string; size: number; timeout_seconds?: number; headless?: boolean } | undefined;
   replay: string;
   video: string;
@@ -16,6 +21,9 @@ export type PlaywrightProject = {
 };
 
 type Uses = {
+  browserName?: string;
+  defaultBrowserType?: string;
+  connectOptions?: object;
   poolService?: { baseURL?: string; apiKey?: string; projectId?: string };
   pool?: PlaywrightProject['pool'];
   replay?: string | { mode: string };
@@ -28,13 +36,24 @@ type Uses = {
 export default class SuiteReporter implements Reporter {
   onBegin(config: FullConfig, suite: PlaywrightSuite): void {
     const projects = config.projects.map(({ name, timeout, use }): PlaywrightProject => {
-      const { pool = process.env['PLAYWRIGHT_POOL_NAME'], replay, poolService } = use as Uses;
+      const { pool = process.env['PLAYWRIGHT_POOL_NAME']?.trim() || undefined, replay, poolService } = use as Uses;
+      const tests = suite.suites.find((other) => other.project()?.name === name)?.allTests() ?? [];
       const environment = {
         PLAYWRIGHT_POOL_BASE_URL: poolService?.baseURL,
         PLAYWRIGHT_POOL_API_KEY: poolService?.apiKey,
         PLAYWRIGHT_POOL_PROJECT: poolService?.projectId,
       };
-      return { name, timeout, pool, replay: modeOf(replay), video: modeOf(use.video), environment };
+      return {
+        name,
+        timeout,
+        unpooled: whyUnpooled(use),
+        tests: tests.length,
+        importing: tests.filter(importsPool).length,
+        pool,
+        replay: modeOf(replay),
+        video: modeOf(use.video),
+        environment,
+      };
     });
     const { configFile, workers } = config;
     const found: Suite = { config: configFile, workers, tests: suite.allTests().length, projects };
@@ -44,6 +63,21 @@ export default class SuiteReporter implements Reporter {
   printsToStdio(): boolean {
     return false;
   }
+}
+
+function whyUnpooled({ browserName, defaultBrowserType, connectOptions }: Uses): string | undefined {
+  const browser = browserName ?? defaultBrowserType ?? 'chromium';
+  if (browser !== 'chromium') return `in ${browser}`;
+  return connectOptions && 'over connectOptions';
+}
+
+/**
+ * Whether a test's `test` is this package's, extended by the suite perhaps. Playwright has no public way to tell that
+ * for an import through other files. Without its private field, the answer is yes.
+ */
+function importsPool(test: TestCase): boolean {
+  const type = (test as TestCase & { _testType?: { fixtures?: { fixtures?: object }[] } })._testType;
+  return type?.fixtures?.some(({ fixtures = {} }) => '_testLease' in fixtures) ?? true;
 }
 
 function modeOf(option: string | { mode: string } | undefined): string {

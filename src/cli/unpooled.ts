@@ -27,11 +27,15 @@ const kinds = [
   },
 ];
 
+export type Source = { file: string; text: string };
+
+/** Reads sources. A missing one is empty. */
+export async function readSources(files: string[]): Promise<Source[]> {
+  return await Promise.all(files.map(async (file) => ({ file, text: await readFile(file, 'utf8').catch(() => '') })));
+}
+
 /** Finds code in a suite's sources that doesn't use the pool's browsers, for `init` and `doctor`. */
-export async function findUnpooled(config: string, tests: string[]): Promise<Unpooled[]> {
-  const sources = await Promise.all(
-    [config, ...tests].map(async (file) => ({ file, text: await readFile(file, 'utf8').catch(() => '') })),
-  );
+export function findUnpooled(config: string, sources: Source[]): Unpooled[] {
   const suite = sources.filter(
     ({ file, text }) => file === config || /(['"])(?:@playwright\/test|playwright|playwright-pool)\1/.test(text),
   );

@@ -207,7 +207,9 @@ function clientFunction(operation: Operation, settings: Settings): (...args: unk
 function checkedBaseURL(baseURL: string): URL {
   const url = URL.canParse(baseURL) ? new URL(baseURL) : undefined;
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash) return url;
+  // A URL with these characters may contain a secret.
+  const shown = /[@?#]/.test(baseURL) ? '' : ` ${JSON.stringify(baseURL)}`;
   throw new TypeError(
-    "the service's base URL must be an http or https URL without credentials, query and fragment, such as http://127.0.0.1:3001",
+    `the service's base URL${shown} must be an http or https URL without credentials, query and fragment, such as http://127.0.0.1:3001`,
   );
 }

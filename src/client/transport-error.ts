@@ -14,7 +14,8 @@ export function transportError(error: unknown, call: Call): Error {
     return new TypeError(`${error.message} (${call.method} ${call.url})`);
   // Don't keep the error as cause: a parse error contains bytes of the answer, which may repeat the API key.
   const { code, message } = describe(error);
-  return new ConnectionError(call, code, `${message} (${call.method} ${call.url}). ${adviceFor(code)}`);
+  const advice = adviceFor(code, new URL(call.url).protocol);
+  return new ConnectionError(call, code, `${message} (${call.method} ${call.url}). ${advice}`);
 }
 
 /** Code and message of an error. Node's AggregateError has no message of its own, so join those of its errors. */
@@ -25,7 +26,7 @@ function describe(error: unknown): { code: string | undefined; message: string }
   return { code, message: error.message.trim() || parts.join(', ') || code || error.name };
 }
 
-function adviceFor(code: string | undefined): string {
+function adviceFor(code: string | undefined, protocol?: string): string {
   if (code === 'ENOTFOUND') return 'Check the host name of the base URL';
   if (isOfClosedClient({ code })) return 'The client was closed';
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER')
@@ -34,5 +35,9 @@ function adviceFor(code: string | undefined): string {
     return 'Check the certificate of the service. To trust a private authority, set NODE_EXTRA_CA_CERTS to the file of its certificate';
   }
   if (neverConnected.has(code)) return 'Check that the service is running and that the base URL is right';
+  // A server with TLS ends such a connection without an answer.
+  if (code === 'UND_ERR_SOCKET' && protocol === 'http:') {
+    return 'Check that the service is still running, and that the base URL is right: it must begin with "https:" if the server uses TLS. The call may have taken effect';
+  }
   return 'Check that the service is still running and that the base URL is right. The call may have taken effect';
 }

@@ -69,6 +69,8 @@ export type EndedState = {
 /** The test of a session, from its tags, and its other tags. */
 export type LeaseLabels = {
   test?: string;
+  /** The tests of the lease before that one. */
+  earlier_tests?: string[];
   file?: string;
   run?: string;
   worker?: string;

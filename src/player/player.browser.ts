@@ -4,6 +4,8 @@ const video = document.querySelector('video')!;
 const speed = document.querySelector('select')!;
 const failure = document.querySelector<HTMLElement>('[role=alert]')!;
 const list = document.querySelector('nav');
+/** The most pictures that the player looks at. */
+const whiteSteps = 40;
 const chapters = Array.from(document.querySelectorAll('button'), (button) => ({
   button,
   at: Number(button.dataset['at']),
@@ -40,7 +42,35 @@ function start(): void {
 /** Seeks to the time in the URL's fragment (`#t=12.5`), else to `otherwise`, in seconds. */
 function seekToFragment(otherwise?: string): void {
   const seconds = /^#t=(\d+(?:\.\d+)?)$/.exec(location.hash)?.[1] ?? otherwise;
-  if (seconds !== undefined) video.currentTime = Number(seconds);
+  if (seconds === undefined) return;
+  video.currentTime = Number(seconds);
+  if (Number(seconds) === 0) void skipWhite();
+}
+
+/** Before its first page, a browser is white: begins at the first picture that isn't, unless somebody plays or seeks. */
+async function skipWhite(): Promise<void> {
+  const step = Math.max(video.duration / whiteSteps, 0.1);
+  for (let at = 0; at < video.duration; at += step) {
+    while (video.seeking || video.readyState < HTMLMediaElement.HAVE_CURRENT_DATA)
+      await Promise.race(['loadeddata', 'seeked'].map(happens));
+    if (!video.paused || Math.abs(video.currentTime - at) > 0.05) return;
+    if (!isWhite()) return;
+    if (at + step < video.duration) video.currentTime = at + step;
+  }
+  video.currentTime = 0;
+}
+
+function happens(event: string): Promise<unknown> {
+  return new Promise((resolve) => video.addEventListener(event, resolve, { once: true }));
+}
+
+function isWhite(): boolean {
+  const canvas = document.createElement('canvas');
+  [canvas.width, canvas.height] = [32, 18];
+  const context = canvas.getContext('2d', { willReadFrequently: true });
+  if (!context) return false;
+  context.drawImage(video, 0, 0, canvas.width, canvas.height);
+  return context.getImageData(0, 0, canvas.width, canvas.height).data.every((value) => value > 250);
 }
 
 function changeSpeed(step: number): void {

@@ -8,8 +8,10 @@ export type Chapter = {
   atMs: number;
   /** Depth in the list; the default 0 is the outermost. */
   level?: number;
-  /** The player starts at the first chapter that failed. */
+  /** The player starts at the end of the first chapter that failed. */
   failed?: boolean;
+  /** Milliseconds from the start of the video, for a chapter that failed. Default: `atMs`. */
+  endMs?: number;
 };
 
 export type PlayerOptions = {
@@ -79,11 +81,14 @@ function endOf(chapters: Chapter[], start: number): number {
   return next === -1 ? chapters.length : next;
 }
 
-/** The time of the innermost chapter that failed first. */
+/** The end of the innermost chapter that failed first: the picture there shows the reason. */
 function startOf(chapters: Chapter[]): number | undefined {
   const first = chapters.findIndex(({ failed }) => failed);
   if (first === -1) return undefined;
-  return startOf(chapters.slice(first + 1, endOf(chapters, first))) ?? chapters[first]!.atMs;
+  const { atMs, endMs = atMs } = chapters[first]!;
+  // A little earlier, because the next chapter may begin there.
+  const shown = Math.max(atMs, endMs - 100);
+  return startOf(chapters.slice(first + 1, endOf(chapters, first))) ?? shown;
 }
 
 /** Whether two chapters begin within the same second. */

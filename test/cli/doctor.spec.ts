@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import type { TestInfo } from '@playwright/test';
 import { startService } from '../../src/service/service.ts';
-import { isIn } from '../../src/cli/check-machine.ts';
+import { isIn } from '../../src/cli/version-range.ts';
 import { systemChromium } from '../support/chromium.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { expect, test } from './commands.ts';
@@ -21,7 +21,7 @@ async function project(testInfo: TestInfo, config: string): Promise<string> {
   await writeFile(path.join(directory, 'playwright.config.ts'), `export default { testDir: '.', ${config} };`);
   await writeFile(
     path.join(directory, 'a.spec.ts'),
-    `import { test } from '@playwright/test'; test('a', () => {}); test('b', () => {});`,
+    `import { test } from 'playwright-pool'; test('a', () => {}); test('b', () => {});`,
   );
   await symlink(path.resolve('node_modules'), path.join(directory, 'node_modules'));
   return directory;
@@ -83,7 +83,6 @@ test('doctor finds each option that does not fit the service, and says how to fi
   expect(of('warning')).toEqual([
     'pool: ci has 1 browser for 3 workers',
     'timeouts: three: a browser may be idle for 10 s, and a test may take 60 s',
-    'replay: three: replay is on, but the pool is headless',
   ]);
   expect(found.filter(({ level, fix }) => level !== 'ok' && !fix)).toEqual([]);
 });
@@ -118,7 +117,7 @@ test('doctor lists the places in a suite that launch a browser or set options wi
   );
   const setup = `import { chromium } from '@playwright/test';\nexport default async () => {\n  await chromium.launch();\n};\n`;
   await writeFile(path.join(cwd, 'global-setup.ts'), setup);
-  const spec = `import { test } from '@playwright/test';
+  const spec = `import { test } from 'playwright-pool';
 test.use({ launchOptions: { args: ['--x'] } });
 test('a', async ({ browser }) => {
   // chromium.launch() in a comment
@@ -232,6 +231,7 @@ test('doctor starts the embedded service and a browser to check them', async ({ 
   const { code, stdout } = await cli(['doctor'], { cwd, env });
   expect(code, stdout).toBe(0);
   expect(stdout).toContain('ok      Chromium: a headless browser starts in ');
+  expect(stdout).toMatch(/ok {6}Chromium: version \d+\.\S+ at \/\S+; Playwright \S+ was made for \d+\./);
   expect(stdout).toContain(
     process.getuid?.() === 0 ? 'ok      isolation: each session' : 'ok      isolation: all sessions',
   );

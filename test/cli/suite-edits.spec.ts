@@ -22,7 +22,7 @@ test('init adds the reporter and the replays option to configs in many forms', (
     // The `use` of one project must not get the option, because it is for all projects.
     [
       `export default {\r\n  projects: [\r\n    { name: 'a', use: { reporter: 1 } },\r\n    { use: {} },\r\n  ],\r\n};\r\n`,
-      `export default {\r\n  use: { ${replay} },\r\n  reporter: [${reporter}, ['html']],\r\n  projects: [\r\n    { name: 'a', use: { reporter: 1 } },\r\n    { use: {} },\r\n  ],\r\n};\r\n`,
+      `export default {\r\n  use: { ${replay} },\r\n  reporter: [${reporter}, ['list']],\r\n  projects: [\r\n    { name: 'a', use: { reporter: 1 } },\r\n    { use: {} },\r\n  ],\r\n};\r\n`,
     ],
     // Comments, strings and regular expressions are not code.
     [

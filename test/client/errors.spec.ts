@@ -187,7 +187,10 @@ test('throws a ConnectionError at once if the host has no address', async ({ con
   expect((error as ConnectionError).code).toMatch(/^(ENOTFOUND|EAI_AGAIN)$/);
 });
 
-test('gives advice for a service without TLS and for an untrusted certificate', async ({ serve, connect }) => {
+test('gives advice for a service without TLS, for one with TLS only, and for an untrusted certificate', async ({
+  serve,
+  connect,
+}) => {
   const plain = await serve();
   const noTls = await errorOf(
     connect({ url: plain.url.replace('http:', 'https:') }, { maxRetries: 0 }).profiles.retrieve('x'),
@@ -204,6 +207,14 @@ test('gives advice for a service without TLS and for an untrusted certificate', 
   expect(untrusted).toMatchObject({ name: 'ConnectionError', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
   expect(untrusted).toMatchObject({
     message: expect.stringMatching(/\. Check the certificate of the service\. .* NODE_EXTRA_CA_CERTS to .*$/),
+  });
+
+  const noHTTPS = await errorOf(
+    connect({ url: url.replace('https:', 'http:') }, { maxRetries: 0 }).profiles.retrieve('x'),
+  );
+  expect(noHTTPS).toMatchObject({
+    name: 'ConnectionError',
+    message: expect.stringContaining('it must begin with "https:" if the server uses TLS'),
   });
 });
 

@@ -157,8 +157,9 @@ test('refuses an invalid base URL when the client is created', () => {
     undefined as unknown as string,
   ]) {
     expect(() => createClient({ baseURL, apiKey }), baseURL).toThrow(TypeError);
-    expect(() => createClient({ baseURL, apiKey })).toThrow(/service's base URL must be an http or https URL/);
+    expect(() => createClient({ baseURL, apiKey })).toThrow(/service's base URL .*must be an http or https URL/);
   }
+  expect(() => createClient({ baseURL: 'localhost:9', apiKey })).toThrow('base URL "localhost:9" must be');
   for (const credentials of ['me:hidden', 'me', ':hidden']) {
     expect(() => createClient({ baseURL: `http://${credentials}@x/`, apiKey })).toThrow(/without credentials/);
   }

@@ -1,4 +1,5 @@
 import { chromium } from '@playwright/test';
+import type { DashboardState } from '../../src/contract/dashboard-events.ts';
 import { expect, expectOnMachines, test } from '../support/fleet.ts';
 
 // Machines of a control plane drain, die and come back.
@@ -43,7 +44,7 @@ test('a test fails with machine_lost if its machine is killed, and its worker co
   const run = start({
     files: { 'lost.spec.ts': suite },
     env: { PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
-    config: `use: { pool: { name: 'ci', size: 1 }, lease: 'test', transport: 'cdp' },`,
+    config: `use: { pool: { name: 'ci', size: 1 }, lease: 'test', transport: 'cdp', replay: 'retain-on-failure' },`,
   });
   const id = () => /has (\w+)\./.exec(run.output)?.[1];
   await expect.poll(id, { timeout: 30_000 }).toBeDefined();
@@ -58,8 +59,18 @@ test('a test fails with machine_lost if its machine is killed, and its worker co
   expect(lost!.errors.map(({ message }) => message)).toContainEqual(
     expect.stringContaining(`session ${id()}, ran on ${session.machine}, which no longer answers`),
   );
+  expect(lost!.annotations).toContainEqual({ type: 'replay', description: 'no replay: the machine was lost' });
+  expect(output).toMatch(/replays of failed tests:\n.*loses its machine\n {4}no replay: the machine was lost\n/);
+  expect(output).not.toMatch(/browser\/replays|replays open/);
+  const { machine } = session;
+  expect(lost!.annotations).toContainEqual({
+    type: 'browser',
+    description: `session ${id()}, pool ci, machine ${machine}, no profile`,
+  });
   expect(results['works']!.map(({ status }) => status)).toEqual(['passed']);
   expect(output).toContain('1 × the browser was lost during the test: machine_lost\n');
+  const reasonOf = async () => (await snapshotOf(control.url)).ended.find((lease) => lease.session_id === id())?.reason;
+  await expect.poll(reasonOf).toBe('machine_lost');
 });
 
 test('a restarted control plane takes over its sessions, and ends sessions that it no longer knows @long', async ({
@@ -144,3 +155,20 @@ test('a run with 4 workers passes on a fleet of 3 machines @long', async ({ star
   await control.call('DELETE', '/browser_pools/ci', { force: true });
   await expectOnMachines(machines, []);
 });
+
+/** The state that the dashboard shows first. */
+async function snapshotOf(url: string): Promise<DashboardState> {
+  const leave = new AbortController();
+  const headers = { authorization: 'Bearer the-key' };
+  const { body } = await fetch(`${url}/dashboard/events`, { headers, signal: leave.signal });
+  let text = '';
+  for await (const part of body!.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    const data = /^data: (.*)\n\n/m.exec(text)?.[1];
+    if (data !== undefined) {
+      leave.abort();
+      return JSON.parse(data) as DashboardState;
+    }
+  }
+  throw new Error('the dashboard sent no state');
+}

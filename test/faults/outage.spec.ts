@@ -71,6 +71,9 @@ test("onUnavailable: 'local' runs the tests on this machine, and annotates each 
   const told = reasonsIn(result, 'playwright-pool');
   expect(told).toHaveLength(4);
   expect(told[0]).toMatch(/^on the embedded service: the service at \S+ can't be used: 401 unauthorized/);
+  expect(
+    result.output.match(/Tests run on the embedded service of this machine \(onUnavailable: 'local'\)/g),
+  ).toHaveLength(1);
   expect(result.output).not.toContain('refused-key');
   expect(result.output).not.toContain('infrastructure:');
   expect(result.output).toContain('leases: 1 acquired, 1 released, 0 leaked');

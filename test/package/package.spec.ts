@@ -263,6 +263,15 @@ test('the oldest supported Playwright runs tests on the pool, and other installe
   });
   expect(output).toContain('2 passed');
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
+
+  const npm = ['install', '--save-dev', '--no-audit', '--no-fund', '--ignore-scripts', '--legacy-peer-deps'];
+  await run('npm', [...npm, '@playwright/test@1.55.0'], { cwd: directory });
+  const refused = await run(process.execPath, [join(directory, 'node_modules/@playwright/test/cli.js'), 'test'], {
+    cwd: directory,
+  }).catch(String);
+  expect(refused).toMatch(
+    /Error: playwright-pool \S+ needs @playwright\/test >=1\.61 <2, and this project has 1\.55\.0\./,
+  );
 });
 
 test('init adapts the project that "npm init playwright" creates @long', async ({ tarball, directory }) => {

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { startService } from '../../src/service/service.ts';
 import { documentApplication } from '../support/document-application.ts';
 import { expect, test } from '../support/pool-run.ts';
 import { CliProcess } from '../support/service-process.ts';
@@ -47,9 +48,47 @@ test('the tests in the documents pass on the pool @long', async ({ run, serve })
       ...orders,
       'invoice.pdf': '%PDF-1.7',
     },
-    config: `use: { baseURL: '${await serve(documentApplication)}', permissions: ['clipboard-write'] },`,
+    config: `use: { baseURL: '${await serve(documentApplication)}' },`,
   });
   expect(result.stats, result.output).toEqual({ passed: tests.length, failed: 0, flaky: 0, skipped: 0 });
+});
+
+test('each config in the documents loads in a fresh project @long', async ({ run }) => {
+  const configs = (await typeScript()).filter(({ code }) => code.includes('export default defineConfig'));
+  expect(configs.length).toBeGreaterThan(8);
+  const suite = `import { test } from 'playwright-pool';\ntest('a page', async ({ page }) => { await page.title(); });`;
+  test.setTimeout(configs.length * 20_000);
+  for (const { document, line, code } of configs) {
+    const files = { 'playwright.config.ts': code, 'a.spec.ts': suite, 'login.setup.ts': suite };
+    const { exitCode, output } = await run({ files, args: ['--list'] });
+    expect(exitCode, `${document}:${line}\n${output}`).toBe(0);
+    expect(output).toMatch(/Total: \d/);
+  }
+});
+
+test('no command in the documents is called wrongly @long', async ({ dataDirectory }, testInfo) => {
+  await using service = await startService({ dataDirectory });
+  // These start a service or a browser, or end with the terminal; other tests run them.
+  const left = /^(serve|top|init|deploy|doctor)\b/;
+  const lines = (await commandLines()).map((line) => /^npx playwright-pool ([^#]*)/.exec(line)?.[1]?.trim() ?? '');
+  const commands = [...new Set(lines)].filter((command) => command !== '' && !left.test(command));
+  expect(commands.length).toBeGreaterThan(20);
+  test.setTimeout(commands.length * 10_000);
+  const cwd = testInfo.outputPath();
+  await mkdir(join(cwd, 'test-results'), { recursive: true });
+  const receipt = { started_at: new Date().toISOString(), ended_at: new Date().toISOString(), user_agent: 'x' };
+  await writeFile(join(cwd, 'test-results/browser-leases.json'), JSON.stringify({ run: receipt }));
+  const env = { ...process.env, PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
+  const program = `"${process.execPath}" "${main}"`;
+  for (const command of commands) {
+    // With the shell, which reads the quotes.
+    const ended = await execute('sh', ['-c', `${program} ${command}`], { cwd, env }).catch(
+      (error: { code: number; stderr: string }) => error,
+    );
+    // There is no terminal to confirm at, and `profile diff` has this code for a missing profile.
+    if (/asks for a confirmation|404 not_found/.test(ended.stderr)) continue;
+    expect.soft('code' in ended ? ended.code : 0, `${command}\n${ended.stderr}`).not.toBe(2);
+  }
 });
 
 test("README's recipe for a service on other machines works as written @long", async ({ run }, testInfo) => {
@@ -84,9 +123,7 @@ test('the commands in the documents exist with the options shown @long', async (
   const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };
-  const lines = (await blocks())
-    .filter(({ language }) => language === 'sh')
-    .flatMap(({ code }) => code.trim().split('\n'));
+  const lines = await commandLines();
   expect(lines.length).toBeGreaterThan(20);
   const helpOf = helps();
   for (const line of lines) {
@@ -158,6 +195,11 @@ async function blocks(): Promise<Block[]> {
   }
   expect([...new Set(found.map(({ language }) => language))].sort()).toEqual(['ini', 'nginx', 'sh', 'ts']);
   return found;
+}
+
+async function commandLines(): Promise<string[]> {
+  const shell = (await blocks()).filter(({ language }) => language === 'sh');
+  return shell.flatMap(({ code }) => code.trim().split('\n'));
 }
 
 async function typeScript(): Promise<Block[]> {

@@ -12,7 +12,7 @@ type Fixtures = {
   open: (options?: Partial<PlayerOptions>, fragment?: string) => Promise<void>;
 };
 
-type WorkerFixtures = { videos: { whole: string; open: string } };
+type WorkerFixtures = { videos: { whole: string; open: string; white: string } };
 
 const test = base.extend<Fixtures, WorkerFixtures>({
   launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
@@ -20,7 +20,8 @@ const test = base.extend<Fixtures, WorkerFixtures>({
     async ({ browser }, use) => {
       const page = await browser.newPage();
       const whole = toDataUrl(await sampleVideo(page));
-      await use({ whole, open: toDataUrl(await sampleVideo(page, { open: true })) });
+      const open = toDataUrl(await sampleVideo(page, { open: true }));
+      await use({ whole, open, white: toDataUrl(await sampleVideo(page, { white: 2 })) });
     },
     { scope: 'worker' },
   ],
@@ -149,6 +150,19 @@ test('starts at the innermost chapter of the first failure', async ({ page, open
   await expect(current(page)).toHaveText(/fails inside/);
   await open({ chapters: withFailure }, '#t=2');
   await expectTime(page, 2);
+});
+
+test('starts at the end of a failed step, and without one at the first picture that is not white', async ({
+  page,
+  open,
+  videos,
+}) => {
+  await open({ chapters: withFailure.map((chapter) => (chapter.failed ? { ...chapter, endMs: 9000 } : chapter)) });
+  await expectTime(page, 8.9);
+  await expect(current(page)).toHaveText(/toHaveText/);
+  await open({ video: { src: videos.white, type: 'video/webm' } });
+  await expect.poll(() => property(page, 'currentTime')).toBeGreaterThanOrEqual(2);
+  expect(await property(page, 'currentTime')).toBeLessThan(3);
 });
 
 test("shows the video's first picture before it plays", async ({ page, open }) => {

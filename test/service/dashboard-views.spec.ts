@@ -5,7 +5,8 @@ import { expectAccessible } from '../support/axe.ts';
 import { numberOf, test } from '../support/dashboard.ts';
 
 const acquire = { acquire_timeout_seconds: 30 };
-const withTest = (title: string) => ({ ...acquire, tags: { [testTag]: testTagOf(title) } });
+const withTags = (title: string) => ({ tags: { [testTag]: testTagOf(title) } });
+const withTest = (title: string) => ({ ...acquire, ...withTags(title) });
 
 test('the dashboard shows leases and why a test waits, and resizes and flushes a pool', async ({
   page,
@@ -61,6 +62,30 @@ test('the dashboard finds a test by keyboard, and ends its session', async ({ pa
   await page.reload();
   await expect(page.getByRole('row', { name: 'pays by card' })).toBeVisible();
   await expect(row).toHaveCount(0);
+});
+
+test('the dashboard finds a lease by a test that it ran earlier', async ({ page, client, signIn }) => {
+  await client.browserPools.create({ name: 'ci', size: 1 });
+  const { session_id: id } = (await client.browserPools.acquire('ci', withTest('passes early')))!;
+  await client.browsers.update(id, withTags('runs now'));
+  await signIn({ hash: '#leases?q=passes+early' });
+  await expect(page.locator('td .title')).toHaveText(['runs now']);
+  await client.browserPools.release('ci', { session_id: id });
+  await expect(page.getByRole('row', { name: 'runs now' })).toContainText('Returned');
+  await client.browserPools.acquire('ci', withTest('another lease'));
+  await expect(page.locator('td .title')).toHaveText(['runs now']);
+});
+
+test('the dashboard lists the test of exactly this name first', async ({ page, client, signIn }) => {
+  await client.browserPools.create({ name: 'ci', size: 3 });
+  for (const title of ['order 3', 'order 30', 'order 27, part 3'])
+    await client.browserPools.acquire('ci', withTest(title));
+  await signIn({ hash: '#leases?q=order+3' });
+  await expect(page.locator('td .title')).toHaveText(['order 3', 'order 30', 'order 27, part 3']);
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('order 3');
+  const chosen = page.getByRole('dialog').getByRole('option', { selected: true });
+  await expect(chosen).toHaveAccessibleName('Test order 3 running');
 });
 
 test("the dashboard's wall shows live pictures of pages, and leads to their live view", async ({

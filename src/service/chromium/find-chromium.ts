@@ -112,7 +112,9 @@ async function installedByPlaywright(
 }
 
 /** Returns the build of a browser that the installed Playwright was made for; `undefined` if there is no Playwright. */
-async function namedBuild(name: string): Promise<{ revision: number; version: string } | undefined> {
+export async function namedBuild(
+  name: string,
+): Promise<{ revision: number; version: string; browserVersion: string | undefined } | undefined> {
   try {
     // Package managers may hide the dependencies of a dependency, so each is resolved from the one before.
     let manifest = import.meta.url;
@@ -121,9 +123,11 @@ async function namedBuild(name: string): Promise<{ revision: number; version: st
     }
     const { version } = JSON.parse(await readFile(manifest, 'utf8')) as { version: string };
     const list = await readFile(path.join(path.dirname(manifest), 'browsers.json'), 'utf8');
-    const { browsers } = JSON.parse(list) as { browsers: { name: string; revision: string }[] };
+    const { browsers } = JSON.parse(list) as {
+      browsers: { name: string; revision: string; browserVersion?: string }[];
+    };
     const browser = browsers.find((browser) => browser.name === name);
-    return browser && { revision: Number(browser.revision), version };
+    return browser && { revision: Number(browser.revision), version, browserVersion: browser.browserVersion };
   } catch {
     return undefined;
   }

@@ -27,7 +27,7 @@ export class EndedLeases {
         leased_at: lease.leasedAt ?? now,
         ended_at: now,
         reason,
-        ...leaseLabels(lease.tags),
+        ...leaseLabels(lease.tags, lease.pastTags),
       });
       if (this.#ended.length > mostKept) this.#ended.shift();
     });
@@ -35,12 +35,17 @@ export class EndedLeases {
 
   /** Ended leases of pools and ended single sessions, newest first. */
   list(): EndedState[] {
-    const single = this.#sessions
-      .list()
+    const sessions = this.#sessions.list();
+    const lost = new Set(sessions.filter(({ endReason }) => endReason === 'machine_lost').map(({ id }) => id));
+    const single = sessions
       .filter(({ alive, settings }) => !alive && settings.poolId === undefined)
       .slice(0, mostKept)
       .map(endOf);
-    return [...this.#ended, ...single].sort((one, other) => other.ended_at - one.ended_at).slice(0, mostKept);
+    // The machine of a returned browser may turn out to be lost only when the browser is ended there.
+    const pooled = this.#ended.map((entry) =>
+      entry.reason === 'recycled' && lost.has(entry.session_id) ? { ...entry, reason: 'machine_lost' } : entry,
+    );
+    return [...pooled, ...single].sort((one, other) => other.ended_at - one.ended_at).slice(0, mostKept);
   }
 }
 
@@ -54,6 +59,6 @@ function endOf(session: Session): EndedState {
     leased_at: session.createdAt,
     ended_at: session.endedAt ?? session.createdAt,
     reason: session.endReason ?? 'deleted',
-    ...leaseLabels(session.tags),
+    ...leaseLabels(session.tags, session.pastTags),
   };
 }

@@ -131,7 +131,7 @@ function sessionState(session: Session): SessionState {
     ...(profile && { profile: profile.name ?? profile.id }),
     created_at: session.createdAt,
     ...(session.leasedAt !== undefined && { leased_at: session.leasedAt }),
-    ...leaseLabels(session.tags),
+    ...leaseLabels(session.tags, session.pastTags),
   };
 }
 

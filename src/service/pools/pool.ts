@@ -318,6 +318,7 @@ export class Pool {
       session.leasedAt = this.#surroundings.clock.now();
       session.name = waiter.lease.name;
       session.tags = waiter.lease.tags;
+      session.pastTags = [];
       session.timeoutSeconds = this.#config.timeout_seconds;
       session.startUrl = waiter.lease.startUrl ?? session.startUrl;
       session.watchIdle(session.timeoutSeconds);

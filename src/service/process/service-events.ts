@@ -26,6 +26,8 @@ export type EndedLease = {
   readonly sessionId: string;
   readonly name: string | undefined;
   readonly tags: Record<string, string> | undefined;
+  /** The earlier ones, oldest first. */
+  readonly pastTags: readonly Record<string, string>[];
   readonly machine: string | undefined;
   /** In ms since the epoch. */
   readonly leasedAt: number | undefined;

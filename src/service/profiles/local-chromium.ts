@@ -5,7 +5,13 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { launchChromium, type Chromium } from '../chromium/chromium.ts';
 import type { Command } from '../chromium/cdp/cdp-protocol.ts';
-import { findChromium, hasDisplay, playwrightDirectory, type Environment } from '../chromium/find-chromium.ts';
+import {
+  findChromium,
+  hasDisplay,
+  namedBuild,
+  playwrightDirectory,
+  type Environment,
+} from '../chromium/find-chromium.ts';
 import { systemClock } from '../process/clock.ts';
 import { newToken, sameToken } from '../process/id.ts';
 import { CdpClient, type ClientSocket } from '../sessions/cdp/cdp-client.ts';
@@ -13,7 +19,7 @@ import type { Inspected } from '../sessions/cdp/cdp-inspection.ts';
 import { CdpProxy } from '../sessions/cdp/cdp-proxy.ts';
 import { readSessionCookies } from './profile-directories.ts';
 
-export { findChromium, hasDisplay, playwrightDirectory };
+export { findChromium, hasDisplay, namedBuild, playwrightDirectory };
 
 /** An event of the Chrome DevTools Protocol. */
 export type CdpMessage = { method: string; params: Record<string, unknown>; sessionId?: string };

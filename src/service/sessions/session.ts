@@ -53,6 +53,9 @@ export type Place = { machine: string; links: Links | undefined };
 /** An open CDP connection. Call `close` when it isn't needed any more. */
 export type OpenCdp = { cdp: CdpConnection; close: () => void };
 
+/** How many earlier tags a lease keeps. */
+const mostPastTags = 100;
+
 /** A browser session, wherever its browser runs: its lease, its URLs and its end. */
 export abstract class Session {
   readonly id: string;
@@ -65,6 +68,8 @@ export abstract class Session {
   abstract readonly ended: Promise<void>;
   name: string | undefined;
   tags: Record<string, string> | undefined;
+  /** The earlier tags of the lease, oldest first: the fixtures put each test into the tags. */
+  pastTags: Record<string, string>[] = [];
   /** The telemetry that is captured now. */
   telemetry: readonly TelemetryCategory[];
   /** The idle timeout, in seconds. It counts while the session is leased. */
@@ -190,6 +195,7 @@ export abstract class Session {
 
   /** Changes the tags of a session in use. */
   retag(tags: Record<string, string> | undefined): void {
+    if (this.tags) this.pastTags = [...this.pastTags, this.tags].slice(-mostPastTags);
     this.tags = tags;
   }
 

@@ -23,6 +23,18 @@ export function matches(query: string, ...texts: (string | undefined)[]): boolea
     .every((word) => text.includes(word));
 }
 
+/** Puts the rows first of which a text equals the query, and those next of which a text contains it as written. */
+export function bestFirst<T>(query: string, rows: T[], textsOf: (row: T) => (string | undefined)[]): T[] {
+  const wanted = query.trim().toLowerCase();
+  if (wanted === '') return rows;
+  const rank = (row: T) => {
+    const texts = textsOf(row).map((text = '') => text.toLowerCase());
+    if (texts.some((text) => text === wanted || text.split(' › ').includes(wanted))) return 0;
+    return texts.some((text) => text.includes(wanted)) ? 1 : 2;
+  };
+  return rows.toSorted((one, other) => rank(one) - rank(other));
+}
+
 /** The host and port of a machine, or `This machine`. */
 export function machineName(id: string | undefined): string {
   if (id === undefined || id === 'local') return 'This machine';

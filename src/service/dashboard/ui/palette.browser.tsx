@@ -2,7 +2,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { DashboardState } from '../../../contract/dashboard-events.ts';
 import { hrefOf } from '../app/place.browser.ts';
 import type { View } from '../app/view.browser.ts';
-import { machineName, matches } from './format.browser.ts';
+import { bestFirst, machineName, matches } from './format.browser.ts';
 
 type Hit = { id: string; kind: string; text: string; detail: string; href: string };
 
@@ -87,11 +87,17 @@ function hitsOf(query: string, { sessions, ended, pools, machines }: DashboardSt
     .map(({ id, title }) => ({ id, kind: 'View', text: title, detail: '', href: hrefOf(id) }));
   if (query !== '') {
     const leased = sessions.filter(({ state }) => state === 'leased');
-    const tests = [...leased, ...ended].filter(({ id, test, file, name, run, worker }) =>
-      matches(query, test, file, name, run, worker, id),
+    const tests = [...leased, ...ended].filter(({ id, test, earlier_tests: earlier = [], file, name, run, worker }) =>
+      matches(query, test, ...earlier, file, name, run, worker, id),
     );
     hits.push(
-      ...tests.map(({ id, test, name, file, ...rest }) => ({
+      ...bestFirst(query, tests, ({ test, earlier_tests: earlier = [], file, name, id }) => [
+        test,
+        ...earlier,
+        file,
+        name,
+        id,
+      ]).map(({ id, test, name, file, ...rest }) => ({
         id,
         kind: test === undefined ? 'Session' : 'Test',
         text: test ?? name ?? id,

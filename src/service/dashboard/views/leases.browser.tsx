@@ -3,7 +3,7 @@ import { setParams } from '../app/place.browser.ts';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { Age } from '../ui/age.browser.tsx';
 import { Filter } from '../ui/filter.browser.tsx';
-import { counted, duration, machineName, matches } from '../ui/format.browser.ts';
+import { bestFirst, counted, duration, machineName, matches } from '../ui/format.browser.ts';
 import { Table, type Column } from '../ui/table.browser.tsx';
 import { LeaseDetails, StateBadge, stateOf, type Lease } from './lease-details.browser.tsx';
 
@@ -12,13 +12,14 @@ export const leases: View = { id: 'leases', title: 'Leases', component: Leases }
 
 function Leases({ state, params }: ViewProps) {
   const all = leasesOf(state);
-  const shown = all
+  const fitting = all
     .filter(({ endedAt }) => !params['state'] || (params['state'] === 'running') === (endedAt === undefined))
     .filter(({ machine }) => !params['machine'] || (machine ?? 'local') === params['machine'])
-    .filter(({ id, title, file, name, run, worker, machine, pool, tags }) =>
+    .filter(({ id, title, earlier_tests: earlier = [], file, name, run, worker, machine, pool, tags }) =>
       matches(
         params['q'] ?? '',
         title,
+        ...earlier,
         file,
         name,
         run,
@@ -29,6 +30,13 @@ function Leases({ state, params }: ViewProps) {
         Object.values(tags ?? {}).join(' '),
       ),
     );
+  const shown = bestFirst(params['q'] ?? '', fitting, ({ title, earlier_tests: earlier = [], file, name, id }) => [
+    title,
+    ...earlier,
+    file,
+    name,
+    id,
+  ]);
   const opened = all.find(({ id }) => id === params['session']);
   return (
     <>

@@ -21,7 +21,7 @@ const columns: Column<MachineState>[] = [
     sort: ({ id }) => machineName(id),
     cell: ({ id, is_overflow: isOverflow }) => (
       <>
-        <a class="title" href={hrefOf('leases', { machine: id, state: 'running' })}>
+        <a class="title whole" title={id} href={hrefOf('leases', { machine: id, state: 'running' })}>
           {machineName(id)}
         </a>
         {isOverflow && <span class="quiet"> for overflow</span>}
@@ -31,7 +31,7 @@ const columns: Column<MachineState>[] = [
   {
     id: 'state',
     title: 'State',
-    width: '7rem',
+    width: '8.5rem',
     sort: ({ state }) => state,
     cell: ({ state }) => (
       <span class="badge" data-tone={states[state][1]}>
