@@ -2,7 +2,7 @@ import path from 'node:path';
 import { builtProgram, installedLoader } from '../chromium/built-program.ts';
 import type { Isolation } from '../chromium/isolation.ts';
 import type { IsolatedUser } from '../chromium/isolated-user.ts';
-import { Namespaces } from '../process/children/namespaces.ts';
+import type { Namespaces } from '../process/children/namespaces.ts';
 import { copyTree } from '../process/trees/copy-tree.ts';
 import type { AppPrograms } from './process/app-process.ts';
 
@@ -35,8 +35,7 @@ export class DeploymentUsers {
   /** Makes namespaces for one process of a deployment's user. `undefined` if the system refuses them. */
   async openNamespaces(isolatedUser: IsolatedUser | undefined): Promise<Namespaces | undefined> {
     if (!isolatedUser) return await this.#isolation.openNamespaces();
-    const { namespaces: within } = isolatedUser;
-    return within && (await Namespaces.open({ within, keepsIpc: true }));
+    return await isolatedUser.namespaces?.nest();
   }
 
   /** The paths of Node, the runner script and its TypeScript loader that every user can read. */

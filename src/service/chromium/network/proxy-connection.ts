@@ -71,7 +71,7 @@ export function requestTo(
 export async function connectedToProxy(
   proxy: ProxyAccess,
   signal: AbortSignal,
-  through?: (() => Duplex) | undefined,
+  through?: () => Duplex,
 ): Promise<Duplex> {
   const { protocol, host, port } = proxy;
   const stream = connectionTo(proxy, through ? through() : connect({ host, port, noDelay: true }));

@@ -74,7 +74,7 @@ export class Namespaces {
     { within, keepsIpc = false, mounts = [] }: NamespacesOptions,
     hasOwnProc: boolean,
   ): Promise<Namespaces> {
-    const [program = '', ...args] = [
+    const [program, ...args] = [
       ...(within && isRoot ? within.enter(['--mount', '--ipc']) : []),
       tool('unshare'),
       ...(isRoot ? [] : ['--user', '--map-current-user']),
@@ -89,7 +89,7 @@ export class Namespaces {
       '-c',
       waiting,
     ];
-    const holder = spawn(program, args, {
+    const holder = spawn(program!, args, {
       env: { ...ownEnvironment(), MOUNTS: mounts.join('\n') },
       detached: true,
       stdio: 'pipe',
@@ -113,6 +113,11 @@ export class Namespaces {
       holder.kill('SIGKILL');
       throw error;
     }
+  }
+
+  /** Makes namespaces for one program, with the mounts and the IPC namespace of these. */
+  async nest(): Promise<Namespaces> {
+    return await Namespaces.open({ within: this, keepsIpc: true });
   }
 
   /** The command that runs another command in these namespaces. `kinds`: the options of nsenter. Default: all. */

@@ -12,7 +12,7 @@ import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import type { Cookie } from '../../chromium/cdp/cdp-protocol.ts';
 import type { Chromium } from '../../chromium/chromium.ts';
 import type { Exposure } from '../../chromium/network/exposure.ts';
-import { Namespaces } from '../../process/children/namespaces.ts';
+import type { Namespaces } from '../../process/children/namespaces.ts';
 import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import type { LaunchedChromium, StartAgain } from './launched-chromium.ts';
 import { Replacement } from './replacement.ts';
@@ -90,11 +90,6 @@ export class LocalSession extends Session {
     this.#browser = this.#browserOf(launched.chromium);
     this.#profile = new SessionProfile(settings.profile, launched.copy, settings.saveChanges ?? false);
     this.ended = this.#untilRemoved(options.directory);
-  }
-
-  /** The process id of Chromium's first process, which leads its process group. */
-  get pid(): number {
-    return this.#browser.chromium.pid;
   }
 
   /** The connection to the current Chromium. Loading a profile replaces Chromium. */
@@ -301,11 +296,6 @@ export class LocalSession extends Session {
     return { cdp: this.cdp, close: () => {} };
   }
 
-  /** Makes namespaces for one program, with the session's mounts. `undefined` if the session has none. */
-  async openNamespaces(): Promise<Namespaces | undefined> {
-    return this.namespaces && (await Namespaces.open({ within: this.namespaces, keepsIpc: true }));
-  }
-
   /** Starts a screencast, which ends at the latest when the session or its lease ends. */
   screencast(options: Parameters<Screencasts['start']>[1]): Screencast {
     if (!this.alive) throw new OperationError('not_found', `the browser session ${this.id} has ended`);
@@ -385,7 +375,7 @@ export class LocalSession extends Session {
     const exitCode = await this.#exited();
     if (this.alive) {
       this.endReason = 'browser_ended';
-      const data = { service_name: 'chromium', pid: this.pid, phase: 'running' };
+      const data = { service_name: 'chromium', pid: this.#browser.chromium.pid, phase: 'running' };
       this.note({ category: 'system', type: 'service_crashed', data });
     }
     this.markEnded();
