@@ -180,11 +180,17 @@ test.describe('launching', () => {
     await expect.poll(serverCount).toBe(before);
   });
 
-  test("kills a Chromium whose priority can't be set", async ({}, testInfo) => {
-    const executable = await script(testInfo.outputPath('chromium'), 'sleep 1000');
+  test('starts Chromium with the given priority, and kills it if the launch is aborted', async ({}, testInfo) => {
+    const priority = testInfo.outputPath('priority');
+    const executable = await script(testInfo.outputPath('chromium'), `nice > ${priority}; sleep 1000`);
     const userDataDirectory = testInfo.outputPath('user-data');
+    const caller = new AbortController();
     const options = { executable, userDataDirectory, headless: true, viewport, environment: process.env };
-    await expect(launchChromium({ ...options, niceness: 100 })).rejects.toMatchObject({ code: 'ERR_OUT_OF_RANGE' });
+    const launching = launchChromium({ ...options, niceness: 7, signal: caller.signal });
+    const aborted = expect(launching).rejects.toThrow('the caller has left');
+    await expect.poll(() => readFile(priority, 'utf8').catch(() => '')).toBe('7\n');
+    caller.abort(new Error('the caller has left'));
+    await aborted;
     await expectNoProcessWith(userDataDirectory);
   });
 

@@ -9,7 +9,7 @@ import { installedPlaywrights } from '../../src/service/playwright/installed-pla
 import { startService } from '../../src/service/service.ts';
 import { standInStart } from '../../src/service/sessions/cdp/attached-path.ts';
 import { TestClock } from '../support/clock.ts';
-import { processesWith, processFile, sendSignal } from '../support/processes.ts';
+import { commandLine, processesWith, processFile, sendSignal } from '../support/processes.ts';
 import { callerOf, test as base, type TestService } from '../support/service.ts';
 
 type StartedSession = {
@@ -54,7 +54,10 @@ const test = base.extend<Fixtures, { shared: TestService }>({
     for (const browser of browsers) await browser.close();
   },
   hosts: async ({}, use) => {
-    await use(() => processesWith('playwright/host.js').filter((pid) => parentOf(pid) === process.pid));
+    // With namespaces, `nsenter` is between the service and the host.
+    const isOwn = (pid: number) => [parentOf(pid), parentOf(parentOf(pid))].includes(process.pid);
+    const isNode = (pid: number) => commandLine(pid)[0] === process.execPath;
+    await use(() => processesWith('playwright/host.js').filter((pid) => isOwn(pid) && isNode(pid)));
   },
 });
 test.describe.configure({ mode: 'serial' });

@@ -213,7 +213,7 @@ const steps = [
       (index) =>
         new Step(`kill ${index}`, (users) => {
           const session = chosen(living(users), index);
-          if (session) process.kill(-local(session).pid, 'SIGKILL');
+          if (session) process.kill(-local(session).browser.chromium.pid, 'SIGKILL');
         }),
     ),
   },

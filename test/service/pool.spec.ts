@@ -192,13 +192,13 @@ test.describe('browsers that end', () => {
     const { createFull, lease, acquire, sessions, pools } = testPools;
     const pool = await createFull({ size: 2 });
     const killed = sessions.list();
-    for (const session of killed) process.kill(-local(session).pid, 'SIGKILL');
+    for (const session of killed) process.kill(-local(session).browser.chromium.pid, 'SIGKILL');
     await Promise.all(killed.map((session) => session.ended));
     const first = await lease(pool);
     const second = await lease(pool);
     await Promise.all([first.ping(), second.ping()]);
     const waiting = acquire(pool);
-    process.kill(-local(first).pid, 'SIGKILL');
+    process.kill(-local(first).browser.chromium.pid, 'SIGKILL');
     const third = await waiting;
     await third!.ping();
     expect(() => pool.release(first.id, true)).toThrow(expect.objectContaining({ code: 'not_found' }));

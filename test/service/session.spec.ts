@@ -187,7 +187,7 @@ test.describe('the idle timeout', () => {
 test.describe('all sessions', () => {
   test('eight sessions start at once, each with its own browser @long', async ({ sessions }) => {
     const created = await Promise.all(Array.from({ length: 8 }, () => sessions.create(settings)));
-    expect(new Set(created.map(({ pid }) => pid)).size).toBe(8);
+    expect(new Set(created.map(({ browser }) => browser.chromium.pid)).size).toBe(8);
     await Promise.all(created.map((session) => session.ping()));
     expect(sessions.list()).toHaveLength(8);
     await sessions.close();

@@ -16,7 +16,7 @@ export type ChildOptions = {
   leadsGroup?: boolean;
   /** Whether its user may have only a limited number of processes. */
   isLimited?: boolean;
-  /** Its priority, as in the command `nice`. Default: 0. */
+  /** Its priority, as in the command `nice`. Default: 0, and always 0 on Windows. */
   niceness?: number | undefined;
   /** The file descriptors, as in Node's `spawn`. */
   stdio: Exclude<StdioOptions, string>;
@@ -32,7 +32,8 @@ const mostTasks = 2048;
 export function startChild(options: ChildOptions): ChildProcess {
   const { file, args, directory, environment, stdio, user, namespaces, niceness } = options;
   const own = { detached: process.platform !== 'win32', stdio: withoutInherited(stdio) };
-  const start = [...(niceness === undefined ? [] : [tool('nice'), '-n', String(niceness)]), file, ...args];
+  const isNice = niceness !== undefined && process.platform !== 'win32';
+  const start = [...(isNice ? [tool('nice'), '-n', String(niceness)] : []), file, ...args];
   if (!user && !namespaces) {
     const [program = '', ...rest] = start;
     return spawn(program, rest, { ...own, env: environment, cwd: directory });

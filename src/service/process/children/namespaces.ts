@@ -74,7 +74,7 @@ export class Namespaces {
     { within, keepsIpc = false, mounts = [] }: NamespacesOptions,
     hasOwnProc: boolean,
   ): Promise<Namespaces> {
-    const [program, ...args] = [
+    const [program = '', ...args]: string[] = [
       ...(within && isRoot ? within.enter(['--mount', '--ipc']) : []),
       tool('unshare'),
       ...(isRoot ? [] : ['--user', '--map-current-user']),
@@ -89,7 +89,7 @@ export class Namespaces {
       '-c',
       waiting,
     ];
-    const holder = spawn(program!, args, {
+    const holder = spawn(program, args, {
       env: { ...ownEnvironment(), MOUNTS: mounts.join('\n') },
       detached: true,
       stdio: 'pipe',
