@@ -73,7 +73,6 @@ test('the tarball has the built package and its documents, and contains no path 
     /^(src|fixtures)\/[\w./-]+\.(ts|js|css|md)$/,
     /^deploy\/([\w-]+\.(yaml|hcl|json|sh)|Dockerfile|kubernetes\/[\w/-]+\.yaml)$/,
     /^docs\/[\w-]+\.md$/,
-    /^docs\/pictures\/[\w-]+\.webp$/,
     /^examples\/[\w./-]+\.(ts|mjs|js|html|css|csv|md|yml)$/,
   ];
   expect(files.filter((file) => !kinds.some((kind) => kind.test(file)))).toEqual([]);
