@@ -166,7 +166,10 @@ export const browserPools = {
       reuse: z
         .boolean()
         .default(true)
-        .describe('False: a new browser replaces this one, as always after it got a profile of its own'),
+        .describe(
+          'True: the browser keeps the cookies, storage and tabs of its default context, and loses files, other contexts ' +
+            'and the clipboard. False: a new browser replaces this one, as always after it got a profile of its own',
+        ),
     }),
     responses: { 204: empty },
     errors: [409],

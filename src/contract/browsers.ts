@@ -206,7 +206,15 @@ export const browsers = {
   handOver: operation(
     'POST /browsers/{id}/hand_over',
     "End the access of everyone who uses a session and return new links: sockets close, recordings and watches stop (this service's own operation)",
-    { responses: { 200: json(browser) }, repeatable: true },
+    {
+      body: z
+        .strictObject({
+          wipe: z.boolean().default(false).describe('Also remove its files, browser contexts and clipboard'),
+        })
+        .prefault({}),
+      responses: { 200: json(browser) },
+      repeatable: true,
+    },
   ),
   curl,
   loadExtensions,

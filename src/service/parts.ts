@@ -6,6 +6,7 @@ import { Vaults } from './credentials/vault.ts';
 import type { ChromiumSettings } from './chromium/chromium.ts';
 import { Isolation } from './chromium/isolation.ts';
 import { chromeStore } from './extensions/chrome-store.ts';
+import { emptyClipboard } from './input/clipboard.ts';
 import { ExtensionStore } from './extensions/extensions.ts';
 import { Encoder } from './replays/encoder.ts';
 import type { VideoFormat } from './replays/video.ts';
@@ -121,6 +122,7 @@ export async function openParts(options: PartOptions) {
   const localLauncher = new LocalLauncher({
     waitingBytes,
     capture: (session, categories) => telemetries.capture(session, categories),
+    emptyClipboard,
     clock,
     isolation,
     playwrightVersions: playwrights.map(({ version }) => version),

@@ -6,7 +6,7 @@ import { expect } from '@playwright/test';
 import pLimit from 'p-limit';
 import { isLong } from '../support/long-form.ts';
 import { processesWith } from '../support/processes.ts';
-import { sessionsDirectory } from '../support/machines.ts';
+import { sessionsDirectory } from '../support/sessions-directory.ts';
 import { shellIn, test } from '../support/session-processes.ts';
 
 test.skip(

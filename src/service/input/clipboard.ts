@@ -12,6 +12,11 @@ export function clipboardOf({ browser }: { browser: SessionBrowser }): Clipboard
   return browser.part(newClipboard);
 }
 
+/** Empties the clipboard of a session's browser if a caller used it. */
+export async function emptyClipboard({ browser }: { browser: SessionBrowser }): Promise<void> {
+  await browser.createdPart(newClipboard)?.empty();
+}
+
 /**
  * The text clipboard of a session's browser. The service uses a page of its own to reach it. This page has the right to
  * use the clipboard, and emulates the focus, so the session's pages notice nothing.
@@ -43,6 +48,13 @@ export class Clipboard {
   /** Throws `unavailable` after 5 s. */
   async write(text: string, signal?: AbortSignal): Promise<void> {
     await this.#evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`, signal);
+  }
+
+  /** Leaves no page open that wasn't open before. Throws `unavailable` after 5 s. */
+  async empty(): Promise<void> {
+    const wasOpen = this.#page !== undefined;
+    await this.write('');
+    if (!wasOpen) this.#closePage();
   }
 
   async #evaluate(expression: string, aborted: AbortSignal | undefined): Promise<unknown> {

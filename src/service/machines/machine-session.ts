@@ -145,9 +145,9 @@ export class MachineSession extends Session {
     this.#onChange(this);
   }
 
-  override changeHands(): void {
-    super.changeHands();
-    this.#handedOver = this.#handOver();
+  override changeHands(options = { wipe: false }): void {
+    super.changeHands(options);
+    this.#handedOver = this.#handOver(options);
   }
 
   async end(): Promise<void> {
@@ -288,10 +288,13 @@ export class MachineSession extends Session {
     await this.host.client.browsers.update(this.id, { tags }, { timeout: confirmMs, headers: traceHeaders() });
   }
 
-  async #handOver(): Promise<void> {
+  async #handOver(options: { wipe: boolean }): Promise<void> {
     try {
       const { client } = this.host;
-      const browser = await client.browsers.handOver(this.id, { timeout: confirmMs, headers: traceHeaders() });
+      const browser = await client.browsers.handOver(this.id, options, {
+        timeout: confirmMs,
+        headers: traceHeaders(),
+      });
       this.links = linksOf(browser);
       this.#canceledDownloads = browser.downloads_canceled ?? 0;
       this.record();

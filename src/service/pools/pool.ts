@@ -161,7 +161,7 @@ export class Pool {
   }
 
   /**
-   * Ends a lease. With `reuse` the browser keeps its state, gets a new token and serves the next lease. The pool replaces
+   * Ends a lease. With `reuse` the browser keeps cookies, storage and tabs, gets a new token and serves the next lease. The pool replaces
    * the browser if `reuse` is false, if the pool shrank, if the lease loaded a profile, if the browser's machine drains, or
    * if another pool needs the place more. Throws `not_found` if this browser isn't leased from the pool.
    */
@@ -189,7 +189,7 @@ export class Pool {
       session.tags = undefined;
       session.startUrl = undefined;
       session.watchIdle(undefined);
-      session.changeHands();
+      session.changeHands({ wipe: true });
       session.record();
       this.#idle.unshift(session);
     } else {

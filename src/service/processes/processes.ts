@@ -219,7 +219,7 @@ function end({ running, namespaces, byId }: Held): void {
 
 async function openNamespaces(session: LocalSession, all: Set<Namespaces>): Promise<Namespaces | undefined> {
   const { hold } = session;
-  const opened = await session.namespaces?.nest();
+  const opened = await session.openNamespaces();
   if (!opened) return undefined;
   all.add(opened);
   void opened.ended.then(() => all.delete(opened));

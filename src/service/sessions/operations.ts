@@ -70,9 +70,9 @@ export function browserHandlers({
       return browserAnswer(session, { origin, caller }, clock);
     },
 
-    async handOver({ params, origin, caller }) {
+    async handOver({ params, body, origin, caller }) {
       const session = sessions.in(caller.projectId).get(params.id);
-      session.changeHands();
+      session.changeHands(body);
       session.record();
       await session.confirm();
       return browserAnswer(session, { origin, caller }, clock);

@@ -229,8 +229,11 @@ export abstract class Session {
    */
   abstract resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void>;
 
-  /** Ends the access of the lease's caller: invalidates the session's URLs, closes sockets and ends screencasts. */
-  changeHands(): void {
+  /**
+   * Ends the access of the lease's caller: invalidates the session's URLs, closes sockets and ends screencasts. With `wipe`,
+   * also removes the lease's files, contexts and clipboard, for which `confirm` waits.
+   */
+  changeHands(_options = { wipe: false }): void {
     this.#token = newToken(this.id);
     this.#liveViewToken = newToken(this.id);
     this.telemetry = this.settings.telemetry ?? [];

@@ -128,6 +128,11 @@ export class Namespaces {
     return [tool('nsenter'), ...(isRoot ? [] : ['--preserve-credentials']), ...options, '--'];
   }
 
+  /** The path, for root, of a file or directory that the processes in these namespaces see at `place`. */
+  pathOf(place: string): string {
+    return `/proc/${this.#holder.pid}/root${place}`;
+  }
+
   /** Counts a process that `enter` started among the members until it ends. */
   add(child: ChildProcess): void {
     this.#entered.add(child);

@@ -15,8 +15,10 @@ import { removeTree } from '../../process/trees/remove-tree.ts';
 import type { Chromium } from '../../chromium/chromium.ts';
 import type { Launcher } from '../launcher.ts';
 import type { LaunchedChromium } from './launched-chromium.ts';
-import { downloadDirectory, LocalSession, type CaptureTelemetry } from './local-session.ts';
+import type { EmptyClipboard } from './lease-traces.ts';
+import { LocalSession, type CaptureTelemetry } from './local-session.ts';
 import { changeProxy, loadExtensions } from '../session-changes.ts';
+import { makeRoot } from './session-files.ts';
 import type { ProfileCopies } from './session-profile.ts';
 import type { SessionSettings } from '../session.ts';
 import { SessionExtensions, type ExtensionFiles, type StoredExtensions } from './session-extensions.ts';
@@ -57,6 +59,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
   readonly #downloadQuota: number;
   readonly #playwrightVersions: readonly string[];
   readonly #capture: CaptureTelemetry | undefined;
+  readonly #emptyClipboard: EmptyClipboard | undefined;
   readonly #waitingBytes: WaitingBytes;
   readonly #warnings = new Set<string>();
 
@@ -75,6 +78,8 @@ export class LocalLauncher implements Launcher<LocalSession> {
     playwrightVersions?: readonly string[];
     /** Default: there is no telemetry. */
     capture?: CaptureTelemetry;
+    /** Default: nothing fills clipboards. */
+    emptyClipboard?: EmptyClipboard;
     /** Default: all browsers run as the service's user. */
     isolation?: Isolation;
     /** Default: budgets of these sessions alone. */
@@ -89,6 +94,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
     this.#isolation = options.isolation ?? new Isolation(undefined, this.#directory);
     this.#downloadQuota = options.downloadQuota ?? Infinity;
     this.#capture = options.capture;
+    this.#emptyClipboard = options.emptyClipboard;
     this.#waitingBytes = options.waitingBytes ?? new WaitingBytes();
     this.#playwrightVersions = options.playwrightVersions ?? [];
     this.hasDisplay = hasDisplay(this.#environment);
@@ -103,11 +109,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
     try {
       isolatedUser = await this.#isolation.createUser(directory);
       namespaces = isolatedUser ? isolatedUser.namespaces : await this.#isolation.openNamespaces();
-      await mkdir(root, { recursive: true, mode: 0o700 });
-      await Promise.all(
-        [path.join(root, 'tmp'), path.join(root, downloadDirectory)].map((made) => mkdir(made, { recursive: true })),
-      );
-      await isolatedUser?.own(root);
+      await makeRoot({ root, isolatedUser });
       const extensions = await this.#extensionsOf(settings, directory, isolatedUser, signal);
       const place = { directory: path.join(directory, 'user-data'), isolatedUser, namespaces, extensions };
       const launched = await this.#launch(settings, place, signal);
@@ -123,6 +125,7 @@ export class LocalLauncher implements Launcher<LocalSession> {
         playwrightVersions: this.#playwrightVersions,
         downloadQuota: this.#downloadQuota,
         capture: this.#capture,
+        emptyClipboard: this.#emptyClipboard,
         waitingBytes: this.#waitingBytes,
         clock: this.#clock,
       });

@@ -6,14 +6,14 @@ import type { TelemetryCategory } from '../../../contract/telemetry.ts';
 import type { Clock } from '../../process/clock.ts';
 import type { Claim, WaitingBytes } from '../../process/waiting-bytes.ts';
 import { removeTree } from '../../process/trees/remove-tree.ts';
-import { CdpClient, type ClientSocket } from '../cdp/cdp-client.ts';
-import type { Inspected } from '../cdp/cdp-inspection.ts';
+import type { CdpClient } from '../cdp/cdp-client.ts';
 import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import type { Cookie } from '../../chromium/cdp/cdp-protocol.ts';
 import type { Chromium } from '../../chromium/chromium.ts';
 import type { Exposure } from '../../chromium/network/exposure.ts';
 import type { Namespaces } from '../../process/children/namespaces.ts';
 import type { IsolatedUser } from '../../chromium/isolated-user.ts';
+import { LeaseTraces, type EmptyClipboard } from './lease-traces.ts';
 import type { LaunchedChromium, StartAgain } from './launched-chromium.ts';
 import { Replacement } from './replacement.ts';
 import type { Screencast } from '../screen/screencast.ts';
@@ -21,6 +21,8 @@ import { Screencasts } from '../screen/screencasts.ts';
 import { Session, type OpenCdp, type SessionSettings } from '../session.ts';
 import { SessionBrowser } from './session-browser.ts';
 import type { SessionExtensions } from './session-extensions.ts';
+import { SessionClients } from './session-clients.ts';
+import { downloadDirectory } from './session-files.ts';
 import type { SessionNotice } from './session-notice.ts';
 import { SessionProfile } from './session-profile.ts';
 
@@ -29,9 +31,6 @@ const restartMs = 5000;
 
 /** Captures a session's telemetry from now on. */
 export type CaptureTelemetry = (session: LocalSession, categories: readonly TelemetryCategory[]) => Promise<void>;
-
-/** The directory for downloads, as callers see it, unless a client chooses another. */
-export const downloadDirectory = '/home/user/Downloads';
 
 /** A session of this machine: one Chromium process with its own user-data directory and its own file-system root. */
 export class LocalSession extends Session {
@@ -45,7 +44,7 @@ export class LocalSession extends Session {
   readonly extensions: SessionExtensions;
   readonly ended: Promise<void>;
 
-  readonly #connections = new Set<ClientSocket>();
+  readonly #clients = new SessionClients(this);
   readonly #screencasts = new Screencasts();
   readonly #end = new AbortController();
   #browser: SessionBrowser;
@@ -55,6 +54,7 @@ export class LocalSession extends Session {
   readonly #replacement = new Replacement();
   #closing: Promise<void> | undefined;
   readonly #capture: CaptureTelemetry | undefined;
+  readonly #traces: LeaseTraces;
   readonly #waitingBytes: WaitingBytes;
   readonly #listeners = new Set<(notice: SessionNotice) => void>();
   #exposure: Exposure | undefined;
@@ -74,6 +74,8 @@ export class LocalSession extends Session {
     downloadQuota: number;
     /** Default: there is no telemetry. */
     capture?: CaptureTelemetry | undefined;
+    /** Default: nothing fills the clipboard. */
+    emptyClipboard?: EmptyClipboard | undefined;
     waitingBytes: WaitingBytes;
     clock: Clock;
   }) {
@@ -85,6 +87,7 @@ export class LocalSession extends Session {
     this.namespaces = options.namespaces;
     this.#downloadQuota = options.downloadQuota;
     this.#capture = options.capture;
+    this.#traces = new LeaseTraces(this, options.emptyClipboard);
     this.extensions = options.extensions;
     this.#userDataDirectory = launched.directory;
     this.#browser = this.#browserOf(launched.chromium);
@@ -236,10 +239,15 @@ export class LocalSession extends Session {
     this.settings.viewport = viewport;
   }
 
-  override changeHands(): void {
+  override changeHands(options = { wipe: false }): void {
     this.#browser.downloads.reset();
-    super.changeHands();
+    super.changeHands(options);
     if (this.telemetry.length > 0) this.capture(this.telemetry).catch(() => {});
+    if (options.wipe) this.#traces.remove();
+  }
+
+  override async confirm(): Promise<void> {
+    await this.#traces.removed();
   }
 
   async capture(categories: readonly TelemetryCategory[]): Promise<void> {
@@ -254,7 +262,7 @@ export class LocalSession extends Session {
 
   /** Whether CDP clients are connected. */
   get hasClients(): boolean {
-    return this.#connections.size > 0;
+    return this.#clients.count > 0;
   }
 
   /** Calls `listener` for each notice until the returned function is called. */
@@ -296,6 +304,11 @@ export class LocalSession extends Session {
     return { cdp: this.cdp, close: () => {} };
   }
 
+  /** Makes namespaces for one program, with the session's mounts. `undefined` if the session has none. */
+  async openNamespaces(): Promise<Namespaces | undefined> {
+    return await this.#traces.openNamespaces();
+  }
+
   /** Starts a screencast, which ends at the latest when the session or its lease ends. */
   screencast(options: Parameters<Screencasts['start']>[1]): Screencast {
     if (!this.alive) throw new OperationError('not_found', `the browser session ${this.id} has ended`);
@@ -304,41 +317,8 @@ export class LocalSession extends Session {
   }
 
   /** Connects a CDP client. Rejects if Chromium doesn't answer. */
-  async connect(socket: ClientSocket, client: Pick<Inspected, 'seesHost' | 'marksDownloads'> = {}): Promise<CdpClient> {
-    const browser = this.#browser;
-    const connectedAt = performance.now();
-    let messages = 0;
-    const left = () => {
-      this.#connections.delete(socket);
-      const duration_ms = Math.round(performance.now() - connectedAt);
-      const data = { duration_ms, message_count: messages, reason: 'client_close' };
-      this.note({ category: 'connection', type: 'cdp_disconnect', data });
-      // Chromium forgets the download directory when a client leaves.
-      if (this.#connections.size === 0) browser.chooseDownloadDirectory().catch(() => {});
-    };
-    this.#connections.add(socket);
-    try {
-      this.note({ category: 'connection', type: 'cdp_connect' });
-      return await CdpClient.attach(browser.chromium.cdp, socket, {
-        root: this.root,
-        downloadDirectory,
-        hasOwnUser: this.isolatedUser !== undefined,
-        ...client,
-        refusesProxies: browser.chromium.blocksLoopback,
-        contextProxy: (asked) => browser.chromium.egress.contextProxy(asked, { isBeside: client.seesHost }),
-        contextOpened: (proxyServer, contextId) => browser.chromium.egress.contextOpened(proxyServer, contextId),
-        ownTargets: browser.ownTargets,
-        touch: () => {
-          messages += 1;
-          this.touch();
-        },
-        broughtToFront: (targetId) => browser.page.broughtToFront(targetId),
-        left,
-      });
-    } catch (error) {
-      left();
-      throw error;
-    }
+  async connect(...client: Parameters<SessionClients['connect']>): Promise<CdpClient> {
+    return await this.#clients.connect(...client);
   }
 
   #browserOf(chromium: Chromium): SessionBrowser {
@@ -355,14 +335,13 @@ export class LocalSession extends Session {
 
   #refuseRestart(): void {
     this.#end.signal.throwIfAborted();
-    if (this.#connections.size === 0 && !this.#screencasts.mustStay) return;
+    if (this.#clients.count === 0 && !this.#screencasts.mustStay) return;
     const message = `the browser session ${this.id} is in use, and loading a profile restarts its browser: first disconnect clients, close live views and stop recordings`;
     throw new OperationError('conflict', message);
   }
 
   protected closeConnections(): void {
-    for (const connection of this.#connections) connection.close('the session has ended');
-    this.#connections.clear();
+    this.#clients.close();
     this.#screencasts.stop();
     this.exposure = undefined;
   }

@@ -4,6 +4,9 @@ import { DownloadQuota } from './download-quota.ts';
 import { PageInView } from '../screen/page-in-view.ts';
 import { WindowSizes } from '../screen/window-sizes.ts';
 
+/** How long Chromium may take to answer about its contexts, in ms. */
+const contextsMs = 2000;
+
 /** The Chromium of a session, with the parts of the service that act in it, such as downloads and window sizes. */
 export class SessionBrowser {
   readonly chromium: Chromium;
@@ -50,6 +53,23 @@ export class SessionBrowser {
   part<T>(create: (browser: SessionBrowser) => T): T {
     if (!this.#parts.has(create)) this.#parts.set(create, create(this));
     return this.#parts.get(create) as T;
+  }
+
+  /** Returns a part if `part` has created it. */
+  createdPart<T>(create: (browser: SessionBrowser) => T): T | undefined {
+    return this.#parts.get(create) as T | undefined;
+  }
+
+  /** Closes the browser contexts that clients left, with their pages. */
+  async disposeContexts(): Promise<void> {
+    const { cdp } = this.chromium;
+    const { browserContextIds } = await cdp.send('Target.getBrowserContexts', {}, { timeoutMs: contextsMs });
+    const left = browserContextIds.filter((id) => !this.ownTargets.has(id));
+    // Chromium itself closes those of clients that were connected until now.
+    const closing = left.map((browserContextId) =>
+      cdp.send('Target.disposeBrowserContext', { browserContextId }, { timeoutMs: contextsMs }),
+    );
+    await Promise.allSettled(closing);
   }
 
   /** Prepares Chromium before the first page opens. */
