@@ -54,9 +54,6 @@ const test = base.extend<Fixtures, { shared: TestService }>({
     for (const browser of browsers) await browser.close();
   },
   hosts: async ({}, use) => {
-    // With namespaces, `nsenter` is between the service and the host.
-    const isOwn = (pid: number) => [parentOf(pid), parentOf(parentOf(pid))].includes(process.pid);
-    const isNode = (pid: number) => commandLine(pid)[0] === process.execPath;
     await use(() => processesWith('playwright/host.js').filter((pid) => isOwn(pid) && isNode(pid)));
   },
 });
@@ -289,6 +286,15 @@ async function refusal(
   const [response] = (await once(upgrade, 'response')) as [IncomingMessage];
   const chunks = await response.toArray();
   return [response.statusCode, JSON.parse(Buffer.concat(chunks).toString()) as { message: string }];
+}
+
+/** With namespaces, `nsenter` is between the service and its host. */
+function isOwn(pid: number): boolean {
+  return [parentOf(pid), parentOf(parentOf(pid))].includes(process.pid);
+}
+
+function isNode(pid: number): boolean {
+  return commandLine(pid)[0] === process.execPath;
 }
 
 function parentOf(pid: number): number {
