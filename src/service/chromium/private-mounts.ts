@@ -1,14 +1,20 @@
 import { chmod, mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** Directories in which every user may write. Each session gets its own. */
 const shared = ['/tmp', '/var/tmp'];
 /** The size of `/dev/shm` in a session. The switches of Chromium keep it out of there. */
 const sharedMemory = '64m';
 
+/** The package with its libraries, which some programs of sessions load. */
+const libraries = path
+  .dirname(fileURLToPath(import.meta.resolve('playwright-pool/package.json')))
+  .replace(/\/node_modules\/playwright-pool$/, '/node_modules');
+
 /** Whether sessions can't see a file, because it is in a directory that they have for themselves. */
 export function isHidden(file: string): boolean {
-  return shared.some((directory) => file.startsWith(`${directory}/`));
+  return shared.some((directory) => isIn(directory, file)) && !isIn(libraries, file);
 }
 
 /**
@@ -37,7 +43,7 @@ export async function readOnlyMounts(sessions: string): Promise<string[]> {
  * `directory`, where no process of the session may run yet.
  */
 export async function privateMounts(directory: string, sessions: string): Promise<string[]> {
-  const own = await realpath(sessions);
+  const visible = [await realpath(sessions), await realpath(libraries), '/tmp/.X11-unix'];
   const lines: string[] = [];
   await mkdir(path.join(directory, 'private'), { mode: 0o711 });
   for (const place of shared) {
@@ -45,9 +51,9 @@ export async function privateMounts(directory: string, sessions: string): Promis
     const replacement = path.join(directory, 'private', place.slice(1).replaceAll('/', '-'));
     await mkdir(replacement);
     await chmod(replacement, 0o1777);
-    const visible = place === '/tmp' ? [own, '/tmp/.X11-unix'] : [own];
-    for (const needed of visible) {
-      if (!needed.startsWith(`${place}/`) || !(await stat(needed).catch(() => undefined))) continue;
+    // A directory before the ones below it: its mount would cover theirs.
+    for (const needed of visible.toSorted()) {
+      if (!isIn(place, needed) || !(await stat(needed).catch(() => undefined))) continue;
       const point = path.join(replacement, path.relative(place, needed));
       await mkdir(point, { recursive: true });
       lines.push(`mount --bind ${quoted(needed)} ${quoted(point)}`);
@@ -57,6 +63,10 @@ export async function privateMounts(directory: string, sessions: string): Promis
   if (await stat('/dev/shm').catch(() => undefined))
     lines.push(`mount -t tmpfs -o nosuid,nodev,mode=1777,size=${sharedMemory} tmpfs /dev/shm`);
   return lines;
+}
+
+function isIn(directory: string, file: string): boolean {
+  return file.startsWith(`${directory}/`);
 }
 
 function fromOctal(code: string): string {

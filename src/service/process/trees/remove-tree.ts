@@ -18,7 +18,8 @@ const deepest = 30;
  * nothing if it is missing. Never leaves the tree, whatever other processes do there meanwhile: on Linux, it opens each
  * directory without following links, and takes all rights on it from others before it removes the entries.
  *
- * With `ownedBy`, a directory of another user is removed only if it is empty.
+ * With `ownedBy`, a directory of another user is removed only if it is empty, and nothing is taken from the owner before:
+ * a watch would report that.
  */
 export async function removeTree(place: string, { ownedBy }: { ownedBy?: number | undefined } = {}): Promise<void> {
   if (process.platform !== 'linux') return await removeByPath(place);
@@ -61,7 +62,7 @@ class Removal {
 
   async #empty(opened: OpenDirectory, top: string | undefined, depth: number): Promise<void> {
     if (top === undefined && this.#isForeign(opened)) return;
-    await freeze(opened);
+    if (this.#owner === undefined) await freeze(opened);
     await this.#branches.each(await readdir(opened.path, { withFileTypes: true }), async (entry) => {
       await unlessMissing(this.#remove(`${opened.path}/${entry.name}`, entry, top ?? opened.path, depth + 1));
     });
