@@ -31,7 +31,7 @@ const safeCalls: Record<string, [Reason, string]> = {
   'chromium/isolation.ts': ['new', 'chmod 1, chown 1, mkdir 2'],
   'chromium/network/socket-owner.ts': ['service', 'readFileSync 2, readdirSync 2, readlinkSync 1'],
   'chromium/orphans.ts': ['service', 'readFileSync 1, readdirSync 1'],
-  'chromium/private-mounts.ts': ['new', 'chmod 1, mkdir 3, readFile 1, realpath 3, stat 2'],
+  'chromium/private-mounts.ts': ['new', 'chmod 1, mkdir 3, readFile 1, realpath 4, stat 2'],
   'chromium/short-temporary.ts': ['service', 'symlink 1, unlink 1'],
   'dashboard/assets.ts': ['service', 'readFileSync 1'],
   'database/database.ts': ['service', 'existsSync 1, writeFile 1'],
