@@ -95,6 +95,7 @@ export class Processes {
     const started = new SessionProcess(program, this.#clock.now(), session.claimBytes());
     if (hold.aborted) started.forget();
     byId.set(started.id, started);
+    await program.ready;
     const { cancel } = this.#endAfter(program, command.timeout_sec);
     const forgetOthers = () => {
       cancel();

@@ -30,7 +30,7 @@ export type ProgramOptions = {
 
 /** A running program without a terminal. It leads a process group. */
 export class Program implements Running {
-  readonly pid: number;
+  readonly ready: Promise<void>;
   readonly outputs: { stdout: Readable; stderr: Readable };
   readonly channel: Duplex | undefined;
   readonly exited: Promise<number>;
@@ -38,13 +38,14 @@ export class Program implements Running {
   readonly #namespaces: Namespaces | undefined;
   /** The link of standard input in /proc. */
   readonly #inputLink: string | undefined;
+  #leader: number | undefined;
   #hasExited = false;
 
-  private constructor(child: ChildProcess, pid: number, namespaces: Namespaces | undefined) {
+  private constructor(child: ChildProcess, namespaces: Namespaces | undefined) {
     this.#child = child;
     this.#namespaces = namespaces;
     this.#inputLink = namespaces && linkOfInput(child);
-    this.pid = pid;
+    this.ready = namespaces ? this.#untilReady() : Promise.resolve();
     this.outputs = { stdout: child.stdout!, stderr: child.stderr! };
     this.channel = (child.stdio[channelDescriptor] ?? undefined) as Duplex | undefined;
     for (const stream of [child.stdout, child.stderr, child.stdin, this.channel]) stream?.on('error', () => {});
@@ -72,7 +73,8 @@ export class Program implements Running {
       });
       child.on('error', () => {});
       if (child.pid === undefined) await once(child, 'spawn');
-      return new Program(child, namespaces ? await leaderBelow(child) : child.pid!, namespaces);
+      // At once: Node drops the output of a process that ends before somebody reads it.
+      return new Program(child, namespaces);
     } catch (error) {
       namespaces?.close();
       const code = errorCode(error) ?? '';
@@ -84,6 +86,15 @@ export class Program implements Running {
         );
       throw invalidField('command', `the program could not be started (${code})`);
     }
+  }
+
+  /** With namespaces, `nsenter` starts the program, and the program leads its group as soon as it is ready. */
+  get pid(): number {
+    const { pid = 0 } = this.#child;
+    if (!this.#namespaces || this.#hasExited) return this.#leader ?? pid;
+    const [below] = childrenOf(pid);
+    if (below !== undefined && groupOf(below) === below) this.#leader ??= below;
+    return this.#leader ?? pid;
   }
 
   get hasExited(): boolean {
@@ -120,6 +131,10 @@ export class Program implements Running {
     });
   }
 
+  async #untilReady(): Promise<void> {
+    while (this.pid === this.#child.pid && !this.#hasExited) await sleep(1);
+  }
+
   /** `nsenter` holds the input open, too, so the program may have closed it without notice. */
   #isInputHeld(): boolean {
     const link = this.#inputLink;
@@ -133,16 +148,6 @@ function linkOfInput({ pid }: ChildProcess): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Waits until the program that `nsenter` starts leads its group. Resolves to its process id. */
-async function leaderBelow(child: ChildProcess): Promise<number> {
-  while (child.exitCode === null && child.signalCode === null) {
-    const [pid] = childrenOf(child.pid ?? 0);
-    if (pid !== undefined && groupOf(pid) === pid) return pid;
-    await sleep(1);
-  }
-  return child.pid ?? 0;
 }
 
 function groupOf(pid: number): number | undefined {

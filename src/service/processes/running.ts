@@ -7,6 +7,8 @@ export type TerminalSize = { rows: number; cols: number };
 /** A running program of a session, with or without a terminal. */
 export type Running = {
   readonly pid: number;
+  /** Resolves when the program has its final process id, or has ended. */
+  readonly ready?: Promise<void>;
   readonly outputs: { readonly stdout: Readable; readonly stderr?: Readable };
   /** Resolves to the exit code when the program ends; -1 if a signal ended it. */
   readonly exited: Promise<number>;
