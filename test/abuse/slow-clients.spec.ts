@@ -57,7 +57,10 @@ test('disconnects a CDP client that stops reading, with a reason, and keeps serv
 
   client.resume();
   const [code, reason] = await closed;
-  expect([code, String(reason)]).toEqual([1008, 'more than 256 MiB wait for this client to read them']);
+  expect([code, String(reason)]).toEqual([
+    1008,
+    'the session budget of waiting bytes is used up (128 MiB): read faster, or ask for less',
+  ]);
   expect(await page.evaluate(() => 6 * 7)).toBe(42);
   await browser.close();
 });
