@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { isLong, longOnly } from '../support/long-form.ts';
 import { expect, test as base } from '@playwright/test';
 import { createClient, type Client } from '../../src/client/index.ts';
 import { decoded } from '../support/session-processes.ts';
@@ -72,6 +73,7 @@ test('32 sessions of one project that read no answers leave memory and other pro
   served,
   hold,
 }) => {
+  test.skip(!isLong, longOnly);
   test.setTimeout(600_000);
   const { url, client, memory } = served;
   const clientOf = async (name: string) => {
