@@ -200,8 +200,9 @@ test('doctor counts the tests that run in leased browsers, also those that impor
 });
 
 test('doctor says how to install the package if a test cannot find it', async ({ cliProcess: cli, answering }) => {
-  // Elsewhere, a directory above has the package.
-  const cwd = await mkdtemp(path.join(tmpdir(), 'playwright-pool-test-'));
+  // Elsewhere, a directory above has the package: TMPDIR can be in a clone, too.
+  const place = process.platform === 'win32' ? tmpdir() : '/var/tmp';
+  const cwd = await mkdtemp(path.join(place, 'playwright-pool-test-'));
   try {
     await write(cwd, { ...packages, 'playwright.config.ts': config, 'a.spec.ts': pooled });
     await mkdir(path.join(cwd, 'node_modules'));
