@@ -69,6 +69,7 @@ test('the tarball has the built package and its documents, and contains no path 
   );
   const kinds = [
     /^(CHANGELOG\.md|LICENSE|README\.md|package\.json)$/,
+    /^docs\/pictures\/[\w-]+\.webp$/,
     /^dist\/(src|fixtures|chunks)\/[\w./-]+\.(js|d\.ts|css)(\.map)?$/,
     /^(src|fixtures)\/[\w./-]+\.(ts|js|css|md)$/,
     /^deploy\/([\w-]+\.(yaml|hcl|json|sh)|Dockerfile|kubernetes\/[\w/-]+\.yaml)$/,
