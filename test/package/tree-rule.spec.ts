@@ -29,7 +29,7 @@ const safeCalls: Record<string, [Reason, string]> = {
   'chromium/find-chromium.ts': ['service', 'readFile 2, readdir 1'],
   'chromium/isolated-user.ts': ['new', 'chmod 1, chown 1, copyFile 1'],
   'chromium/isolation.ts': ['new', 'chmod 1, chown 1, mkdir 2'],
-  'chromium/network/socket-owner.ts': ['service', 'readFileSync 2, readdirSync 2, readlinkSync 1'],
+  'chromium/network/socket-owner.ts': ['service', 'readFileSync 2, readdirSync 1'],
   'chromium/orphans.ts': ['service', 'readFileSync 1, readdirSync 1'],
   'chromium/private-mounts.ts': ['new', 'chmod 1, mkdir 3, readFile 1, realpath 4, stat 2'],
   'chromium/short-temporary.ts': ['service', 'symlink 1, unlink 1'],

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { isIPv4, type Socket } from 'node:net';
 import { endianness } from 'node:os';
+import { hasOpen } from '../../process/children/namespaces.ts';
 
 /** The user whose process opened a connection to this one on IPv4; `undefined` if it isn't known. Linux only. */
 export function userOf(socket: Socket): number | undefined {
@@ -16,7 +17,7 @@ export class GroupCheck {
   owns(socket: Socket, groups: ReadonlySet<number>): boolean {
     const inode = ownerOf(socket)?.inode;
     if (inode === undefined) return false;
-    const holds = (pid: string) => groups.has(groupOf(pid) ?? 0) && hasSocket(pid, inode);
+    const holds = (pid: string) => groups.has(groupOf(pid) ?? 0) && hasOpen(Number(pid), `socket:[${inode}]`);
     if (this.#last !== undefined && holds(this.#last)) return true;
     this.#last = readdirSync('/proc').find((name) => /^\d+$/.test(name) && holds(name));
     return this.#last !== undefined;
@@ -73,23 +74,6 @@ function groupOf(pid: string): number | undefined {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // The name of the program, in parentheses, may contain anything.
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
-  } catch {
-    return undefined;
-  }
-}
-
-function hasSocket(pid: string, inode: string): boolean {
-  try {
-    const directory = `/proc/${pid}/fd`;
-    return readdirSync(directory).some((name) => linkOf(`${directory}/${name}`) === `socket:[${inode}]`);
-  } catch {
-    return false;
-  }
-}
-
-function linkOf(file: string): string | undefined {
-  try {
-    return readlinkSync(file);
   } catch {
     return undefined;
   }
