@@ -24,6 +24,6 @@ test('the Chromium that encodes recordings keeps no user id when the service end
 
 /** The user ids that this process has claimed. */
 function claims(): string[] {
-  const names = readdirSync('/run/playwright-pool-users');
+  const names = readdirSync('/var/lib/playwright-pool-users');
   return names.filter((name) => name.split('.')[1] === String(process.pid));
 }

@@ -1,6 +1,7 @@
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readlinkSync } from 'node:fs';
+import { descendantsOf } from '../../src/service/process/children/namespaces.ts';
 import { expect, leasingFrom, pidIn, test } from '../support/fault-runs.ts';
-import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { commandLine, expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { CliProcess } from '../support/service-process.ts';
 
 // Parts of a run end in the middle of an action over Playwright's own protocol, or their connection goes silent.
@@ -117,10 +118,11 @@ for (const transport of ['cdp', 'playwright'])
 
 /** The Playwright hosts of a service in this process. A spare one, which has no session yet, is not among them. */
 function hostsOf(servicePid: number): number[] {
+  const descendants = descendantsOf(servicePid);
   return processesWith('playwright/host.js').filter((pid) => {
     try {
-      const parent = /^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-      return Number(parent) === servicePid && readlinkSync(`/proc/${pid}/cwd`).endsWith('/playwright');
+      const isNode = commandLine(pid)[0] === process.execPath;
+      return isNode && descendants.includes(pid) && /\/playwright-\w+$/.test(readlinkSync(`/proc/${pid}/cwd`));
     } catch {
       return false;
     }
