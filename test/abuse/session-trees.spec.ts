@@ -208,7 +208,7 @@ test('a saved profile contains only directories and files that no other user can
   await run(
     `cd ${userData} && mkdir open && chmod 777 open && echo kept > open/kept && chmod 4777 open/kept && ` +
       `ln -s ${outside.file} open/link && ln -s ${outside.directory} 'Default/Local Storage/link' && ` +
-      'echo x > open/one && ln open/one open/other && mkfifo open/fifo',
+      'echo x > open/one && ln open/one ../home/other && mkfifo open/fifo',
   );
   const program = spawn('sh', ['-c', 'echo x > foreign; echo set; read line; echo y > late; cat kept; echo end'], {
     cwd: path.join(userData, 'open'),

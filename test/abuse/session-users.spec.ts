@@ -8,6 +8,7 @@ import { callerOf, test as base } from '../support/service.ts';
 import { sessionDirectory } from '../support/machines.ts';
 import { sessionsDirectory } from '../support/sessions-directory.ts';
 import { openDirectory } from '../support/open-directory.ts';
+import { claimsOf, isGivenBack } from '../support/user-claims.ts';
 
 const asRoot = process.platform === 'linux' && process.getuid?.() === 0;
 
@@ -158,10 +159,9 @@ test('file operations follow no link out of the session', async ({ service, cdpU
 test('ending a session frees its user id for another session', async ({ service, cdpUrl }, testInfo) => {
   const { id } = await cdpUrl();
   const { uid } = statSync(`${sessionDirectory(testInfo.outputPath('data'), id)}/root`);
-  const claims = () => readdirSync('/var/lib/playwright-pool-users').filter((name) => name.startsWith(`${uid}.`));
-  expect(claims()).toEqual([expect.stringMatching(/^\d+\.\d+\./)]);
+  expect(claimsOf(uid)).toHaveLength(1);
   await service.call('DELETE', `/browsers/${id}`);
-  expect(claims()).toEqual([expect.stringMatching(/^\d+\.free\.\d+$/)]);
+  expect(isGivenBack(uid)).toBe(true);
 });
 
 test("sessions start although only root can enter the data directory, Playwright's browser cache and TMPDIR", async ({}, testInfo) => {

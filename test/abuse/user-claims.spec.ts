@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,6 +6,7 @@ import { Isolation } from '../../src/service/chromium/isolation.ts';
 import { defaultUids, mayChangeUser, SystemUsers } from '../../src/service/process/children/system-users.ts';
 import { systemClock } from '../../src/service/process/clock.ts';
 import { Encoder } from '../../src/service/replays/encoder.ts';
+import { ownClaims } from '../support/user-claims.ts';
 
 test.skip(!mayChangeUser, 'only root on Linux can give programs users of their own');
 
@@ -16,14 +16,8 @@ test('the Chromium that encodes recordings keeps no user id when the service end
   const isolation = new Isolation(await SystemUsers.open(defaultUids), directory);
   const encoder = new Encoder({ directory, isolation, chromium: {}, environment: process.env, clock: systemClock });
   await encoder.begin({ width: 320, height: 240, framerate: 10 }, undefined);
-  expect(claims()).toHaveLength(1);
+  expect(ownClaims()).toHaveLength(1);
   await encoder.close();
-  expect(claims()).toEqual([]);
+  expect(ownClaims()).toEqual([]);
   await rm(directory, { recursive: true });
 });
-
-/** The user ids that this process has claimed. */
-function claims(): string[] {
-  const names = readdirSync('/var/lib/playwright-pool-users');
-  return names.filter((name) => name.split('.')[1] === String(process.pid));
-}

@@ -28,10 +28,10 @@ const safeCalls: Record<string, [Reason, string]> = {
   'chromium/built-program.ts': ['service', 'writeFile 1'],
   'chromium/find-chromium.ts': ['service', 'readFile 2, readdir 1'],
   'chromium/isolated-user.ts': ['new', 'chmod 1, chown 1, copyFile 1'],
-  'chromium/isolation.ts': ['new', 'chmod 1, chown 1, mkdir 2'],
+  'chromium/isolation.ts': ['new', 'chmod 1, chown 1, mkdir 2, rename 1'],
   'chromium/network/socket-owner.ts': ['service', 'readFileSync 2, readdirSync 1'],
   'chromium/orphans.ts': ['service', 'readFileSync 1, readdirSync 1'],
-  'chromium/private-mounts.ts': ['new', 'chmod 1, mkdir 3, readFile 1, realpath 4, stat 2'],
+  'chromium/private-mounts.ts': ['new', 'chmod 1, mkdir 3, readFile 1, realpath 4, stat 2, writeFile 1'],
   'chromium/short-temporary.ts': ['service', 'symlink 1, unlink 1'],
   'dashboard/assets.ts': ['service', 'readFileSync 1'],
   'database/database.ts': ['service', 'existsSync 1, writeFile 1'],
@@ -70,7 +70,7 @@ const safeCalls: Record<string, [Reason, string]> = {
   ],
   'process/children/system-users.ts': [
     'service',
-    'access 1, existsSync 2, lstat 1, mkdir 1, open 2, readFile 1, readFileSync 1, readdir 2, readdirSync 1, rename 1, rm 2, writeFile 1',
+    'access 1, existsSync 2, lstat 2, mkdir 2, open 2, readFile 1, readFileSync 1, readdir 2, readdirSync 1, rename 1, rm 1, utimes 1, writeFile 1',
   ],
   'process/start/data-directory.ts': [
     'service',

@@ -1,14 +1,24 @@
 import { createHash } from 'node:crypto';
-import { chmod, chown, mkdir } from 'node:fs/promises';
+import { chmod, chown, mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import { isReachable, linkTree } from '../process/trees/reachable.ts';
+import { newId } from '../process/id.ts';
+import { removeTree } from '../process/trees/remove-tree.ts';
 import { Namespaces } from '../process/children/namespaces.ts';
 import type { SystemUsers } from '../process/children/system-users.ts';
 import { launchChromium, type Chromium, type LaunchOptions } from './chromium.ts';
 import { playwrightDirectory, type Environment } from './find-chromium.ts';
 import { IsolatedUser } from './isolated-user.ts';
 import { isHidden, privateMounts, readOnlyMounts } from './private-mounts.ts';
+
+/** How long after a session's start the namespaces of the next ones are made, in ms. */
+const spareMs = 200;
+/** So many sessions can get theirs at once. A spare takes 0.5 MB. */
+const mostSpares = 4;
+
+/** A session's namespaces, and the directory that contains its own `/tmp` and `/var/tmp`. */
+type PrivateNamespaces = { directory: string; namespaces: Namespaces };
 
 /**
  * Separates sessions from each other and from the service. If the service may change users, each session gets a user id
@@ -20,6 +30,11 @@ export class Isolation {
   #hasSandbox = true;
   /** The namespaces from which all others are made. */
   #base: Promise<Namespaces | undefined> | undefined;
+  /** Those of the next sessions, because making them takes 15 ms. */
+  readonly #spares: Promise<PrivateNamespaces | undefined>[] = [];
+  /** How many sessions have started since the spares were made. */
+  #taken = 0;
+  #timer: NodeJS.Timeout | undefined;
 
   /** `directory` contains the users' directories. Without `users`, each Chromium runs as the service's user. */
   constructor(users: SystemUsers | undefined, directory: string) {
@@ -45,7 +60,9 @@ export class Isolation {
         await mkdir(place, { mode: 0o700 });
         await isolatedUser.own(place);
       }
-      isolatedUser.namespaces = await this.openNamespaces(() => privateMounts(directory, this.#directory));
+      const own = await this.#takePrivate();
+      isolatedUser.namespaces = own?.namespaces;
+      if (own) await rename(own.directory, path.join(directory, 'private'));
       return isolatedUser;
     } catch (error) {
       await isolatedUser.release();
@@ -62,6 +79,11 @@ export class Isolation {
 
   /** Call it after the last session has ended. */
   async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    for (const spare of await Promise.all(this.#spares)) {
+      spare?.namespaces.close();
+      if (spare) await removeTree(spare.directory);
+    }
     const base = await this.#base;
     base?.close();
     await base?.ended;
@@ -77,7 +99,10 @@ export class Isolation {
     const { namespaces } = options.isolatedUser;
     const executable = await this.#chromium(options.executable, options.environment);
     try {
-      return await launchChromium({ ...options, namespaces, executable, sandbox: options.sandbox ?? this.#hasSandbox });
+      const sandbox = options.sandbox ?? this.#hasSandbox;
+      const chromium = await launchChromium({ ...options, namespaces, executable, sandbox });
+      this.#keepSpares();
+      return chromium;
     } catch (error) {
       if (options.sandbox !== undefined || !this.#hasSandbox || !/no usable sandbox/i.test(String(error))) throw error;
       this.#hasSandbox = false;
@@ -109,6 +134,28 @@ export class Isolation {
       'unavailable',
       `${problem}: move Chromium, for example to /opt, or pass --session-uids off`,
     );
+  }
+
+  /** Prepares the namespaces of the next sessions, a little later, so that this one's first steps aren't slower. */
+  #keepSpares(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      const wanted = Math.min(this.#taken, mostSpares);
+      this.#taken = 0;
+      while (this.#spares.length < wanted) this.#spares.push(this.#makePrivate().catch(() => undefined));
+    }, spareMs).unref();
+  }
+
+  async #takePrivate(): Promise<PrivateNamespaces | undefined> {
+    this.#taken += 1;
+    const own = await this.#spares.shift();
+    return own?.namespaces.isOpen ? own : await this.#makePrivate();
+  }
+
+  async #makePrivate(): Promise<PrivateNamespaces | undefined> {
+    const directory = path.join(this.#directory, `spare-${newId()}`);
+    const namespaces = await this.openNamespaces(() => privateMounts(directory, this.#directory));
+    return namespaces && { directory, namespaces };
   }
 
   async #openBase(): Promise<Namespaces | undefined> {

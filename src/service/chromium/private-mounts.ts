@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, realpath, stat } from 'node:fs/promises';
+import { chmod, mkdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -39,16 +39,16 @@ export async function readOnlyMounts(sessions: string): Promise<string[]> {
 }
 
 /**
- * The shell lines that give a session its own `/tmp`, `/var/tmp` and `/dev/shm`. Makes the directories for that in
- * `directory`, where no process of the session may run yet.
+ * The shell lines that give a session its own `/tmp`, `/var/tmp` and `/dev/shm`. Makes `directory` and the
+ * ones for that in it. No process of the session may run yet. One `mount` mounts all, because each start of it takes 3 ms.
  */
 export async function privateMounts(directory: string, sessions: string): Promise<string[]> {
   const visible = [await realpath(sessions), await realpath(libraries), '/tmp/.X11-unix'];
-  const lines: string[] = [];
-  await mkdir(path.join(directory, 'private'), { mode: 0o711 });
+  const table: string[] = [];
+  await mkdir(directory, { mode: 0o711 });
   for (const place of shared) {
     if ((await realpath(place).catch(() => '')) !== place) continue;
-    const replacement = path.join(directory, 'private', place.slice(1).replaceAll('/', '-'));
+    const replacement = path.join(directory, place.slice(1).replaceAll('/', '-'));
     await mkdir(replacement);
     await chmod(replacement, 0o1777);
     // A directory before the ones below it: its mount would cover theirs.
@@ -56,13 +56,24 @@ export async function privateMounts(directory: string, sessions: string): Promis
       if (!isIn(place, needed) || !(await stat(needed).catch(() => undefined))) continue;
       const point = path.join(replacement, path.relative(place, needed));
       await mkdir(point, { recursive: true });
-      lines.push(`mount --bind ${quoted(needed)} ${quoted(point)}`);
+      table.push(tableLine(needed, point, 'none bind'));
     }
-    lines.push(`mount --rbind ${quoted(replacement)} ${place}`);
+    table.push(tableLine(replacement, place, 'none rbind'));
   }
   if (await stat('/dev/shm').catch(() => undefined))
-    lines.push(`mount -t tmpfs -o nosuid,nodev,mode=1777,size=${sharedMemory} tmpfs /dev/shm`);
-  return lines;
+    // With a name of its own: mount leaves out a line of the table that it finds mounted.
+    table.push(tableLine('session', '/dev/shm', `tmpfs nosuid,nodev,mode=1777,size=${sharedMemory}`));
+  const file = path.join(directory, 'fstab');
+  await writeFile(file, table.join(''), { mode: 0o600 });
+  return [`mount --all --fstab ${quoted(file)}`];
+}
+
+/** A line of a table of mounts, as in fstab(5). */
+function tableLine(source: string, target: string, kind: string): string {
+  const [from, to] = [source, target].map((place) =>
+    place.replaceAll(/[\s\\#]/g, (character) => `\\${character.codePointAt(0)!.toString(8).padStart(3, '0')}`),
+  );
+  return `${from} ${to} ${kind} 0 0\n`;
 }
 
 function isIn(directory: string, file: string): boolean {

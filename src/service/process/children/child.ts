@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { openSync, readdirSync, readFileSync } from 'node:fs';
 import { ownEnvironment, tool, type Namespaces } from './namespaces.ts';
-import type { SystemUser } from './system-users.ts';
+import { mayChangeUser, type SystemUser } from './system-users.ts';
 
 export type ChildOptions = {
   file: string;
@@ -26,35 +26,31 @@ export type ChildOptions = {
 const mostTasks = 2048;
 
 /**
- * Starts a program in a process group of its own. With a user, or in namespaces, it can gain no rights by files with the
- * set-user-id bit. Throws like Node's `spawn`.
+ * Starts a program in a process group of its own. With a user, in namespaces, or limited by root, it can gain no rights by
+ * files with the set-user-id bit. Throws like Node's `spawn`.
  */
 export function startChild(options: ChildOptions): ChildProcess {
   const { file, args, directory, environment, stdio, user, namespaces, niceness } = options;
   const own = { detached: process.platform !== 'win32', stdio: withoutInherited(stdio) };
   const isNice = niceness !== undefined && process.platform !== 'win32';
   const start = [...(isNice ? [tool('nice'), '-n', String(niceness)] : []), file, ...args];
-  if (!user && !namespaces) {
+  if (!user && !namespaces && !(mayChangeUser && options.isLimited)) {
     const [program = '', ...rest] = start;
     return spawn(program, rest, { ...own, env: environment, cwd: directory });
   }
   const variables = Object.entries(environment).filter((entry) => entry[1] !== undefined);
   const [program = '', ...rest] = [
-    ...(namespaces?.enter() ?? []),
+    ...(namespaces?.enter({ user }) ?? []),
     ...(options.leadsGroup ? [tool('setsid')] : []),
     tool('setpriv'),
     '--no-new-privs',
     '--inh-caps=-all',
-    ...(user ? [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'] : []),
+    ...(user && !namespaces ? [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'] : []),
     '--',
     '/bin/sh',
     '-c',
-    withEnvironment(variables.length),
+    asUser(variables.length, options.isLimited),
     'sh',
-    tool('prlimit'),
-    '--core=0',
-    ...(options.isLimited ? [`--nproc=${mostTasks}`] : []),
-    '--',
     ...start,
   ];
   // Callers choose variables, and programs that run as root must not read them: LD_PRELOAD would load a caller's code.
@@ -64,10 +60,14 @@ export function startChild(options: ChildOptions): ChildProcess {
   return child;
 }
 
-/** A shell script, run as the user, that changes the directory and replaces the environment by the variables V0, V1, … */
-function withEnvironment(count: number): string {
+/**
+ * A shell script, run as the user, that changes the directory, sets the limits and replaces the environment by the
+ * variables V0, V1, … The shell dash calls the limit of processes p, other ones u.
+ */
+function asUser(count: number, isLimited = false): string {
   const variables = Array.from({ length: count }, (_, index) => `"$V${index}"`).join(' ');
-  return `cd -- "$DIRECTORY" && exec ${tool('env')} -i ${variables} "$@"`;
+  const limit = isLimited ? `{ ulimit -u ${mostTasks} 2>/dev/null || ulimit -p ${mostTasks}; } && ` : '';
+  return `cd -- "$DIRECTORY" && ulimit -c 0 && ${limit}exec ${tool('env')} -i ${variables} "$@"`;
 }
 
 /**

@@ -1,9 +1,10 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { OperationError } from '../../../contract/errors.ts';
 import { inPath } from './executables.ts';
+import type { SystemUser } from './system-users.ts';
 
 /** How long opening may take, in ms. */
 const openTimeoutMs = 10_000;
@@ -75,7 +76,7 @@ export class Namespaces {
     hasOwnProc: boolean,
   ): Promise<Namespaces> {
     const [program = '', ...args]: string[] = [
-      ...(within && isRoot ? within.enter(['--mount', '--ipc']) : []),
+      ...(within && isRoot ? within.enter({ kinds: ['--mount', '--ipc'] }) : []),
       tool('unshare'),
       ...(isRoot ? [] : ['--user', '--map-current-user']),
       ...(keepsIpc && isRoot ? [] : ['--ipc']),
@@ -115,17 +116,27 @@ export class Namespaces {
     }
   }
 
+  /** Whether programs can still enter them. */
+  get isOpen(): boolean {
+    return this.#holder.exitCode === null && this.#holder.signalCode === null;
+  }
+
   /** Makes namespaces for one program, with the mounts and the IPC namespace of these. */
   async nest(): Promise<Namespaces> {
     return await Namespaces.open({ within: this, keepsIpc: true });
   }
 
-  /** The command that runs another command in these namespaces. `kinds`: the options of nsenter. Default: all. */
-  enter(kinds?: readonly string[]): string[] {
+  /**
+   * The command that runs another command in these namespaces. `kinds`: the options of nsenter. Default: all. With `user`,
+   * it runs as that user; only root can do that.
+   */
+  enter({ kinds, user }: { kinds?: readonly string[]; user?: SystemUser | undefined } = {}): string[] {
     const options = this.#descriptors
       .filter(({ option }) => kinds?.includes(option) ?? true)
       .map(({ option, descriptor }) => `${option}=/proc/${process.pid}/fd/${descriptor}`);
-    return [tool('nsenter'), ...(isRoot ? [] : ['--preserve-credentials']), ...options, '--'];
+    const rights = isRoot ? [] : ['--preserve-credentials'];
+    if (user) rights.push(`--setgid=${user.gid}`, `--setuid=${user.uid}`);
+    return [tool('nsenter'), ...rights, ...options, '--'];
   }
 
   /** The path, for root, of a file or directory that the processes in these namespaces see at `place`. */
@@ -150,11 +161,13 @@ export class Namespaces {
     return this.members().find((pid) => innerPidOf(pid) === inner);
   }
 
-  /** Closes them if no process is left in them. The kernel counts all but the first one in one step. */
+  /**
+   * Closes them if no process is left but the first one. Call it when the processes that `enter` started have ended: then
+   * all others descend from the first one, and the kernel shows one of its children in one step.
+   */
   closeIfEmpty(): void {
-    const [program = '', ...args] = this.enter();
-    const ask = ['/bin/sh', '-c', 'kill -s 0 -- -1'];
-    execFile(program, [...args, ...ask], { env: ownEnvironment() }, (error) => error && this.close());
+    const [first = 0] = childrenOf(this.#holder.pid ?? 0);
+    if (childrenOf(first).length === 0) this.close();
   }
 
   /** Kills all processes. */

@@ -1,7 +1,19 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { access, constants, lstat, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import {
+  access,
+  constants,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -30,6 +42,8 @@ export function parsedUids(text: string): UidRange | false {
 }
 
 const run = promisify(execFile);
+/** The directory of the ids that were given back, in that of the claims. */
+const free = 'free';
 /** How long killed processes may take to end, in ms. */
 const patienceMs = 5000;
 /** Directories in which every user may write. */
@@ -40,14 +54,18 @@ const sharedDirectories = ['/tmp', '/var/tmp', '/dev/shm'];
  * possible. Services of one machine share the range of ids by a directory. A service claims an id by a file
  * `<uid>.<pid of the service>.<random>`, which contains the path of the user's directory. It first writes its claim and
  * then looks for other claims of the id, so that two services never both keep it. The claim of a killed service stays
- * until its directory and its processes are gone. A claim that was given back becomes `<uid>.free.<ms since the epoch>`.
+ * until its directory and its processes are gone. A claim that was given back becomes `free/<uid>`, with the time of that.
  */
 export class SystemUsers {
   readonly #range: UidRange;
   readonly #claims: string;
   /** The ids of accounts, and of processes that ran when this service started. */
   readonly #foreign: ReadonlySet<number>;
+  /** The claims of this service, by their ids. */
   readonly #files = new Map<number, string>();
+  /** When each id was given back, in ms since the epoch. The earliest one is first. */
+  readonly #freeSince = new Map<number, number>();
+  #read: Promise<void> | undefined;
 
   private constructor(range: UidRange, claims: string, foreign: ReadonlySet<number>) {
     this.#range = range;
@@ -60,7 +78,7 @@ export class SystemUsers {
     if (!mayChangeUser)
       throw new Error('only a service that root runs on Linux can give sessions user ids: leave out --session-uids');
     const claims = await claimsDirectory();
-    const abandoned = (await readdir(claims)).map(parsedClaim).filter(({ pid }) => pid > 0 && !isRunning(pid));
+    const abandoned = (await claimsIn(claims)).filter(({ pid }) => !isRunning(pid));
     const before = await runningUsers();
     for (const { uid } of abandoned) if (before.has(uid)) killAtOnce(uid);
     const running = await runningUsers();
@@ -78,16 +96,17 @@ export class SystemUsers {
    * Throws `unavailable` if all are in use.
    */
   async take(directory: string): Promise<SystemUser> {
-    for (const uid of this.#inTurn(await this.#claimed())) {
+    await (this.#read ??= this.#readFree());
+    for (const uid of this.#inTurn()) {
       const file = path.join(this.#claims, `${uid}.${process.pid}.${newId()}`);
+      this.#files.set(uid, file);
       await writeFile(file, directory, { flag: 'wx', mode: 0o600 });
-      const claims = (await this.#claimed()).filter((claim) => claim.uid === uid);
-      if (claims.filter(({ pid }) => pid > 0).length === 1) {
-        this.#files.set(uid, file);
-        const old = claims.filter(({ pid }) => pid === 0);
-        await Promise.all(old.map(({ name }) => rm(path.join(this.#claims, name), { force: true })));
-        return { uid, gid: uid };
-      }
+      const claims = (await claimsIn(this.#claims)).filter((claim) => claim.uid === uid);
+      const freeSince = await this.#lastFreed(uid);
+      if (claims.length === 1 && freeSince === this.#freeSince.get(uid)) return { uid, gid: uid };
+      // Another service has it, or has just given it back.
+      this.#files.delete(uid);
+      if (freeSince !== undefined) this.#note(uid, freeSince);
       await rm(file, { force: true });
     }
     const { first, last } = this.#range;
@@ -126,28 +145,39 @@ export class SystemUsers {
   /** Lets others use the id. Its processes must have ended, and its directory must be gone. */
   async release({ uid }: SystemUser): Promise<void> {
     const file = this.#files.get(uid);
+    if (file === undefined) return;
+    await giveBack(this.#claims, { uid, file });
+    this.#note(uid, await this.#lastFreed(uid));
     this.#files.delete(uid);
-    if (file !== undefined) await giveBack(this.#claims, { uid, file });
   }
 
-  async #claimed(): Promise<Claim[]> {
-    return (await readdir(this.#claims)).map(parsedClaim);
+  async #readFree(): Promise<void> {
+    const uids = (await readdir(path.join(this.#claims, free))).map(Number);
+    const entries = await Promise.all(uids.map(async (uid) => ({ uid, since: await this.#lastFreed(uid) })));
+    for (const { uid, since } of entries.toSorted((a, b) => (a.since ?? 0) - (b.since ?? 0))) this.#note(uid, since);
   }
 
-  /** The free ids, those that were given back last at the end. */
-  *#inTurn(claims: readonly Claim[]): Generator<number> {
+  /** When the id was given back, in ms since the epoch. `undefined` for one that was never used. */
+  async #lastFreed(uid: number): Promise<number | undefined> {
+    return (await lstat(path.join(this.#claims, free, String(uid))).catch(() => undefined))?.mtimeMs;
+  }
+
+  #note(uid: number, freeSince = 0): void {
+    this.#freeSince.delete(uid);
+    this.#freeSince.set(uid, freeSince);
+  }
+
+  /** The ids that this service doesn't have, those that were given back last at the end. */
+  *#inTurn(): Generator<number> {
     const { first, last } = this.#range;
-    const isFree = (uid: number) => uid >= first && uid <= last && !this.#foreign.has(uid);
-    const known = new Set(claims.map(({ uid }) => uid));
+    const isFree = (uid: number) => uid >= first && uid <= last && !this.#foreign.has(uid) && !this.#files.has(uid);
     const size = last - first + 1;
     const start = randomInt(size);
     for (let step = 0; step < size; step += 1) {
       const uid = first + ((start + step) % size);
-      if (isFree(uid) && !known.has(uid)) yield uid;
+      if (isFree(uid) && !this.#freeSince.has(uid)) yield uid;
     }
-    const taken = new Set(claims.filter(({ pid }) => pid > 0).map(({ uid }) => uid));
-    const givenBack = claims.filter(({ uid, pid }) => pid === 0 && isFree(uid) && !taken.has(uid));
-    for (const { uid } of givenBack.toSorted((a, b) => a.freeSince - b.freeSince)) yield uid;
+    for (const uid of this.#freeSince.keys()) if (isFree(uid)) yield uid;
   }
 }
 
@@ -166,7 +196,10 @@ async function claimsDirectory(): Promise<string> {
       if (errorCode(error) !== 'EEXIST') throw error;
     });
     const stats = await lstat(directory);
-    if (stats.isDirectory() && stats.uid === 0 && (stats.mode & 0o022) === 0) return directory;
+    if (stats.isDirectory() && stats.uid === 0 && (stats.mode & 0o022) === 0) {
+      await mkdir(path.join(directory, free), { recursive: true, mode: 0o700 });
+      return directory;
+    }
     throw new Error(
       `${directory} must be a directory to which only root can write: remove it, and start the service again`,
     );
@@ -176,25 +209,25 @@ async function claimsDirectory(): Promise<string> {
   );
 }
 
-type Claim = {
-  name: string;
-  uid: number;
-  /** The service that claims it; 0 for an id that was given back. */
-  pid: number;
-  /** When it was given back, in ms since the epoch. */
-  freeSince: number;
-};
+/** The service `pid` has claimed `uid` by the file `name`. */
+type Claim = { name: string; uid: number; pid: number };
 
-function parsedClaim(name: string): Claim {
-  const [uid, holder = '', rest] = name.split('.');
-  const isFree = holder === 'free';
-  return { name, uid: Number(uid), pid: isFree ? 0 : Number(holder), freeSince: isFree ? Number(rest) : 0 };
+async function claimsIn(directory: string): Promise<Claim[]> {
+  const claims = (await readdir(directory)).map((name) => {
+    const [uid, pid] = name.split('.').map(Number);
+    return { name, uid: uid!, pid: pid! };
+  });
+  return claims.filter(({ pid }) => pid > 0);
 }
 
 async function giveBack(claims: string, { uid, file }: { uid: number; file: string }): Promise<void> {
-  await rename(file, path.join(claims, `${uid}.free.${Date.now()}`)).catch((error: unknown) => {
+  try {
+    const now = new Date();
+    await utimes(file, now, now);
+    await rename(file, path.join(claims, free, String(uid)));
+  } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw error;
-  });
+  }
 }
 
 function accounts(): number[] {

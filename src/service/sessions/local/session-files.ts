@@ -42,7 +42,8 @@ async function removeShared({ isolatedUser }: Place): Promise<void> {
   if (!isolatedUser?.namespaces) return;
   const { namespaces, directory, user } = isolatedUser;
   const shared = path.join(directory, 'private');
-  const places = (await readdir(shared)).map((name) => path.join(shared, name));
+  const entries = await readdir(shared, { withFileTypes: true });
+  const places = entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(shared, name));
   await Promise.all([...places, namespaces.pathOf('/dev/shm')].map((place) => removeFilesOf(user.uid, place)));
 }
 
