@@ -52,10 +52,13 @@ export class AcquireQueue {
     return undefined;
   }
 
-  /** Resolves to a browser, or to `undefined` on abort or timeout. Calls `queued` when the acquire is in the queue. */
+  /**
+   * Resolves to a browser, or to `undefined` on abort or timeout. Calls `queued` when the acquire is in the queue. An
+   * acquire that began to wait at `since` and got a dead browser is the next one.
+   */
   wait(
     lease: Lease,
-    { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+    { timeoutMs, signal, since }: { timeoutMs: number; signal: AbortSignal; since?: number | undefined },
     queued: (waiter: Waiter) => void,
   ): Promise<Session | undefined> {
     const run = lease.tags?.[runTag] ?? '';
@@ -68,16 +71,24 @@ export class AcquireQueue {
         else resolve(outcome);
       };
       const leave = () => settle(undefined);
-      const waiter: Waiter = { since: this.#clock.now(), lease, settle };
+      const waiter: Waiter = { since: since ?? this.#clock.now(), lease, settle };
       const cancelTimeout = this.#clock.after(timeoutMs, () => settle(this.#atTimeout()));
       signal.addEventListener('abort', leave);
-      this.#runs.set(run, (this.#runs.get(run) ?? new Set()).add(waiter));
+      const others = this.#runs.get(run) ?? new Set();
+      if (since === undefined) this.#runs.set(run, others.add(waiter));
+      else this.#putFirst(run, new Set([waiter, ...others]));
       queued(waiter);
     });
   }
 
   failAll(error: OperationError): void {
     for (const waiter of this.#inTurn()) waiter.settle(error);
+  }
+
+  #putFirst(run: string, waiters: Set<Waiter>): void {
+    const runs = new Map([[run, waiters], ...this.#runs, [run, waiters]]);
+    this.#runs.clear();
+    for (const [name, each] of runs) this.#runs.set(name, each);
   }
 
   /** Removes an acquire. If it got a browser, its run goes behind the others. */

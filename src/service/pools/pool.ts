@@ -21,6 +21,8 @@ export type PoolSurroundings = {
   machines?: (() => MachineCounts) | undefined;
 };
 
+type Acquire = Lease & { timeoutMs: number; signal: AbortSignal };
+
 /**
  * Keeps browsers ready and leases them. A browser has one lease at most. Leased, idle and starting browsers never exceed
  * the pool's size, except that leased browsers stay when the size shrinks. An ending browser doesn't count.
@@ -128,11 +130,12 @@ export class Pool {
   }
 
   /**
-   * Leases a browser. Resolves to `undefined` if none is free within `timeoutMs`, or if `signal` aborts. If the client
+   * Leases a browser. Resolves to `undefined` if none is free within `timeoutMs`, or if `signal` aborts. `since`: when a
+   * call began to wait that got a dead browser. If the client
    * hangs up before it gets the browser, call `takeBack`. Throws `conflict` if the name is taken, `unavailable` if
    * browsers don't start, and `not_found` if the pool is deleted.
    */
-  async acquire(request: Lease & { timeoutMs: number; signal: AbortSignal }): Promise<Session | undefined> {
+  async acquire(request: Acquire, since?: number): Promise<Session | undefined> {
     const { timeoutMs, signal, ...lease } = request;
     if (this.#closed) throw this.#closed;
     if (signal.aborted) return undefined;
@@ -140,19 +143,18 @@ export class Pool {
     if (conflict) throw conflict;
     const startedAt = this.#surroundings.clock.now();
     this.#usedAt = startedAt;
-    const session = await this.#queue.wait(lease, { timeoutMs, signal }, (waiter) => {
+    const session = await this.#queue.wait(lease, { timeoutMs, signal, since }, (waiter) => {
       this.serve();
       if (timeoutMs <= 0) waiter.settle(this.#launchFailure());
     });
     if (session && !(await responds(session))) {
       this.takeBack(session);
       const waited = this.#surroundings.clock.now() - startedAt;
-      return await this.acquire({ ...request, timeoutMs: Math.max(0, timeoutMs - waited) });
+      return await this.acquire({ ...request, timeoutMs: Math.max(0, timeoutMs - waited) }, since ?? startedAt);
     }
     if (session && lease.startUrl) await openStartPage(session, lease.startUrl, this.#surroundings.clock);
-    if (!session || !signal.aborted) return session;
-    this.takeBack(session);
-    return undefined;
+    if (session && signal.aborted) this.takeBack(session);
+    return signal.aborted ? undefined : session;
   }
 
   /** Ends the lease of a client that hung up before it got the answer. Replaces the browser, because it may be in use. */
@@ -161,9 +163,9 @@ export class Pool {
   }
 
   /**
-   * Ends a lease. With `reuse` the browser keeps cookies, storage and tabs, gets a new token and serves the next lease. The pool replaces
-   * the browser if `reuse` is false, if the pool shrank, if the lease loaded a profile, if the browser's machine drains, or
-   * if another pool needs the place more. Throws `not_found` if this browser isn't leased from the pool.
+   * Ends a lease. With `reuse` the browser is wiped, gets a new token and serves the next lease. The pool replaces it if
+   * `reuse` is false, if the pool shrank, if the lease loaded a profile, if the browser's machine drains, or if another
+   * pool needs the place more. Throws `not_found` if this browser isn't leased from the pool.
    */
   release(sessionId: string, reuse: boolean): Session {
     const session = this.#leased.get(sessionId);
@@ -354,8 +356,8 @@ export class Pool {
 
   #launchFailed(error: unknown): void {
     this.#pause.begin(error);
-    const failure = this.#launchFailure();
-    if (failure && this.#pause.isHopeless) this.#queue.failAll(failure);
+    const failure = this.#pause.isHopeless ? this.#launchFailure() : undefined;
+    if (failure) this.#queue.failAll(failure);
   }
 
   /** Why no browser starts although one is missing. */
