@@ -5,6 +5,7 @@ import { isLong, longOnly } from '../support/long-form.ts';
 import { expect, test as base } from '@playwright/test';
 import { createClient, type Client } from '../../src/client/index.ts';
 import { decoded } from '../support/session-processes.ts';
+import { dataDirectory } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
 
 type Served = { url: string; apiKey: string; client: Client; memory: () => number };
@@ -18,9 +19,12 @@ const test = base.extend<{
   hold: (served: Served, id: string, body: object, key?: string) => Promise<Held>;
 }>({
   /** The service in its own process, so that its memory is that of the service alone. */
-  served: async ({}, use) => {
+  served: async ({}, use, testInfo) => {
     const env = { PLAYWRIGHT_POOL_API_KEY: apiKey };
-    await using service = new CliProcess(['serve', '--port', '0', '--drain-timeout', '0'], { env });
+    await using service = new CliProcess(
+      ['serve', '--port', '0', '--data-dir', dataDirectory(testInfo), '--drain-timeout', '0'],
+      { env },
+    );
     const url = (await service.firstLine()).replace('listening on ', '');
     await using client = createClient({ baseURL: url, apiKey, maxRetries: 0 });
     await use({ url, apiKey, client, memory: () => residentBytes(service.child.pid!) });
@@ -104,10 +108,8 @@ test('32 sessions of one project that read no answers leave memory and other pro
   );
   const loaded = await medians(answers);
   clearInterval(watch);
-  const counts = { 200: 0, 429: 0 } as Record<number, number>;
-  for (const { status } of held) counts[status] = (counts[status] ?? 0) + 1;
-  expect(Object.keys(counts)).toEqual(['200', '429']);
-  expect(counts[200]).toBeGreaterThanOrEqual(12);
+  expect(held.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
+  expect(held.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(12);
   expect(most / mebibyte).toBeLessThan(1000);
   for (const [name, ms] of Object.entries(loaded))
     expect(ms, JSON.stringify({ name, idle, loaded })).toBeLessThan(2 * idle[name]!);

@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+import { setImmediate } from 'node:timers/promises';
 import { PassThrough } from 'node:stream';
 import { expect, test } from '@playwright/test';
 import { CdpConnection } from '../../src/service/chromium/cdp/cdp-connection.ts';
@@ -69,14 +71,21 @@ test("a browser's answer above a budget becomes an error that names it, and late
   fromBrowser.end();
 });
 
-test('gives turns to projects one after another', async () => {
+test('gives turns to projects one after another, to few callers at once', async () => {
   const turns = new FairTurns();
   const order: string[] = [];
-  await Promise.all(
-    ['a', 'a', 'a', 'b', 'c'].map(async (project) => {
-      await turns.next(project);
-      order.push(project);
-    }),
-  );
-  expect(order).toEqual(['a', 'b', 'c', 'a', 'a']);
+  let most = 0;
+  let running = 0;
+  const work = async (project: string) => {
+    most = Math.max(most, (running += 1));
+    order.push(project);
+    await setImmediate();
+    running -= 1;
+  };
+  const first = Array.from({ length: availableParallelism() }, () => '-');
+  await Promise.all([...first, 'a', 'a', 'a', 'b', 'c'].map((project) => turns.take(project, () => work(project))));
+  expect(order.slice(first.length)).toEqual(['a', 'b', 'c', 'a', 'a']);
+  expect(most).toBe(first.length);
+  await expect(turns.take('a', () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+  await turns.take('a', () => work('a'));
 });

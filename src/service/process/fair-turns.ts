@@ -1,35 +1,39 @@
-import { setImmediate } from 'node:timers/promises';
+import { availableParallelism } from 'node:os';
 
 /**
- * Gives turns to callers, one project after another. Starting a program blocks the service for some milliseconds, so a
+ * Lets few callers work at once, one project after another. Starting a program needs some milliseconds of a core, so a
  * project that starts many must not make the others wait for all of them.
  */
 export class FairTurns {
-  /** Those who wait, by project. */
+  /** Those who wait, by project. The project that comes first is next. */
   readonly #waiting = new Map<string, (() => void)[]>();
-  #isRunning = false;
+  #free = availableParallelism();
 
-  /** Resolves when it is the caller's turn, which lasts until the next turn of the event loop. */
-  async next(projectId: string): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const others = this.#waiting.get(projectId);
-      if (others) others.push(resolve);
-      else this.#waiting.set(projectId, [resolve]);
-      void this.#run();
-    });
+  /** Calls `work` when it is the project's turn, and returns its result. */
+  async take<T>(projectId: string, work: () => Promise<T>): Promise<T> {
+    if (this.#free > 0) this.#free -= 1;
+    else
+      await new Promise<void>((resolve) => {
+        const others = this.#waiting.get(projectId);
+        if (others) others.push(resolve);
+        else this.#waiting.set(projectId, [resolve]);
+      });
+    try {
+      return await work();
+    } finally {
+      this.#pass();
+    }
   }
 
-  async #run(): Promise<void> {
-    if (this.#isRunning) return;
-    this.#isRunning = true;
-    for (let [first] = this.#waiting; first; [first] = this.#waiting) {
-      const [projectId, callers] = first;
-      callers.shift()!();
-      await setImmediate();
-      // Its next caller comes after one of each other project.
-      this.#waiting.delete(projectId);
-      if (callers.length > 0) this.#waiting.set(projectId, callers);
+  #pass(): void {
+    const [first] = this.#waiting;
+    if (!first) {
+      this.#free += 1;
+      return;
     }
-    this.#isRunning = false;
+    const [projectId, [next, ...others]] = first;
+    this.#waiting.delete(projectId);
+    if (others.length > 0) this.#waiting.set(projectId, others);
+    next!();
   }
 }

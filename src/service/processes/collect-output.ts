@@ -22,6 +22,7 @@ export async function collectOutput(
   const kept = { stdout: new KeptBytes(waiting, directory), stderr: new KeptBytes(waiting, directory) };
   const drop = () => Object.values(kept).forEach((bytes) => bytes.drop());
   let failure: Error | undefined;
+  let moving: Promise<unknown> = Promise.resolve();
   const fail = (error: Error) => {
     if (failure) return;
     failure = error;
@@ -45,14 +46,17 @@ export async function collectOutput(
       }
       if (!kept[name].isFull) return;
       output.pause();
-      kept[name]
-        .moveToFile()
+      // In turn: Node resumes the output of a program that has ended.
+      const move = async () => kept[name].isFull && (await kept[name].moveToFile());
+      moving = moving
+        .then(move)
         .catch(fail)
         .finally(() => output.resume());
     });
   }
   const outputs = Object.values(program.outputs);
   await finished(program, () => outputs.some((output) => output.isPaused()));
+  await moving;
   waiting.onRefused = undefined;
   if (failure) throw failure;
   return kept;

@@ -41,8 +41,9 @@ export class KeptBytes {
     return this.#blocks.length > mostBlocks;
   }
 
-  /** Throws `OverBudget`. */
+  /** Throws `OverBudget`. Ignores bytes after `drop`. */
   add(data: Buffer): void {
+    if (this.#isDropped) return;
     this.#waiting.take(data.length);
     for (let rest = data; rest.length > 0;) {
       const used = this.#size % blockSize;
@@ -53,7 +54,7 @@ export class KeptBytes {
     }
   }
 
-  /** Moves the full blocks to the file. Add nothing meanwhile. */
+  /** Moves the full blocks to the file. Don't call it again meanwhile. */
   async moveToFile(): Promise<void> {
     this.#file ??= await fileWithoutName(this.#directory);
     if (this.#isDropped) return await this.#close();

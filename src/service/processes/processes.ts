@@ -159,12 +159,13 @@ export class Processes {
       const environment = environmentIn(session, command.env);
       const directory = await directoryIn(session, command.cwd ?? home);
       const file = await programIn(session, command.command, { directory, environment });
-      await this.#turns.next(session.settings.projectId);
-      const namespaces = await place.openNamespaces();
-      place.hold.throwIfAborted();
-      const { args } = command;
-      const options = { file, args, directory, environment, user: isolatedUser?.user, namespaces };
-      const program = await (size ? Terminal.start({ ...options, size }) : Program.start({ ...options, hasInput }));
+      const start = async () => {
+        place.hold.throwIfAborted();
+        const namespaces = await place.openNamespaces();
+        const options = { file, args: command.args, directory, environment, user: isolatedUser?.user, namespaces };
+        return await (size ? Terminal.start({ ...options, size }) : Program.start({ ...options, hasInput }));
+      };
+      const program = await this.#turns.take(session.settings.projectId, start);
       place.started(program);
       place.hold.throwIfAborted();
       return program;
