@@ -50,7 +50,7 @@ const test = base.extend<{ engine: DockerEngine }, WorkerFixtures>({
 test.describe.configure({ mode: 'default', timeout: 600_000 });
 test.skip(dockerProblem() !== undefined, `no Docker engine: ${dockerProblem()}`);
 
-test('Chromium in the container image keeps its sandbox, as root with few capabilities and as an ordinary user @long', async ({
+test('Chromium in the container image keeps its sandbox and its namespaces, as root with few capabilities and as an ordinary user @long', async ({
   engine,
 }) => {
   const users = { root: fewCapabilities, pool: ['--user=pool', '--env=PLAYWRIGHT_POOL_ALLOW_SHARED_USER=1'] };
@@ -83,7 +83,8 @@ test('Chromium in the container image keeps its sandbox, as root with few capabi
     const service = /^ *(\d+) .*playwright-pool serve/m.exec(processes)![1]!;
     if (name === 'pool') expect(uid).toBe('10001');
     else expect(Number(uid)).toBeGreaterThanOrEqual(20_000);
-    expect(await userNamespace(pid!)).not.toBe(await userNamespace(service));
+    for (const kind of ['user', 'mnt', 'pid', 'ipc'])
+      expect(await namespaceOf(pid!, kind), kind).not.toBe(await namespaceOf(service, kind));
   }
 });
 
@@ -191,7 +192,7 @@ async function imageSize(engine: DockerEngine, image: string): Promise<number> {
   return Number(await engine.docker('image', 'inspect', '--format', '{{.Size}}', image));
 }
 
-async function userNamespace(pid: string): Promise<string> {
-  const { stdout } = await execute('readlink', [`/proc/${pid}/ns/user`]);
+async function namespaceOf(pid: string, kind: string): Promise<string> {
+  const { stdout } = await execute('readlink', [`/proc/${pid}/ns/${kind}`]);
   return stdout.trim();
 }
