@@ -5,6 +5,7 @@ import path from 'node:path';
 import { expect } from '@playwright/test';
 import { startService } from '../../src/service/service.ts';
 import { createClient } from '../../src/client/index.ts';
+import { sessionDirectory } from '../support/machines.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { reading, runningCount, shellIn, test, uniqueSleep, type Shell } from '../support/session-processes.ts';
 
@@ -149,7 +150,7 @@ test('a user id comes back after all others', async ({}, testInfo) => {
   const seen: number[] = [];
   for (let count = 0; count < 8; count += 1) {
     const { session_id: id } = await client.browsers.create();
-    seen.push(statSync(testInfo.outputPath(`data/sessions/${id}/root`)).uid);
+    seen.push(statSync(`${sessionDirectory(testInfo.outputPath('data'), id)}/root`).uid);
     await client.browsers.deleteByID(id);
   }
   expect(new Set(seen.slice(0, 4)).size).toBe(4);

@@ -4,6 +4,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { chromium, expect } from '@playwright/test';
+import { sessionDirectory } from '../support/machines.ts';
 import { extensionZip } from '../support/extensions.ts';
 import { custom } from '../support/proxies.ts';
 import { sendSignal } from '../support/processes.ts';
@@ -35,7 +36,7 @@ const test = base.extend<Fixtures>({
     await use({ directory, file, text });
     expect(stateOf(directory)).toEqual(before);
   },
-  directoryOf: async ({}, use, testInfo) => use(({ id }) => testInfo.outputPath('data/sessions', id)),
+  directoryOf: async ({}, use, testInfo) => use(({ id }) => sessionDirectory(testInfo.outputPath('data'), id)),
   trapIn: async ({ client, outside }, use) => {
     await use(async (shell, directory) => {
       await client.browsers.fs.writeFile(shell.id, Buffer.from(trap), { path: '/home/user/trap.cjs' });

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chromium, expect, test as base } from '@playwright/test';
-import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { descendantsOf } from '../../src/service/process/children/namespaces.ts';
+import { expectNoProcessWith } from '../support/processes.ts';
 import { callerOf, type Call } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
 
@@ -74,14 +75,14 @@ test('serve ends idle browsers on SIGTERM, refuses new sessions and waits for le
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`a second signal, ${signal}, stops serve although browsers are still leased`, async ({ serve, directory }) => {
+  test(`a second signal, ${signal}, stops serve although browsers are still leased`, async ({ serve }) => {
     const { cli, call, sessions } = await serve();
     await call('POST', '/browsers', {});
     cli.child.kill('SIGTERM');
     await expect.poll(() => cli.output).toContain('service_draining');
     expect((await call('POST', '/browsers', {})).status).toBe(503);
     expect(await sessions()).toBe(1);
-    expect(processesWith(directory).length).toBeGreaterThan(1);
+    expect(descendantsOf(cli.child.pid!).length).toBeGreaterThan(0);
     cli.child.kill(signal);
     expect(await cli.exited).toEqual({ code: 0, signal: null });
   });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -240,7 +240,7 @@ test("offers an additional version of Playwright's protocol", async ({}, testInf
   const [own] = installedPlaywrights();
   mkdirSync(directory, { recursive: true });
   for (const name of ['cli.js', 'index.js', 'browsers.json']) cpSync(join(own!.directory, name), join(directory, name));
-  symlinkSync(join(own!.directory, 'lib'), join(directory, 'lib'));
+  cpSync(join(own!.directory, 'lib'), join(directory, 'lib'), { recursive: true });
   const manifest = JSON.parse(readFileSync(join(own!.directory, 'package.json'), 'utf8')) as object;
   writeFileSync(join(directory, 'package.json'), JSON.stringify({ ...manifest, version: '1.2.3' }));
   await using service = await startService({ playwrightCores: [directory] });

@@ -126,7 +126,7 @@ test('completes the video of a recording if its browser is killed', async ({}, t
   // Only the completion of the video adds this time to it.
   await sleep(1000);
   const elapsed = recording.elapsed();
-  sendSignal(processesWith(`sessions/${recording.sessionId}/user-data`), 'SIGKILL');
+  sendSignal(processesWith(`/${recording.sessionId}/user-data`), 'SIGKILL');
   await expect.poll(async () => (await recording.state()).finished_at).not.toBeNull();
   expect((await recording.stop()).status).toBe(200);
   await using video = await recording.video();
