@@ -9,13 +9,14 @@ type Chromium = {
   connect(url: string, options: { timeout: number }): Promise<Browser>;
 };
 type Browser = {
-  newPage(): Promise<{ setContent(html: string): Promise<void> }>;
+  newPage(): Promise<{ setContent(html: string): Promise<void>; evaluate(expression: string): Promise<unknown> }>;
   version(): string;
   close(): Promise<void>;
 };
 type Session = Awaited<ReturnType<Client['browsers']['create']>>;
 
 const connectTimeout = 20_000;
+const timeZone = 'Intl.DateTimeFormat().resolvedOptions().timeZone';
 
 /**
  * Opens a page in the session over CDP and over Playwright's own protocol, with the Playwright of the tests. `version` is
@@ -30,44 +31,57 @@ export async function checkTransports(
   if (!chromium) return { findings: [] };
   const { cdp_ws_url: cdpURL, playwright_ws_url: playwrightURL, playwright_versions: versions = [] } = session;
   const unreachable = `check that ${new URL(cdpURL).host} is the service's address for this machine (serve --public-url), and that proxies on the way forward WebSockets`;
-  const { version, ...overCDP } = await checkTransport('CDP', unreachable, () =>
+  const { version, zone, ...overCDP } = await checkTransport('CDP', unreachable, () =>
     chromium.connectOverCDP(cdpURL, { timeout: connectTimeout }),
   );
   const ofBrowser = version === undefined ? {} : { version };
+  const found = [overCDP, ...checkZone(zone)];
   const check = "Playwright's protocol";
   if (playwrightURL === undefined)
     return {
       ...ofBrowser,
-      findings: [overCDP, { check, level: 'ok', message: 'the service offers CDP only, so tests use that' }],
+      findings: [...found, { check, level: 'ok', message: 'the service offers CDP only, so tests use that' }],
     };
   const otherVersion = `the service has Playwright ${versions.join(', ')}: use one of these versions in the tests, or start it with --playwright-core. Tests with transport: 'auto' use CDP`;
-  const { version: _, ...overPlaywright } = await checkTransport(check, otherVersion, () =>
-    chromium.connect(playwrightURL, { timeout: connectTimeout }),
-  );
+  const {
+    version: _,
+    zone: __,
+    ...overPlaywright
+  } = await checkTransport(check, otherVersion, () => chromium.connect(playwrightURL, { timeout: connectTimeout }));
   // CDP alone is enough for tests.
   const enough: Finding = overPlaywright.level === 'failure' ? { ...overPlaywright, level: 'warning' } : overPlaywright;
-  return { ...ofBrowser, findings: [overCDP, enough] };
+  return { ...ofBrowser, findings: [...found, enough] };
 }
 
 async function checkTransport(
   check: string,
   fix: string,
   connect: () => Promise<Browser>,
-): Promise<Finding & { version?: string }> {
+): Promise<Finding & { version?: string; zone?: unknown }> {
   const started = performance.now();
+  let zone: unknown;
   try {
     const browser = await connect();
     try {
       const page = await browser.newPage();
       await page.setContent('<title>doctor</title>');
+      zone = await page.evaluate(timeZone);
     } finally {
       await browser.close();
     }
     const message = `a page opens in ${Math.round(performance.now() - started)} ms`;
-    return { check, level: 'ok', message, version: browser.version() };
+    return { check, level: 'ok', message, version: browser.version(), zone };
   } catch (error) {
     return { check, level: 'failure', message: `no page opens: ${withoutToken(error)}`, fix };
   }
+}
+
+function checkZone(zone: unknown): Finding[] {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone === undefined || zone === own) return [];
+  const message = `browsers have the time zone ${String(zone)}, and this machine has ${own}`;
+  const fix = 'set timezoneId in the config if tests depend on it';
+  return [{ check: 'time zone', level: 'warning', message, fix }];
 }
 
 function chromiumOf(directory: string): Chromium | undefined {

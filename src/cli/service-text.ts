@@ -57,15 +57,15 @@ const machineColumns: Columns<ServiceState['machines'][number]> = {
 type Lease = ServiceState['leases'][number];
 
 const narrowLeaseColumns: Columns<Lease> = {
-  AGE: ({ age_seconds }) => ageOf(age_seconds),
+  LEASE: ({ age_seconds }) => ageOf(age_seconds),
   WORKER: 'worker',
   // The end of a line is cut.
   TEST: ({ test, name, session_id }) => test ?? name ?? session_id,
 };
 
 function leaseColumns(hasMachines: boolean): Columns<Lease> {
-  const { AGE, WORKER, TEST } = narrowLeaseColumns;
-  return { AGE: AGE!, POOL: 'pool', ...(hasMachines && { MACHINE: 'machine' }), WORKER: WORKER!, TEST: TEST! };
+  const { LEASE, WORKER, TEST } = narrowLeaseColumns;
+  return { LEASE: LEASE!, POOL: 'pool', ...(hasMachines && { MACHINE: 'machine' }), WORKER: WORKER!, TEST: TEST! };
 }
 
 /** A duration for people: `1:05` is 1 min 5 s. */

@@ -207,13 +207,16 @@ test('doctor checks the service that the config names, and prints no API key @lo
   for (const key of [service.apiKey, 'the-wrong-key']) expect(stdout + stderr).not.toContain(key);
 });
 
-test('doctor compares the number of workers with the real size of an existing pool, not with the config @long', async ({
+test('doctor compares workers with the real size of an existing pool, and the time zones @long', async ({
   cliProcess: cli,
   service,
 }, testInfo) => {
   await service.call('POST', '/browser_pools', { name: 'own', size: 1 });
   const cwd = await project(testInfo, `workers: 3, use: { pool: { name: 'own', size: 3, timeout_seconds: 10 } }`);
-  const { stdout } = await cli(['doctor'], { cwd });
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zone = own === 'Asia/Tokyo' ? 'Europe/Rome' : 'Asia/Tokyo';
+  const { stdout } = await cli(['doctor'], { cwd, env: { TZ: zone } });
+  expect(stdout).toContain(`warning time zone: browsers have the time zone ${own}, and this machine has ${zone}`);
   expect(stdout).toContain('warning pool: own has 1 browser for 3 workers');
   expect(stdout).toContain('warning timeouts: a browser may be idle for 10 s, and a test may take 30 s');
 });

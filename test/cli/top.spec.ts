@@ -36,8 +36,8 @@ test('top prints the counts, the pools and the running tests once if stdout is n
     '',
     'ci: 1 waiting, 1 leased',
     '',
-    'AGE   POOL  WORKER  TEST',
-    expect.stringMatching(/^0:\d\d {2}ci {4}3 {7}shop\.spec\.ts › <b>“pays” \\u001b\[31m日本 x+$/),
+    'LEASE  POOL  WORKER  TEST',
+    expect.stringMatching(/^0:\d\d {3}ci {4}3 {7}shop\.spec\.ts › <b>“pays” \\u001b\[31m日本 x+$/),
     '',
   ]);
   const { leases, ...state } = JSON.parse((await cli(['top', '--json'])).stdout);

@@ -167,8 +167,8 @@ test('the dashboard scrolls and filters 500 leases, but has few rows in the page
   expect(await page.getByRole('row').count()).toBeLessThan(60);
   await page.getByLabel('Filter by').pressSequentially('number 42');
   await expect(page.getByText('15 leases')).toBeVisible();
-  await page.getByRole('button', { name: 'Time' }).click();
-  await page.getByRole('button', { name: 'Time' }).click();
+  await page.getByRole('button', { name: 'Leased for' }).click();
+  await page.getByRole('button', { name: 'Leased for' }).click();
 });
 
 test('axe finds no accessibility problem in any view of the dashboard @long', async ({ page, client, signIn }) => {

@@ -156,7 +156,7 @@ function columnsOf({ machines, service }: DashboardState): (Column<Lease> | fals
     },
     {
       id: 'age',
-      title: 'Time',
+      title: 'Leased for',
       isNumber: true,
       width: '7rem',
       // People look for the longest leases, so these come first.
