@@ -6,14 +6,17 @@ import { createClient } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
 import { appOf, collect, deployed, started } from '../support/apps.ts';
 import { TestClock } from '../support/clock.ts';
+import { openDirectory } from '../support/open-directory.ts';
 import { processesWith } from '../support/processes.ts';
-import { callerOf, dataDirectory } from '../support/service.ts';
+import { callerOf } from '../support/service.ts';
 
 /** A data directory on its own disk of 64 MiB. */
 const test = base.extend<{ disk: string }>({
-  disk: async ({}, use, testInfo) => {
-    const directory = dataDirectory(testInfo);
-    mkdirSync(directory, { recursive: true });
+  disk: async ({}, use) => {
+    // The files of sessions must be on it, too.
+    await using open = await openDirectory();
+    const directory = join(open.path, 'data');
+    mkdirSync(directory);
     const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'none', directory]).status === 0;
     test.skip(!isMounted, 'file systems cannot be mounted here');
     await use(directory);

@@ -3,7 +3,8 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { chromium, expect, test as base } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
-import { expectNoProcessWith, processesWith } from '../support/processes.ts';
+import { descendantsOf } from '../../src/service/process/children/namespaces.ts';
+import { expectNoProcessWith } from '../support/processes.ts';
 import { canSeparate, startSeparateService } from '../support/separate-service.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { callerOf, type Call } from '../support/service.ts';
@@ -136,18 +137,13 @@ for (const [signal, ...args] of [['SIGTERM', '--drain-timeout', '0'], ['SIGINT']
     await call('POST', '/browser_pools', { size: 1, name: 'ci' });
     await call('POST', '/browser_pools/ci/acquire', {});
     await call('POST', '/browsers', {});
-    expect(processesWith(directory).length).toBeGreaterThan(1);
+    expect(descendantsOf(cli.child.pid!).length).toBeGreaterThan(1);
     cli.child.kill(signal);
     expect(await cli.exited).toEqual({ code: 0, signal: null });
     await expectNoProcessWith(directory);
-    expect((await readdir(directory)).toSorted()).toEqual([
-      'api-key',
-      'deployments',
-      'extensions',
-      'profiles',
-      'replays',
-      'service.db',
-    ]);
+    // In root's home, sessions live elsewhere, and a file says where.
+    const left = (await readdir(directory)).filter((name) => name !== 'sessions-directory');
+    expect(left.toSorted()).toEqual(['api-key', 'deployments', 'extensions', 'profiles', 'replays', 'service.db']);
   });
 }
 
