@@ -50,6 +50,7 @@ export type ReplayStart = z.output<typeof replayStart>;
 const marker = z.strictObject({
   title: z.string().trim().min(1).max(200),
   at_ms: z.int().min(0).optional().describe('Milliseconds from the start of the recording. Default: now'),
+  failed: z.boolean().optional().describe('Whether a test failed here. The player starts at the first such marker'),
 });
 
 export type ReplayMarker = z.output<typeof marker>;

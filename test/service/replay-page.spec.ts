@@ -88,6 +88,13 @@ test('the replay page plays and seeks by chapters, under its own content securit
   expect(complaints).toEqual([]);
 });
 
+test('the replay page starts at the first failure', async ({ page, replay, link }) => {
+  replay.markers = [...replay.markers, { title: 'failed', at_ms: 10_000, failed: true }];
+  await page.goto(link);
+  await expect.poll(() => currentTime(page)).toBeGreaterThan(8);
+  await expect(page.getByRole('navigation').getByRole('button')).toHaveCount(3);
+});
+
 test("the replay page shows the recording's title and date", async ({ page, replay, link }) => {
   replay.title = 'shop.spec.ts › buys a <book>';
   await page.goto(link);

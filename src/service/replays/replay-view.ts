@@ -15,7 +15,7 @@ export type ReplayView = {
   readonly finishedAt: number | undefined;
   /** Why the recording broke off. */
   readonly error: string | undefined;
-  readonly markers: readonly { title: string; at_ms: number }[];
+  readonly markers: readonly { title: string; at_ms: number; failed?: boolean }[];
   /** `undefined` while it records. Throws `not_found` if there is no video. */
   video(): Promise<StoredBytes | undefined>;
 };
@@ -67,7 +67,7 @@ function player(replay: ReplayView, video: { src: string; type: string }, nonce:
   return playerPage({
     title: titleOf(replay),
     video,
-    chapters: replay.markers.map(({ title, at_ms }) => ({ title, atMs: at_ms })),
+    chapters: replay.markers.map(({ title, at_ms, failed = false }) => ({ title, atMs: at_ms, failed })),
     notes: [
       ...(title === undefined ? [] : [`Recorded on ${dateOf(replay)}`]),
       ...(error === undefined ? [] : [brokeOff(error)]),

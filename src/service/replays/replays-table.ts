@@ -16,7 +16,7 @@ export const replaysTable = table('replays', {
   contentType: optional(text()),
   /** The error that ended the recording early. */
   failure: optional(json<{ code: ErrorCode; message: string }>()),
-  markers: json<{ title: string; at_ms: number }[]>(),
+  markers: json<{ title: string; at_ms: number; failed?: boolean }[]>(),
 });
 
 export type ReplayRecord = RowOf<typeof replaysTable>;
