@@ -9,7 +9,7 @@ type Chromium = {
   connect(url: string, options: { timeout: number }): Promise<Browser>;
 };
 type Browser = {
-  newPage(): Promise<{ setContent(html: string): Promise<void>; evaluate(expression: string): Promise<unknown> }>;
+  newPage(): Promise<{ setContent(html: string): Promise<void>; evaluate(expression: string): Promise<string> }>;
   version(): string;
   close(): Promise<void>;
 };
@@ -57,9 +57,9 @@ async function checkTransport(
   check: string,
   fix: string,
   connect: () => Promise<Browser>,
-): Promise<Finding & { version?: string; zone?: unknown }> {
+): Promise<Finding & { version?: string; zone?: string }> {
   const started = performance.now();
-  let zone: unknown;
+  let zone: string | undefined;
   try {
     const browser = await connect();
     try {
@@ -76,10 +76,10 @@ async function checkTransport(
   }
 }
 
-function checkZone(zone: unknown): Finding[] {
+function checkZone(zone: string | undefined): Finding[] {
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (zone === undefined || zone === own) return [];
-  const message = `browsers have the time zone ${String(zone)}, and this machine has ${own}`;
+  const message = `browsers have the time zone ${zone}, and this machine has ${own}`;
   const fix = 'set timezoneId in the config if tests depend on it';
   return [{ check: 'time zone', level: 'warning', message, fix }];
 }
