@@ -35,7 +35,7 @@ test(`nothing is left of ${sessions} sessions whose programs leave all kinds of 
 
   await expect.poll(() => processesWith(mark)).toEqual([]);
   const data = sessionsDirectory(testInfo.outputPath('data'));
-  expect(readdirSync(data).filter((name) => !/^(program|encoder)-/.test(name))).toEqual([]);
+  expect(readdirSync(data).filter((name) => !/^(program|encoder|spare)-/.test(name))).toEqual([]);
   expect(sharedState()).toEqual(start);
   for (const directory of ['/tmp', '/var/tmp', '/dev/shm', '/run/lock'])
     expect(execFileSync('find', [directory, '-name', `${mark}*`]).toString()).toBe('');
