@@ -3,7 +3,7 @@ import { expect } from '@playwright/test';
 import { appOf, collect, test } from '../support/apps.ts';
 import { manifestsOf, packedPackage } from '../support/packages.ts';
 import { sessionDirectory } from '../support/machines.ts';
-import { sessionsDirectory } from '../support/sessions-directory.ts';
+import { sessionsDirectory, sessionsIn } from '../support/sessions-directory.ts';
 import { claimsOf, isGivenBack } from '../support/user-claims.ts';
 
 test.skip(
@@ -64,9 +64,7 @@ test('deleting a deployment frees its user id for another one', async ({ client,
   await client.deployments.delete(id);
   expect(isGivenBack(uid)).toBe(true);
   // Programs are linked there if only root can enter this repository, and spare namespaces have directories there.
-  const left = readdirSync(sessionsDirectory(testInfo.outputPath('data'))).filter(
-    (name) => !/^(program|spare)-/.test(name),
-  );
+  const left = sessionsIn(testInfo.outputPath('data')).filter((name) => !/^(program|spare)-/.test(name));
   expect(left).toEqual([]);
 });
 
@@ -108,6 +106,6 @@ test("npm runs under a temporary user id during a deployment, and can't read the
   expect(found).toMatchObject({ secret: 'none', keys: '', key: 'EACCES', other: 'EACCES' });
   expect(found.uid).toBeGreaterThanOrEqual(20_000);
   expect(readdirSync(`${data}/deployments`)).toEqual([]);
-  expect(readdirSync(sessionsDirectory(data)).filter((name) => name.startsWith('install-'))).toEqual([]);
+  expect(sessionsIn(data).filter((name) => name.startsWith('install-'))).toEqual([]);
   expect(isGivenBack(found.uid)).toBe(true);
 });

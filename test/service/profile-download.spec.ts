@@ -1,8 +1,9 @@
+import { writeAsOwner } from '../support/open-directory.ts';
 import { sessionDirectory } from '../support/machines.ts';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, existsSync } from 'node:fs';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -89,7 +90,7 @@ test('a download of a profile stays unchanged while the profile is saved again @
   // More than the buffers of the sockets, so that the download waits for its reader.
   const large = Buffer.from(Array.from({ length: 64 * 1024 }, (_, index) => (index * index) % 251));
   const userData = join(sessionDirectory(directory, session.session_id), 'user-data');
-  for (let index = 0; index < 512; index += 1) await writeFile(join(userData, `zz-${index}`), large);
+  for (let index = 0; index < 512; index += 1) writeAsOwner(join(userData, `zz-${index}`), large);
   expect((await call('DELETE', `/browsers/${session.session_id}`)).status).toBe(204);
 
   const answer = await download(service, '/profiles/ann/download?format=tar');
@@ -109,7 +110,7 @@ test("removes a profile's old version if the caller hangs up during the download
   await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   const userData = join(sessionDirectory(directory, session.session_id), 'user-data');
-  await writeFile(join(userData, 'zz'), Buffer.alloc(32 * 1024 * 1024));
+  writeAsOwner(join(userData, 'zz'), Buffer.alloc(32 * 1024 * 1024));
   await call('DELETE', `/browsers/${session.session_id}`);
   const answer = await download(service, '/profiles/ann/download?format=tar');
   await logInUnder(call, 'ann', site, 'second');

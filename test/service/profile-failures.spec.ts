@@ -1,3 +1,4 @@
+import { writeAsOwner } from '../support/open-directory.ts';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +9,7 @@ import { everywhere, keptIn, logIn, logInUnder, startSession, test as base } fro
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { sessionDirectory } from '../support/machines.ts';
-import { sessionsDirectory } from '../support/sessions-directory.ts';
+import { sessionsIn } from '../support/sessions-directory.ts';
 
 /** Mounts a file system of this size, in MiB, at a directory. */
 const test = base.extend<{ mountDisk: (directory: string, megabytes: number) => void }>({
@@ -98,7 +99,7 @@ test('keeps the profile if a full disk prevents a save or a copy @long', async (
   await call('POST', '/profiles', { name: 'ann' });
   const first = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(first, site, 'first');
-  writeFileSync(
+  writeAsOwner(
     join(sessionDirectory(directory, first.session_id), 'user-data', 'large'),
     Buffer.alloc(12 * 1024 * 1024),
   );
@@ -116,7 +117,7 @@ test('keeps the profile if a full disk prevents a save or a copy @long', async (
   expect(await profileSaveOf(call, session)).toEqual({ status: 'failed', message: refused.body.message });
   rmSync(filler);
   expect(readdirSync(join(directory, 'profiles'))).toEqual([version]);
-  expect(readdirSync(sessionsDirectory(directory))).toEqual([]);
+  expect(sessionsIn(directory)).toEqual([]);
   await expectUnchanged(call, site);
 });
 
@@ -129,7 +130,7 @@ test('saves profiles on a disk of their own, and keeps them if it is full @long'
   await using service = await startService({ dataDirectory: directory });
   const call = callerOf(service);
   const session = await changedSession(call, site);
-  writeFileSync(
+  writeAsOwner(
     join(sessionDirectory(directory, session.session_id), 'user-data', 'large'),
     Buffer.alloc(12 * 1024 * 1024),
   );

@@ -9,7 +9,7 @@ import { expectNoProcessWith } from '../support/processes.ts';
 import { callerOf, dataDirectory } from '../support/service.ts';
 import { endSession, everywhere, keptIn, logIn, logInUnder, startSession, test } from '../support/profiles.ts';
 import { sessionDirectory } from '../support/machines.ts';
-import { sessionsDirectory } from '../support/sessions-directory.ts';
+import { sessionsIn } from '../support/sessions-directory.ts';
 
 test('saves a profile, and the next session starts from it', async ({ service: { call }, site }) => {
   const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
@@ -194,7 +194,7 @@ test('replaces the previous profile version at each save, and removes a deleted 
   const { body: ended } = await call('GET', `/browsers/${session.session_id}?include_deleted=true`);
   expect(ended.profile_save).toEqual({ status: 'failed', message: expect.stringContaining('was deleted') });
   expect(versions()).toEqual([]);
-  expect(readdirSync(sessionsDirectory(directory))).toEqual([]);
+  expect(sessionsIn(directory)).toEqual([]);
 });
 
 test.describe('a session that gets its profile later', () => {
@@ -290,7 +290,7 @@ test.describe('a session that gets its profile later', () => {
       .toHaveLength(2);
     expect(await call('DELETE', `/browsers/${session.session_id}`)).toMatchObject({ status: 204 });
     expect(await patched).toMatchObject({ status: 409, body: { message: expect.stringContaining('ended') } });
-    expect(readdirSync(sessionsDirectory(directory))).toEqual([]);
+    expect(sessionsIn(directory)).toEqual([]);
     await expectNoProcessWith(session.session_id);
     expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('first'));
   });

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -12,4 +12,9 @@ export const sessionsDirectoryFile = fileURLToPath(import.meta.url);
 export function sessionsDirectory(dataDirectory: string): string {
   const record = join(dataDirectory, 'sessions-directory');
   return existsSync(record) ? readFileSync(record, 'utf8') : join(dataDirectory, 'sessions');
+}
+
+/** The names of the sessions' directories. Programs, encoders and the namespaces of later sessions have others there. */
+export function sessionsIn(dataDirectory: string): string[] {
+  return readdirSync(sessionsDirectory(dataDirectory)).filter((name) => !/^(program|encoder|spare)-/.test(name));
 }
