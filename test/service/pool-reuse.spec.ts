@@ -31,7 +31,7 @@ async function expectWipedReuse(client: Client): Promise<void> {
 
   await client.browsers.fs.writeFile(id, Buffer.from('a'), { path: '/home/user/Downloads/report.pdf' });
   await client.browsers.fs.writeFile(id, Buffer.from('b'), { path: '/work/deep/notes.txt' });
-  await shell.run(`ln -s /etc "$PLAYWRIGHT_POOL_ROOT/home/user/link"; rmdir "$TMPDIR"; ln -s /etc "$TMPDIR"`);
+  await shell.run(`ln -s /etc "$PLAYWRIGHT_POOL_ROOT/home/user/link"`);
   for (const directory of isolated) await shell.run(`mkdir -p ${directory}/left/below; echo > ${directory}/left/file`);
   await client.browsers.computer.writeClipboard(id, { text: 'copied' });
   const { cdp_ws_url } = await client.browsers.handOver(id);
@@ -45,6 +45,8 @@ async function expectWipedReuse(client: Client): Promise<void> {
   const { browserContextId } = await cdp.send('Target.createBrowserContext', { disposeOnDetach: false });
   await cdp.send('Target.createTarget', { browserContextId, url: 'data:text/html,left' });
 
+  // After the connect, whose downloads need the directory.
+  await shell.run(`rm -r "$TMPDIR"; ln -s /etc "$TMPDIR"`);
   await client.browserPools.release(pool, { session_id: id });
   const next = await acquire();
   expect(next.session_id).toBe(id);
