@@ -1,9 +1,9 @@
-import { writeAsOwner } from '../support/open-directory.ts';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { startService } from '../../src/service/service.ts';
+import { writeAsOwner } from '../support/open-directory.ts';
 import { expectNoProcessWith, processesWith, sendSignal } from '../support/processes.ts';
 import { everywhere, keptIn, logIn, logInUnder, startSession, test as base } from '../support/profiles.ts';
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';

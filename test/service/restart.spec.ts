@@ -11,7 +11,7 @@ import { expectNoProcessWith, processesWith, sendSignal } from '../support/proce
 import { callerOf, dataDirectory, type Call } from '../support/service.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { sessionDirectory } from '../support/machines.ts';
-import { sessionsDirectory, sessionsIn } from '../support/sessions-directory.ts';
+import { sessionsDirectory } from '../support/sessions-directory.ts';
 
 /** A life of the service, as a process of its own. */
 type Life = { cli: CliProcess; url: string; apiKey: string; call: Call; kill: () => Promise<void> };
@@ -65,7 +65,7 @@ test('a service ends the browsers and encoders that its killed predecessor left,
   const second = await start();
   const left = [...processesWith(directory), ...processesWith(sessions)].filter((pid) => pid !== second.cli.child.pid);
   expect(new Set(left)).toEqual(new Set(strangers.map(({ pid }) => pid)));
-  expect(sessionsIn(directory)).toEqual([]);
+  expect(readdirSync(sessionsDirectory(directory))).toEqual([]);
   for (const stranger of strangers) stranger.kill();
   await Promise.all(strangers.map((stranger) => once(stranger, 'exit')));
 });

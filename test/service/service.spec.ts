@@ -12,7 +12,7 @@ import { closeDatabase, openDatabase } from '../../src/service/database/database
 import { expectNoProcessWith, processesWith } from '../support/processes.ts';
 import { callerOf, dataDirectory, test, type TestService } from '../support/service.ts';
 import { sessionDirectory } from '../support/machines.ts';
-import { sessionsIn } from '../support/sessions-directory.ts';
+import { sessionsDirectory } from '../support/sessions-directory.ts';
 
 test('a service without a data directory leaves no files behind', async () => {
   await using temporary = await ownTemporaryDirectory();
@@ -74,7 +74,7 @@ test('removes files of sessions that a killed service left', async ({}, testInfo
   await mkdir(join(directory, 'sessions', 'left', 'root'), { recursive: true });
   await using _service = await startService({ dataDirectory: directory });
   expect(existsSync(join(directory, 'sessions', 'left'))).toBe(false);
-  expect(sessionsIn(directory)).toEqual([]);
+  expect(await readdir(sessionsDirectory(directory))).toEqual([]);
 });
 
 test('on closing, removes the files of sessions before another service can use the data directory', async ({}, testInfo) => {

@@ -14,7 +14,7 @@ export function sessionsDirectory(dataDirectory: string): string {
   return existsSync(record) ? readFileSync(record, 'utf8') : join(dataDirectory, 'sessions');
 }
 
-/** The names of the sessions' directories. Programs, encoders and the namespaces of later sessions have others there. */
+/** The names of the sessions' directories. Programs and the namespaces of later sessions have others there. */
 export function sessionsIn(dataDirectory: string): string[] {
-  return readdirSync(sessionsDirectory(dataDirectory)).filter((name) => !/^(program|encoder|spare)-/.test(name));
+  return readdirSync(sessionsDirectory(dataDirectory)).filter((name) => !/^(program|spare)-/.test(name));
 }
