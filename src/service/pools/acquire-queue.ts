@@ -86,9 +86,10 @@ export class AcquireQueue {
   }
 
   #putFirst(run: string, waiters: Set<Waiter>): void {
-    const runs = new Map([[run, waiters], ...this.#runs, [run, waiters]]);
+    this.#runs.delete(run);
+    const others = [...this.#runs];
     this.#runs.clear();
-    for (const [name, each] of runs) this.#runs.set(name, each);
+    for (const [name, each] of [[run, waiters] as const, ...others]) this.#runs.set(name, each);
   }
 
   /** Removes an acquire. If it got a browser, its run goes behind the others. */

@@ -12,6 +12,9 @@ import type { ProgramOptions } from './program.ts';
 import type { Running, Signal, TerminalSize } from './running.ts';
 import { terminalDescriptors, type TerminalMessage, type TerminalReport, type TerminalTask } from './terminal-task.ts';
 
+/** How long the process that holds the terminal may take to open it, in ms. Other programs may wait for their turn. */
+const startMs = 10_000;
+
 type Options = Omit<ProgramOptions, 'hasInput'> & { size: Partial<TerminalSize> };
 
 /** A running program in a terminal. A separate process (`terminal-host.ts`) holds the terminal, and takes 45 MB. */
@@ -56,6 +59,7 @@ export class Terminal implements Running {
     const pid = await new Promise<number>((resolve, reject) => {
       const fail = (reason: string) =>
         reject(new OperationError('unavailable', `the terminal for the program could not be opened: ${reason}`));
+      setTimeout(() => fail(`its process did not start within ${startMs / 1000} s`), startMs).unref();
       child.once('error', ({ message }) => fail(message));
       child.once('exit', () => fail('its process ended'));
       createInterface({ input: report as Readable }).on('line', (line) => {
