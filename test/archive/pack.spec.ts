@@ -5,7 +5,6 @@ import {
   mkdir,
   open,
   readdir,
-  readlink,
   rm,
   stat,
   symlink,
@@ -20,6 +19,7 @@ import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect, test, type TestInfo } from '@playwright/test';
 import { pack, type Progress } from '../../src/archive/index.ts';
+import { openFilesIn } from '../support/open-files.ts';
 import { contentOf, extractHere, sampleBytes, sampleDirectory } from './archives.ts';
 
 async function namesIn(testInfo: TestInfo, archive: AsyncIterable<Uint8Array>): Promise<string[]> {
@@ -281,7 +281,7 @@ test.describe('stopping', () => {
       for await (const chunk of archive) if (chunk) abort.abort();
     })();
     await expect(reading).rejects.toMatchObject({ name: 'AbortError' });
-    await expect.poll(async () => await openIn(original)).toEqual([]);
+    await expect.poll(async () => await openFilesIn(original)).toEqual([]);
     await expect(buffer(pack(original, { signal: AbortSignal.abort() }))).rejects.toMatchObject({ name: 'AbortError' });
   });
 
@@ -290,17 +290,9 @@ test.describe('stopping', () => {
     await mkdir(original);
     await writeFile(path.join(original, 'large'), sampleBytes(30_000_000));
     for await (const chunk of pack(original)) if (chunk) break;
-    await expect.poll(async () => await openIn(original)).toEqual([]);
+    await expect.poll(async () => await openFilesIn(original)).toEqual([]);
   });
 });
-
-/** The files that this process has open within a directory. Linux only. */
-async function openIn(directory: string): Promise<string[]> {
-  const links = await Promise.all(
-    (await readdir('/proc/self/fd')).map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')),
-  );
-  return links.filter((file) => file.startsWith(directory));
-}
 
 /**
  * Changes a directory while it is packed: the first file, which is large, is being read, and the others have not been
