@@ -134,10 +134,10 @@ async function atDistance<T>(
 ): Promise<T> {
   await using service = await ServiceProcess.start();
   await using proxy = await ServerProcess.start('delaying-proxy.js', service.url, String(roundTrip / 2));
-  const pool = { name: 'far', size: 2 };
+  const pool = { name: 'far', size: 2, transport };
   return await act({
     PLAYWRIGHT_POOL_BASE_URL: proxy.url,
     PLAYWRIGHT_POOL_API_KEY: apiKey,
-    BENCH_LEASE: JSON.stringify({ pool, transport }),
+    BENCH_LEASE: JSON.stringify({ pool }),
   });
 }

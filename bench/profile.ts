@@ -73,7 +73,7 @@ export async function compareLeases(
       await writeFile(file, '');
       await timeSuite({
         ...rest,
-        environment: { ...environment, BENCH_LEASE: JSON.stringify({ lease: 'test', ...use }) },
+        environment: { ...environment, BENCH_LEASE: JSON.stringify({ poolLease: 'test', ...use }) },
       });
       // The first lease of a worker also loads code.
       return median((await readFile(file, 'utf8')).trimEnd().split('\n').slice(1).map(Number));
@@ -81,8 +81,11 @@ export async function compareLeases(
     const { ours, other } = await interleavedWithoutWarmUp(runs, {
       ours: lease(
         carried
-          ? { pool: { name: `with-${profile}`, size: 2, profile: { name: profile } }, profile }
-          : { pool, profile },
+          ? {
+              pool: { name: `with-${profile}`, size: 2, browsers: { profile: { name: profile } } },
+              poolProfile: profile,
+            }
+          : { pool, poolProfile: profile },
       ),
       other: lease({ pool }),
     });

@@ -6,7 +6,7 @@ import { expect, test } from 'playwright-pool';
 const runs = Number(process.env['BENCH_RUNS']);
 
 test.describe('a lease for each test', () => {
-  test.use({ lease: 'test' });
+  test.use({ poolLease: 'test' });
 
   // The first test has the browser that the worker leased when it started.
   for (let number = 0; number <= runs; number++) {

@@ -1,7 +1,6 @@
-import { defineConfig } from '@playwright/test';
-import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+import { defineConfig } from 'playwright-pool';
 
-export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+export default defineConfig({
   testDir: 'tests',
   outputDir: 'test-results',
   workers: 2,
@@ -14,9 +13,12 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
   },
   use: {
     // PLAYWRIGHT_POOL_BASE_URL and PLAYWRIGHT_POOL_API_KEY name the service.
-    pool: { name: 'far', size: 2 },
+    pool: {
+      name: 'far',
+      size: 2,
+      // The default if the service's URL is on another machine. A forwarded port of this machine is not.
+      exposeNetwork: '<loopback>',
+    },
     baseURL: process.env['APP_URL'],
-    // The default if the service's URL is on another machine. A forwarded port of this machine is not.
-    exposeNetwork: '<loopback>',
   },
 });

@@ -1,7 +1,6 @@
-import { defineConfig } from '@playwright/test';
-import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+import { defineConfig } from 'playwright-pool';
 
-export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+export default defineConfig({
   testDir: 'tests',
   outputDir: 'test-results',
   workers: 1,

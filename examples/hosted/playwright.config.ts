@@ -1,7 +1,6 @@
-import { defineConfig } from '@playwright/test';
-import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+import { defineConfig } from 'playwright-pool';
 
-export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+export default defineConfig({
   testDir: 'tests',
   outputDir: 'test-results',
   workers: 2,
@@ -10,8 +9,7 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
   reporter: [['playwright-pool/reporter'], ['list']],
   use: {
     // PLAYWRIGHT_POOL_BASE_URL and PLAYWRIGHT_POOL_API_KEY name the service.
-    pool: 'ci',
     // If the service doesn't answer, tests run on the developer's machine, but fail in CI.
-    onUnavailable: process.env['CI'] ? 'fail' : 'local',
+    pool: { name: 'ci', onUnavailable: process.env['CI'] ? 'fail' : 'local' },
   },
 });

@@ -1,18 +1,16 @@
-import { defineConfig } from '@playwright/test';
-import type { AuthConnectionUse, PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+import { defineConfig, type LoginUse } from 'playwright-pool';
 
 // Set by the web server, which starts before the workers read this file.
 const site = process.env['SITE_URL'] ?? 'http://127.0.0.1';
 
-/** The auth connection of a user of the site. */
-function login(profile: string, path: string, others: Partial<AuthConnectionUse> = {}) {
-  const authConnection: AuthConnectionUse = {
-    profile,
+/** The profile of a user of the site. */
+function login(name: string, path: string, others: Partial<LoginUse> = {}) {
+  const login: LoginUse = {
     domain: new URL(site).host,
     login_url: `${site}${path}`,
     ...others,
   };
-  return { authConnection };
+  return { poolProfile: { name, login } };
 }
 
 // In your suite, take them from the environment.
@@ -31,7 +29,7 @@ const dave = {
 };
 const bob = login('bob', '/login');
 
-export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+export default defineConfig({
   testDir: 'tests',
   outputDir: 'test-results',
   workers: 2,

@@ -1,8 +1,7 @@
-import { defineConfig } from '@playwright/test';
-import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+import { defineConfig } from 'playwright-pool';
 import { savedLogin } from './tests/saved-login.ts';
 
-export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+export default defineConfig({
   testDir: 'tests',
   outputDir: 'test-results',
   workers: 2,
@@ -17,9 +16,8 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
   use: {
     // Set by the web server, which starts before the workers read this file.
     baseURL: process.env['TODO_URL'],
-    pool: { name: 'todo', size: 2 },
-    lease: 'worker',
-    release: 'recycle',
+    pool: { name: 'todo', size: 2, release: 'recycle' },
+    poolLease: 'worker',
     permissions: ['clipboard-write'],
     trace: 'retain-on-failure',
   },
@@ -32,12 +30,16 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
       dependencies: ['log in'],
       use: { storageState: savedLogin },
     },
-    { name: 'log in under a profile', testMatch: 'profile.setup.ts', use: { profile: { name: 'carol', save: true } } },
+    {
+      name: 'log in under a profile',
+      testMatch: 'profile.setup.ts',
+      use: { poolProfile: { name: 'carol', save: true } },
+    },
     {
       name: 'profile',
       testMatch: 'profile.spec.ts',
       dependencies: ['log in under a profile'],
-      use: { profile: 'carol' },
+      use: { poolProfile: 'carol' },
     },
   ],
 });

@@ -1,11 +1,10 @@
-import { defineConfig } from '@playwright/test';
-import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+import { defineConfig } from 'playwright-pool';
 import todo from '../../examples/todo/playwright.config.ts';
 import { savedLogin } from '../../examples/todo/tests/saved-login.ts';
 
 const directory = process.env['PICTURES_DIRECTORY'];
 
-export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+export default defineConfig({
   outputDir: `${directory}/results`,
   workers: 1,
   reporter: [['playwright-pool/reporter'], ['html', { open: 'never', outputFolder: `${directory}/report` }], ['list']],
@@ -17,11 +16,11 @@ export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
     ...todo.use,
     trace: 'off',
     viewport: { width: 960, height: 540 },
-    replay: 'retain-on-failure',
-    replayLinks: 'full',
+    poolReplay: 'retain-on-failure',
+    pool: { replayLinks: 'full' },
   },
   projects: [
-    { name: 'log in', testDir: '../../examples/todo/tests', testMatch: 'login.setup.ts', use: { replay: 'off' } },
+    { name: 'log in', testDir: '../../examples/todo/tests', testMatch: 'login.setup.ts', use: { poolReplay: 'off' } },
     {
       name: 'todo',
       testDir: '.',

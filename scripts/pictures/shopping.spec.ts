@@ -5,13 +5,13 @@ import { expect, test } from '../../examples/todo/tests/todo-list.ts';
 
 const cli = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 
-test('adds items to the list', async ({ list, session, playwright }) => {
+test('adds items to the list', async ({ list, remote, playwright }) => {
   await list.add('Buy milk', 'Call the plumber', 'Water the plants');
 
   const browser = await playwright.chromium.launch({ executablePath: await systemChromium() });
   for (const colorScheme of ['light', 'dark'] as const) {
     const viewer = await browser.newPage({ viewport: { width: 800, height: 520 }, colorScheme });
-    await viewer.goto(session.liveViewURL!);
+    await viewer.goto(remote.session.liveViewURL!);
     await expect(viewer.getByRole('status')).toHaveText('Live');
     await viewer.screenshot({ path: `${process.env['PICTURES_DIRECTORY']}/live-view-${colorScheme}.png` });
     await viewer.close();

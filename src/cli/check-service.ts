@@ -32,7 +32,7 @@ export async function checkService(examined: Examined, projects: PlaywrightProje
   } catch (error) {
     const fix = isEmbedded
       ? 'see service.log in its data directory'
-      : 'check PLAYWRIGHT_POOL_BASE_URL and PLAYWRIGHT_POOL_API_KEY, or poolService in the config. A firewall or proxy may block the service';
+      : 'check PLAYWRIGHT_POOL_BASE_URL and PLAYWRIGHT_POOL_API_KEY, or pool.service in the config. A firewall or proxy may block the service';
     return [{ check, level: 'failure', message: messageOf(error), fix }];
   }
 }
@@ -87,7 +87,7 @@ async function adviceOnLimit(client: Client, signal: AbortSignal): Promise<strin
 }
 
 function checkReplay({ name, replay, pool }: PlaywrightProject): Finding[] {
-  if (replay === 'off' || typeof pool !== 'object' || pool.headless !== true) return [];
+  if (replay === 'off' || pool.browsers?.headless !== true) return [];
   const message = `${name === '' ? '' : `${name}: `}replay is on, but the pool is headless`;
   const fix = 'the hosted service records headful browsers only: remove headless from the pool';
   return [{ check: 'replay', level: 'warning', message, fix }];

@@ -141,7 +141,7 @@ async function checkPool({ workers, projects }: Suite, { options, env, signal }:
   const check = 'pool';
   const findings: Finding[] = [];
   const isHosted = hostedURL(options, env) !== undefined;
-  const pools = new Map(projects.map(({ pool }) => [typeof pool === 'string' ? pool : pool?.name, pool]));
+  const pools = new Map(projects.map(({ pool }) => [pool.name, pool]));
   for (const [name, pool] of pools) {
     if (name === undefined) {
       const fix = "name a pool in the config: use: { pool: 'name' }";
@@ -149,7 +149,7 @@ async function checkPool({ workers, projects }: Suite, { options, env, signal }:
       continue;
     }
     // Ask the service first, because the config doesn't change the size of an existing pool.
-    const size = (await sizeOf(name, { options, env, signal })) ?? (typeof pool === 'object' ? pool.size : undefined);
+    const size = (await sizeOf(name, { options, env, signal })) ?? pool.size;
     const message = `${name} has ${counted(size ?? 0, 'browser')} for ${counted(workers, 'worker')}`;
     if (size === undefined) {
       const fix = `npx playwright-pool pools create ${name} --size ${workers}, or define it in the config: pool: { name, size }`;
@@ -179,7 +179,7 @@ async function sizeOf(
 
 /** Finds idle timeouts that are too short for a paused debugger or a test that waits without the browser. */
 function checkTimeouts({ name, timeout, pool }: PlaywrightProject): Finding[] {
-  const idle = typeof pool === 'object' ? pool.timeout_seconds : undefined;
+  const idle = pool.browsers?.timeout_seconds;
   if (idle === undefined || idle * 1000 >= timeout) return [];
   const message = `${named(name)}a browser may be idle for ${idle} s, and a test may take ${timeout / 1000} s`;
   return [
@@ -187,7 +187,7 @@ function checkTimeouts({ name, timeout, pool }: PlaywrightProject): Finding[] {
       check: 'timeouts',
       level: 'warning',
       message,
-      fix: `give the pool timeout_seconds of ${Math.ceil(timeout / 1000)} or more`,
+      fix: `give the pool's browsers timeout_seconds of ${Math.ceil(timeout / 1000)} or more`,
     },
   ];
 }
@@ -195,7 +195,7 @@ function checkTimeouts({ name, timeout, pool }: PlaywrightProject): Finding[] {
 async function checkVideo({ name, video }: PlaywrightProject, { env }: Examined): Promise<Finding[]> {
   if (video === 'off' || (await hasFFmpeg(env))) return [];
   const message = `${named(name)}Playwright's own video is on, but its ffmpeg is not installed`;
-  const fix = "npx playwright install ffmpeg, or use replay: 'retain-on-failure', which needs no ffmpeg";
+  const fix = "npx playwright install ffmpeg, or use poolReplay: 'retain-on-failure', which needs no ffmpeg";
   return [{ check: 'video', level: 'failure', message, fix }];
 }
 

@@ -41,7 +41,7 @@ export async function downloaded(
   const archive = await client.profiles.download(name, { format }, { signal });
   if (archive) return archive;
   throw new CommandError(
-    `nothing was saved in the profile ${name} yet: run tests with profile: { name: '${name}', save: true }, or end a session that has it with save_changes`,
+    `nothing was saved in the profile ${name} yet: run tests with poolProfile: { name: '${name}', save: true }, or end a session that has it with save_changes`,
     exitCodes.nothingThere,
   );
 }

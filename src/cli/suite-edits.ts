@@ -16,7 +16,7 @@ export function editedConfig(text: string, file: string): string {
 
 /** The steps that a person must do in an edited config. */
 export function leftInConfig(text: string, file: string): string[] {
-  const types = isTypeScript(file) ? ', and the types: defineConfig<PoolTestOptions, PoolWorkerOptions>' : '';
+  const types = isTypeScript(file) ? ', and import defineConfig from playwright-pool' : '';
   return [
     ...(hasReporter(text) ? [] : [`add ${reporter} to the reporters of ${file}.`]),
     ...(hasReplay(text) ? [] : [`add ${replay} to the use of ${file}${types}.`]),
@@ -29,14 +29,14 @@ export function isMoved(text: string): boolean {
 }
 
 const reporter = `['playwright-pool/reporter']`;
-const replay = `replay: 'retain-on-failure'`;
+const replay = `poolReplay: 'retain-on-failure'`;
 
 function hasReporter(text: string): boolean {
   return codeOf(text).includes('playwright-pool/reporter');
 }
 
 function hasReplay(text: string): boolean {
-  return /\breplay\s*:/.test(codeOf(text));
+  return /\bpoolReplay\s*:/.test(codeOf(text));
 }
 
 function isTypeScript(file: string): boolean {
@@ -73,10 +73,15 @@ function withReplay(text: string, file: string): string {
 function withTypes(text: string): string | undefined {
   const types = configObject(text)?.types ?? '';
   if (types.includes('PoolTestOptions') || !/[:<]|\b(?:defineConfig|satisfies|as)\b/.test(types)) return text;
+  // The `defineConfig` of this package has the types.
+  if (/\bdefineConfig\b/.test(types)) {
+    const edited = editedImports(text);
+    return isMoved(edited) ? edited : undefined;
+  }
   const code = codeOf(text);
   const imported = /^import\b[^;]*?\bfrom\s*['"](?:@playwright\/test|playwright-pool)['"];?[^\S\n]*\n/m.exec(code);
   if (imported === null || code.includes('PoolTestOptions')) return undefined;
-  const generic = /\bdefineConfig(?=\s*\()|(?<=:\s*|\b(?:satisfies|as)\s+)PlaywrightTestConfig\b(?!\s*<)/g;
+  const generic = /(?<=:\s*|\b(?:satisfies|as)\s+)PlaywrightTestConfig\b(?!\s*<)/g;
   const ends = [...code.matchAll(generic)].map(({ index, 0: name }) => index + name.length);
   const typed = ends.reduceRight((result, at) => spliced(result, at, '<PoolTestOptions, PoolWorkerOptions>'), text);
   if (!configObject(typed)?.types.includes('PoolTestOptions')) return undefined;

@@ -13,20 +13,21 @@ export type PlaywrightProject = {
   tests: number;
   /** How many of its tests import this package. */
   importing: number;
-  pool: string | { name: string; size: number; timeout_seconds?: number; headless?: boolean } | undefined;
+  pool: PoolUse;
   replay: string;
   video: string;
-  /** The option `poolService` as environment variables. Don't print it: it contains the API key. */
+  /** The option `pool.service` as environment variables. Don't print it: it contains the API key. */
   environment: NodeJS.ProcessEnv;
 };
+
+type PoolUse = { name?: string; size?: number; browsers?: { timeout_seconds?: number; headless?: boolean } };
 
 type Uses = {
   browserName?: string;
   defaultBrowserType?: string;
   connectOptions?: object;
-  poolService?: { baseURL?: string; apiKey?: string; projectId?: string };
-  pool?: PlaywrightProject['pool'];
-  replay?: string | { mode: string };
+  pool?: string | (PoolUse & { service?: { baseURL?: string; apiKey?: string; projectId?: string } });
+  poolReplay?: string | { mode: string };
 };
 
 /**
@@ -35,22 +36,23 @@ type Uses = {
  */
 export default class SuiteReporter implements Reporter {
   onBegin(config: FullConfig, suite: PlaywrightSuite): void {
-    const projects = config.projects.map(({ name, timeout, use }): PlaywrightProject => {
-      const { pool = process.env['PLAYWRIGHT_POOL_NAME']?.trim() || undefined, replay, poolService } = use as Uses;
-      const tests = suite.suites.find((other) => other.project()?.name === name)?.allTests() ?? [];
+    const projects = config.projects.map(({ name: project, timeout, use }): PlaywrightProject => {
+      const { pool, poolReplay } = use as Uses;
+      const { service, size, browsers, name = nameInEnvironment() } = typeof pool === 'object' ? pool : { name: pool };
+      const tests = suite.suites.find((other) => other.project()?.name === project)?.allTests() ?? [];
       const environment = {
-        PLAYWRIGHT_POOL_BASE_URL: poolService?.baseURL,
-        PLAYWRIGHT_POOL_API_KEY: poolService?.apiKey,
-        PLAYWRIGHT_POOL_PROJECT: poolService?.projectId,
+        PLAYWRIGHT_POOL_BASE_URL: service?.baseURL,
+        PLAYWRIGHT_POOL_API_KEY: service?.apiKey,
+        PLAYWRIGHT_POOL_PROJECT: service?.projectId,
       };
       return {
-        name,
+        name: project,
         timeout,
         unpooled: whyUnpooled(use),
         tests: tests.length,
         importing: tests.filter(importsPool).length,
-        pool,
-        replay: modeOf(replay),
+        pool: { name, size, browsers },
+        replay: modeOf(poolReplay),
         video: modeOf(use.video),
         environment,
       };
@@ -78,6 +80,10 @@ function whyUnpooled({ browserName, defaultBrowserType, connectOptions }: Uses):
 function importsPool(test: TestCase): boolean {
   const type = (test as TestCase & { _testType?: { fixtures?: { fixtures?: object }[] } })._testType;
   return type?.fixtures?.some(({ fixtures = {} }) => '_testLease' in fixtures) ?? true;
+}
+
+function nameInEnvironment(): string | undefined {
+  return process.env['PLAYWRIGHT_POOL_NAME']?.trim() || undefined;
 }
 
 function modeOf(option: string | { mode: string } | undefined): string {

@@ -23,7 +23,7 @@ const kinds = [
     pattern: /\blaunchOptions\s*:(?!\s*\{\s*slowMo\s*:[^,}]*,?\s*\})/g,
     isOption: true,
     message: 'launchOptions has no effect on leased browsers, except slowMo',
-    fix: 'Give the switches to the pool: pool: { args: [...] }.',
+    fix: 'Give the switches to the pool: pool: { browsers: { args: [...] } }.',
   },
 ];
 

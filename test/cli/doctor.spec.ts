@@ -35,7 +35,7 @@ test('doctor finds no problem in a suite whose options fit the service @long', a
   const pool = `{ name: 'ci', size: 1, timeout_seconds: 30, headless: true }`;
   const cwd = await project(
     testInfo,
-    `workers: 1, timeout: 30_000, use: { pool: ${pool}, replay: 'off', video: 'on' }`,
+    `workers: 1, timeout: 30_000, use: { pool: ${pool}, poolReplay: 'off', video: 'on' }`,
   );
   await mkdir(testInfo.outputPath('browsers/ffmpeg-1011'), { recursive: true });
   const { code, stdout, stderr } = await cli(['doctor'], {
@@ -60,9 +60,9 @@ test('doctor finds each option that does not fit the service, and says how to fi
   const cwd = await project(
     testInfo,
     `workers: 3, timeout: 60_000, projects: [
-      { name: 'one', use: { pool: 'ci', video: { mode: 'on' }, replay: 'on' } },
+      { name: 'one', use: { pool: 'ci', video: { mode: 'on' }, poolReplay: 'on' } },
       { name: 'two', use: { pool: 'missing' } },
-      { name: 'three', use: { pool: { name: 'own', size: 3, timeout_seconds: 10, headless: true }, replay: { mode: 'on' } } },
+      { name: 'three', use: { pool: { name: 'own', size: 3, browsers: { timeout_seconds: 10, headless: true } }, poolReplay: { mode: 'on' } } },
       { name: 'four' },
     ]`,
   );
@@ -188,7 +188,7 @@ test('doctor checks the service that the config names, and prints no API key @lo
   service,
 }, testInfo) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 2 });
-  const use = (apiKey: string) => `pool: 'ci', poolService: { baseURL: '${service.url}', apiKey: '${apiKey}' }`;
+  const use = (apiKey: string) => `pool: { name: 'ci', service: { baseURL: '${service.url}', apiKey: '${apiKey}' } }`;
   const cwd = await project(
     testInfo,
     `workers: 2, projects: [{ name: 'one', use: { ${use(service.apiKey)} } }, { name: 'two', use: { ${use('the-wrong-key')} } }]`,
@@ -212,7 +212,10 @@ test('doctor compares workers with the real size of an existing pool, and the ti
   service,
 }, testInfo) => {
   await service.call('POST', '/browser_pools', { name: 'own', size: 1 });
-  const cwd = await project(testInfo, `workers: 3, use: { pool: { name: 'own', size: 3, timeout_seconds: 10 } }`);
+  const cwd = await project(
+    testInfo,
+    `workers: 3, use: { pool: { name: 'own', size: 3, browsers: { timeout_seconds: 10 } } }`,
+  );
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zone = own === 'Asia/Tokyo' ? 'Europe/Rome' : 'Asia/Tokyo';
   const { stdout } = await cli(['doctor'], { cwd, env: { TZ: zone } });
@@ -224,7 +227,7 @@ test('doctor compares workers with the real size of an existing pool, and the ti
 test('doctor starts the embedded service and a browser to check them', async ({ cliProcess: cli }, testInfo) => {
   const cwd = await project(
     testInfo,
-    `workers: 1, use: { pool: { name: 'own', size: 1, headless: true }, replay: 'on' }`,
+    `workers: 1, use: { pool: { name: 'own', size: 1, browsers: { headless: true } }, poolReplay: 'on' }`,
   );
   const env = {
     PLAYWRIGHT_POOL_BASE_URL: '',
@@ -244,7 +247,10 @@ test('doctor starts the embedded service and a browser to check them', async ({ 
 test('doctor warns if Chromium has another build than Playwright expects @long', async ({
   cliProcess: cli,
 }, testInfo) => {
-  const cwd = await project(testInfo, `workers: 1, use: { pool: { name: 'own', size: 1, headless: true } }`);
+  const cwd = await project(
+    testInfo,
+    `workers: 1, use: { pool: { name: 'own', size: 1, browsers: { headless: true } } }`,
+  );
   const build = testInfo.outputPath('browsers/chromium_headless_shell-999');
   await mkdir(path.join(build, 'chrome-linux'), { recursive: true });
   await writeFile(path.join(build, 'INSTALLATION_COMPLETE'), '');
@@ -267,7 +273,7 @@ test('doctor warns if Chromium has another build than Playwright expects @long',
 test('doctor checks the service of --data-dir for all projects, and names a missing Chromium @long', async ({
   cliProcess: cli,
 }, testInfo) => {
-  const cwd = await project(testInfo, `use: { poolService: { baseURL: 'http://127.0.0.1:1', apiKey: 'key' } }`);
+  const cwd = await project(testInfo, `use: { pool: { service: { baseURL: 'http://127.0.0.1:1', apiKey: 'key' } } }`);
   const args = ['doctor', '--data-dir', testInfo.outputPath('data')];
   const { code, stdout } = await cli(args, { cwd, env: { PLAYWRIGHT_POOL_CHROMIUM: testInfo.outputPath('none') } });
   expect(code).toBe(1);

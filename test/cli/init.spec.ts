@@ -58,14 +58,13 @@ test('init changes imports and config to use the pool and adds a workflow, and a
   expect((await cli(['init', '--yes'], { cwd })).stdout).toMatch(
     /Changed 3 files\. Run the suite: npx playwright test\n$/,
   );
-  expect(await read('playwright.config.ts')).toBe(`import { defineConfig, devices } from '@playwright/test';
-import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
+  expect(await read('playwright.config.ts')).toBe(`import { defineConfig, devices } from 'playwright-pool';
 
-export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+export default defineConfig({
   testDir: './tests',
   reporter: [['playwright-pool/reporter'], ['html']],
   use: {
-    replay: 'retain-on-failure',
+    poolReplay: 'retain-on-failure',
     trace: 'on-first-retry',
   },
 });
@@ -152,11 +151,11 @@ test('init keeps the options of configs in many syntactic forms', async ({ cli }
   const forms: [before: string, after: string[]][] = [
     [
       `module.exports = { reporter: [['list'], ['html']] };\n`,
-      [`reporter: [['playwright-pool/reporter'], ['list'], ['html']]`, `use: { replay: 'retain-on-failure' }`],
+      [`reporter: [['playwright-pool/reporter'], ['list'], ['html']]`, `use: { poolReplay: 'retain-on-failure' }`],
     ],
     [
-      `export default { use: { replay: 'on' }, reporter: process.env.CI ? 'blob' : 'list' };\n`,
-      [`{ replay: 'on' }, reporter: process.env.CI ? 'blob' : 'list'`],
+      `export default { use: { poolReplay: 'on' }, reporter: process.env.CI ? 'blob' : 'list' };\n`,
+      [`{ poolReplay: 'on' }, reporter: process.env.CI ? 'blob' : 'list'`],
     ],
   ];
   for (const [index, [before, after]] of forms.entries()) {
@@ -238,11 +237,11 @@ test('init writes a workflow that names a config in another directory', async ({
 test('init prints the steps left for the user, until all are done', async ({ cli }, testInfo) => {
   const left = [
     `By hand: add ['playwright-pool/reporter'] to the reporters of playwright.config.ts.`,
-    `By hand: add replay: 'retain-on-failure' to the use of playwright.config.ts, and the types: defineConfig<PoolTestOptions, PoolWorkerOptions>.`,
+    `By hand: add poolReplay: 'retain-on-failure' to the use of playwright.config.ts, and import defineConfig from playwright-pool.`,
     `By hand: change the import of the tests to playwright-pool, or name their directory with --tests: no source imports playwright-pool.`,
   ];
   const cwd = await project(testInfo, {
-    'playwright.config.ts': `// reporter: 'playwright-pool/reporter', replay: 'on'\nexport default defineConfig(base, { reporter });\n`,
+    'playwright.config.ts': `// reporter: 'playwright-pool/reporter', poolReplay: 'on'\nexport default defineConfig(base, { reporter });\n`,
   });
   const { code, stdout } = await cli(['init', '--yes', '--no-ci'], { cwd });
   expect(code).toBe(0);

@@ -176,7 +176,7 @@ test('profile diff exits with 2 and the reason if it fails', async ({ run, servi
     ['nobody', /404 not_found: .*For a file or directory of that name, write \.\/nobody/],
     [
       'unsaved',
-      /nothing was saved in the profile unsaved yet: run tests with profile: \{ name: 'unsaved', save: true \}/,
+      /nothing was saved in the profile unsaved yet: run tests with poolProfile: \{ name: 'unsaved', save: true \}/,
     ],
     ['./nowhere', /nowhere cannot be read \(ENOENT\)/],
     ['./letters', /letters is not a user-data directory/],

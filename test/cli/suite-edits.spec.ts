@@ -7,7 +7,7 @@ import { editedConfig } from '../../src/cli/suite-edits.ts';
 import { compilerOptions } from '../support/compiler-options.ts';
 
 const reporter = `['playwright-pool/reporter']`;
-const replay = `replay: 'retain-on-failure'`;
+const replay = `poolReplay: 'retain-on-failure'`;
 
 test('init adds the reporter and the replays option to configs in many forms', () => {
   const forms: [before: string, after: string][] = [
@@ -26,8 +26,8 @@ test('init adds the reporter and the replays option to configs in many forms', (
     ],
     // Comments, strings and regular expressions are not code.
     [
-      `export default {\n  // reporter: 'html', replay: 'on', {\n  grep: /[/{]use: \\{/, name: 'it\\'s {',\n  'use': { /* } */ url: \`\${'{'}\` },\n  "reporter": [\n    ['list'],\n  ],\n};`,
-      `export default {\n  // reporter: 'html', replay: 'on', {\n  grep: /[/{]use: \\{/, name: 'it\\'s {',\n  'use': { ${replay}, /* } */ url: \`\${'{'}\` },\n  "reporter": [\n    ${reporter},\n    ['list'],\n  ],\n};`,
+      `export default {\n  // reporter: 'html', poolReplay: 'on', {\n  grep: /[/{]use: \\{/, name: 'it\\'s {',\n  'use': { /* } */ url: \`\${'{'}\` },\n  "reporter": [\n    ['list'],\n  ],\n};`,
+      `export default {\n  // reporter: 'html', poolReplay: 'on', {\n  grep: /[/{]use: \\{/, name: 'it\\'s {',\n  'use': { ${replay}, /* } */ url: \`\${'{'}\` },\n  "reporter": [\n    ${reporter},\n    ['list'],\n  ],\n};`,
     ],
     [
       `const config = { reporter: [...base], use: { ...devices['a b'] } };\nmodule.exports = config;\n`,
@@ -98,9 +98,9 @@ test("init's edits of a TypeScript config compile, and omit replays if the confi
     ],
     [
       `import { defineConfig } from '@playwright/test';\nexport default defineConfig<{ mine: string }>({ use: { mine: '' } });\n`,
-      false,
+      true,
     ],
-    [`import { defineConfig } from '@playwright/test'; export default defineConfig({ use: {} });\n`, false],
+    [`import { defineConfig } from '@playwright/test'; export default defineConfig({ use: {} });\n`, true],
     [
       `import * as playwright from '@playwright/test';\nexport default playwright.defineConfig({ projects: [{ use: {} }] });\n`,
       true,

@@ -20,17 +20,17 @@ test("gives the test's worker a new browser after Chromium is killed or frozen, 
         } catch {}
       }
     };
-    test('killed', async ({ page, session }) => {
+    test('killed', async ({ page, remote: { session } }) => {
       signal(session, 'SIGKILL');
       for (;;) await page.evaluate(1);
     });
-    test('stopped', async ({ page, session }) => {
+    test('stopped', async ({ page, remote: { session } }) => {
       test.setTimeout(2000);
       signal(session, 'SIGSTOP');
       await page.evaluate(1);
     });
-    test('stops its own at its end', async ({ session }) => signal(session, 'SIGSTOP'));
-    test('killed while it opens a page', async ({ browser, session }) => {
+    test('stops its own at its end', async ({ remote: { session } }) => signal(session, 'SIGSTOP'));
+    test('killed while it opens a page', async ({ browser, remote: { session } }) => {
       const context = await browser.newContext();
       const pids = processesOf(session);
       const opening = context.newPage().then(() => 'ends', () => 'ends');

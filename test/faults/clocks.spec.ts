@@ -8,12 +8,12 @@ test('timeouts of the fixtures work although a test freezes or moves its clock @
     const { now } = Date;
     const hour = 3_600_000;
     test.afterEach(() => (Date.now = now));
-    test('stands still', async ({ files }) => {
+    test('stands still', async ({ remote: { files } }) => {
       Date.now = () => 0;
       await expect(expect(files).toHaveFile('/tmp/none', { timeout: 300 })).rejects.toThrow('/tmp/none');
     });
     test.describe(() => {
-      test.use({ lease: 'test' });
+      test.use({ poolLease: 'test' });
       for (const [title, step] of [['leaps forward', hour], ['leaps back', -hour]]) {
         test(title, async ({ browser }) => {
           let leaps = 0;

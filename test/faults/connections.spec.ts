@@ -27,7 +27,11 @@ test('leases a browser although calls are reset, cut off or slow, or a busy serv
     for (const title of ['one', 'two', 'three', 'four', 'five']) test(title, async () => {});`;
   const run = start({
     files: { 'connections.spec.ts': suite },
-    ...hosted.options({ via: faultProxy.url, more: `lease: 'test', release: 'reuse', acquireTimeout: 20_000` }),
+    ...hosted.options({
+      via: faultProxy.url,
+      pool: `release: 'reuse', acquireTimeout: 20_000`,
+      more: `poolLease: 'test'`,
+    }),
   });
   const { stats, output } = await run.finished();
   expect(stats).toMatchObject({ passed: 5, failed: 0 });
@@ -79,7 +83,7 @@ test('returns browsers after a hook timed out or a worker was killed before it n
     writeFileSync(join(here, 'worker'), String(process.pid));
     test('killed', async ({ held }) => {});
     test.describe(() => {
-      test.use({ lease: 'test' });
+      test.use({ poolLease: 'test' });
       test('leases for itself', async ({ held }) => {});
     });
     test.describe(() => {
@@ -92,7 +96,7 @@ test('returns browsers after a hook timed out or a worker was killed before it n
     test('has the only browser', async ({ held }) => {});`;
   const run = start({
     files: { 'gap.spec.ts': suite },
-    ...hosted.options({ via: faultProxy.url, more: 'acquireTimeout: 20_000' }),
+    ...hosted.options({ via: faultProxy.url, pool: 'acquireTimeout: 20_000' }),
   });
   await expect.poll(hosted.leased, { timeout: 20_000 }).toBe(1);
   process.kill(Number(readFileSync(join(run.directory, 'worker'), 'utf8')), 'SIGKILL');
@@ -110,7 +114,7 @@ test('returns browsers to which no connection is possible, and leases others @lo
   faultProxy,
 }) => {
   faultProxy.plan(/^GET .*\/(cdp|playwright)/, 'refused', 'refused');
-  const options = hosted.options({ via: faultProxy.url, more: 'acquireTimeout: 10_000' });
+  const options = hosted.options({ via: faultProxy.url, pool: 'acquireTimeout: 10_000' });
   const { stats, output } = await start({
     files: { 'connect.spec.ts': `${prelude} test('works', async () => {});` },
     ...options,
@@ -190,7 +194,7 @@ test('retries an acquire call that got no answer, and returns both granted brows
   faultProxy.plan(acquire, 'none', 'silent');
   const run = start({
     files: { 'silent.spec.ts': `${prelude} test('works', async () => {});` },
-    ...hosted.options({ via: faultProxy.url, size: 2, more: 'acquireTimeout: 10_000' }),
+    ...hosted.options({ via: faultProxy.url, size: 2, pool: 'acquireTimeout: 10_000' }),
   });
   const { output } = await run.finished();
   expect(output).toContain('0 leaked');
@@ -203,7 +207,7 @@ test('saves a replay although connections hang or break', async ({ start, hosted
   faultProxy.plan(/^GET .*\/replays\//, 'silent', 'truncated');
   const run = start({
     files: { 'replay.spec.ts': `${prelude} test('works', async () => {});` },
-    ...hosted.options({ via: faultProxy.url, more: `replay: 'on'` }),
+    ...hosted.options({ via: faultProxy.url, more: `poolReplay: 'on'` }),
   });
   const { results } = await run.finished();
   const [{ annotations, attachments } = { annotations: [], attachments: [] }] = results['works'] ?? [];
@@ -218,7 +222,7 @@ test("doesn't wait for a silent connection when it clears the clipboard after a 
   faultProxy,
 }) => {
   faultProxy.plan(/clipboard\/write$/, 'none', 'silent');
-  const suite = `${prelude} test('works', async ({ clipboard }) => test.setTimeout(20_000));`;
+  const suite = `${prelude} test('works', async ({ remote: { clipboard } }) => test.setTimeout(20_000));`;
   const { stats } = await start({
     files: { 'clipboard.spec.ts': suite },
     ...hosted.options({ via: faultProxy.url }),
@@ -229,7 +233,7 @@ test("doesn't wait for a silent connection when it clears the clipboard after a 
 test("a lost answer to the start of a replay doesn't use up the test's time", async ({ start, hosted, faultProxy }) => {
   test.skip(!isLong);
   faultProxy.plan(/^POST .*\/replays$/, 'silent');
-  const { config, env } = hosted.options({ via: faultProxy.url, more: `replay: 'on'` });
+  const { config, env } = hosted.options({ via: faultProxy.url, more: `poolReplay: 'on'` });
   const files = { 'recording.spec.ts': `${prelude} test('works', async () => {});` };
   const { results } = await start({ files, config: `${config} timeout: 8000,`, env }).finished();
   expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
@@ -246,7 +250,7 @@ test('the reaper ends a profile-saving session that its worker could not delete,
   faultProxy.plan(/^DELETE .*\/browsers\//, 'refused', 'refused', 'refused');
   const run = start({
     files: { 'profile.spec.ts': `${prelude} test('works', async () => {});` },
-    ...hosted.options({ via: faultProxy.url, more: `profile: { name: 'carol', save: true }` }),
+    ...hosted.options({ via: faultProxy.url, more: `poolProfile: { name: 'carol', save: true }` }),
   });
   const { output } = await run.finished();
   expect(output).toMatch(
@@ -261,10 +265,13 @@ test('creates an auth connection although calls and answers are lost @long', asy
   faultProxy.plan(/^POST .*\/auth\/connections$/, 'refused', 'unanswered');
   const suite = `
     import { test, expect } from 'playwright-pool';
-    test('works', async ({ connection }) => expect((await connection.info()).status).toBe('NEEDS_AUTH'));`;
+    test('works', async ({ remote: { connection } }) => expect((await connection.info()).status).toBe('NEEDS_AUTH'));`;
   const run = start({
     files: { 'connection.spec.ts': suite },
-    ...hosted.options({ via: faultProxy.url, more: `authConnection: { profile: 'carol', domain: 'shop.example' }` }),
+    ...hosted.options({
+      via: faultProxy.url,
+      more: `poolProfile: { name: 'carol', login: { domain: 'shop.example' } }`,
+    }),
   });
   expect((await run.finished()).stats).toMatchObject({ passed: 1, failed: 0 });
   expect(faultProxy.happened).toHaveLength(5);

@@ -33,7 +33,7 @@ for (const [end, tag, error] of [
     test.setTimeout(120_000);
     const run = start({
       files: { 'a.spec.ts': suite },
-      ...hosted.options({ via: faultProxy.url, more: overPlaywright }),
+      ...hosted.options({ via: faultProxy.url, pool: overPlaywright }),
     });
     await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
     const before = hostsOf(process.pid);
@@ -54,7 +54,7 @@ test('returns the browser and ends its Playwright host if the runner is killed d
   start,
   hosted,
 }) => {
-  const run = start({ files: { 'a.spec.ts': suite }, ...hosted.options({ more: overPlaywright }) });
+  const run = start({ files: { 'a.spec.ts': suite }, ...hosted.options({ pool: overPlaywright }) });
   await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
   const before = hostsOf(process.pid);
   process.kill(run.pid, 'SIGKILL');
@@ -71,7 +71,7 @@ test("ends a test's action and all processes if the service is killed @long", as
     env: { PLAYWRIGHT_POOL_API_KEY: 'the-key' },
   });
   const url = (await service.firstLine()).replace('listening on ', '');
-  const run = start({ files: { 'a.spec.ts': suite }, ...leasingFrom(url, { more: overPlaywright }) });
+  const run = start({ files: { 'a.spec.ts': suite }, ...leasingFrom(url, { pool: overPlaywright }) });
   await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
   const hosts = hostsOf(service.child.pid!);
   expect(hosts.length).toBeGreaterThan(0);
@@ -97,7 +97,7 @@ for (const transport of ['cdp', 'playwright'])
       .replace('worker', 'another worker');
     const run = start({
       files: { 'a.spec.ts': `${waits} ${timesOut} ${works}` },
-      ...hosted.options({ via: faultProxy.url, more: `transport: '${transport}'` }),
+      ...hosted.options({ via: faultProxy.url, pool: `transport: '${transport}'` }),
     });
     await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
     faultProxy.silenceWebSockets();

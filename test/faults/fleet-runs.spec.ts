@@ -24,7 +24,7 @@ function options({ control }: Fleet) {
   return {
     files: { 'many.spec.ts': suite },
     env: { PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
-    config: `workers: 4, fullyParallel: true, retries: 0, use: { pool: { name: 'ci', size: 4 }, lease: 'test', transport: 'cdp' },`,
+    config: `workers: 4, fullyParallel: true, retries: 0, use: { pool: { name: 'ci', size: 4, transport: 'cdp' }, poolLease: 'test' },`,
   };
 }
 

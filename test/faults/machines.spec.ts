@@ -36,7 +36,7 @@ test('a test fails with machine_lost if its machine is killed, and its worker co
   const { machines, control } = await startFleet();
   const suite = `
     import { test } from 'playwright-pool';
-    test('loses its machine', async ({ page, session }) => {
+    test('loses its machine', async ({ page, remote: { session } }) => {
       console.log('has ' + session.id + '.');
       for (;;) await page.evaluate(1);
     });
@@ -44,7 +44,7 @@ test('a test fails with machine_lost if its machine is killed, and its worker co
   const run = start({
     files: { 'lost.spec.ts': suite },
     env: { PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
-    config: `use: { pool: { name: 'ci', size: 1 }, lease: 'test', transport: 'cdp', replay: 'retain-on-failure' },`,
+    config: `use: { pool: { name: 'ci', size: 1, transport: 'cdp' }, poolLease: 'test', poolReplay: 'retain-on-failure' },`,
   });
   const id = () => /has (\w+)\./.exec(run.output)?.[1];
   await expect.poll(id, { timeout: 30_000 }).toBeDefined();
@@ -149,7 +149,7 @@ test('a run with 4 workers passes on a fleet of 3 machines @long', async ({ star
   const { stats } = await run({
     files: { 'many.spec.ts': suite },
     env: { PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
-    config: `workers: 4, fullyParallel: true, use: { pool: { name: 'ci', size: 4 }, lease: 'test' },`,
+    config: `workers: 4, fullyParallel: true, use: { pool: { name: 'ci', size: 4 }, poolLease: 'test' },`,
   });
   expect(stats).toMatchObject({ passed: 40, failed: 0 });
   await control.call('DELETE', '/browser_pools/ci', { force: true });

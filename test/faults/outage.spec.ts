@@ -53,7 +53,7 @@ test('the first test explains that the service is unreachable, and the others fa
 
 test('reports a profile on an unreachable service as an infrastructure failure @long', async ({ run }) => {
   const options = leasingFrom(await closedPort(), {
-    more: `authConnection: { profile: 'carol', domain: 'shop.example' }`,
+    more: `poolProfile: { name: 'carol', login: { domain: 'shop.example' } }`,
   });
   const result = await run({ files: { 'down.spec.ts': suite }, ...options });
   expect(result.stats).toMatchObject({ passed: 0, failed: 5 });
@@ -61,7 +61,7 @@ test('reports a profile on an unreachable service as an infrastructure failure @
 });
 
 test("onUnavailable: 'local' runs the tests on this machine, and annotates each @long", async ({ run, hosted }) => {
-  const { config, env } = hosted.options({ more: `onUnavailable: 'local'` });
+  const { config, env } = hosted.options({ pool: `onUnavailable: 'local'` });
   const result = await run({
     files: { 'local.spec.ts': suite },
     config: config!.replace(/pool: \{.*?\},/, `pool: 'ci',`),

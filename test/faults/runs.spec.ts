@@ -36,7 +36,7 @@ for (const [signal, whom, isShort] of [
     const run = start({
       files: { 'long.spec.ts': suite },
       args: ['--workers=3'],
-      ...hosted.options({ size: 2, more: 'acquireTimeout: 5000' }),
+      ...hosted.options({ size: 2, pool: 'acquireTimeout: 5000' }),
     });
     await expect.poll(() => run.output, { timeout: 30_000 }).toContain('waiting for a browser');
     expect(await hosted.leased()).toBe(2);
@@ -56,7 +56,7 @@ test('ends processes that a worker starts after its runner was killed @long', as
     import { tmpdir } from 'node:os';
     import { join } from 'node:path';
     const test = base.extend({
-      poolService: [async ({}, use) => {
+      pool: [async ({}, use) => {
         // Without these lines the worker would end when Playwright notices, at an unknown time.
         process.removeAllListeners('disconnect');
         process.send = () => true;

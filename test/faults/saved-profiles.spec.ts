@@ -5,7 +5,7 @@ import { expect, type HostedService, prelude, test } from '../support/fault-runs
 // Faults of the calls that start and end a session that saves its profile.
 
 const profile = { name: 'carol', save: true };
-const use = `profile: { name: 'carol', save: true }`;
+const use = `poolProfile: { name: 'carol', save: true }`;
 
 test("a session whose profile can't be chosen for saving ends, and the reason is reported", async ({
   hosted,

@@ -15,7 +15,7 @@ const suite = `
   import { existsSync } from 'node:fs';
   import { join } from 'node:path';
   import { test, expect } from 'playwright-pool';
-  test('passes', async ({ page, files, clipboard, computer, session }) => {
+  test('passes', async ({ page, remote: { files, clipboard, computer, session } }) => {
     await page.goto('data:text/html,<input autofocus>');
     await computer.type('x');
     await files.push(Buffer.from('x'), '/tmp/x');
@@ -24,7 +24,7 @@ const suite = `
     console.log('in use');
     await expect.poll(() => existsSync(join(import.meta.dirname, 'done')), { timeout: 20_000 }).toBe(true);
   });
-  test('fails', async ({ page, recorder }) => {
+  test('fails', async ({ page, remote: { recorder } }) => {
     await page.setContent('x');
     await recorder.mark('here');
     await expect(page.locator('p')).toHaveText('y', { timeout: 500 });
@@ -33,7 +33,7 @@ const suite = `
     await page.context().close();
     await page.title();
   });
-  test('fails in a call', async ({ files }) => {
+  test('fails in a call', async ({ remote: { files } }) => {
     await files.pull('/nowhere', '/tmp/nowhere');
   });`;
 
@@ -45,8 +45,10 @@ const reporters = `
 
 const config = (baseURL: string) => `${reporters}
   use: {
-    pool: { name: 'ci', size: 1 }, poolService: { baseURL: '${baseURL}', apiKey: '${apiKey}' },
-    trace: 'on', screenshot: 'on', replay: 'on', replayLinks: 'id',
+    pool: { name: 'ci', size: 1, service: { baseURL: '${baseURL}', apiKey: '${apiKey}' }, replayLinks: 'id' },
+    trace: 'on',
+    screenshot: 'on',
+    poolReplay: 'on',
   },`;
 
 test('a run writes no API key and no token to any file or output', async ({ start }, testInfo) => {
@@ -108,10 +110,10 @@ test('a run writes no password and no TOTP secret of the config to any file or o
   const { stats, output } = await run({
     files: { 'login.spec.ts': `import { test } from 'playwright-pool'; test('needs no browser', () => {});` },
     config: `${reporters}
-      projects: [{ name: 'signed in', use: { authConnection: {
-        profile: 'carol', domain: 'shop.example',
+      projects: [{ name: 'signed in', use: { poolProfile: { name: 'carol', login: {
+        domain: 'shop.example',
         credential: { name: 'carol', values: { username: 'carol', password: '${secrets[0]}' }, totp_secret: '${secrets[1]}' },
-      } } }],`,
+      } } } }],`,
   });
   expect(stats, output).toMatchObject({ passed: 1, failed: 0 });
   const written = filesIn(testInfo.outputPath('project-1')).filter(({ name }) => !name.endsWith('.ts'));

@@ -67,7 +67,7 @@ test('reports that the embedded service was killed before it saved a profile @lo
       process.kill(pid, 'SIGKILL');
       await expect.poll(() => browser.isConnected()).toBe(false);
     });`;
-  const config = `use: { profile: { name: 'carol', save: true } },`;
+  const config = `use: { poolProfile: { name: 'carol', save: true } },`;
   const { output, exitCode } = await run({ files: { 'killed.spec.ts': suite }, config });
   expect(output).toContain('ProfileNotSavedError: The profile "carol" was not saved: the service has ended');
   expect(exitCode).toBe(1);
@@ -90,7 +90,7 @@ test('tests continue after the service was frozen for 20 s', async ({ start }, t
       console.log('in use');
       await page.waitForTimeout(1000);
     });`;
-  const run = start({ files: { 'still.spec.ts': suite }, ...leasingFrom(url, { more: `lease: 'test'` }) });
+  const run = start({ files: { 'still.spec.ts': suite }, ...leasingFrom(url, { more: `poolLease: 'test'` }) });
   await expect.poll(() => run.output, { timeout: 30_000 }).toContain('in use');
   command.child.kill('SIGSTOP');
   await new Promise((resolve) => {

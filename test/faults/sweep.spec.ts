@@ -23,7 +23,7 @@ test('a run returns the browsers of a dead earlier run, but not those of a runni
   hosted,
 }) => {
   test.setTimeout(120_000);
-  const options = hosted.options({ size: 2, more: 'acquireTimeout: 30_000' });
+  const options = hosted.options({ size: 2, pool: 'acquireTimeout: 30_000' });
   const living = start({ files: { 'living.spec.ts': holding }, ...options });
   const dying = start({ files: { 'dying.spec.ts': holding }, ...options });
   for (const run of [living, dying]) await expect.poll(() => run.output, { timeout: 30_000 }).toContain('in use');

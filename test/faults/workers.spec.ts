@@ -22,7 +22,7 @@ test('workers that are killed, exit or throw leave their browsers to new workers
   const run = start({
     files: { 'workers.spec.ts': suite },
     args: ['--workers=2'],
-    ...hosted.options({ size: 2, more: `release: 'reuse'` }),
+    ...hosted.options({ size: 2, pool: `release: 'reuse'` }),
   });
   const { output, results } = await run.finished();
   const statuses = Object.entries(results).map(([title, attempts]) => [title, attempts.map(({ status }) => status)]);
@@ -92,7 +92,7 @@ test('a waiting test gets the browser of a worker in an endless loop after the i
     },
     args: ['--workers=2'],
     env: hosted.options().env!,
-    config: `use: { pool: { name: 'ci', size: 1, timeout_seconds: 10 } },`,
+    config: `use: { pool: { name: 'ci', size: 1, browsers: { timeout_seconds: 10 } } },`,
   });
   await expect.poll(() => run.output, { timeout: 60_000 }).toContain('spinning worker: ');
   process.kill(pidIn(run.output, 'spinning worker'), 'SIGKILL');

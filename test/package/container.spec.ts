@@ -142,7 +142,7 @@ test('an example passes on the services of compose.yaml, and scaling them during
         await expect.poll(() => existsSync('stopped'), { timeout: 600_000 }).toBe(true);
       });`,
   };
-  const config = `workers: 4, fullyParallel: true, use: { pool: { name: 'many', size: 8 }, lease: 'test' },`;
+  const config = `workers: 4, fullyParallel: true, use: { pool: { name: 'many', size: 8 }, poolLease: 'test' },`;
   const run = start({ files, config, env, enter: engine.enter });
   const reaches = (count: number) =>
     expect.poll(() => run.output, { timeout: 240_000 }).toMatch(new RegExp(`\\[${count}/200\\]`));

@@ -96,11 +96,12 @@ for (const [example, tests] of [
       config,
       `import base from ${JSON.stringify(join(directory, 'playwright.config.ts'))};
       const { testDir = '.', webServer, use } = base;
+      const far = { name: 'far', size: 2, exposeNetwork: '<loopback>' };
       export default {
         ...base,
         testDir: ${JSON.stringify(directory)} + '/' + testDir,
         ...(webServer && { webServer: { cwd: ${JSON.stringify(directory)}, ...webServer } }),
-        use: { pool: { name: 'far', size: 2 }, ...use, exposeNetwork: '<loopback>' },
+        use: { ...use, pool: { ...far, ...use?.pool } },
       };`,
     );
     const env = { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };

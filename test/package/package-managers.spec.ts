@@ -5,9 +5,8 @@ import { expect } from '@playwright/test';
 import { root, run, test as base } from '../support/packed-package.ts';
 
 const config = `
-  import { defineConfig } from '@playwright/test';
-  import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
-  export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+  import { defineConfig } from 'playwright-pool';
+  export default defineConfig({
     testMatch: /\\.spec\\.[a-z]+$/,
     workers: 1,
     reporter: [['line'], ['playwright-pool/reporter']],
@@ -15,7 +14,7 @@ const config = `
   });`;
 
 const body = `
-  test('a page', async ({ page, session }) => {
+  test('a page', async ({ page, remote: { session } }) => {
     await page.setContent('<h1>Leased</h1>');
     await expect(page.getByRole('heading')).toHaveText('Leased');
     expect(session.pool).toBe('installed');

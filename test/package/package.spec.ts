@@ -7,24 +7,23 @@ import { compilerOptions } from '../support/compiler-options.ts';
 import { root, run, test } from '../support/packed-package.ts';
 
 const config = `
-  import { defineConfig } from '@playwright/test';
-  import type { PoolTestOptions, PoolWorkerOptions } from 'playwright-pool';
-  export default defineConfig<PoolTestOptions, PoolWorkerOptions>({
+  import { defineConfig } from 'playwright-pool';
+  export default defineConfig({
     testMatch: /\\.spec\\.[a-z]+$/,
     workers: 2,
     fullyParallel: true,
     reporter: [['line'], ['playwright-pool/reporter']],
-    use: { pool: { name: 'installed', size: 2 }, lease: 'worker' },
+    use: { pool: { name: 'installed', size: 2 }, poolLease: 'worker' },
   });`;
 
 const suite = `
   import { test, expect } from 'playwright-pool';
-  test('a page', async ({ page, session }) => {
+  test('a page', async ({ page, remote: { session } }) => {
     await page.setContent('<h1>Leased</h1>');
     await expect(page.getByRole('heading')).toHaveText('Leased');
     expect(session.pool).toBe('installed');
   });
-  test('a file', async ({ page, files }) => {
+  test('a file', async ({ page, remote: { files } }) => {
     await page.setContent('<input type=file>');
     await files.push(Buffer.from('text'), '/home/user/a.txt');
     await files.attach(page.locator('input'), '/home/user/a.txt');

@@ -142,10 +142,16 @@ test("README's tables list each option and fixture", async ({}) => {
   const [readme, api] = await Promise.all(
     ['README.md', 'docs/api.md'].map((name) => readFile(join(root, name), 'utf8')),
   );
-  for (const type of ['PoolWorkerOptions', 'PoolTestOptions', 'PoolFixtures']) {
-    const declared = new RegExp(`^type ${type} = \\{\\n([^]*?)^\\};`, 'm').exec(api!)![1]!;
-    for (const [, name] of declared.matchAll(/^ {2}(\w+):/gm))
-      expect(readme).toMatch(new RegExp(`^\\| \`${name}\` +\\|`, 'm'));
+  for (const [type, prefix] of [
+    ['type PoolWorkerOptions =', ''],
+    ['type PoolTestOptions =', ''],
+    ['type PoolOptions =', ''],
+    ['class Remote', 'remote\\.'],
+  ]) {
+    const declared = new RegExp(`^${type} \\{\\n([^]*?)^\\}`, 'm').exec(api!)![1]!;
+    const names = [...declared.matchAll(/^ {2}(?:get )?(\w+)(?:\(\))?\??:/gm)].map(([, name]) => name);
+    expect(names.length).toBeGreaterThan(1);
+    for (const name of names) expect(readme).toMatch(new RegExp(`^\\| \`${prefix}${name}\` +\\|`, 'm'));
   }
   const environment = await Promise.all(
     ['fixtures/options.ts', 'src/cli/program.ts'].map((name) => readFile(join(root, name), 'utf8')),

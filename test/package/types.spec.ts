@@ -11,7 +11,7 @@ const suite = `
   import { startService } from 'playwright-pool/service';
   export const options: Partial<PoolTestOptions> = {};
   export const others = [Reporter, createClient, startService];
-  test('a page', async ({ page, files }) => {
+  test('a page', async ({ page, remote: { files } }) => {
     await files.push('a.txt', '/home/user/a.txt');
     expect(await page.title()).toBe('');
   });`;

@@ -17,7 +17,7 @@ export type HostedService = {
    * The options of a run that leases from the pool `ci` with this many browsers. `via` is another address of the
    * service.
    */
-  options: (use?: { size?: number; via?: string; more?: string }) => Pick<RunOptions, 'config' | 'env'>;
+  options: (use?: LeasingOptions) => Pick<RunOptions, 'config' | 'env'>;
   /** The number of leased browsers of the pool. */
   leased: () => Promise<number>;
 };
@@ -70,14 +70,14 @@ export const test = base.extend<Fixtures>({
 
 export { expect };
 
+/** `pool` and `more` are code: further fields of the option `pool`, and further options. */
+type LeasingOptions = { size?: number; via?: string; pool?: string; more?: string };
+
 /** The options of a run that leases from the pool `ci` of a service. */
-export function leasingFrom(
-  url: string,
-  { size = 1, via = url, more = '' }: { size?: number; via?: string; more?: string } = {},
-) {
+export function leasingFrom(url: string, { size = 1, via = url, pool = '', more = '' }: LeasingOptions = {}) {
   return {
     env: { PLAYWRIGHT_POOL_BASE_URL: via, PLAYWRIGHT_POOL_API_KEY: apiKey },
-    config: `use: { pool: { name: 'ci', size: ${size} }, ${more} },`,
+    config: `use: { pool: { name: 'ci', size: ${size}, ${pool} }, ${more} },`,
   };
 }
 
@@ -89,7 +89,7 @@ export const prelude = `
   const here = import.meta.dirname;
   const note = (session, event) => appendFileSync(join(here, 'held.jsonl'), JSON.stringify({ session, event, pid: process.pid }) + '\\n');
   const test = base.extend({
-    held: [async ({ session, page }, use) => {
+    held: [async ({ page, remote: { session } }, use) => {
       note(session.id, 'begin');
       await page.setContent('<p>x</p>');
       await use();

@@ -1,7 +1,7 @@
 import { expect, test } from 'playwright-pool';
 
-test('bob logs in with a code from a text message', async ({ connection, request }) => {
-  await connection.login(async ({ fields = [], mfa_options = [] }) => {
+test('bob logs in with a code from a text message', async ({ remote, request }) => {
+  await remote.connection.login(async ({ fields = [], mfa_options = [] }) => {
     if (mfa_options.some(({ type }) => type === 'sms')) return { mfa_option_id: 'sms' };
     const answers: Record<string, string> = { identifier: 'bob', password: 'builder' };
     if (fields.some(({ type }) => type === 'code')) {
@@ -10,5 +10,5 @@ test('bob logs in with a code from a text message', async ({ connection, request
     }
     return { field_values: Object.fromEntries(fields.map(({ id, type }) => [id, answers[type] ?? ''])) };
   });
-  await expect(connection).toBeAuthenticated();
+  await expect(remote.connection).toBeAuthenticated();
 });

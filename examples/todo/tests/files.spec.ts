@@ -4,10 +4,10 @@ import { expect, test } from './todo-list.ts';
 
 const report = Buffer.from('Everything leaks, as expected.\n');
 
-test('a file of the session is attached', async ({ list, files }) => {
+test('a file of the session is attached', async ({ list, remote }) => {
   await list.add('Call the plumber');
-  await files.push(report, '/home/user/report.txt');
-  await files.attach(list.fileInput('Call the plumber'), '/home/user/report.txt');
+  await remote.files.push(report, '/home/user/report.txt');
+  await remote.files.attach(list.fileInput('Call the plumber'), '/home/user/report.txt');
 
   await expect(list.attachments('Call the plumber')).toContainText('report.txt');
   await expect(list.attachments('Call the plumber')).toContainText(`${report.length} bytes`);

@@ -8,9 +8,9 @@ test("the page has the data of carol's profile", async ({ page }) => {
   await expect(page.getByLabel('What needs to be done?')).toHaveValue('Paint the roses');
 });
 
-test('the profile downloads as a user-data directory', async ({ storedProfile, page }, testInfo) => {
+test('the profile downloads as a user-data directory', async ({ remote, page }, testInfo) => {
   await page.goto('/');
-  await storedProfile.extractTo(testInfo.outputPath('carol'));
-  const { cookies } = await storedProfile.storageState();
+  await remote.profile.extractTo(testInfo.outputPath('carol'));
+  const { cookies } = await remote.profile.storageState();
   expect(cookies.map(({ name }) => name)).toContain('session');
 });

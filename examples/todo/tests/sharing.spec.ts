@@ -1,25 +1,25 @@
 import type { Browser } from '@playwright/test';
 import { expect, test, TodoList } from './todo-list.ts';
 
-test('the share link is copied', async ({ list, page, clipboard }) => {
+test('the share link is copied', async ({ list, page, remote }) => {
   await page.getByRole('button', { name: 'Copy share link' }).click();
   await expect(page.getByText('Link copied')).toBeVisible();
-  await expect.poll(() => clipboard.read()).toContain(`${page.url()}?invite=`);
+  await expect.poll(() => remote.clipboard.read()).toContain(`${page.url()}?invite=`);
   await expect(list.items).toHaveCount(0);
 });
 
-test('a to-do is pasted', async ({ list, page, clipboard }) => {
-  await clipboard.write('Buy 2 l of milk');
+test('a to-do is pasted', async ({ list, page, remote }) => {
+  await remote.clipboard.write('Buy 2 l of milk');
   await list.input.click();
   await page.keyboard.press('ControlOrMeta+V');
   await page.keyboard.press('Enter');
   await expect(list.checkbox('Buy 2 l of milk')).toBeVisible();
 });
 
-test('two people see each other work', async ({ list, page, browser, baseURL, clipboard }) => {
+test('two people see each other work', async ({ list, page, browser, baseURL, remote }) => {
   await page.getByRole('button', { name: 'Copy share link' }).click();
   await expect(page.getByText('Link copied')).toBeVisible();
-  const bob = await open(browser, await clipboard.read(), baseURL);
+  const bob = await open(browser, await remote.clipboard.read(), baseURL);
 
   await list.add('Call the plumber');
   await expect(bob.checkbox('Call the plumber')).toBeVisible();

@@ -40,20 +40,20 @@ test('the list works with the keyboard alone', async ({ list, page }) => {
   await expect(list.checkbox('Third')).toHaveCount(0);
 });
 
-test("the browser's machine types text", async ({ list, page, computer }) => {
+test("the browser's machine types text", async ({ list, page, remote }) => {
   await list.input.click();
-  await computer.type('Water the plants: Übung macht den Meister 🌱');
+  await remote.computer.type('Water the plants: Übung macht den Meister 🌱');
   await page.keyboard.press('Enter');
   await expect(list.checkbox('Water the plants: Übung macht den Meister 🌱')).toBeVisible();
 });
 
-test('the mouse over the progress bar shows how far the list is', async ({ list, page, computer }) => {
+test('the mouse over the progress bar shows how far the list is', async ({ list, page, remote }) => {
   await list.add('Buy milk', 'Call the plumber');
   await list.checkbox('Buy milk').check();
   await expect(page.getByText('1 left')).toBeVisible();
 
-  await computer.mouse.move(page.getByRole('progressbar', { name: 'Progress' }));
+  await remote.computer.mouse.move(page.getByRole('progressbar', { name: 'Progress' }));
   await expect(page.getByRole('tooltip')).toHaveText('1 of 2 done');
-  await computer.mouse.move(0, 0);
+  await remote.computer.mouse.move(0, 0);
   await expect(page.getByRole('tooltip')).toBeHidden();
 });

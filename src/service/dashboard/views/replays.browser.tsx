@@ -24,7 +24,7 @@ function Replays({ state, params }: ViewProps) {
       notFound="No replay has this text in its title or session."
       none={
         <>
-          There are no replays. Set <code>replay: 'retain-on-failure'</code> in <code>playwright.config.ts</code> to
+          There are no replays. Set <code>poolReplay: 'retain-on-failure'</code> in <code>playwright.config.ts</code> to
           record tests.
         </>
       }
