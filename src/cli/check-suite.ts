@@ -76,6 +76,10 @@ const causes: { pattern: RegExp; fix: string }[] = [
     fix: 'use Node 20.19, 22.12 or newer, which can load ES modules from CommonJS tests',
   },
   {
+    pattern: /Fixture "(?:remote|pool\w*)" has already been registered/,
+    fix: 'rename your fixture of that name, for instance in the file that extends test: playwright-pool has remote, pool and names that begin with pool',
+  },
+  {
     pattern: /playwright-pool needs @playwright\/test/,
     fix: 'npm install --save-dev @playwright/test@latest',
   },

@@ -216,3 +216,22 @@ test('doctor says how to install the package if a test cannot find it', async ({
     await rm(cwd, { recursive: true });
   }
 });
+
+test('doctor and init name a fixture of the suite that has the name of an option', async ({
+  cliProcess: cli,
+  answering,
+}, testInfo) => {
+  const own = `import { test as base } from 'playwright-pool';
+    export const test = base.extend({ pool: [async ({}, use) => use('mine'), { scope: 'test' }] });`;
+  const files = {
+    'own.js': own,
+    'a.spec.js': `import { test } from './own.js';\ntest('a', async ({ pool }) => {});\n`,
+  };
+  const cwd = await write(testInfo.outputPath('project'), { ...packages, 'playwright.config.ts': config, ...files });
+  const env = await answering((_, answer) => answer.writeHead(401).end());
+  for (const args of [['doctor'], ['init', '--yes', '--no-ci']]) {
+    const { stdout, stderr } = await cli(args, { cwd, env });
+    expect(stdout + stderr).toContain('Fixture "pool" has already been registered');
+    expect(stdout + stderr).toContain('rename your fixture of that name');
+  }
+});
