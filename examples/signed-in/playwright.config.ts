@@ -7,7 +7,7 @@ const site = process.env['SITE_URL'] ?? 'http://127.0.0.1';
 function login(name: string, path: string, others: Partial<LoginUse> = {}) {
   const login: LoginUse = {
     domain: new URL(site).host,
-    login_url: `${site}${path}`,
+    loginUrl: `${site}${path}`,
     ...others,
   };
   return { poolProfile: { name, login } };
@@ -18,14 +18,14 @@ const alice = { name: 'alice', values: { username: 'alice', password: 'wonderlan
 const carol = {
   name: 'carol',
   values: { username: 'carol', password: 'looking glass' },
-  totp_secret: 'JBSWY3DPEHPK3PXP',
+  totpSecret: 'JBSWY3DPEHPK3PXP',
 };
 // His password belongs to the identity provider, not to the site.
 const dave = {
   name: 'dave',
   domain: 'localhost',
   values: { username: 'dave', password: 'griffin' },
-  sso_provider: 'keyring',
+  ssoProvider: 'keyring',
 };
 const bob = login('bob', '/login');
 
@@ -49,7 +49,7 @@ export default defineConfig({
     { name: 'password', use: login('alice', '/login', { credential: alice }) },
     { name: 'two steps', use: login('alice-in-steps', '/two-step', { credential: alice }) },
     { name: 'authenticator app', use: login('carol', '/login', { credential: carol }) },
-    { name: 'single sign-on', use: login('dave', '/login', { credential: dave, allowed_domains: ['localhost'] }) },
+    { name: 'single sign-on', use: login('dave', '/login', { credential: dave, allowedDomains: ['localhost'] }) },
     // The code comes by text message. The setup test reads and enters it.
     { name: 'log in with a text message', testMatch: 'text-message.setup.ts', use: bob },
     { name: 'text message', dependencies: ['log in with a text message'], use: bob },

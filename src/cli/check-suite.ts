@@ -183,7 +183,7 @@ async function sizeOf(
 
 /** Finds idle timeouts that are too short for a paused debugger or a test that waits without the browser. */
 function checkTimeouts({ name, timeout, pool }: PlaywrightProject): Finding[] {
-  const idle = pool.browsers?.timeout_seconds;
+  const idle = pool.browsers?.timeoutSeconds;
   if (idle === undefined || idle * 1000 >= timeout) return [];
   const message = `${named(name)}a browser may be idle for ${idle} s, and a test may take ${timeout / 1000} s`;
   return [
@@ -191,7 +191,7 @@ function checkTimeouts({ name, timeout, pool }: PlaywrightProject): Finding[] {
       check: 'timeouts',
       level: 'warning',
       message,
-      fix: `give the pool's browsers timeout_seconds of ${Math.ceil(timeout / 1000)} or more`,
+      fix: `give the pool's browsers timeoutSeconds of ${Math.ceil(timeout / 1000)} or more`,
     },
   ];
 }

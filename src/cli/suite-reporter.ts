@@ -20,7 +20,7 @@ export type PlaywrightProject = {
   environment: NodeJS.ProcessEnv;
 };
 
-type PoolUse = { name?: string; size?: number; browsers?: { timeout_seconds?: number; headless?: boolean } };
+type PoolUse = { name?: string; size?: number; browsers?: { timeoutSeconds?: number; headless?: boolean } };
 
 type Uses = {
   browserName?: string;

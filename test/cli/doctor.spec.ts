@@ -32,7 +32,7 @@ test('doctor finds no problem in a suite whose options fit the service @long', a
   service,
 }, testInfo) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
-  const pool = `{ name: 'ci', size: 1, timeout_seconds: 30, headless: true }`;
+  const pool = `{ name: 'ci', size: 1, browsers: { timeoutSeconds: 30, headless: true } }`;
   const cwd = await project(
     testInfo,
     `workers: 1, timeout: 30_000, use: { pool: ${pool}, poolReplay: 'off', video: 'on' }`,
@@ -62,7 +62,7 @@ test('doctor finds each option that does not fit the service, and says how to fi
     `workers: 3, timeout: 60_000, projects: [
       { name: 'one', use: { pool: 'ci', video: { mode: 'on' }, poolReplay: 'on' } },
       { name: 'two', use: { pool: 'missing' } },
-      { name: 'three', use: { pool: { name: 'own', size: 3, browsers: { timeout_seconds: 10, headless: true } }, poolReplay: { mode: 'on' } } },
+      { name: 'three', use: { pool: { name: 'own', size: 3, browsers: { timeoutSeconds: 10, headless: true } }, poolReplay: { mode: 'on' } } },
       { name: 'four' },
     ]`,
   );
@@ -214,7 +214,7 @@ test('doctor compares workers with the real size of an existing pool, and the ti
   await service.call('POST', '/browser_pools', { name: 'own', size: 1 });
   const cwd = await project(
     testInfo,
-    `workers: 3, use: { pool: { name: 'own', size: 3, browsers: { timeout_seconds: 10 } } }`,
+    `workers: 3, use: { pool: { name: 'own', size: 3, browsers: { timeoutSeconds: 10 } } }`,
   );
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zone = own === 'Asia/Tokyo' ? 'Europe/Rome' : 'Asia/Tokyo';

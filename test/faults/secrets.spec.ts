@@ -112,7 +112,7 @@ test('a run writes no password and no TOTP secret of the config to any file or o
     config: `${reporters}
       projects: [{ name: 'signed in', use: { poolProfile: { name: 'carol', login: {
         domain: 'shop.example',
-        credential: { name: 'carol', values: { username: 'carol', password: '${secrets[0]}' }, totp_secret: '${secrets[1]}' },
+        credential: { name: 'carol', values: { username: 'carol', password: '${secrets[0]}' }, totpSecret: '${secrets[1]}' },
       } } } }],`,
   });
   expect(stats, output).toMatchObject({ passed: 1, failed: 0 });

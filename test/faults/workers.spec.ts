@@ -92,7 +92,7 @@ test('a waiting test gets the browser of a worker in an endless loop after the i
     },
     args: ['--workers=2'],
     env: hosted.options().env!,
-    config: `use: { pool: { name: 'ci', size: 1, browsers: { timeout_seconds: 10 } } },`,
+    config: `use: { pool: { name: 'ci', size: 1, browsers: { timeoutSeconds: 10 } } },`,
   });
   await expect.poll(() => run.output, { timeout: 60_000 }).toContain('spinning worker: ');
   process.kill(pidIn(run.output, 'spinning worker'), 'SIGKILL');

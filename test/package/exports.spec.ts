@@ -34,13 +34,16 @@ const withoutName = new Set([
   'test: InternalWorkerFixtures',
 ]);
 
+/** Types of the contract with names in camel case: what they are computed from has the service's names. */
+const inCamelCase = /^(AskedLogin|ConnectionInfo|LoginSubmission|LoginUse|PoolBrowsers|RemoteFile|SessionInfo): /;
+
 for (const entry of ['.', './reporter', './client', './service']) {
   test(`"${entry}" exports each type that its signatures name`, async () => {
     const { exports } = JSON.parse(await readFile(`${root}package.json`, 'utf8')) as {
       exports: Record<string, { types: string }>;
     };
     const missing = missingTypes(`${root}${exports[entry]!.types.slice(2)}`, `${root}dist`);
-    expect(missing.filter((name) => !withoutName.has(name))).toEqual([]);
+    expect(missing.filter((name) => !withoutName.has(name) && !inCamelCase.test(name))).toEqual([]);
   });
 }
 

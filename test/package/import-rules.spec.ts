@@ -286,6 +286,7 @@ function roomsOfFixtures(): typeof rules {
   const usual = [
     '../options.ts',
     '../errors.ts',
+    '../camel-case.ts',
     '../../src/client/index.ts',
     'type:../../src/contract/files.ts',
     '@playwright/test',
