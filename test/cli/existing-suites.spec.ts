@@ -115,15 +115,15 @@ test('init names the configs below a directory without one', async ({ cli }, tes
 test('init gives the lines of the changed files, and with --dry-run those of the files as they are', async ({
   cli,
 }, testInfo) => {
-  const channel = config.replace(`use: {`, `use: { channel: 'chrome',`);
+  const channel = config.replace(`  reporter: 'list',\n`, '').replace(`use: {`, `use: { channel: 'chrome',`);
   const cwd = await write(testInfo.outputPath('project'), {
     ...packages,
     'playwright.config.ts': channel,
     'a.spec.ts': spec,
   });
-  expect((await cli(['init', '--dry-run', '--no-ci'], { cwd })).stdout).toContain('playwright.config.ts:5: channel ');
-  expect((await cli(['init', '--yes', '--no-ci'], { cwd })).stdout).toContain('playwright.config.ts:6: channel ');
-  expect((await readFile(path.join(cwd, 'playwright.config.ts'), 'utf8')).split('\n')[5]).toContain('channel');
+  expect((await cli(['init', '--dry-run', '--no-ci'], { cwd })).stdout).toContain('playwright.config.ts:4: channel ');
+  expect((await cli(['init', '--yes', '--no-ci'], { cwd })).stdout).toContain('playwright.config.ts:5: channel ');
+  expect((await readFile(path.join(cwd, 'playwright.config.ts'), 'utf8')).split('\n')[4]).toContain('channel');
 });
 
 /** A project with its own Playwright, which loads this package from its own place. */
