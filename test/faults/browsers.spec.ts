@@ -5,7 +5,7 @@ import { expect, test } from '../support/fault-runs.ts';
 
 const processes = fileURLToPath(new URL('../support/processes.ts', import.meta.url));
 
-test("gives the test's worker a new browser after Chromium is killed or frozen, also between two tests @long", async ({
+test("gives the test's worker a new browser after Chromium is killed or frozen, also between two tests", async ({
   run,
   hosted,
 }) => {
