@@ -43,7 +43,7 @@ function Logins({ state, params }: ViewProps) {
         none={
           <>
             No profile is logged in to a site. Create a connection with <code>client.auth.connections.create()</code> or
-            by the fixture's option <code>authConnection</code>.
+            by the option <code>poolProfile</code>.
           </>
         }
       />
