@@ -55,6 +55,7 @@ test("the Playwright host passes on WebSocket messages and page errors above its
 for (const transport of ['cdp', 'playwright'] as const)
   test(`passes several answers of 66 MiB at once over ${transport} @long`, async ({ connect }) => {
     const page = await (await connect(transport)).newPage();
-    const asked = [1, 2, 3].map(() => page.evaluate((length) => 'x'.repeat(length), 66 * megabyte));
+    // One waits behind the other. A third would exceed the session's budget of 128 MiB if the reader is slow.
+    const asked = [1, 2].map(() => page.evaluate((length) => 'x'.repeat(length), 66 * megabyte));
     for (const text of await Promise.all(asked)) expect(text.length).toBe(66 * megabyte);
   });
