@@ -9,7 +9,8 @@ ownEnvironment();
 export default defineConfig({
   testDir: 'test',
   outputDir: 'test-results',
-  workers: 2,
+  // Two leave half of two processors idle: tests wait for browsers and timers.
+  workers: 3,
   fullyParallel: true,
   timeout: 60_000,
   // A process may take long to start while others use the processors.

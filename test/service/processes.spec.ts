@@ -126,12 +126,16 @@ test('makes a program wait for a reader that reads nothing, and ends one whose e
   const flood = await shell.spawn('yes > /dev/stderr & yes | while read x; do echo $x; echo >> lines.txt; done');
   let before = -1;
   await expect
-    .poll(async () => {
-      const now = Number(await shell.run('wc -l < lines.txt || echo 0'));
-      const isSteady = now === before;
-      before = now;
-      return isSteady && now > 0;
-    })
+    .poll(
+      async () => {
+        const now = Number(await shell.run('wc -l < lines.txt || echo 0'));
+        const isSteady = now === before;
+        before = now;
+        return isSteady && now > 0;
+      },
+      // The shell writes one line after the other.
+      { timeout: 40_000 },
+    )
     .toBe(true);
   await programs.kill(shell.id, flood, { signal: 'KILL' });
   await expect(programs.exec(shell.id, { command: 'yes' })).rejects.toMatchObject({ status: 413 });
