@@ -12,9 +12,9 @@ export default defineConfig({
   // Two leave half of two processors idle: tests wait for browsers and timers.
   workers: 3,
   fullyParallel: true,
-  timeout: 60_000,
-  // A process may take long to start while others use the processors.
-  expect: { timeout: 15_000 },
+  // Much more than a test takes: others use the processors, too.
+  timeout: 120_000,
+  expect: { timeout: 30_000 },
   retries: 0,
   forbidOnly,
   reporter: 'list',

@@ -24,7 +24,7 @@ const areas = [
 
 for (const area of areas) {
   test(`a control plane passes the tests that a single service passes: ${area} @long`, async ({}, testInfo) => {
-    test.setTimeout(240_000);
+    test.setTimeout(480_000);
     const args = ['--workers', '1', '--reporter', 'line', '--output', testInfo.outputPath('results')];
     const env = { ...cleanEnvironment(), PLAYWRIGHT_POOL_TEST_MACHINES: '2' };
     const output = await new Promise<string>((resolve) => {
