@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { chromium, expect, test, type Page } from '@playwright/test';
+import { isLong, longOnly } from '../support/long-form.ts';
 import { CliProcess } from '../support/service-process.ts';
 import { TunneledApp } from '../support/tunneled-app.ts';
 
@@ -13,6 +14,7 @@ for (const { size, tag } of [
     `a tunnel transfers ${size / MB} MB up and down with less than 100 MB of memory at each end`,
     { tag },
     async ({}, testInfo) => {
+      test.skip(size > 20 * MB && !isLong, longOnly);
       test.skip(process.platform !== 'linux', 'the memory of processes is read from /proc');
       test.setTimeout(600_000);
       await using app = await TunneledApp.start();
