@@ -61,10 +61,10 @@ test('reports a profile on an unreachable service as an infrastructure failure @
 });
 
 test("onUnavailable: 'local' runs the tests on this machine, and annotates each @long", async ({ run, hosted }) => {
-  const { config, env } = hosted.options({ pool: `onUnavailable: 'local'` });
+  const { env } = hosted.options();
   const result = await run({
     files: { 'local.spec.ts': suite },
-    config: config!.replace(/pool: \{.*?\},/, `pool: 'ci',`),
+    config: `use: { pool: { name: 'ci', onUnavailable: 'local' } },`,
     env: { ...env, PLAYWRIGHT_POOL_API_KEY: 'refused-key' },
   });
   expect(result.stats).toMatchObject({ passed: 4, failed: 1 });
