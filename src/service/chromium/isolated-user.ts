@@ -60,6 +60,7 @@ export class IsolatedUser {
   async #end(): Promise<void> {
     this.namespaces?.close();
     await this.namespaces?.ended;
-    await this.#users.end(this.user, { sharesDirectories: this.namespaces === undefined });
+    const sharesDirectories = this.namespaces === undefined;
+    await this.#users.end(this.user, { sharesDirectories, directory: this.directory });
   }
 }

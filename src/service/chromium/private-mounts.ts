@@ -43,7 +43,9 @@ export async function readOnlyMounts(sessions: string): Promise<string[]> {
  * ones for that in it. No process of the session may run yet. One `mount` mounts all, because each start of it takes 3 ms.
  */
 export async function privateMounts(directory: string, sessions: string): Promise<string[]> {
-  const visible = [await realpath(sessions), await realpath(libraries), '/tmp/.X11-unix'];
+  // Under Yarn's Plug'n'Play the libraries are in archives, which can't be mounted.
+  const packages = process.versions['pnp'] === undefined ? [await realpath(libraries)] : [];
+  const visible = [await realpath(sessions), ...packages, '/tmp/.X11-unix'];
   const table: string[] = [];
   await mkdir(directory, { mode: 0o711 });
   for (const place of shared) {

@@ -115,10 +115,13 @@ export class SystemUsers {
   }
 
   /**
-   * Kills the user's processes. If it shares the directories in which every user may write, removes its files there and
-   * its objects of System V IPC. Rejects if a process or a file is left.
+   * Kills the user's processes. If it shares the directories in which every user may write, removes its files there, but
+   * not those in `directory`, and its objects of System V IPC. Rejects if a process or a file is left.
    */
-  async end({ uid, gid }: SystemUser, { sharesDirectories }: { sharesDirectories: boolean }): Promise<void> {
+  async end(
+    { uid, gid }: SystemUser,
+    { sharesDirectories, directory }: { sharesDirectories: boolean; directory: string },
+  ): Promise<void> {
     const deadline = Date.now() + patienceMs;
     for (;;) {
       const pids = (await runningUsers()).get(uid) ?? [];
@@ -132,8 +135,8 @@ export class SystemUsers {
     }
     if (!sharesDirectories) return;
     // The user itself removes them: root could be led to another file by a link.
-    const files = [...sharedDirectories, '-user', String(uid)];
-    await run('find', [...files, '-delete'], { uid, gid }).catch(() => {});
+    const files = [...sharedDirectories, '-path', directory, '-prune', '-o', '-user', String(uid)];
+    await run('find', [...files, '-exec', 'rm', '-rf', '--', '{}', '+'], { uid, gid }).catch(() => {});
     await run('ipcrm', ['--all'], { uid, gid }).catch(() => {});
     const { stdout } = await run('find', [...files, '-print', '-quit']).catch((error: unknown) => ({
       stdout: String(error),
