@@ -135,7 +135,8 @@ export class SystemUsers {
     }
     if (!sharesDirectories) return;
     // The user itself removes them: root could be led to another file by a link.
-    const files = [...sharedDirectories, '-path', directory, '-prune', '-o', '-user', String(uid)];
+    const own = directory.replaceAll(/[*?[\]\\]/g, String.raw`\$&`);
+    const files = [...sharedDirectories, '-path', own, '-prune', '-o', '-user', String(uid)];
     await run('find', [...files, '-exec', 'rm', '-rf', '--', '{}', '+'], { uid, gid }).catch(() => {});
     await run('ipcrm', ['--all'], { uid, gid }).catch(() => {});
     const { stdout } = await run('find', [...files, '-print', '-quit']).catch((error: unknown) => ({
