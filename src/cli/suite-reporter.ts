@@ -22,11 +22,13 @@ export type PlaywrightProject = {
 
 type PoolUse = { name?: string; size?: number; browsers?: { timeoutSeconds?: number; headless?: boolean } };
 
+type PoolObject = PoolUse & { service?: { baseURL?: string; apiKey?: string; projectId?: string } };
+
 type Uses = {
   browserName?: string;
   defaultBrowserType?: string;
   connectOptions?: object;
-  pool?: string | (PoolUse & { service?: { baseURL?: string; apiKey?: string; projectId?: string } });
+  pool?: string | PoolObject;
   poolReplay?: string | { mode: string };
 };
 
@@ -38,7 +40,8 @@ export default class SuiteReporter implements Reporter {
   onBegin(config: FullConfig, suite: PlaywrightSuite): void {
     const projects = config.projects.map(({ name: project, timeout, use }): PlaywrightProject => {
       const { pool, poolReplay } = use as Uses;
-      const { service, size, browsers, name = nameInEnvironment() } = typeof pool === 'object' ? pool : { name: pool };
+      const options: PoolObject = typeof pool === 'string' ? { name: pool } : (pool ?? {});
+      const { service, size, browsers, name = nameInEnvironment() } = options;
       const tests = suite.suites.find((other) => other.project()?.name === project)?.allTests() ?? [];
       const environment = {
         PLAYWRIGHT_POOL_BASE_URL: service?.baseURL,
