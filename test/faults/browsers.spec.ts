@@ -38,6 +38,9 @@ test("gives the test's worker a new browser after Chromium is killed or frozen, 
       signal(session, 'SIGKILL', pids);
       test.expect(await Promise.race([opening, new Promise((resolve) => setTimeout(resolve, 10_000))])).toBe('ends');
     });
+    let between;
+    test('opens another', async ({ page, remote: { session } }) => { between = session; });
+    test('freezes it without a page', () => signal(between, 'SIGSTOP'));
     test('works', async ({ page }, { workerIndex }) => {
       test.expect(workerIndex).toBe(2);
       await page.setContent('x');
@@ -49,10 +52,12 @@ test("gives the test's worker a new browser after Chromium is killed or frozen, 
     stopped: 'timedOut',
     'stops its own at its end': 'passed',
     'killed while it opens a page': 'passed',
+    'opens another': 'passed',
+    'freezes it without a page': 'passed',
     works: 'passed',
   });
   expect(output).toMatch(
     /infrastructure: 2 attempts had no working browser:\n {2}2 × the browser was lost during the test\n/,
   );
-  expect(output).toContain('leases: 5 acquired, 5 released, 0 leaked');
+  expect(output).toContain('leases: 6 acquired, 6 released, 0 leaked');
 });
