@@ -35,7 +35,8 @@ test('the first test explains that the service is unreachable, and the others fa
   expect(messages.every((message) => message.includes(`The service at ${url} can't be used: `))).toBe(true);
   expect(messages.map((message) => message.includes("onUnavailable: 'local'"))).toEqual([true, false, false, false]);
   const took = reasonsIn(result, 'took').map(Number);
-  expect(took.slice(1).every((ms) => ms < 3000)).toBe(true);
+  // A test that waited for the service would take 5 s or more.
+  expect(took.slice(1).every((ms) => ms < 5000)).toBe(true);
   expect(reasonsIn(result, 'infrastructure')).toHaveLength(4);
   expect(result.output).toMatch(
     /infrastructure: 4 attempts had no working browser:\n {2}4 × the service at \S+ can't be used: .*ECONNREFUSED/,
