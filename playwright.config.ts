@@ -1,5 +1,5 @@
 import { defineConfig } from '@playwright/test';
-import { ownEnvironment } from './test/support/own-environment.ts';
+import { ownEnvironment } from './test/support/processes/own-environment.ts';
 
 const rooms = ['contract', 'client', 'archive', 'service', 'fixtures', 'cli', 'player', 'faults', 'abuse', 'package'];
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { systemChromium } from '../../test/support/chromium.ts';
+import { systemChromium } from '../../test/support/views/chromium.ts';
 import { expect, test } from '../../examples/todo/tests/todo-list.ts';
 
 const cli = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));

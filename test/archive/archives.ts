@@ -8,7 +8,7 @@ import { compress } from '@mongodb-js/zstd';
 import { expect, type TestInfo } from '@playwright/test';
 import { pack as tarPack, type Header } from 'tar-stream';
 import { extract, type ExtractOptions } from '../../src/archive/index.ts';
-import { randomOf } from '../support/random.ts';
+import { randomOf } from '../support/processes/random.ts';
 
 /** Why tests with the command line's zstd are skipped, where it is missing. */
 export const noZstd =

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { chromium, expect, test as base } from '@playwright/test';
 import { pack } from '../../src/archive/index.ts';
-import { systemChromium } from '../support/chromium.ts';
+import { systemChromium } from '../support/views/chromium.ts';
 import { contentOf, extractHere } from './archives.ts';
 
 const script = `

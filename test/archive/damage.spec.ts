@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { compress } from '@mongodb-js/zstd';
 import { expect, test } from '@playwright/test';
 import { pack } from '../../src/archive/index.ts';
-import { randomOf } from '../support/random.ts';
+import { randomOf } from '../support/processes/random.ts';
 import { contentOf, expectRefused, extractHere, sampleDirectory, sumHeader, tarOf, zstdOf } from './archives.ts';
 
 const anyRefusal = { code: expect.any(String) };

@@ -9,9 +9,9 @@ import { ByteReader } from '../../src/archive/byte-reader.ts';
 import { framePieces } from '../../src/archive/frames.ts';
 import { ArchiveError, extract, pack } from '../../src/archive/index.ts';
 import { LargeFrame } from '../../src/archive/large-frame.ts';
-import { randomOf } from '../support/random.ts';
+import { randomOf } from '../support/processes/random.ts';
 import { noZstd, sampleBytes, sampleDirectory, shell, sumHeader, tarOf } from './archives.ts';
-import { isLong } from '../support/long-form.ts';
+import { isLong } from '../support/processes/long-form.ts';
 
 const mutations = isLong ? 20_000 : 300;
 test.setTimeout(isLong ? 3_600_000 : 60_000);

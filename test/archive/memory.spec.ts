@@ -8,7 +8,7 @@ import { expect, test } from '@playwright/test';
 import { ByteReader } from '../../src/archive/byte-reader.ts';
 import { tarIn } from '../../src/archive/tar-in.ts';
 import { contentOf, noZstd, sampleBytes, shell } from './archives.ts';
-import { isLong, longOnly } from '../support/long-form.ts';
+import { isLong, longOnly } from '../support/processes/long-form.ts';
 
 const run = promisify(execFile);
 const built = pathToFileURL(path.resolve('build/src/archive/index.js')).href;

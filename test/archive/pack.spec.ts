@@ -19,7 +19,7 @@ import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect, test, type TestInfo } from '@playwright/test';
 import { pack, type Progress } from '../../src/archive/index.ts';
-import { openFilesIn } from '../support/open-files.ts';
+import { openFilesIn } from '../support/processes/open-files.ts';
 import { contentOf, extractHere, sampleBytes, sampleDirectory } from './archives.ts';
 
 async function namesIn(testInfo: TestInfo, archive: AsyncIterable<Uint8Array>): Promise<string[]> {

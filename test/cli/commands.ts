@@ -3,9 +3,9 @@ import { mkdir, readdir } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from '@playwright/test';
-import { test as base } from '../support/profiles.ts';
-import { commandRunner, type Ended } from '../support/command.ts';
-import { CliProcess } from '../support/service-process.ts';
+import { test as base } from '../support/service/profiles.ts';
+import { commandRunner, type Ended } from '../support/processes/command.ts';
+import { CliProcess } from '../support/service/service-process.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 

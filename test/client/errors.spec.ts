@@ -12,7 +12,7 @@ import {
   ServiceError,
   UnauthorizedError,
 } from '../../src/client/index.ts';
-import { certificate, privateKey } from '../support/http-proxy.ts';
+import { certificate, privateKey } from '../support/http/http-proxy.ts';
 import { apiKey, errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
 test('an error has the status, code, message, method, URL and request id of the answer as fields and as text', async ({

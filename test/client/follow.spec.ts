@@ -10,8 +10,8 @@ import {
   type DeploymentEvent,
 } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
-import { appOf, collect, deployed, started } from '../support/apps.ts';
-import { dataDirectory } from '../support/service.ts';
+import { appOf, collect, deployed, started } from '../support/service/apps.ts';
+import { dataDirectory } from '../support/service/service.ts';
 import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
 const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000Z`;

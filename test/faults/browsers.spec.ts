@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { expect, test } from '../support/fault-runs.ts';
+import { expect, test } from '../support/runs/fault-runs.ts';
 
 // A dead or frozen browser fails its own test only.
 
-const processes = fileURLToPath(new URL('../support/processes.ts', import.meta.url));
+const processes = fileURLToPath(new URL('../support/processes/processes.ts', import.meta.url));
 
 test("gives the test's worker a new browser after Chromium is killed or frozen, also between two tests", async ({
   run,

@@ -1,4 +1,4 @@
-import { expect, test } from '../support/fault-runs.ts';
+import { expect, test } from '../support/runs/fault-runs.ts';
 
 test('a clipboard that cannot be emptied fails only the tests that use it, and their browsers are returned', async ({
   run,

@@ -1,4 +1,4 @@
-import { expect, test } from '../support/fault-runs.ts';
+import { expect, test } from '../support/runs/fault-runs.ts';
 
 // A machine's clock may change at any time, and a test may install its own clock.
 

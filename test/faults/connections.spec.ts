@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, expectOneHolderEach, prelude, test } from '../support/fault-runs.ts';
-import { isLong } from '../support/long-form.ts';
+import { expect, expectOneHolderEach, prelude, test } from '../support/runs/fault-runs.ts';
+import { isLong } from '../support/processes/long-form.ts';
 
 // Faults of calls to the service lose no browser, and no test notices them.
 

@@ -1,8 +1,8 @@
 import { readlinkSync } from 'node:fs';
 import { descendantsOf } from '../../src/service/process/children/namespaces.ts';
-import { expect, leasingFrom, pidIn, test } from '../support/fault-runs.ts';
-import { commandLine, expectNoProcessWith, processesWith } from '../support/processes.ts';
-import { CliProcess } from '../support/service-process.ts';
+import { expect, leasingFrom, pidIn, test } from '../support/runs/fault-runs.ts';
+import { commandLine, expectNoProcessWith, processesWith } from '../support/processes/processes.ts';
+import { CliProcess } from '../support/service/service-process.ts';
 
 // Parts of a run end in the middle of an action over Playwright's own protocol, or their connection goes silent.
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, expectOnMachines, test, type Fleet, type Member } from '../support/fleet.ts';
-import { Network, networkProblem } from '../support/network.ts';
-import { wayTo, type Way } from '../support/partition.ts';
-import type { PlaywrightRun, RunResult } from '../support/playwright-run.ts';
-import { isLong, longOnly } from '../support/long-form.ts';
+import { expect, expectOnMachines, test, type Fleet, type Member } from '../support/service/fleet.ts';
+import { Network, networkProblem } from '../support/http/network.ts';
+import { wayTo, type Way } from '../support/service/partition.ts';
+import type { PlaywrightRun, RunResult } from '../support/runs/playwright-run.ts';
+import { isLong, longOnly } from '../support/processes/long-form.ts';
 
 // A machine or the control plane fails during a run of 200 tests without retries.
 

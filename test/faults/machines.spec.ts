@@ -1,6 +1,6 @@
 import { chromium } from '@playwright/test';
 import type { DashboardState } from '../../src/contract/dashboard-events.ts';
-import { expect, expectOnMachines, test } from '../support/fleet.ts';
+import { expect, expectOnMachines, test } from '../support/service/fleet.ts';
 
 // Machines of a control plane drain, die and come back.
 

@@ -9,9 +9,9 @@ import { patiently } from '../../fixtures/lease/patience.ts';
 import type { LeaseReport } from '../../fixtures/reporter.ts';
 import { CallTimeoutError, ConnectionError, ServiceError } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
-import { expect, leasingFrom, test } from '../support/fault-runs.ts';
-import type { RunResult } from '../support/playwright-run.ts';
-import { openDirectory } from '../support/open-directory.ts';
+import { expect, leasingFrom, test } from '../support/runs/fault-runs.ts';
+import type { RunResult } from '../support/runs/playwright-run.ts';
+import { openDirectory } from '../support/processes/open-directory.ts';
 
 // A run explains an unusable service once, wastes little time on it, and distinguishes it from failing tests.
 

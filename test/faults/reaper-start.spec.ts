@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test as base } from '@playwright/test';
 import { connectReaper, type ReaperConnection } from '../../src/reaper/holder.ts';
-import { processesWith } from '../support/processes.ts';
+import { processesWith } from '../support/processes/processes.ts';
 
 type Fixtures = {
   /** A run whose reaper records its start. The run ends with the test. */

@@ -8,7 +8,7 @@ import { abandonedRuns, isAbandoned } from '../../src/reaper/abandoned.ts';
 import { ReaperConnection, reaperSocket, tryConnect } from '../../src/reaper/holder.ts';
 import { Ledger, type LedgerEntry } from '../../src/reaper/ledger.ts';
 import { Reaper } from '../../src/reaper/reaper.ts';
-import { expect, test as base } from '../support/pool-run.ts';
+import { expect, test as base } from '../support/runs/pool-run.ts';
 
 // The reaper's work after its run has ended, for all answers of the service; and how it finds out that a process has
 // ended.

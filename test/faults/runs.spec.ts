@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runDirectory } from '../../src/reaper/ledger.ts';
-import { expect, prelude, test } from '../support/fault-runs.ts';
-import { processesWith } from '../support/processes.ts';
-import { isLong } from '../support/long-form.ts';
+import { expect, prelude, test } from '../support/runs/fault-runs.ts';
+import { processesWith } from '../support/processes/processes.ts';
+import { isLong } from '../support/processes/long-form.ts';
 
 // However a run ends, it returns its browsers: leased ones and requested ones.
 

@@ -1,6 +1,6 @@
 import { endSavingSession, startSavingSession } from '../../fixtures/lease/saving-session.ts';
 import { createClient } from '../../src/client/index.ts';
-import { expect, type HostedService, prelude, test } from '../support/fault-runs.ts';
+import { expect, type HostedService, prelude, test } from '../support/runs/fault-runs.ts';
 
 // Faults of the calls that start and end a session that saves its profile.
 

@@ -6,8 +6,8 @@ import { fromBufferPromise } from 'yauzl';
 import { Ledger, makeRunDirectory, runDirectory } from '../../src/reaper/ledger.ts';
 import { createClient } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
-import { FaultProxy } from '../support/fault-proxy.ts';
-import { expect, test } from '../support/pool-run.ts';
+import { FaultProxy } from '../support/http/fault-proxy.ts';
+import { expect, test } from '../support/runs/pool-run.ts';
 
 const apiKey = 'recognisable-key-of-the-service';
 

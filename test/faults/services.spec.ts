@@ -1,14 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import { createClient } from '../../src/client/index.ts';
 import { Ledger, runDirectory } from '../../src/reaper/ledger.ts';
-import { expect, leasingFrom, test } from '../support/fault-runs.ts';
-import { expectNoProcessWith, processesWith } from '../support/processes.ts';
-import { CliProcess } from '../support/service-process.ts';
-import { isLong } from '../support/long-form.ts';
+import { expect, leasingFrom, test } from '../support/runs/fault-runs.ts';
+import { expectNoProcessWith, processesWith } from '../support/processes/processes.ts';
+import { CliProcess } from '../support/service/service-process.ts';
+import { isLong } from '../support/processes/long-form.ts';
 
 // The service itself dies or freezes.
 
-const processes = fileURLToPath(new URL('../support/processes.ts', import.meta.url));
+const processes = fileURLToPath(new URL('../support/processes/processes.ts', import.meta.url));
 
 test('the next test gets a new embedded service if the last one was killed between two tests @long', async ({
   run,

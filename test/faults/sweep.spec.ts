@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { createClient } from '../../src/client/index.ts';
 import { findLeased } from '../../src/reaper/give-back.ts';
 import { Ledger, runDirectory } from '../../src/reaper/ledger.ts';
-import { expect, prelude, test } from '../support/fault-runs.ts';
-import { processesWith } from '../support/processes.ts';
-import { Zombie } from '../support/zombie.ts';
+import { expect, prelude, test } from '../support/runs/fault-runs.ts';
+import { processesWith } from '../support/processes/processes.ts';
+import { Zombie } from '../support/processes/zombie.ts';
 
 // If a run died together with its reaper, the next run returns its browsers, and no others.
 

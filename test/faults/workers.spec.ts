@@ -1,5 +1,5 @@
-import { expect, expectOneHolderEach, pidIn, prelude, test } from '../support/fault-runs.ts';
-import { isLong } from '../support/long-form.ts';
+import { expect, expectOneHolderEach, pidIn, prelude, test } from '../support/runs/fault-runs.ts';
+import { isLong } from '../support/processes/long-form.ts';
 
 // However a worker ends, the pool has its browser back at once, and no other worker got it before.
 

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import { DockerEngine, dockerProblem, EngineError } from '../support/docker.ts';
-import { cleanEnvironment } from '../support/playwright-run.ts';
-import { expect, test as base } from '../support/pool-run.ts';
+import { DockerEngine, dockerProblem, EngineError } from '../support/processes/docker.ts';
+import { cleanEnvironment } from '../support/runs/playwright-run.ts';
+import { expect, test as base } from '../support/runs/pool-run.ts';
 
 // The image, in a Docker engine that the tests start.
 

@@ -7,7 +7,7 @@ import { parse as parseHcl } from '@cdktn/hcl2json';
 import { expect, test } from '@playwright/test';
 import { DCLinter } from 'dclint';
 import { parse, parseAllDocuments } from 'yaml';
-import { commandPath } from '../support/system-commands.ts';
+import { commandPath } from '../support/processes/system-commands.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const deploy = join(root, 'deploy');

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import * as playwright from '@playwright/test';
 import { missingTypes } from './public-types.ts';
-import { compilerOptions } from '../support/compiler-options.ts';
+import { compilerOptions } from '../support/runs/compiler-options.ts';
 
 const { expect, test } = playwright;
 const tsc = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url));

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from '@playwright/test';
 import { parser } from '@prometheus-io/lezer-promql';
-import { test } from '../support/service.ts';
+import { test } from '../support/service/service.ts';
 
 type Panel = { title: string; targets: { expr: string }[] };
 type Variable = { name: string; query: string };

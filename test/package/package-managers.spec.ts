@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
-import { root, run, test as base } from '../support/packed-package.ts';
+import { root, run, test as base } from '../support/runs/packed-package.ts';
 
 const config = `
   import { defineConfig } from 'playwright-pool';

@@ -3,8 +3,8 @@ import { cp, lstat, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/pr
 import { homedir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { expect } from '@playwright/test';
-import { compilerOptions } from '../support/compiler-options.ts';
-import { root, run, test } from '../support/packed-package.ts';
+import { compilerOptions } from '../support/runs/compiler-options.ts';
+import { root, run, test } from '../support/runs/packed-package.ts';
 
 const config = `
   import { defineConfig } from 'playwright-pool';

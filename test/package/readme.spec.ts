@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { startService } from '../../src/service/service.ts';
-import { documentApplication } from '../support/document-application.ts';
-import { expect, test } from '../support/pool-run.ts';
-import { CliProcess } from '../support/service-process.ts';
+import { documentApplication } from '../support/http/document-application.ts';
+import { expect, test } from '../support/runs/pool-run.ts';
+import { CliProcess } from '../support/service/service-process.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const main = join(root, 'dist/src/cli/main.js');

@@ -6,10 +6,10 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test, type TestInfo } from '@playwright/test';
-import { makeAuthority, type Authority } from '../support/certificates.ts';
-import { startReverseProxy } from '../support/reverse-proxy.ts';
-import { callerOf } from '../support/service.ts';
-import { CliProcess } from '../support/service-process.ts';
+import { makeAuthority, type Authority } from '../support/http/certificates.ts';
+import { startReverseProxy } from '../support/http/reverse-proxy.ts';
+import { callerOf } from '../support/service/service.ts';
+import { CliProcess } from '../support/service/service-process.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const apiKey = 'key-of-the-recipe';

@@ -2,7 +2,7 @@ import { mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from '@playwright/test';
 import { Project, ts } from 'ts-morph';
-import { root, run, test } from '../support/packed-package.ts';
+import { root, run, test } from '../support/runs/packed-package.ts';
 
 const suite = `
   import { expect, test, type PoolTestOptions } from 'playwright-pool';

@@ -2,10 +2,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { expect, test as base, type Page } from '@playwright/test';
 import { playerPage, type PlayerOptions } from '../../src/player/player.ts';
-import { systemChromium } from '../support/chromium.ts';
-import { expectAccessible } from '../support/axe.ts';
-import { lowestContrast } from '../support/contrast.ts';
-import { sampleVideo } from '../support/sample-video.ts';
+import { systemChromium } from '../support/views/chromium.ts';
+import { expectAccessible } from '../support/views/axe.ts';
+import { lowestContrast } from '../support/views/contrast.ts';
+import { sampleVideo } from '../support/views/sample-video.ts';
 
 type Fixtures = {
   /** Opens a player from a file, as a report's reader does. */

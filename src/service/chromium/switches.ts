@@ -1,6 +1,6 @@
 /**
  * Returns the switches with which Playwright 1.65 starts Chromium, so that tests behave as in a browser that Playwright
- * started itself. test/service/chromium.spec.ts compares them with those of the installed Playwright.
+ * started itself. test/service/chromium/chromium.spec.ts compares them with those of the installed Playwright.
  */
 export function chromiumSwitches(options: {
   headless: boolean;

@@ -1,0 +1,171 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { chromium, expect, type Page } from '@playwright/test';
+import { outside } from '../../../src/service/chromium/network/outside.ts';
+import { userOf } from '../../../src/service/chromium/network/socket-owner.ts';
+import { answerOf, answersTo } from '../../support/http/connections.ts';
+import { HttpProxy } from '../../support/http/http-proxy.ts';
+import { startSession } from '../../support/service/profiles.ts';
+import { custom, password, test, username } from '../../support/service/proxies.ts';
+
+test.use({ serviceOptions: async ({}, use) => use({ blockLoopback: true }) });
+
+test("a page can't reach any server on the service's machine", async ({ client, service: { call } }) => {
+  await using own = await ownServer();
+  // All names lead to this site. The test's proxy may be on this machine, because the operator of the service chose it.
+  const redirect = `http://127.0.0.1:${own.port}/redirected`;
+  const site = createServer(({ url }, response) => {
+    if (url === '/away') response.writeHead(302, { location: redirect }).end();
+    else response.setHeader('content-type', 'text/html').end('<title>shop</title>');
+  });
+  site.listen(0, '127.0.0.1');
+  await once(site, 'listening');
+  await using proxy = await HttpProxy.start({ site: `http://127.0.0.1:${(site.address() as AddressInfo).port}` });
+  // Also for a host that the proxy is not asked for.
+  const { id } = await client.proxies.create({ ...custom(proxy.port), bypass_hosts: ['localhost', '127.0.0.1'] });
+  const session = await startSession(call, { headless: true, proxy_id: id });
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  const page = await browser.contexts()[0]!.newPage();
+  await page.goto('http://shop.example/');
+  await expect(page).toHaveTitle('shop');
+  const { port } = own;
+  for (const host of ['127.0.0.1', 'localhost', '[::1]', '0.0.0.0', '127.9.9.9', '2130706433', '[::ffff:127.0.0.1]'])
+    await attempt(page, `${host}:${port}`);
+  await page.evaluate(async () => await fetch('/away', { mode: 'no-cors' }).catch(() => {}));
+  const answer = await page.goto(`http://127.0.0.1:${port}/page`);
+  expect(await answer!.text()).toContain('--block-loopback');
+  await expect(browser.newContext({ proxy: { server: `http://127.0.0.1:${port}` } })).rejects.toThrow(
+    '--block-loopback',
+  );
+  expect(own.requests).toEqual([]);
+  await browser.close();
+  site.closeAllConnections();
+  site.close();
+});
+
+test('blocks host names that resolve to any address of this machine', async () => {
+  for (const name of ['localhost', '127.0.0.1', '::1', '[::1]', '0.0.0.0', '::ffff:7f00:1'])
+    await expect(outside(name), name).rejects.toThrow('--block-loopback');
+  await expect(outside('192.0.2.1')).resolves.toEqual({ host: '192.0.2.1', family: 4 });
+});
+
+test("runs no programs and no code, and sets a session's first proxy without restarting its browser", async ({
+  client,
+  open,
+  service: { call },
+}) => {
+  const { session_id: id, cdp_ws_url } = await startSession(call, { headless: true });
+  for (const [operation, body] of [
+    ['process/exec', { command: 'true' }],
+    ['process/spawn', { command: 'true' }],
+    ['playwright/execute', { code: 'return 1' }],
+  ] as const) {
+    const answer = await call('POST', `/browsers/${id}/${operation}`, body);
+    expect([answer.status, answer.body.message], operation).toEqual([501, expect.stringContaining('--block-loopback')]);
+  }
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
+  const page = await browser.contexts()[0]!.newPage();
+  const proxy = await client.proxies.create({ ...custom(open.port), bypass_hosts: ['direct.example'] });
+  await client.browsers.update(id, { proxy_id: proxy.id! });
+  await page.goto('http://shop.example/');
+  expect(open.requests).toEqual(['GET http://shop.example/']);
+  expect((await page.goto('http://direct.example/'))?.status()).toBe(502);
+  expect(open.requests).toHaveLength(1);
+  await browser.close();
+});
+
+test('refuses connections of other processes to the local proxy of a session', async ({
+  client,
+  guarded,
+  service: { call },
+}) => {
+  test.skip(process.platform !== 'linux' || process.getuid?.() !== 0, 'only root can give sessions users of their own');
+  const { id } = await client.proxies.create(custom(guarded.port, { username, password }));
+  const session = await startSession(call, { headless: true, proxy_id: id });
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  await (await browser.contexts()[0]!.newPage()).goto('http://shop.example/');
+  const port = localPort(session.session_id);
+  const url = 'http://shop.example/stranger';
+  expect(await answerOf({ port }, url)).toBe('');
+  // The browser's own ports at another address of this machine, too.
+  expect((await answersTo(url, port)).join('')).toBe('');
+  expect(guarded.requests).not.toContain(`GET ${url}`);
+  await browser.close();
+});
+
+test('knows the user of a connection by an IPv4 and an IPv6 socket', async () => {
+  test.skip(process.platform !== 'linux', 'the owner of a connection is known on Linux only');
+  const server = createTcpServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  for (const host of ['127.0.0.1', '::ffff:127.0.0.1']) {
+    const accepted = once(server, 'connection');
+    const socket = connect({ host, port: (server.address() as AddressInfo).port });
+    const [received] = (await accepted) as [Socket];
+    expect(userOf(received), host).toBe(process.getuid!());
+    socket.destroy();
+    received.destroy();
+  }
+  server.close();
+});
+
+/** Tries to reach a server as a script, a frame, a worker and a WebSocket do. */
+async function attempt(page: Page, authority: string): Promise<void> {
+  await page.evaluate(async (address) => {
+    await fetch(`http://${address}/fetch`, { mode: 'no-cors' }).catch(() => {});
+    const frame = document.createElement('iframe');
+    frame.src = `http://${address}/frame`;
+    document.body.append(frame);
+    const script = `fetch('http://${address}/worker', { mode: 'no-cors' }).catch(() => {}).then(() => postMessage('done'))`;
+    const worker = new Worker(URL.createObjectURL(new Blob([script])));
+    const events = ['load', 'error', 'close', 'message', 'open'];
+    await Promise.all(
+      [frame, worker, new WebSocket(`ws://${address}/socket`)].map(
+        (target) => new Promise((resolve) => void events.map((event) => target.addEventListener(event, resolve))),
+      ),
+    );
+  }, authority);
+}
+
+async function ownServer(): Promise<{ port: number; requests: string[] } & AsyncDisposable> {
+  const requests: string[] = [];
+  const server = createServer(({ url = '' }, response) => {
+    requests.push(url);
+    response.end();
+  });
+  server.on('upgrade', ({ url = '' }, socket) => {
+    requests.push(url);
+    socket.destroy();
+  });
+  server.listen(0, '::');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    requests,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** The command line of a process. Empty if the process has ended. */
+function wordsOf(pid: string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+  } catch {
+    return [];
+  }
+}
+
+function localPort(sessionId: string): number {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const words = wordsOf(pid);
+    const port = /^--proxy-server=http:\/\/127\.0\.0\.1:(\d+)$/.exec(
+      words.find((word) => word.startsWith('--proxy-server=')) ?? '',
+    )?.[1];
+    if (port !== undefined && words.some((word) => word.includes(sessionId))) return Number(port);
+  }
+  throw new Error(`no process of the session ${sessionId} has a proxy`);
+}

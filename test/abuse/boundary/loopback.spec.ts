@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { chromium, expect } from '@playwright/test';
+import { test } from '../../support/service/service.ts';
+
+test.skip(process.platform !== 'linux', 'ports are found in /proc');
+
+test('finds no open debugging port of a browser when a page and a CDP client try every local port', async ({
+  service,
+}) => {
+  const { body: victim } = await service.call('POST', '/browsers', {});
+  expect((await service.call('POST', `/browsers/${victim.session_id}/replays`, {})).status).toBe(201);
+  const { body: session } = await service.call('POST', '/browsers', {});
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  const page = await browser.newPage();
+  const ports = portsOf(process.pid);
+  expect(ports).toContain(Number(new URL(service.url).port));
+  for (const port of ports) {
+    for (const path of ['/json/version', '/json/list', '/json']) {
+      // The CDP client navigates; then a script of the same origin may read all answers.
+      await page.goto(`http://127.0.0.1:${port}${path}`).catch(() => {});
+      const fetched = await page.evaluate(
+        async (path) =>
+          await fetch(path)
+            .then(async (response) => await response.text())
+            .catch(() => ''),
+        path,
+      );
+      for (const text of [await page.content(), fetched]) expect(text).not.toContain('webSocketDebuggerUrl');
+    }
+  }
+  await browser.close();
+});
+
+/** The TCP ports on which a process and all below it listen. */
+function portsOf(root: number): number[] {
+  const parents = new Map(
+    readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map((pid) => [Number(pid), parentOf(pid)]),
+  );
+  const isBelow = (pid: number | undefined): boolean =>
+    pid !== undefined && (pid === root || isBelow(parents.get(pid)));
+  const inodes = new Set([...parents.keys()].filter(isBelow).flatMap(socketsOf));
+  return ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, , , state, , , , , , inode]) => state === '0A' && inodes.has(inode ?? ''))
+      .map(([, address]) => Number.parseInt(address!.split(':')[1]!, 16)),
+  );
+}
+
+function parentOf(pid: string): number | undefined {
+  const status = ifPresent(() => readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? '';
+  // The fields after the name, which may hold anything.
+  return Number(status.slice(status.lastIndexOf(')') + 2).split(' ')[1]);
+}
+
+/** The inodes of a process's sockets. */
+function socketsOf(pid: number): string[] {
+  const files = ifPresent(() => readdirSync(`/proc/${pid}/fd`)) ?? [];
+  const links = files.map((file) => ifPresent(() => readlinkSync(`/proc/${pid}/fd/${file}`)) ?? '');
+  return links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []);
+}
+
+/** Processes and their files may vanish meanwhile. */
+function ifPresent<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,269 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { chromium, expect } from '@playwright/test';
+import { sessionDirectory } from '../../support/service/machines.ts';
+import { extensionZip } from '../../support/views/extensions.ts';
+import { custom } from '../../support/service/proxies.ts';
+import { sendSignal } from '../../support/processes/processes.ts';
+import { test as base, type Shell } from '../../support/service/session-processes.ts';
+
+/** A directory of root outside of all sessions. The attacks try to make the service change it by links that lead there. */
+type Outside = { directory: string; file: string; text: string };
+
+type Fixtures = {
+  outside: Outside;
+  directoryOf: (shell: Shell) => string;
+  /** Starts `trap` in a session. */
+  trapIn: (shell: Shell, directory: string) => Promise<void>;
+};
+
+const nobody = 65_534;
+/** The number of files in each directory that the trap makes. Some of their names exist outside too. */
+const files = 400;
+
+const test = base.extend<Fixtures>({
+  outside: async ({}, use, testInfo) => {
+    const directory = testInfo.outputPath('outside');
+    const file = path.join(directory, '0');
+    const text = 'a text of root';
+    mkdirSync(directory);
+    for (let name = 0; name < files; name += 20)
+      writeFileSync(path.join(directory, String(name)), text, { mode: 0o600 });
+    const before = stateOf(directory);
+    await use({ directory, file, text });
+    expect(stateOf(directory)).toEqual(before);
+  },
+  directoryOf: async ({}, use, testInfo) => use(({ id }) => sessionDirectory(testInfo.outputPath('data'), id)),
+  trapIn: async ({ client, outside }, use) => {
+    await use(async (shell, directory) => {
+      await client.browsers.fs.writeFile(shell.id, Buffer.from(trap), { path: '/home/user/trap.cjs' });
+      await shell.spawn(`${process.execPath} trap.cjs ${directory} ${outside.directory} > trap.log 2>&1`);
+      await expect.poll(() => shell.run('cat trap.log')).toBe('set');
+    });
+  },
+});
+
+test.skip(
+  process.platform !== 'linux' || process.getuid?.() !== 0,
+  'only root on Linux can give sessions users of their own',
+);
+
+/**
+ * A program that makes directories, waits until root touches files in one of them, and then replaces this directory by a
+ * link. Root has read the names in the directory by then, and goes on to files that exist behind the link too. Ends
+ * after a minute.
+ */
+const trap = `
+const fs = require('node:fs');
+const [place, outside] = process.argv.slice(-2);
+const stateOf = (file) => { try { return fs.statSync(file).ctimeMs; } catch { return 'gone'; } };
+fs.mkdirSync(place + '/trap', { recursive: true, mode: 0o700 });
+let doors = Array.from({ length: 10 }, (_, i) => {
+  const door = place + '/trap/' + i;
+  fs.mkdirSync(door);
+  const files = Array.from({ length: ${files} }, (_, i) => door + '/' + i);
+  for (const file of files) fs.writeFileSync(file, '');
+  const watched = files.filter((_, i) => i % 20 === 10);
+  return { door, watched, before: watched.map(stateOf) };
+});
+console.log('set');
+for (const end = Date.now() + 60_000; Date.now() < end && doors.length > 0;) {
+  const touched = doors.filter(({ watched, before }) => watched.some((file, i) => stateOf(file) !== before[i]));
+  doors = doors.filter((door) => !touched.includes(door));
+  for (const { door } of touched) {
+    try {
+      fs.renameSync(door, door + '-away');
+      fs.symlinkSync(outside, door);
+    } catch {}
+  }
+}`;
+
+/** A program that replaces each new entry of a directory by a link. */
+const replacing = `
+const fs = require('node:fs');
+const [directory, outside] = process.argv.slice(2);
+console.log('set');
+const end = Date.now() + 60_000;
+const names = () => { try { return fs.readdirSync(directory); } catch { return []; } };
+const known = names();
+while (Date.now() < end) {
+  for (const name of names().filter((name) => !known.includes(name))) {
+    known.push(name, name + '-away');
+    try {
+      fs.renameSync(directory + '/' + name, directory + '/' + name + '-away');
+      fs.symlinkSync(outside, directory + '/' + name);
+    } catch {}
+  }
+}`;
+
+test("a program can't redirect root while a second Playwright host of its session starts", async ({
+  client,
+  shell,
+  directoryOf,
+  trapIn,
+}) => {
+  const url = (await client.browsers.retrieve(shell.id)).playwright_ws_url!;
+  const first = await chromium.connect(url);
+  const own = directoryOf(shell);
+  const directory = path.join(
+    own,
+    readdirSync(own).find((name) => name.startsWith('playwright'))!,
+  );
+  await trapIn(shell, directory);
+  const gone = new Promise((resolve) => first.once('disconnected', resolve));
+  sendSignal(processesIn(directory), 'SIGKILL');
+  await gone;
+  await (await chromium.connect(url)).close();
+});
+
+test("a program can't redirect root while its browser restarts for a proxy", async ({
+  client,
+  shell,
+  directoryOf,
+  trapIn,
+}) => {
+  await trapIn(shell, path.join(directoryOf(shell), 'user-data'));
+  const { id } = await client.proxies.create(custom(9));
+  await client.browsers.update(shell.id, { proxy_id: id! });
+});
+
+test("a link in a session's home doesn't redirect the copy of the key to the display", async ({
+  client,
+  shell,
+  directoryOf,
+  outside,
+}, testInfo) => {
+  const key = testInfo.outputPath('Xauthority');
+  writeFileSync(key, 'key');
+  const before = process.env['XAUTHORITY'];
+  process.env['XAUTHORITY'] = key;
+  try {
+    await shell.run(`ln -sfn ${outside.file} ${directoryOf(shell)}/home/.Xauthority`);
+    const { id } = await client.proxies.create(custom(9));
+    await client.browsers.update(shell.id, { proxy_id: id! });
+    expect(statSync(path.join(directoryOf(shell), '.Xauthority')).mode & 0o777).toBe(0o640);
+  } finally {
+    if (before === undefined) delete process.env['XAUTHORITY'];
+    else process.env['XAUTHORITY'] = before;
+  }
+});
+
+test("a program can't redirect root while its session loads extensions", async ({
+  client,
+  shell,
+  directoryOf,
+  outside,
+  trapIn,
+}) => {
+  const many = Array.from({ length: 300 }, (_, i) => ({ name: `more/${i}.js`, content: '' }));
+  const load = async (name: string) => {
+    const extensions = [{ name, zip_file: await extensionZip(name, {}, many) }];
+    await client.browsers.loadExtensions(shell.id, { extensions });
+  };
+  await trapIn(shell, path.join(directoryOf(shell), 'user-data/NativeMessagingHosts'));
+  await load('one');
+  await client.browsers.fs.writeFile(shell.id, Buffer.from(replacing), { path: '/home/user/replacing.cjs' });
+  const place = path.join(directoryOf(shell), 'extensions');
+  await shell.spawn(`${process.execPath} replacing.cjs ${place} ${outside.directory} > replacing.log`);
+  await expect.poll(() => shell.run('cat replacing.log')).toBe('set');
+  await load('two');
+  await expect(shell.run(`touch ${place}/new`)).rejects.toThrow(/Permission denied/);
+});
+
+test("another user that has a session's directory open can't redirect root when the session ends", async ({
+  client,
+  shell,
+  directoryOf,
+  outside,
+}) => {
+  await shell.run('mkdir open && chmod 777 open');
+  // The session could also pass the open directory through a socket. Afterwards, none of its processes is needed.
+  const program = spawn(process.execPath, ['-e', trap, '.', outside.directory], {
+    cwd: path.join(directoryOf(shell), 'root/home/user/open'),
+    uid: nobody,
+    gid: nobody,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    await once(createInterface({ input: program.stdout }), 'line');
+    await client.browsers.deleteByID(shell.id);
+    await expect.poll(() => lstatSync(directoryOf(shell), { throwIfNoEntry: false })).toBeUndefined();
+  } finally {
+    program.kill('SIGKILL');
+  }
+});
+
+test('a saved profile contains only directories and files that no other user can change', async ({
+  client,
+  directoryOf,
+  outside,
+}, testInfo) => {
+  await client.profiles.create({ name: 'ann' });
+  const { session_id: id } = await client.browsers.create({ profile: { name: 'ann', save_changes: true } });
+  const run = async (line: string) => await client.browsers.process.exec(id, { command: 'sh', args: ['-c', line] });
+  const shell = { id } as Shell;
+  const userData = path.join(directoryOf(shell), 'user-data');
+  await run(
+    `cd ${userData} && mkdir open && chmod 777 open && echo kept > open/kept && chmod 4777 open/kept && ` +
+      `ln -s ${outside.file} open/link && ln -s ${outside.directory} 'Default/Local Storage/link' && ` +
+      'echo x > open/one && ln open/one ../home/other && mkfifo open/fifo',
+  );
+  const program = spawn('sh', ['-c', 'echo x > foreign; echo set; read line; echo y > late; cat kept; echo end'], {
+    cwd: path.join(userData, 'open'),
+    uid: nobody,
+    gid: nobody,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  const lines = createInterface({ input: program.stdout });
+  await once(lines, 'line');
+  await client.browsers.deleteByID(id);
+  const profiles = testInfo.outputPath('data/profiles');
+  const [version] = readdirSync(profiles);
+  const saved = path.join(profiles, version!);
+  const said = once(lines, 'line');
+  program.stdin.end('\n');
+  expect(await said).toEqual(['end']);
+  expect(readdirSync(path.join(saved, 'open'))).toEqual(['kept']);
+  expect(readFileSync(path.join(saved, 'open/kept'), 'utf8')).toBe('kept\n');
+  const others = stateOf(saved).filter(
+    ({ uid, mode, isFile, isDirectory }) => uid !== 0 || (mode & 0o7077) !== 0 || (!isFile && !isDirectory),
+  );
+  expect(others).toEqual([]);
+});
+
+/** The entries of a directory: their owners, modes and contents. */
+function stateOf(directory: string) {
+  const names = readdirSync(directory, { recursive: true, encoding: 'utf8' }).toSorted();
+  return ['.', ...names].map((name) => {
+    const place = path.join(directory, name);
+    const stats = lstatSync(place);
+    const { uid, gid, mode } = stats;
+    const isFile = stats.isFile();
+    return {
+      name,
+      uid,
+      gid,
+      mode,
+      isFile,
+      isDirectory: stats.isDirectory(),
+      text: isFile && readFileSync(place, 'latin1'),
+    };
+  });
+}
+
+/** The processes whose working directory this is. */
+function processesIn(directory: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`) === directory;
+      } catch {
+        return false;
+      }
+    });
+}

@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { expect } from '@playwright/test';
+import { WebSocket } from 'ws';
+import { TestClock } from '../../support/service/clock.ts';
+import { test as base } from '../../support/service/service.ts';
+
+const day = 24 * 3600 * 1000;
+
+const test = base.extend<{ clock: TestClock }>({
+  clock: async ({}, use) => use(new TestClock()),
+  serviceOptions: async ({ clock }, use) => use({ clock }),
+});
+
+test("setting the clock back doesn't prolong idle sessions, and shows no negative idle times", async ({
+  service: { call },
+  clock,
+}) => {
+  const { body: session } = await call('POST', '/browsers', { timeout_seconds: 60 });
+  clock.jump(-day);
+  const { body: shown } = await call('GET', `/browsers/${session.session_id}`);
+  expect(shown.usage.uptime_ms).toBe(0);
+  clock.advance(59_000);
+  expect((await call('GET', `/browsers/${session.session_id}`)).status).toBe(200);
+  clock.advance(62_000);
+  expect((await call('GET', `/browsers/${session.session_id}`)).status).toBe(404);
+});
+
+test('setting the clock forward ends idle sessions soon, but keeps sessions in use', async ({
+  service: { call },
+  clock,
+}) => {
+  const { body: idle } = await call('POST', '/browsers', { timeout_seconds: 60 });
+  const { body: used } = await call('POST', '/browsers', { timeout_seconds: 60 });
+  const client = new WebSocket(used.cdp_ws_url);
+  await once(client, 'open');
+  clock.jump(day);
+  // The callback was due in a minute. It runs now and finds that a day has passed.
+  clock.advance(60_000);
+  for (const { session_id } of [idle, used]) expect((await call('GET', `/browsers/${session_id}`)).status).toBe(200);
+  const pinged = once(client, 'ping');
+  clock.advance(4000);
+  await pinged;
+  // The answer to the ping comes over the network, so no clock tells when.
+  await expect
+    .poll(async () => {
+      client.pong();
+      return (await call('GET', `/browsers/${used.session_id}`)).status;
+    })
+    .toBe(200);
+  clock.advance(3000);
+  expect((await call('GET', `/browsers/${idle.session_id}`)).status).toBe(404);
+  expect((await call('GET', `/browsers/${used.session_id}`)).status).toBe(200);
+  client.terminate();
+});
+
+for (const [direction, ms] of [
+  ['back', -day],
+  ['forward', day],
+] as const) {
+  test(`an acquire call waits its normal time although the clock jumps ${direction}, and the pool still fills`, async ({
+    service: { call },
+    clock,
+  }) => {
+    await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+    const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
+    const timeouts = clock.pending().length;
+    let ended = false;
+    const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 10 }).finally(
+      () => (ended = true),
+    );
+    await expect.poll(() => clock.pending().length).toBe(timeouts + 1);
+    clock.jump(ms);
+    clock.advance(9000);
+    await call('GET', '/browser_pools/ci');
+    expect(ended).toBe(false);
+    clock.advance(1000);
+    expect((await waiting).status).toBe(204);
+
+    const next = call('POST', '/browser_pools/ci/acquire', {});
+    await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: false });
+    expect((await next).status).toBe(200);
+  });
+}

@@ -1,0 +1,184 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HttpBindings } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { expect, test as base } from '@playwright/test';
+import { Hono } from 'hono';
+import { sendStored } from '../../../src/service/http/answers/answer.ts';
+import { listen, type HttpServer } from '../../../src/service/http/server.ts';
+import { statusesIn } from '../messages/raw-http.ts';
+
+const patienceMs = 1000;
+
+type Noticed = { begun: number; closedStreams: number; bodies: string[]; finish: () => void };
+
+/** A server that waits a second, where the service waits a minute, and takes slower bodies. */
+const test = base.extend<{
+  noticed: Noticed;
+  /** In bytes per second. */
+  leastRate: number;
+  server: HttpServer;
+  open: (text: string) => Socket;
+}>({
+  noticed: async ({}, use) => use({ begun: 0, closedStreams: 0, bodies: [], finish: () => {} }),
+  leastRate: [20, { option: true }],
+  server: async ({ noticed, leastRate }, use) => {
+    const app = new Hono<{ Bindings: HttpBindings }>();
+    app.post('/body', async (context) => {
+      noticed.begun += 1;
+      noticed.bodies.push(await context.req.text());
+      return context.text('read');
+    });
+    app.post('/refused', (context) => context.text('refused', 413));
+    app.get('/wait', async (context) => {
+      noticed.begun += 1;
+      await new Promise<void>((resolve) => (noticed.finish = resolve));
+      return context.text('done');
+    });
+    app.get('/bytes', (context) => {
+      const stream = Readable.from(chunks()).once('close', () => (noticed.closedStreams += 1));
+      const stored = { size: 64 * 1024 * 1024, contentType: 'application/octet-stream', read: () => stream };
+      return sendStored(context, stored).catch(() => RESPONSE_ALREADY_SENT);
+    });
+    app.onError((_error, context) => context.text('failed', 400));
+    const server = await listen({
+      fetch: app.fetch,
+      port: 0,
+      patienceMs,
+      leastRate,
+      upgrade: (_request, socket) => socket.destroy(),
+    });
+    await use(server);
+    server.stop();
+    await server.drain();
+  },
+  open: async ({ server }, use) => {
+    const sockets: Socket[] = [];
+    await use((text) => {
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+      socket.write(text);
+      sockets.push(socket);
+      return socket;
+    });
+    for (const socket of sockets) socket.destroy();
+  },
+});
+
+function* chunks(): Generator<Buffer> {
+  for (let count = 0; count < 1024; count += 1) yield Buffer.alloc(64 * 1024);
+}
+
+const post = 'POST /body HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n';
+
+test('closes connections that send no complete request in time', async ({ open }) => {
+  const sockets = ['', 'GET / HT', 'GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\nX: '].map((text) => open(text).resume());
+  const trickling = sockets[2]!;
+  const trickle = setInterval(() => trickling.write('x'), 100);
+  await Promise.all(sockets.map(dropped));
+  clearInterval(trickle);
+});
+
+test('closes a connection whose request body stalls, but serves one whose body arrives slowly', async ({
+  open,
+  noticed,
+}) => {
+  const stopped = dropped(open(`${post}{`).resume());
+  const slow = open(post);
+  const answered = once(slow, 'data');
+  for (let sent = 0; sent < 10; sent += 1) {
+    slow.write('0123456789');
+    await sleep(patienceMs / 5);
+  }
+  expect(String((await answered)[0])).toMatch(/^HTTP\/1\.1 200 /);
+  await stopped;
+  expect(noticed).toMatchObject({ begun: 2, bodies: ['0123456789'.repeat(10)] });
+});
+
+test('closes a connection whose request body arrives below the lowest allowed rate', async ({ open }) => {
+  const socket = open(post).resume();
+  const trickle = setInterval(() => socket.write('x'), patienceMs / 10);
+  await dropped(socket);
+  clearInterval(trickle);
+});
+
+test('reads the rest of a refused request body for a limited time, then serves the next request', async ({
+  open,
+  noticed,
+}) => {
+  const refused = 'POST /refused HTTP/1.1\r\nHost: 127.0.0.1\r\n';
+  const slow = open(`${refused}Content-Length: 60\r\n\r\n`);
+  const received = answersOn(slow);
+  for (let sent = 0; sent < 6; sent += 1) {
+    await sleep(patienceMs / 5);
+    slow.write('0123456789');
+  }
+  slow.write(`${post}${'0123456789'.repeat(10)}`);
+  await expect.poll(received).toEqual([413, 200]);
+  expect(noticed.bodies).toEqual(['0123456789'.repeat(10)]);
+
+  const endless = open(`${refused}Transfer-Encoding: chunked\r\n\r\n`).resume();
+  const sending = setInterval(() => endless.write('1\r\nx\r\n'), patienceMs / 5);
+  await dropped(endless);
+  clearInterval(sending);
+});
+
+test("closes a connection whose client doesn't read the answer, and ends the answer's source", async ({
+  open,
+  noticed,
+}) => {
+  const socket = open('GET /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n').pause();
+  await expect.poll(() => noticed.closedStreams).toBe(1);
+  expect(socket.bytesRead).toBeLessThan(64 * 1024 * 1024);
+});
+
+test.describe('with a high lowest rate', () => {
+  test.use({ leastRate: 8 * 1024 * 1024 });
+
+  test('closes a connection whose client reads the answer below the lowest allowed rate', async ({ open, noticed }) => {
+    const socket = open('GET /bytes HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n').pause();
+    // A chunk of 64 KiB each time: 1.3 MB per second, so that the connection is never silent.
+    socket.on('data', () => socket.pause());
+    const trickle = setInterval(() => socket.resume(), 50);
+    await expect.poll(() => noticed.closedStreams).toBe(1);
+    clearInterval(trickle);
+    expect(socket.bytesRead).toBeLessThan(64 * 1024 * 1024);
+  });
+});
+
+test('keeps a connection open while the service works on its request, however long that takes', async ({
+  open,
+  noticed,
+}) => {
+  const socket = open('GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+  await sleep(patienceMs * 4);
+  expect(noticed.begun).toBe(1);
+  noticed.finish();
+  expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test('answers in HTTP/1.1 when the client offers HTTP/2, and keeps the connection', async ({ open, noticed }) => {
+  const offer =
+    'Host: 127.0.0.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n';
+  const socket = open(`GET /wait HTTP/1.1\r\n${offer}\r\n`);
+  const received = answersOn(socket);
+  await expect.poll(() => noticed.begun).toBe(1);
+  noticed.finish();
+  await expect.poll(received).toEqual([200]);
+  socket.write(`POST /body HTTP/1.1\r\n${offer}Content-Length: 4\r\n\r\nsent`);
+  await expect.poll(received).toEqual([200, 200]);
+  expect(noticed.bodies).toEqual(['sent']);
+});
+
+/** Resolves when a socket is closed, also by a reset: bytes that cross the end of the connection cause one. */
+function dropped(socket: Socket): Promise<void> {
+  return new Promise((resolve) => void socket.once('close', () => resolve()));
+}
+
+/** Returns a function that reads the statuses of the answers so far. */
+function answersOn(socket: Socket): () => number[] {
+  let received = '';
+  socket.on('data', (data) => (received += data.toString('latin1')));
+  return () => statusesIn(received);
+}

@@ -1,0 +1,182 @@
+import { once } from 'node:events';
+import { createServer, request, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { chromium, expect } from '@playwright/test';
+import { WebSocket } from 'ws';
+import { systemChromium } from '../../support/views/chromium.ts';
+import { test, type TestService } from '../../support/service/service.ts';
+
+/** Hosts that no URL can have. */
+const impossibleHosts = ['localhost:99999', '127.0.0.999'];
+const foreignHosts = [
+  'evil.example',
+  'evil.example:PORT',
+  '127.0.0.1.evil.example',
+  'localhost.evil.example:PORT',
+  'evil-localhost',
+  'xlocalhost:PORT',
+  '0.0.0.0:PORT',
+  '192.168.0.1:PORT',
+  '10.127.0.0.1',
+  '[::2]:PORT',
+  '127.0.0.1@evil.example',
+  'localhost.',
+  ...impossibleHosts,
+];
+const ownHosts = [
+  '127.0.0.1:PORT',
+  'localhost:PORT',
+  'LocalHost:PORT',
+  '[::1]:PORT',
+  'pool.localhost:PORT',
+  '127.0.0.2:PORT',
+  '127.0.0.1:8080',
+];
+const foreignOrigins = [
+  'https://evil.example',
+  'http://evil.example:PORT',
+  'http://127.0.0.1:1',
+  'http://localhost:PORT',
+  'https://127.0.0.1',
+  'null',
+  'file://',
+  'devtools://devtools',
+  '127.0.0.1:PORT',
+  '',
+];
+
+/** The answer to a GET with these headers. `PORT` stands for the service's port. */
+async function get(
+  { url, apiKey }: TestService,
+  path: string,
+  headers: Record<string, string>,
+): Promise<{ status: number; text: string }> {
+  const { port } = new URL(url);
+  const filled = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, value.replace('PORT', port)]),
+  );
+  const sent = request(`${url}${path}`, {
+    headers: { authorization: `Bearer ${apiKey}`, ...filled },
+    agent: false,
+  }).end();
+  const [message] = (await once(sent, 'response')) as [IncomingMessage];
+  let text = '';
+  for await (const chunk of message) text += String(chunk);
+  return { status: message.statusCode!, text };
+}
+
+/** The status that refuses a WebSocket, or 101 if it opens. */
+async function upgradeStatus({ url }: TestService, address: string, headers: Record<string, string>): Promise<number> {
+  const { port } = new URL(url);
+  const filled = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, value.replace('PORT', port)]),
+  );
+  const socket = new WebSocket(address, { headers: filled }).on('error', () => {});
+  const status = await Promise.race([
+    once(socket, 'open').then(() => 101),
+    once(socket, 'unexpected-response').then(([, response]) => (response as IncomingMessage).statusCode!),
+  ]);
+  socket.terminate();
+  return status;
+}
+
+/** The address of a live view's WebSocket. */
+function liveSocket(browser_live_view_url: string): string {
+  const url = new URL(browser_live_view_url);
+  return `ws://${url.host}/browser/live/socket${url.search}`;
+}
+
+test('offers no operation, document, view or WebSocket under a foreign host name', async ({ service }) => {
+  const { body: session } = await service.call('POST', '/browsers', {});
+  const { pathname, search } = new URL(session.browser_live_view_url);
+  for (const host of foreignHosts) {
+    for (const path of ['/browsers', '/openapi.json', `${pathname}${search}`, '/nowhere']) {
+      const { status, text } = await get(service, path, { host });
+      expect([host, path, status, JSON.parse(text)]).toEqual([
+        host,
+        path,
+        400,
+        { code: 'bad_request', message: expect.any(String) },
+      ]);
+    }
+    for (const address of [session.cdp_ws_url, liveSocket(session.browser_live_view_url)]) {
+      const status = await upgradeStatus(service, address, { host });
+      expect([400, 403], `${host} ${address}`).toContain(status);
+    }
+  }
+  for (const host of ownHosts) {
+    expect((await get(service, '/browsers', { host })).status, host).toBe(200);
+    expect(await upgradeStatus(service, session.cdp_ws_url, { host }), host).toBe(101);
+  }
+});
+
+test("refuses requests from pages of other sites, and accepts those of the service's own views", async ({
+  service,
+}) => {
+  const { body: session } = await service.call('POST', '/browsers', {});
+  const sockets = [session.cdp_ws_url, liveSocket(session.browser_live_view_url)];
+  for (const origin of foreignOrigins) {
+    const { status, text } = await get(service, '/browsers', { origin });
+    expect([origin, status]).toEqual([origin, 400]);
+    expect(text).toContain('Origin');
+    for (const address of sockets)
+      expect(await upgradeStatus(service, address, { origin }), `${origin} ${address}`).toBe(403);
+  }
+  for (const own of ['127.0.0.1:PORT', 'localhost:PORT']) {
+    const headers = { host: own, origin: `http://${own}` };
+    expect((await get(service, '/browsers', headers)).status).toBe(200);
+    for (const address of sockets) expect(await upgradeStatus(service, address, headers)).toBe(101);
+  }
+});
+
+test('refuses a WebSocket from a host that no URL can have, and keeps serving', async ({ service }) => {
+  for (const host of impossibleHosts)
+    expect(await upgradeStatus(service, service.url.replace('http', 'ws'), { host, origin: 'http://x' })).toBe(403);
+  expect((await service.call('GET', '/browsers')).status).toBe(200);
+});
+
+test('refuses requests to a foreign host name that resolves to this machine, even with key and token', async ({
+  service,
+}) => {
+  const { port } = new URL(service.url);
+  const { body: session } = await service.call('POST', '/browsers', {});
+  const site = createServer((_request, response) =>
+    response.setHeader('content-type', 'text/html').end('<title>Site</title>'),
+  );
+  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+  const browser = await chromium.launch({
+    executablePath: await systemChromium(),
+    args: ['--host-resolver-rules=MAP evil.example 127.0.0.1'],
+  });
+  const page = await browser.newPage();
+  const rebound = await page.goto(`http://evil.example:${port}/openapi.json`);
+  expect([rebound?.status(), await page.textContent('body')]).toEqual([400, expect.stringContaining('evil.example')]);
+
+  const open = async (address: string) =>
+    await page.evaluate(
+      (socketAddress) =>
+        new Promise<string>((resolve) => {
+          const socket = new WebSocket(socketAddress);
+          socket.addEventListener('open', () => resolve('open'));
+          socket.addEventListener('error', () => resolve('refused'));
+        }),
+      address,
+    );
+  const rightToken = new URL(session.cdp_ws_url).search;
+  expect(await open(`ws://evil.example:${port}/browser/cdp${rightToken}`)).toBe('refused');
+  await page.goto(`http://localhost:${(site.address() as AddressInfo).port}/`);
+  expect(await open(session.cdp_ws_url)).toBe('refused');
+  const fetched = await page.evaluate(
+    async ([url, key]) =>
+      await fetch(`${url}/browsers`, { headers: { authorization: `Bearer ${key}` } }).then(
+        () => 'answered',
+        () => 'refused',
+      ),
+    [service.url, service.apiKey],
+  );
+  expect(fetched).toBe('refused');
+  await page.goto(session.browser_live_view_url);
+  expect(await open(session.cdp_ws_url)).toBe('open');
+  await browser.close();
+  site.close();
+});

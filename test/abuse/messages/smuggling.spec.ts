@@ -1,0 +1,109 @@
+import { expect } from '@playwright/test';
+import { test } from '../../support/service/service.ts';
+import { sendRaw, statusesIn } from './raw-http.ts';
+
+/** Requests that two readers would end at different places. `smuggled` is a whole request for one of these readers. */
+const disagreements: Record<string, (head: string, smuggled: string) => string> = {
+  'a length and chunks': (head, smuggled) =>
+    `${head}Content-Length: ${5 + smuggled.length}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`,
+  'chunks and a length': (head, smuggled) =>
+    `${head}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n${smuggled}`,
+  'two lengths': (head, smuggled) =>
+    `${head}Content-Length: 0\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
+  'a list of lengths': (head, smuggled) => `${head}Content-Length: 0, ${smuggled.length}\r\n\r\n${smuggled}`,
+  'a signed length': (head, smuggled) => `${head}Content-Length: +0\r\n\r\n${smuggled}`,
+  'a negative length': (head, smuggled) => `${head}Content-Length: -1\r\n\r\n${smuggled}`,
+  'a hexadecimal length': (head, smuggled) => `${head}Content-Length: 0x0\r\n\r\n${smuggled}`,
+  'a length beyond all numbers': (head, smuggled) => `${head}Content-Length: 18446744073709551616\r\n\r\n${smuggled}`,
+  'an unknown coding': (head, smuggled) => `${head}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${smuggled}`,
+  'two codings': (head, smuggled) => `${head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n${smuggled}`,
+  'a space before the colon': (head, smuggled) =>
+    `${head}Transfer-Encoding : chunked\r\nContent-Length: ${5 + smuggled.length}\r\n\r\n0\r\n\r\n${smuggled}`,
+  'a folded header': (head, smuggled) =>
+    `${head}Transfer-Encoding:\r\n chunked\r\nContent-Length: ${5 + smuggled.length}\r\n\r\n0\r\n\r\n${smuggled}`,
+  'a header folded with a tab': (head, smuggled) =>
+    `${head}X: y\r\n\tTransfer-Encoding: chunked\r\nContent-Length: ${5 + smuggled.length}\r\n\r\n0\r\n\r\n${smuggled}`,
+  'a bare line feed between headers': (head, smuggled) =>
+    `${head}X: y\nTransfer-Encoding: chunked\r\nContent-Length: ${5 + smuggled.length}\r\n\r\n0\r\n\r\n${smuggled}`,
+  'a bare line feed at the end of the headers': (head, smuggled) =>
+    `${head}Content-Length: ${smuggled.length}\r\n\n${smuggled}`,
+  'a bare carriage return': (head, smuggled) =>
+    `${head}X: y\rTransfer-Encoding: chunked\r\nContent-Length: ${5 + smuggled.length}\r\n\r\n0\r\n\r\n${smuggled}`,
+  'a NUL in a header': (head, smuggled) =>
+    `${head}X: a\0b\r\nContent-Length: ${smuggled.length}\r\nTransfer-Encoding: \0chunked\r\n\r\n${smuggled}`,
+  'a header without a colon': (head, smuggled) =>
+    `${head}Transfer-Encoding chunked\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
+  'a chunk size with a sign': (head, smuggled) => `${head}Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n${smuggled}`,
+  'a chunk size with 0x': (head, smuggled) => `${head}Transfer-Encoding: chunked\r\n\r\n0x0\r\n\r\n${smuggled}`,
+  'a chunk size beyond all numbers': (head, smuggled) =>
+    `${head}Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n${smuggled}`,
+  'a chunk extension with a line feed': (head, smuggled) =>
+    `${head}Transfer-Encoding: chunked\r\n\r\n${smuggled.length.toString(16)};a\n${smuggled}\r\n0\r\n\r\n`,
+  'a chunk that is longer than it says': (head, smuggled) =>
+    `${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}${smuggled}0\r\n\r\n`,
+  'a version that is not there': (head, smuggled) =>
+    `${head.replace('HTTP/1.1', 'HTTP/9.9')}Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
+  'a method that is not there': (head, smuggled) =>
+    `${head.replace('POST', 'PO ST')}Content-Length: ${smuggled.length}\r\n\r\n${smuggled}`,
+};
+
+test('never executes a second request that is hidden inside an ambiguous one', async ({ service }) => {
+  const { apiKey, url, call } = service;
+  const victim = async () => (await call('GET', '/profiles/victim')).status;
+  await call('POST', '/profiles', { name: 'victim' });
+  const headers = `Host: 127.0.0.1\r\nAuthorization: Bearer ${apiKey}\r\n`;
+  const smuggled = `DELETE /profiles/victim HTTP/1.1\r\n${headers}Content-Length: 0\r\n\r\n`;
+  for (const [name, write] of Object.entries(disagreements)) {
+    const bytes = write(`POST /profiles/nowhere HTTP/1.1\r\n${headers}Content-Type: application/json\r\n`, smuggled);
+    const received = await sendRaw(url, bytes);
+    const statuses = statusesIn(received);
+    expect(statuses.length, `${name}: ${received}`).toBeGreaterThan(0);
+    for (const status of statuses) expect([400, 404, 405], `${name}: ${received}`).toContain(status);
+    expect(received.toLowerCase().split('x-request-id').length - 1, `${name}: ${received}`).toBe(statuses.length);
+    expect(await victim(), `${name}: ${received}`).toBe(200);
+  }
+  // The same request in clear form works, so the target isn't hard to delete.
+  await sendRaw(url, smuggled);
+  expect(await victim()).toBe(404);
+});
+
+test('answers malformed targets and methods with an error object, and pipelined requests in their order', async ({
+  service,
+}) => {
+  const { apiKey, url, call } = service;
+  const headers = `Host: 127.0.0.1\r\nAuthorization: Bearer ${apiKey}\r\n`;
+  for (const [line, expected] of [
+    ['GET http://evil.example/profiles HTTP/1.1', [400]],
+    ['GET http://127.0.0.1/profiles HTTP/1.1', [400]],
+    ['OPTIONS * HTTP/1.1', [400]],
+    ['GET profiles HTTP/1.1', [400]],
+    ['GET \\profiles HTTP/1.1', [400]],
+    ['GET //profiles HTTP/1.1', [404]],
+    ['GET //evil.example/profiles HTTP/1.1', [404]],
+    ['GET /../../etc/passwd HTTP/1.1', [404]],
+    ['GET /profiles/..%2f..%2fetc%2fpasswd HTTP/1.1', [404]],
+    ['TRACE /profiles HTTP/1.1', [405]],
+    ['PROPFIND /profiles HTTP/1.1', [405]],
+    ['get /profiles HTTP/1.1', [400]],
+    ['\x16\x03\x01\x02', [400]],
+    ['PRI * HTTP/2.0', [400]],
+  ] as const) {
+    const received = await sendRaw(url, `${line}\r\n${headers}Connection: close\r\n\r\n`);
+    expect([line, statusesIn(received)]).toEqual([line, expected]);
+    expect(received, line).toContain('"code":"');
+  }
+  // The service closes the connection of a CONNECT without an answer.
+  expect(statusesIn(await sendRaw(url, `CONNECT evil.example:443 HTTP/1.1\r\n${headers}\r\n`))).toEqual([]);
+  const twice = `GET /profiles HTTP/1.1\r\n${headers}\r\n`.repeat(2);
+  expect(statusesIn(await sendRaw(url, twice))).toEqual([200, 200]);
+  const old = await sendRaw(url, `GET /profiles HTTP/1.0\r\n${headers}\r\n`);
+  expect(statusesIn(old)).toEqual([200]);
+  const twoHosts = await sendRaw(
+    url,
+    `GET /profiles HTTP/1.1\r\n${headers}Host: evil.example\r\nConnection: close\r\n\r\n`,
+  );
+  expect(statusesIn(twoHosts)).toEqual([400]);
+  const large = await sendRaw(url, `GET /profiles HTTP/1.1\r\n${headers}X: ${'x'.repeat(100_000)}\r\n\r\n`);
+  expect(statusesIn(large)).toEqual([400]);
+  expect((await call('GET', '/profiles')).status).toBe(200);
+});

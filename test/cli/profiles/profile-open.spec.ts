@@ -1,0 +1,61 @@
+import { chromium, expect } from '@playwright/test';
+import { expectNoProcessWith, processesWith } from '../../support/processes/processes.ts';
+import { CliProcess } from '../../support/service/service-process.ts';
+import { everywhere, keptIn, logInUnder, test } from './profile-commands.ts';
+
+test('profile open shows the saved data in a copy of the profile until Ctrl+C, and leaves the profile unchanged @long', async ({
+  env,
+  run,
+  service,
+  site,
+  temporary,
+}) => {
+  const { call } = service;
+  await call('POST', '/profiles', { name: 'ann' });
+  await logInUnder(call, 'ann', site, 'first');
+  const { body: before } = await call('GET', '/profiles/ann');
+  await using cli = new CliProcess(['profile', 'open', 'ann', '--headless', '--json'], { env });
+  let printed = '';
+  cli.child.stdout!.on('data', (data: Buffer) => (printed += String(data)));
+  await expect.poll(() => printed, { timeout: 20_000 }).toContain('}\n');
+  const opened = JSON.parse(printed);
+  expect(opened).toEqual({ cdp_ws_url: expect.stringMatching(/^ws:\/\/127\.0\.0\.1:/), headless: true });
+  expect(await keptIn(opened, site)).toEqual(everywhere('first'));
+  cli.child.kill('SIGINT');
+  expect(await cli.exited).toEqual({ code: 0, signal: null });
+  await expectNoProcessWith(temporary);
+  expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(before.updated_at);
+  expect((await run(['open', 'nobody', '--headless'])).stderr).toContain('write ./nobody');
+});
+
+test('profile open shows an archive until its browser closes, and is headless without a display', async ({
+  env,
+  run,
+  service,
+  site,
+}, testInfo) => {
+  await service.call('POST', '/profiles', { name: 'ann' });
+  await logInUnder(service.call, 'ann', site, 'first');
+  await run(['download', 'ann']);
+  await using cli = new CliProcess(['profile', 'open', './ann.tar.zst'], {
+    cwd: testInfo.outputPath(),
+    env: { ...env, DISPLAY: '', WAYLAND_DISPLAY: '' },
+  });
+  await expect.poll(() => cli.output, { timeout: 20_000 }).toContain('Ctrl+C ends it');
+  expect(cli.output).toContain('There is no display, so Chromium runs without a window.');
+  const browser = await chromium.connectOverCDP(/ws:\/\/\S+/.exec(cli.output)![0]);
+  const cdp = await browser.newBrowserCDPSession();
+  await cdp.send('Browser.close').catch(() => {});
+  expect(await cli.exited).toEqual({ code: 0, signal: null });
+});
+
+test('killing profile open ends its browser @long', async ({ env, service, site }, testInfo) => {
+  await service.call('POST', '/profiles', { name: 'ann' });
+  await logInUnder(service.call, 'ann', site, 'first');
+  const left = testInfo.outputDir;
+  await using cli = new CliProcess(['profile', 'open', 'ann', '--headless'], { env: { ...env, TMPDIR: left } });
+  await expect.poll(() => cli.output, { timeout: 20_000 }).toContain('Ctrl+C ends it');
+  expect(processesWith(`user-data-dir=${left}`)).not.toEqual([]);
+  cli.child.kill('SIGKILL');
+  await expect.poll(() => processesWith(`user-data-dir=${left}`)).toEqual([]);
+});

@@ -1,0 +1,97 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { chromium, expect, test as base } from '@playwright/test';
+import { descendantsOf } from '../../../src/service/process/children/namespaces.ts';
+import { expectNoProcessWith } from '../../support/processes/processes.ts';
+import { callerOf, type Call } from '../../support/service/service.ts';
+import { CliProcess } from '../../support/service/service-process.ts';
+
+type Draining = { cli: CliProcess; url: string; call: Call; sessions: () => Promise<number> };
+
+const test = base.extend<{ directory: string; serve: (...args: string[]) => Promise<Draining> }>({
+  directory: async ({}, use, testInfo) => use(testInfo.outputPath('data')),
+  serve: async ({ directory }, use) => {
+    const started: CliProcess[] = [];
+    await use(async (...args) => {
+      const cli = new CliProcess(['serve', '--data-dir', directory, ...args], { env: { PLAYWRIGHT_POOL_API_KEY: '' } });
+      started.push(cli);
+      const url = (await cli.firstLine()).replace(/^listening on /, '');
+      const apiKey = (await readFile(join(directory, 'api-key'), 'utf8')).trim();
+      const call = callerOf({ url, apiKey });
+      return { cli, url, call, sessions: async () => (await call('GET', '/browsers')).body.length };
+    });
+    await Promise.all(started.map((cli) => cli[Symbol.asyncDispose]()));
+    await expectNoProcessWith(directory);
+  },
+});
+
+const draining = { status: 503, body: { code: 'draining', message: expect.stringContaining('about to end') } };
+
+test('serve ends idle browsers on SIGTERM, refuses new sessions and waits for leased ones', async ({
+  serve,
+  directory,
+}) => {
+  const { cli, url, call } = await serve();
+  await call('POST', '/browser_pools', { size: 2, name: 'ci' });
+  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
+  const { body: single } = await call('POST', '/browsers', {});
+  const isIdle = async () => (await call('GET', '/browser_pools/ci')).body.available_count === 1;
+  await expect.poll(isIdle).toBe(true);
+  await call('POST', '/browser_pools', { size: 1, name: 'empty' });
+  await call('POST', '/browser_pools/empty/acquire', {});
+  const login = { profile_name: 'ann', domain: 'shop.example', login_url: 'https://shop.example/login' };
+  const { body: connection } = await call('POST', '/auth/connections', login);
+  const queued = call('POST', '/browser_pools/empty/acquire', { acquire_timeout_seconds: 50 });
+
+  cli.child.kill('SIGTERM');
+  expect(await queued).toMatchObject(draining);
+  const loginPath = `/auth/connections/${connection.id}/login`;
+  for (const path of ['/browsers', '/browser_pools/ci/acquire', '/browser_pools', loginPath]) {
+    const refused = await call('POST', path, path === '/browser_pools' ? { size: 1 } : {});
+    expect(refused).toMatchObject(draining);
+    expect(refused.headers.get('retry-after')).toBe('5');
+  }
+  expect((await call('GET', '/browser_pools/ci')).body).toMatchObject({ available_count: 0, acquired_count: 1 });
+  const ready = await fetch(`${url}/readyz`);
+  expect({ status: ready.status, body: await ready.json() }).toMatchObject(draining);
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+
+  const browser = await chromium.connectOverCDP(leased.cdp_ws_url);
+  const page = await browser.newPage();
+  await page.setContent('<title>Still here</title>');
+  expect(await page.title()).toBe('Still here');
+  await browser.close();
+
+  const { body: others } = await call('GET', '/browsers');
+  for (const { session_id, pool } of others) {
+    const isReleased = session_id !== single.session_id;
+    if (isReleased) await call('POST', `/browser_pools/${pool.id}/release`, { session_id, reuse: true });
+  }
+  expect((await call('GET', '/browser_pools/ci')).body).toMatchObject({ available_count: 0, acquired_count: 0 });
+  expect(cli.child.exitCode).toBeNull();
+  await call('DELETE', `/browsers/${single.session_id}`);
+  expect(await cli.exited).toEqual({ code: 0, signal: null });
+  await expectNoProcessWith(directory);
+});
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`a second signal, ${signal}, stops serve although browsers are still leased`, async ({ serve }) => {
+    const { cli, call, sessions } = await serve();
+    await call('POST', '/browsers', {});
+    cli.child.kill('SIGTERM');
+    await expect.poll(() => cli.output).toContain('service_draining');
+    expect((await call('POST', '/browsers', {})).status).toBe(503);
+    expect(await sessions()).toBe(1);
+    expect(descendantsOf(cli.child.pid!).length).toBeGreaterThan(0);
+    cli.child.kill(signal);
+    expect(await cli.exited).toEqual({ code: 0, signal: null });
+  });
+}
+
+test('serve waits for leased browsers after SIGTERM no longer than --drain-timeout', async ({ serve }) => {
+  const { cli, call } = await serve('--drain-timeout', '1');
+  await call('POST', '/browsers', {});
+  cli.child.kill('SIGTERM');
+  expect(await cli.exited).toEqual({ code: 0, signal: null });
+  expect(cli.output).toContain('service_draining timeout_seconds=1 ');
+});

@@ -1,0 +1,338 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { basename, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { expect, test as base } from '@playwright/test';
+import {
+  dataDirectoryFor,
+  readServiceRecord,
+  writeServiceRecord,
+} from '../../../src/service/process/start/data-directory.ts';
+import { addUser, joinService } from '../../../src/service/process/start/join-service.ts';
+import { startService } from '../../../src/service/service.ts';
+import { expectNoProcessWith, processesWith } from '../../support/processes/processes.ts';
+import { CliProcess } from '../../support/service/service-process.ts';
+import { callerOf } from '../../support/service/service.ts';
+import { Zombie } from '../../support/processes/zombie.ts';
+
+type Fixtures = {
+  directory: string;
+  /** Starts an idle process as a user of a service. */
+  startUser: () => ChildProcess & { pid: number };
+};
+
+const test = base.extend<Fixtures>({
+  startUser: async ({}, use) => {
+    const users: ChildProcess[] = [];
+    await use(() => {
+      const user = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+      users.push(user);
+      return user as ChildProcess & { pid: number };
+    });
+    for (const user of users) user.kill('SIGKILL');
+  },
+  // After the users, because services end after them.
+  directory: async ({}, use, testInfo) => {
+    const directory = testInfo.outputPath('data');
+    await use(directory);
+    await expectNoProcessWith(directory);
+  },
+});
+
+/** Waits longer than an embedded service runs without users. */
+async function outlastUnusedService(): Promise<void> {
+  await setTimeout(2500);
+}
+
+test('the first process that joins starts the embedded service, which ends after the last one left', async ({
+  directory,
+  startUser,
+}) => {
+  const [first, second] = [startUser(), startUser()];
+  const service = await joinService({ dataDirectory: directory, userPid: first.pid });
+  expect(await joinService({ dataDirectory: directory, userPid: second.pid })).toEqual(service);
+  const call = callerOf(service);
+  const { body: session } = await call('POST', '/browsers', {});
+  expect(processesWith(session.session_id)).not.toEqual([]);
+  expect((await stat(join(directory, 'service.json'))).mode & 0o777).toBe(0o600);
+  expect((await stat(join(directory, 'service.log'))).mode & 0o777).toBe(0o600);
+
+  first.kill('SIGKILL');
+  await once(first, 'exit');
+  await outlastUnusedService();
+  expect((await call('GET', `/browsers/${session.session_id}`)).status).toBe(200);
+
+  second.kill('SIGKILL');
+  await expectNoProcessWith(directory);
+  expect(existsSync(join(directory, 'service.json'))).toBe(false);
+  expect(existsSync(join(directory, 'sessions'))).toBe(false);
+});
+
+test('the embedded service ends although a zombie process never left it', async ({ directory }) => {
+  await using zombie = await Zombie.make();
+  await joinService({ dataDirectory: directory, userPid: zombie.pid });
+  await expectNoProcessWith(directory);
+});
+
+test('processes that join at the same moment share one embedded service', async ({ directory, startUser }) => {
+  const user = startUser();
+  const services = await Promise.all(
+    Array.from({ length: 6 }, () => joinService({ dataDirectory: directory, userPid: user.pid })),
+  );
+  expect(new Set(services.map(({ url }) => url)).size).toBe(1);
+  await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([services[0]!.pid]);
+});
+
+test('an embedded service that starts for a pool creates the pool before its first answer', async ({
+  directory,
+  startUser,
+}) => {
+  const user = startUser();
+  const firstPool = { name: 'ci', size: 2, headless: true };
+  const call = callerOf(await joinService({ dataDirectory: directory, userPid: user.pid, firstPool }));
+  const { body: pool } = await call('GET', '/browser_pools/ci');
+  expect(pool.browser_pool_config).toMatchObject(firstPool);
+  await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.available_count).toBe(2);
+});
+
+for (const [what, firstPool] of [
+  ['malformed', { name: 'ci', size: 0 }],
+  ['refused', { name: 'ci', size: 1, profile: { name: 'nobody' } }],
+] as const) {
+  test(`an embedded service starts even if its pool is ${what}`, async ({ directory, startUser }) => {
+    const user = startUser();
+    const call = callerOf(await joinService({ dataDirectory: directory, userPid: user.pid, firstPool }));
+    expect((await call('GET', '/browser_pools')).body).toEqual([]);
+    expect((await call('POST', '/browser_pools', firstPool)).status).toBeGreaterThanOrEqual(400);
+  });
+}
+
+test('only one process at a time starts the embedded service', async ({ directory, startUser }) => {
+  const [starting, joining] = [startUser(), startUser()];
+  await mkdir(directory);
+  await writeFile(join(directory, 'service.starting'), String(starting.pid));
+  const joined = joinService({ dataDirectory: directory, userPid: joining.pid });
+  await setTimeout(500);
+  expect(processesWith(directory)).toEqual([]);
+
+  starting.kill('SIGKILL');
+  await callerOf(await joined)('GET', '/browsers');
+  expect(existsSync(join(directory, 'service.starting'))).toBe(false);
+});
+
+test('an embedded service starts although another process has the pid of a killed starter', async ({
+  directory,
+  startUser,
+}) => {
+  const user = startUser();
+  await mkdir(directory);
+  const file = join(directory, 'service.starting');
+  await writeFile(file, String(user.pid));
+  const before = new Date(Date.now() - 60_000);
+  await utimes(file, before, before);
+  await callerOf(await joinService({ dataDirectory: directory, userPid: user.pid }))('GET', '/browsers');
+});
+
+test('a new embedded service replaces a killed one, and keeps its key and profiles', async ({
+  directory,
+  startUser,
+}) => {
+  const user = startUser();
+  const first = await joinService({ dataDirectory: directory, userPid: user.pid });
+  await callerOf(first)('POST', '/profiles', { name: 'ann' });
+  process.kill(first.pid, 'SIGKILL');
+  const second = await joinService({ dataDirectory: directory, userPid: user.pid });
+  expect(second.pid).not.toBe(first.pid);
+  expect(second.apiKey).toBe(first.apiKey);
+  expect((await callerOf(second)('GET', '/profiles/ann')).status).toBe(200);
+});
+
+test('a joining process sends no key to another program on the port of a dead service', async ({
+  directory,
+  startUser,
+}) => {
+  let requests = 0;
+  const stranger = createServer((_request, response) => {
+    requests += 1;
+    response.writeHead(204).end();
+  });
+  stranger.listen(0, '127.0.0.1');
+  await once(stranger, 'listening');
+  const url = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`;
+  const gone = startUser();
+  gone.kill('SIGKILL');
+  await once(gone, 'exit');
+  await mkdir(directory, { recursive: true });
+  await writeServiceRecord(directory, { pid: gone.pid, url, apiKey: 'key' });
+  expect((await joinService({ dataDirectory: directory, userPid: startUser().pid })).url).not.toBe(url);
+  expect(requests).toBe(0);
+  stranger.close();
+});
+
+test('a process that joins while the last one leaves keeps the embedded service running @long', async ({
+  directory,
+  startUser,
+}) => {
+  for (let turn = 0; turn < 3; turn += 1) {
+    const leaving = startUser();
+    const first = await joinService({ dataDirectory: directory, userPid: leaving.pid });
+    leaving.kill('SIGKILL');
+    // Tries the moments before, during and after the end of the service.
+    await setTimeout(600 + turn * 500);
+    const coming = startUser();
+    const second = await joinService({ dataDirectory: directory, userPid: coming.pid });
+    expect((await callerOf(second)('GET', '/profiles')).status).toBe(200);
+    if (second.pid !== first.pid) expect(await addUser(first, coming.pid)).toBe(false);
+    coming.kill('SIGKILL');
+    await expectNoProcessWith(directory);
+  }
+});
+
+test('processes join a service that was started by hand, which keeps running after they leave', async ({
+  directory,
+  startUser,
+}) => {
+  await using cli = new CliProcess(['serve', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'my-key' } });
+  const url = (await cli.firstLine()).replace('listening on ', '');
+  const user = startUser();
+  expect(await joinService({ dataDirectory: directory, userPid: user.pid })).toEqual({
+    url,
+    apiKey: 'my-key',
+    pid: cli.child.pid,
+  });
+  user.kill('SIGKILL');
+  await once(user, 'exit');
+  await outlastUnusedService();
+  expect((await callerOf({ url, apiKey: 'my-key' })('GET', '/profiles')).status).toBe(200);
+});
+
+test("joining throws the reason if the embedded service can't start", async ({ directory, startUser }) => {
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, 'service.db'), 'this is not a database, and it is long enough to be read as one');
+  const joining = joinService({ dataDirectory: directory, userPid: startUser().pid });
+  await expect(joining).rejects.toThrow(/did not start: see .*service\.log:\n[^]*not a database/);
+});
+
+test("joining names the address of a service that doesn't answer, but not its key @long", async ({
+  directory,
+  startUser,
+}) => {
+  await using cli = new CliProcess(['serve', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'my-key' } });
+  await cli.firstLine();
+  const pid = cli.child.pid!;
+  await writeServiceRecord(directory, { pid, url: 'http://127.0.0.1:9', apiKey: 'my-key' });
+  const joining = joinService({ dataDirectory: directory, userPid: startUser().pid });
+  await expect(joining).rejects.toThrow(`in use by the service at http://127.0.0.1:9 (process ${pid})`);
+  await expect(joining).rejects.toThrow('That service does not answer');
+  expect(await readFile(join(directory, 'service.log'), 'utf8')).not.toContain('my-key');
+});
+
+test("joining reports a data directory that it can't create, and how to choose another one", async ({
+  directory,
+  startUser,
+}) => {
+  await writeFile(directory, 'a file');
+  for (const [dataDirectory, code] of [
+    [directory, 'EEXIST'],
+    [join(directory, 'below'), 'ENOTDIR'],
+    ...(process.platform === 'linux' ? [['/proc/playwright-pool/data', 'ENOENT'] as const] : []),
+  ] as const) {
+    const message = `the data directory ${dataDirectory} cannot be written (${code}): set PLAYWRIGHT_POOL_DATA_DIR to a directory that can`;
+    await expect(joinService({ dataDirectory, userPid: startUser().pid })).rejects.toThrow(message);
+    await expect(startService({ dataDirectory })).rejects.toThrow(message);
+  }
+});
+
+test('joining reports a data directory on a full disk, and leaves no file there', async ({ directory, startUser }) => {
+  await mkdir(directory, { recursive: true });
+  const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=700', 'none', directory]).status === 0;
+  test.skip(!isMounted, 'file systems cannot be mounted here');
+  try {
+    await expect(writeFile(join(directory, 'filler'), Buffer.alloc(2_000_000))).rejects.toThrow('ENOSPC');
+    const joining = joinService({ dataDirectory: directory, userPid: startUser().pid });
+    await expect(joining).rejects.toThrow(
+      `the data directory ${directory} cannot be written (ENOSPC): set PLAYWRIGHT_POOL_DATA_DIR`,
+    );
+    expect(await readdir(directory)).toEqual(['filler']);
+  } finally {
+    spawnSync('umount', ['--lazy', directory]);
+  }
+});
+
+test("the embedded service gets the tests' Node options without their debugger and without modules of their directory", async ({
+  directory,
+  startUser,
+}, testInfo) => {
+  const preloaded = testInfo.outputPath('of the tests.cjs');
+  await writeFile(preloaded, '');
+  const kept = `--require "${preloaded}" --max-old-space-size=2000`;
+  const { NODE_OPTIONS, VSCODE_INSPECTOR_OPTIONS } = process.env;
+  const debug = '--inspect=0 --inspect-publish-uid http --inspect-port 0  --debug-port=0 -r ./here.cjs --import tsx';
+  process.env['NODE_OPTIONS'] = `--inspect-brk ${kept} ${debug}`;
+  process.env['VSCODE_INSPECTOR_OPTIONS'] = '{}';
+  try {
+    const { pid } = await joinService({ dataDirectory: directory, userPid: startUser().pid });
+    const variables = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
+    expect(variables).toContain(`NODE_OPTIONS=${kept}`);
+    expect(variables.filter((variable) => variable.startsWith('VSCODE_'))).toEqual([]);
+  } finally {
+    restore('NODE_OPTIONS', NODE_OPTIONS);
+    restore('VSCODE_INSPECTOR_OPTIONS', VSCODE_INSPECTOR_OPTIONS);
+  }
+});
+
+function restore(name: string, value: string | undefined): void {
+  if (value === undefined) delete process.env[name];
+  else process.env[name] = value;
+}
+
+test('an aborted join leaves no embedded service behind', async ({ directory, startUser }) => {
+  await using _holder = await startService({ dataDirectory: directory });
+  const controller = new AbortController();
+  const joining = joinService({ dataDirectory: directory, userPid: startUser().pid, signal: controller.signal });
+  await expect.poll(() => processesWith(`embedded.js ${directory}`)).toHaveLength(1);
+  controller.abort(new Error('given up'));
+  await expect(joining).rejects.toThrow(/given up/);
+  await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([]);
+});
+
+test('the embedded service starts a new log file after 1 MB', async ({ directory, startUser }) => {
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, 'service.log'), 'x'.repeat(1024 * 1024 + 1));
+  await joinService({ dataDirectory: directory, userPid: startUser().pid });
+  expect((await stat(join(directory, 'service.log'))).size).toBeLessThan(1000);
+});
+
+test("each project has a data directory in the user's cache, unless the environment names one", async ({}, testInfo) => {
+  const project = testInfo.outputPath('My Project');
+  await mkdir(join(project, 'tests', 'deep'), { recursive: true });
+  const env = { XDG_CACHE_HOME: '/cache', LOCALAPPDATA: '/cache' };
+  const unnamed = dataDirectoryFor(project, env);
+  await writeFile(join(project, 'package.json'), '{"name":"@scope/shop"}');
+  const named = dataDirectoryFor(project, env);
+  expect(basename(named)).toMatch(/^scope-shop-[0-9a-f]{8}$/);
+  expect(named).not.toBe(unnamed);
+  expect(dataDirectoryFor(join(project, 'tests', 'deep'), env)).toBe(named);
+  if (process.platform === 'linux') expect(named).toMatch(/^\/cache\/playwright-pool\//);
+  expect(dataDirectoryFor(project, { ...env, PLAYWRIGHT_POOL_DATA_DIR: '/mine' })).toBe('/mine');
+  await writeFile(join(project, 'package.json'), 'not JSON');
+  expect(basename(dataDirectoryFor(project, env))).toMatch(/^My-Project-[0-9a-f]{8}$/);
+});
+
+test('joining treats an unreadable service record as missing', async ({ directory }) => {
+  await mkdir(directory, { recursive: true });
+  for (const text of ['', '{', '{"pid":1}', 'null']) {
+    await writeFile(join(directory, 'service.json'), text);
+    expect(readServiceRecord(directory)).toBeUndefined();
+  }
+  await writeServiceRecord(directory, { pid: 1, url: 'http://127.0.0.1:1', apiKey: 'k' });
+  expect(JSON.parse(await readFile(join(directory, 'service.json'), 'utf8'))).toEqual({
+    pid: 1,
+    url: 'http://127.0.0.1:1',
+    apiKey: 'k',
+  });
+});

@@ -1,0 +1,348 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import type { TestInfo } from '@playwright/test';
+import { startService } from '../../../src/service/service.ts';
+import { isIn } from '../../../src/cli/version-range.ts';
+import { systemChromium } from '../../support/views/chromium.ts';
+import { CliProcess } from '../../support/service/service-process.ts';
+import { expect, test } from '../commands.ts';
+
+type Found = { check: string; level: string; message: string; fix?: string };
+
+async function project(testInfo: TestInfo, config: string): Promise<string> {
+  const directory = testInfo.outputPath('project');
+  await mkdir(directory, { recursive: true });
+  await writeFile(path.join(directory, 'package.json'), '{ "name": "checked", "type": "module" }');
+  await writeFile(path.join(directory, 'playwright.config.ts'), `export default { testDir: '.', ${config} };`);
+  await writeFile(
+    path.join(directory, 'a.spec.ts'),
+    `import { test } from 'playwright-pool'; test('a', () => {}); test('b', () => {});`,
+  );
+  await symlink(path.resolve('node_modules'), path.join(directory, 'node_modules'));
+  return directory;
+}
+
+test('doctor finds no problem in a suite whose options fit the service @long', async ({
+  cliProcess: cli,
+  service,
+}, testInfo) => {
+  await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const pool = `{ name: 'ci', size: 1, browsers: { timeoutSeconds: 30, headless: true } }`;
+  const cwd = await project(
+    testInfo,
+    `workers: 1, timeout: 30_000, use: { pool: ${pool}, poolReplay: 'off', video: 'on' }`,
+  );
+  await mkdir(testInfo.outputPath('browsers/ffmpeg-1011'), { recursive: true });
+  const { code, stdout, stderr } = await cli(['doctor'], {
+    cwd,
+    env: { PLAYWRIGHT_BROWSERS_PATH: testInfo.outputPath('browsers') },
+  });
+  expect(code, stdout + stderr).toBe(0);
+  expect(stdout.replace(/^warning disk: .*\n.*\n/m, '')).not.toMatch(/^(?!ok )./m);
+  for (const check of ['Node', 'Playwright', 'disk', 'service', 'clock', 'Chromium', 'suite', 'pool'])
+    expect(stdout).toContain(`ok      ${check}: `);
+  for (const check of ['CDP', "Playwright's protocol"])
+    expect(stdout).toMatch(new RegExp(`^ok      ${check}: a page opens in \\d+ ms$`, 'm'));
+  expect(stdout).toContain('2 tests on 1 worker\n');
+  expect((await service.call('GET', '/browsers')).body).toEqual([]);
+});
+
+test('doctor finds each option that does not fit the service, and says how to fix it @long', async ({
+  cliProcess: cli,
+  service,
+}, testInfo) => {
+  await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const cwd = await project(
+    testInfo,
+    `workers: 3, timeout: 60_000, projects: [
+      { name: 'one', use: { pool: 'ci', video: { mode: 'on' }, poolReplay: 'on' } },
+      { name: 'two', use: { pool: 'missing' } },
+      { name: 'three', use: { pool: { name: 'own', size: 3, browsers: { timeoutSeconds: 10, headless: true } }, poolReplay: { mode: 'on' } } },
+      { name: 'four' },
+    ]`,
+  );
+  const { code, stdout, stderr } = await cli(['doctor', '--json'], {
+    cwd,
+    env: { PLAYWRIGHT_BROWSERS_PATH: testInfo.outputPath('none') },
+  });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/\d of \d+ checks failed/);
+  const found = JSON.parse(stdout) as Found[];
+  const of = (level: string) =>
+    found.filter((finding) => finding.level === level).map(({ check, message }) => `${check}: ${message}`);
+  expect(of('failure')).toEqual([
+    'pool: the service has no pool missing',
+    'pool: the config names no pool',
+    "video: one: Playwright's own video is on, but its ffmpeg is not installed",
+  ]);
+  expect(of('warning')).toEqual([
+    'pool: ci has 1 browser for 3 workers',
+    'timeouts: three: a browser may be idle for 10 s, and a test may take 60 s',
+  ]);
+  expect(found.filter(({ level, fix }) => level !== 'ok' && !fix)).toEqual([]);
+});
+
+test('doctor reports sessions whose URLs lead nowhere, and prints no token @long', async ({
+  cliProcess: cli,
+}, testInfo) => {
+  await using service = await startService({ publicUrl: 'http://127.0.0.1:1' });
+  const cwd = await project(testInfo, '');
+  const env = { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
+  const { code, stdout, stderr } = await cli(['doctor', '--json'], { cwd, env });
+  expect(code).toBe(1);
+  const found = JSON.parse(stdout) as Found[];
+  expect(found.find(({ check }) => check === 'CDP')).toMatchObject({
+    level: 'failure',
+    message: expect.stringContaining('no page opens'),
+    fix: expect.stringMatching(/127\.0\.0\.1:1 .*--public-url/),
+  });
+  expect(stdout + stderr).not.toMatch(/jwt=\w/);
+});
+
+test('doctor lists the places in a suite that launch a browser or set options without effect @long', async ({
+  cliProcess: cli,
+  service,
+}, testInfo) => {
+  await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const use = `pool: 'ci', channel: 'chrome',\n launchOptions: { slowMo: 5 }`;
+  const reporter = `reporter: [['list', { channel: 'not of a browser' }]]`;
+  const cwd = await project(
+    testInfo,
+    `workers: 1, globalSetup: './global-setup.ts', ${reporter}, use: { ${use} }, /* channel: 'x' */`,
+  );
+  const setup = `import { chromium } from '@playwright/test';\nexport default async () => {\n  await chromium.launch();\n};\n`;
+  await writeFile(path.join(cwd, 'global-setup.ts'), setup);
+  const spec = `import { test } from 'playwright-pool';
+test.use({ launchOptions: { args: ['--x'] } });
+test('a', async ({ browser }) => {
+  // chromium.launch() in a comment
+  await browser.browserType().launchPersistentContext('');
+});
+`;
+  await writeFile(path.join(cwd, 'a.spec.ts'), spec);
+  await writeFile(path.join(cwd, 'scraper.ts'), `import { chromium } from 'puppeteer';\nchromium.launch();\n`);
+  const { code, stdout } = await cli(['doctor', '--json'], { cwd });
+  expect(code).toBe(0);
+  const found = (JSON.parse(stdout) as Found[]).filter(({ check }) => check === 'sources');
+  expect(found.map(({ level, message }) => `${level} ${message}`)).toEqual([
+    'warning a.spec.ts:5, global-setup.ts:3: launches a browser on this machine instead of leasing one',
+    'warning playwright.config.ts:1: channel has no effect on leased browsers',
+    'warning a.spec.ts:2: launchOptions has no effect on leased browsers, except slowMo',
+  ]);
+  expect(found[0]!.fix).toContain('setup project');
+});
+
+test('doctor finds a second copy of Playwright that tests would load @long', async ({
+  cliProcess: cli,
+  service,
+}, testInfo) => {
+  const cwd = await project(testInfo, '');
+  await rm(path.join(cwd, 'node_modules'));
+  await mkdir(path.join(cwd, 'node_modules/@playwright'), { recursive: true });
+  await symlink(path.resolve('node_modules/@playwright/test'), path.join(cwd, 'node_modules/@playwright/test'));
+  const pool = path.join(cwd, 'node_modules/playwright-pool');
+  const other = path.join(pool, 'node_modules/@playwright/test');
+  await mkdir(other, { recursive: true });
+  for (const directory of [pool, other])
+    await writeFile(path.join(directory, 'package.json'), '{ "version": "1.64.0" }');
+  const { code, stdout } = await cli(['doctor'], { cwd });
+  expect(code).toBe(1);
+  expect(stdout).toContain(`playwright-pool loads ${other}: Playwright can't be loaded twice\n        use one version`);
+  expect(stdout).toContain(`ok      service: ${service.url}`);
+});
+
+test("doctor accepts those versions of Node that can load a CommonJS test's module", ({}) => {
+  const { node } = (createRequire(import.meta.url)('playwright-pool/package.json') as { engines: { node: string } })
+    .engines;
+  const versions = ['v18.20.8', 'v20.18.3', 'v20.19.0', 'v21.7.3', 'v22.11.0', 'v22.12.0', 'v24.0.0'];
+  expect(versions.filter((version) => isIn(node, version))).toEqual(['v20.19.0', 'v22.12.0', 'v24.0.0']);
+});
+
+test('doctor refuses a Playwright that is too old or too new', ({}) => {
+  const versions = ['1.60.9', '1.61.0', '1.65.1', '2.0.0', '3.1.0'];
+  expect(versions.filter((version) => isIn('>=1.61 <2', version))).toEqual(['1.61.0', '1.65.1']);
+});
+
+test('doctor reports a service that does not answer, and a refused API key @long', async ({
+  cliProcess: cli,
+  service,
+}, testInfo) => {
+  const cwd = await project(testInfo, '');
+  const down = await cli(['doctor'], { cwd, env: { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' } });
+  expect(down).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILURE service: ') });
+  const refused = await cli(['doctor'], {
+    cwd,
+    env: { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: 'wrong' },
+  });
+  expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('PLAYWRIGHT_POOL_API_KEY') });
+  expect(refused.stdout + refused.stderr).not.toContain('wrong');
+});
+
+test('doctor checks the service that the config names, and prints no API key @long', async ({
+  cliProcess: cli,
+  service,
+}, testInfo) => {
+  await service.call('POST', '/browser_pools', { name: 'ci', size: 2 });
+  const use = (apiKey: string) => `pool: { name: 'ci', service: { baseURL: '${service.url}', apiKey: '${apiKey}' } }`;
+  const cwd = await project(
+    testInfo,
+    `workers: 2, projects: [{ name: 'one', use: { ${use(service.apiKey)} } }, { name: 'two', use: { ${use('the-wrong-key')} } }]`,
+  );
+  const env = {
+    PLAYWRIGHT_POOL_BASE_URL: '',
+    PLAYWRIGHT_POOL_API_KEY: '',
+    PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data'),
+  };
+  const { code, stdout, stderr } = await cli(['doctor'], { cwd, env });
+  expect(code).toBe(1);
+  expect(stdout).toContain(`ok      service: ${service.url} answers and accepts the API key`);
+  expect(stdout).toContain('ok      pool: ci has 2 browsers for 2 workers');
+  expect(stdout.match(/FAILURE.*/g)).toEqual([expect.stringContaining('FAILURE service: ')]);
+  expect(existsSync(testInfo.outputPath('data'))).toBe(false);
+  for (const key of [service.apiKey, 'the-wrong-key']) expect(stdout + stderr).not.toContain(key);
+});
+
+test('doctor compares workers with the real size of an existing pool, and the time zones @long', async ({
+  cliProcess: cli,
+  service,
+}, testInfo) => {
+  await service.call('POST', '/browser_pools', { name: 'own', size: 1 });
+  const cwd = await project(
+    testInfo,
+    `workers: 3, use: { pool: { name: 'own', size: 3, browsers: { timeoutSeconds: 10 } } }`,
+  );
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zone = own === 'Asia/Tokyo' ? 'Europe/Rome' : 'Asia/Tokyo';
+  const { stdout } = await cli(['doctor'], { cwd, env: { TZ: zone } });
+  expect(stdout).toContain(`warning time zone: browsers have the time zone ${own}, and this machine has ${zone}`);
+  expect(stdout).toContain('warning pool: own has 1 browser for 3 workers');
+  expect(stdout).toContain('warning timeouts: a browser may be idle for 10 s, and a test may take 30 s');
+});
+
+test('doctor starts the embedded service and a browser to check them', async ({ cliProcess: cli }, testInfo) => {
+  const cwd = await project(
+    testInfo,
+    `workers: 1, use: { pool: { name: 'own', size: 1, browsers: { headless: true } }, poolReplay: 'on' }`,
+  );
+  const env = {
+    PLAYWRIGHT_POOL_BASE_URL: '',
+    PLAYWRIGHT_POOL_API_KEY: '',
+    PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data'),
+  };
+  const { code, stdout } = await cli(['doctor'], { cwd, env });
+  expect(code, stdout).toBe(0);
+  expect(stdout).toContain('ok      Chromium: a headless browser starts in ');
+  expect(stdout).toMatch(/ok {6}Chromium: version \d+\.\S+ at \/\S+; Playwright \S+ was made for \d+\./);
+  expect(stdout).toContain(
+    process.getuid?.() === 0 ? 'ok      isolation: each session' : 'ok      isolation: all sessions',
+  );
+  expect(stdout).not.toContain('replay');
+});
+
+test('doctor warns if Chromium has another build than Playwright expects @long', async ({
+  cliProcess: cli,
+}, testInfo) => {
+  const cwd = await project(
+    testInfo,
+    `workers: 1, use: { pool: { name: 'own', size: 1, browsers: { headless: true } } }`,
+  );
+  const build = testInfo.outputPath('browsers/chromium_headless_shell-999');
+  await mkdir(path.join(build, 'chrome-linux'), { recursive: true });
+  await writeFile(path.join(build, 'INSTALLATION_COMPLETE'), '');
+  const script = `#!/bin/sh\nexec '${await systemChromium()}' "$@"\n`;
+  await writeFile(path.join(build, 'chrome-linux/headless_shell'), script, { mode: 0o755 });
+  const env = {
+    PLAYWRIGHT_POOL_BASE_URL: '',
+    PLAYWRIGHT_POOL_API_KEY: '',
+    PLAYWRIGHT_POOL_CHROMIUM: '',
+    PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data'),
+    PLAYWRIGHT_BROWSERS_PATH: path.dirname(build),
+  };
+  const { code, stdout } = await cli(['doctor'], { cwd, env });
+  expect(code, stdout).toBe(0);
+  expect(stdout).toMatch(
+    /warning Chromium: Playwright \S+ was made for build \d+ of chromium-headless-shell, .* using build 999\./,
+  );
+});
+
+test('doctor checks the service of --data-dir for all projects, and names a missing Chromium @long', async ({
+  cliProcess: cli,
+}, testInfo) => {
+  const cwd = await project(testInfo, `use: { pool: { service: { baseURL: 'http://127.0.0.1:1', apiKey: 'key' } } }`);
+  const args = ['doctor', '--data-dir', testInfo.outputPath('data')];
+  const { code, stdout } = await cli(args, { cwd, env: { PLAYWRIGHT_POOL_CHROMIUM: testInfo.outputPath('none') } });
+  expect(code).toBe(1);
+  expect(stdout).toContain('ok      service: the embedded service starts and answers\nFAILURE Chromium: ');
+  expect(stdout).toContain(`free at ${testInfo.outputPath()}`);
+});
+
+test("doctor doesn't report skipped checks as failures after Ctrl+C", async ({ env }, testInfo) => {
+  await using silent = createServer();
+  const asked = once(silent, 'request');
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const cwd = await project(testInfo, '');
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  await using doctor = new CliProcess(['doctor'], { cwd, env: { ...env, PLAYWRIGHT_POOL_BASE_URL: url } });
+  await asked;
+  doctor.child.kill('SIGINT');
+  expect(await doctor.exited).toEqual({ code: 130, signal: null });
+  expect(doctor.output).toMatch(/^(Checking the \w+\n)?playwright-pool: interrupted\n$/);
+  silent.closeAllConnections();
+});
+
+test('doctor prints the reason if Playwright cannot read the suite @long', async ({ cliProcess: cli }, testInfo) => {
+  const cwd = await project(testInfo, '');
+  await writeFile(path.join(cwd, 'bad.config.ts'), 'export default { nonsense: }{ };');
+  for (const [config, reason] of [
+    ['bad.config.ts', `SyntaxError [Error]: ${path.join(cwd, 'bad.config.ts')}: Unexpected token (1:27)`],
+    ['nope.ts', `Error: ${path.join(cwd, 'nope.ts')} does not exist`],
+  ] as const) {
+    const { code, stdout } = await cli(['doctor', '--config', config], { cwd });
+    expect(code).toBe(1);
+    expect(stdout).toContain(
+      `FAILURE suite: Playwright cannot read the suite: ${reason}\n        run npx playwright test --list`,
+    );
+  }
+});
+
+test("doctor reports an old Node, an old Playwright, CommonJS under Plug'n'Play, a wrong clock and a full disk", async ({
+  cliProcess: cli,
+}, testInfo) => {
+  await using late = createServer((_, answer) => {
+    answer
+      .writeHead(200, { 'content-type': 'application/json', date: new Date(Date.now() - 7_200_000).toUTCString() })
+      .end('[]');
+  });
+  await new Promise<void>((resolve) => late.listen(0, '127.0.0.1', resolve));
+  const cwd = testInfo.outputPath('project');
+  await mkdir(path.join(cwd, 'node_modules/@playwright/test'), { recursive: true });
+  await writeFile(path.join(cwd, 'node_modules/@playwright/test/package.json'), '{ "version": "1.60.9" }');
+  const old = `Object.defineProperty(process, 'version', { value: 'v20.18.3' }); process.versions.pnp = '3';`;
+  await writeFile(path.join(cwd, 'old-node.cjs'), old);
+  const env = {
+    PLAYWRIGHT_POOL_BASE_URL: `http://127.0.0.1:${(late.address() as AddressInfo).port}`,
+    NODE_OPTIONS: `--require ${path.join(cwd, 'old-node.cjs')}`,
+    // This file system has no free space.
+    PLAYWRIGHT_POOL_DATA_DIR: '/proc/pool/data',
+  };
+  const { code, stdout } = await cli(['doctor'], { cwd, env });
+  expect(code).toBe(1);
+  expect(stdout).toContain('FAILURE Node: v20.18.3; ');
+  expect(stdout).toContain('FAILURE Playwright: @playwright/test 1.60.9; ');
+  expect(stdout).toContain("FAILURE packages: CommonJS tests can't load playwright-pool under Yarn's Plug'n'Play");
+  if (process.platform === 'linux') expect(stdout).toContain('warning disk: 0 B free at /proc\n');
+  expect(stdout).toMatch(/warning clock: this machine's clock differs from the service's clock by 7\d{3} s/);
+});
+
+test('doctor checks the suite even if the service does not answer @long', async ({ cliProcess: cli }, testInfo) => {
+  const cwd = await project(testInfo, `use: { pool: 'ci' }`);
+  const { code, stdout } = await cli(['doctor'], { cwd, env: { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' } });
+  expect(code).toBe(1);
+  expect(stdout).toContain('FAILURE service: ');
+  expect(stdout).toContain('ok      suite: 2 tests');
+});

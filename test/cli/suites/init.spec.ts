@@ -1,0 +1,298 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { TestInfo } from '@playwright/test';
+import { expect, test } from '../commands.ts';
+
+const config = `import { defineConfig, devices } from '@playwright/test';
+
+export default defineConfig({
+  testDir: './tests',
+  reporter: 'html',
+  use: {
+    trace: 'on-first-retry',
+  },
+});
+`;
+const spec = `import { expect, test, type Page } from '@playwright/test';
+import { open } from './open.ts';
+
+test('is there', async ({ page }) => expect(await open(page)).toBe('@playwright/test'));
+`;
+
+/** The files of a repository with one npm package. */
+const npmRepository = { 'package.json': '{}', 'package-lock.json': '{}', '.git/HEAD': '' };
+
+async function project(testInfo: TestInfo, files: Record<string, string>): Promise<string> {
+  const directory = testInfo.outputPath('project');
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(directory, name)), { recursive: true });
+    await writeFile(path.join(directory, name), content);
+  }
+  return directory;
+}
+
+test('init changes imports and config to use the pool and adds a workflow, and a second init changes nothing', async ({
+  cli,
+}, testInfo) => {
+  const cwd = await project(testInfo, {
+    ...npmRepository,
+    'playwright.config.ts': config,
+    'tests/a.spec.ts': spec,
+    'node_modules/x/a.js': spec,
+  });
+  const read = (name: string) => readFile(path.join(cwd, name), 'utf8');
+
+  const shown = await cli(['init', '--dry-run'], { cwd });
+  expect(shown.code).toBe(0);
+  expect(shown.stdout).toContain(
+    `-import { expect, test, type Page } from '@playwright/test';\n+import { expect, test, type Page } from 'playwright-pool';`,
+  );
+  expect(await cli(['init'], { cwd })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('pass --yes'),
+  });
+  expect(await read('playwright.config.ts')).toBe(config);
+  expect(existsSync(path.join(cwd, '.github'))).toBe(false);
+
+  expect((await cli(['init', '--yes'], { cwd })).stdout).toMatch(
+    /Changed 3 files\. Run the suite: npx playwright test\n$/,
+  );
+  expect(await read('playwright.config.ts')).toBe(`import { defineConfig, devices } from 'playwright-pool';
+
+export default defineConfig({
+  testDir: './tests',
+  reporter: [['playwright-pool/reporter'], ['html']],
+  use: {
+    poolReplay: 'retain-on-failure',
+    trace: 'on-first-retry',
+  },
+});
+`);
+  // Other text with the name stays.
+  expect(await read('tests/a.spec.ts')).toBe(spec.replace(`from '@playwright/test'`, `from 'playwright-pool'`));
+  expect(await read('node_modules/x/a.js')).toBe(spec);
+  expect(await read('.github/workflows/playwright.yml')).toContain('npx playwright test --shard');
+  expect(await read('.github/workflows/playwright.yml')).toContain(
+    'npx playwright install --with-deps chromium-headless-shell\n',
+  );
+  expect(await cli(['init', '--yes'], { cwd })).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('nothing to change'),
+  });
+});
+
+test('init writes a workflow that installs all browsers of a suite', async ({ cli }, testInfo) => {
+  const projects = `\n  projects: [{ name: 'firefox', use: { ...devices['Desktop Firefox'] } }],\n});`;
+  const cwd = await project(testInfo, { ...npmRepository, 'playwright.config.ts': config.replace('\n});', projects) });
+  expect((await cli(['init', '--yes'], { cwd })).code).toBe(0);
+  const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
+  expect(workflow).toContain('npx playwright install --with-deps\n');
+});
+
+for (const [manager, files, parts] of [
+  [
+    'pnpm',
+    { 'package.json': '{}', 'pnpm-lock.yaml': '' },
+    [
+      '- uses: pnpm/action-setup@v4\n        with:\n          version: latest',
+      'pnpm install --frozen-lockfile',
+      'pnpm exec',
+    ],
+  ],
+  [
+    'pnpm of the packageManager field',
+    { 'package.json': '{ "packageManager": "pnpm@10.2.0" }', 'pnpm-lock.yaml': '', 'package-lock.json': '{}' },
+    ['- uses: pnpm/action-setup@v4\n      - uses', 'cache: pnpm', 'pnpm exec'],
+  ],
+  [
+    'yarn 1',
+    { 'package.json': '{}', 'yarn.lock': '# yarn lockfile v1' },
+    ['actions/checkout@v5\n      - uses: actions/setup-node', 'cache: yarn', 'yarn install --frozen-lockfile', 'yarn'],
+  ],
+  [
+    'yarn 4',
+    { 'package.json': '{ "packageManager": "yarn@4.9.0" }', 'yarn.lock': '__metadata:' },
+    ['npm install --global corepack && corepack enable', 'yarn install --immutable', 'yarn'],
+  ],
+] as const) {
+  test(`init writes a workflow for a package of ${manager} that installs and runs with it`, async ({
+    cli,
+  }, testInfo) => {
+    const cwd = await project(testInfo, { '.git/HEAD': '', ...files, 'playwright.config.ts': config });
+    expect((await cli(['init', '--yes'], { cwd })).code).toBe(0);
+    const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
+    for (const part of parts) expect(workflow).toContain(part);
+    expect(workflow).toContain(`- run: ${parts.at(-1)} playwright test --shard`);
+    expect(workflow).not.toMatch(/npx|npm ci/);
+  });
+}
+
+test('init lists the places that launch a browser or set options without effect', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, {
+    'playwright.config.ts': config.replace(
+      `trace: 'on-first-retry'`,
+      `channel: 'msedge',\n    launchOptions: { args: [] }`,
+    ),
+    'tests/a.spec.ts': spec,
+    'global-setup.ts': `import { chromium } from '@playwright/test';\nexport default () => chromium.launch();\n`,
+  });
+  const { stdout } = await cli(['init', '--dry-run', '--no-ci'], { cwd });
+  expect(stdout).toContain(
+    'By hand: global-setup.ts:2: launches a browser on this machine instead of leasing one. Use ',
+  );
+  expect(stdout).toContain('By hand: playwright.config.ts:7: channel has no effect on leased browsers. ');
+  expect(stdout).toContain(
+    'By hand: playwright.config.ts:8: launchOptions has no effect on leased browsers, except slowMo. ',
+  );
+});
+
+test('init keeps the options of configs in many syntactic forms', async ({ cli }, testInfo) => {
+  const forms: [before: string, after: string[]][] = [
+    [
+      `module.exports = { reporter: [['list'], ['html']] };\n`,
+      [`reporter: [['playwright-pool/reporter'], ['list'], ['html']]`, `use: { poolReplay: 'retain-on-failure' }`],
+    ],
+    [
+      `export default { use: { poolReplay: 'on' }, reporter: process.env.CI ? 'blob' : 'list' };\n`,
+      [`{ poolReplay: 'on' }, reporter: process.env.CI ? 'blob' : 'list'`],
+    ],
+  ];
+  for (const [index, [before, after]] of forms.entries()) {
+    const cwd = await project(testInfo, { [`${index}/playwright.config.js`]: before });
+    const directory = path.join(cwd, String(index));
+    expect((await cli(['init', '--yes', '--no-ci'], { cwd: directory })).code).toBe(0);
+    const text = await readFile(path.join(directory, 'playwright.config.js'), 'utf8');
+    for (const part of after) expect(text).toContain(part);
+    expect(text).not.toContain('PoolTestOptions');
+  }
+});
+
+test("init doesn't change a workflow that already runs Playwright", async ({ cli }, testInfo) => {
+  const workflow = { '.github/workflows/ci.yml': 'run: npx playwright test\n' };
+  const cwd = await project(testInfo, { ...npmRepository, ...workflow, 'playwright.config.ts': config });
+  const { stdout } = await cli(['init', '--yes'], { cwd });
+  expect(stdout).toContain('Changed 1 file.');
+  expect(stdout).not.toContain('workflow');
+});
+
+test("init doesn't overwrite an existing workflow file but chooses another name", async ({ cli }, testInfo) => {
+  const workflows = '.github/workflows';
+  const other = {
+    [`${workflows}/playwright.yml`]: 'run: make e2e\n',
+    [`${workflows}/old/ci.yml`]: 'run: npx playwright test\n',
+  };
+  const cwd = await project(testInfo, { ...npmRepository, ...other, 'playwright.config.ts': config });
+  expect(await cli(['init', '--yes'], { cwd })).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('playwright-pool.yml'),
+  });
+  const read = (name: string) => readFile(path.join(cwd, workflows, name), 'utf8');
+  expect(await read('playwright.yml')).toBe('run: make e2e\n');
+  expect(await read('playwright-pool.yml')).toContain('npx playwright test --shard');
+
+  await writeFile(path.join(cwd, workflows, 'playwright-pool.yml'), 'run: make all\n');
+  expect((await cli(['init', '--yes'], { cwd })).stdout).toContain('No workflow: ');
+  expect(await read('playwright-pool.yml')).toBe('run: make all\n');
+  expect((await readdir(path.join(cwd, workflows))).sort()).toEqual(['old', 'playwright-pool.yml', 'playwright.yml']);
+});
+
+test('init says why it writes no workflow: GitHub would not read it, or there is no lockfile', async ({
+  cli,
+}, testInfo) => {
+  const cwd = await project(testInfo, {
+    '.git/HEAD': '',
+    'playwright.config.ts': config,
+    'packages/e2e/playwright.config.ts': config,
+    'packages/e2e/package.json': '{}',
+    'packages/e2e/package-lock.json': '{}',
+  });
+  const below = path.join(cwd, 'packages/e2e');
+  for (const [directory, reason] of [
+    [below, `No workflow: GitHub reads only those in ${cwd}. Run the suite of packages/e2e in a workflow there.`],
+    [
+      cwd,
+      'No workflow: init writes one only for a package with the lockfile of npm, pnpm or yarn here. Run npx playwright test in your workflow.',
+    ],
+  ] as const) {
+    const { code, stdout } = await cli(['init', '--yes'], { cwd: directory });
+    expect(code).toBe(0);
+    expect(stdout).toContain(`${reason}\n`);
+    expect(stdout).toMatch(/Changed \d files?\./);
+    expect(existsSync(path.join(directory, '.github'))).toBe(false);
+  }
+
+  await mkdir(path.join(cwd, '.github/workflows'), { recursive: true });
+  await writeFile(path.join(cwd, '.github/workflows/ci.yaml'), 'run: npx playwright test\n');
+  expect((await cli(['init', '--yes'], { cwd: below })).stdout).not.toContain('No workflow');
+});
+
+test('init writes a workflow that names a config in another directory', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, { ...npmRepository, 'e2e/playwright.config.ts': config });
+  expect((await cli(['init', '--yes', '--config', 'e2e/playwright.config.ts'], { cwd })).code).toBe(0);
+  const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
+  expect(workflow).toContain('npx playwright test --config e2e/playwright.config.ts --shard');
+});
+
+test('init prints the steps left for the user, until all are done', async ({ cli }, testInfo) => {
+  const left = [
+    `By hand: add ['playwright-pool/reporter'] to the reporters of playwright.config.ts.`,
+    `By hand: add poolReplay: 'retain-on-failure' to the use of playwright.config.ts, and import defineConfig from playwright-pool.`,
+    `By hand: change the import of the tests to playwright-pool, or name their directory with --tests: no source imports playwright-pool.`,
+  ];
+  const cwd = await project(testInfo, {
+    'playwright.config.ts': `// reporter: 'playwright-pool/reporter', poolReplay: 'on'\nexport default defineConfig(base, { reporter });\n`,
+  });
+  const { code, stdout } = await cli(['init', '--yes', '--no-ci'], { cwd });
+  expect(code).toBe(0);
+  expect(stdout).toBe(`${left.join('\n')}\nThere is nothing else to change.\n`);
+
+  const reporter = `reporter: process.env.CI ? 'github' : 'list',`;
+  await writeFile(path.join(cwd, 'playwright.config.ts'), config.replace(`reporter: 'html',`, reporter));
+  await mkdir(path.join(cwd, 'tests'));
+  await writeFile(path.join(cwd, 'tests/a.spec.ts'), spec);
+  expect((await cli(['init', '--dry-run', '--no-ci'], { cwd })).stdout).toContain(left[0]);
+  const { stdout: changed } = await cli(['init', '--yes', '--no-ci'], { cwd });
+  expect(changed).toContain(left[0]);
+  for (const line of left.slice(1)) expect(changed).not.toContain(line);
+  expect(await readFile(path.join(cwd, 'playwright.config.ts'), 'utf8')).toContain(reporter);
+});
+
+test("init finds tests outside the config's directory by testDir", async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, {
+    'e2e/playwright.config.ts': config.replace('./tests', '../specs (all)'),
+    'specs (all)/a.spec.ts': spec,
+  });
+  const e2e = path.join(cwd, 'e2e');
+  const { stdout } = await cli(['init', '--yes', '--no-ci'], { cwd: e2e });
+  expect(stdout).not.toContain('By hand');
+  expect(await readFile(path.join(cwd, 'specs (all)/a.spec.ts'), 'utf8')).toContain(`from 'playwright-pool'`);
+
+  await writeFile(path.join(e2e, 'playwright.config.ts'), config.replace(`'./tests'`, `join(root, 'specs')`));
+  const unknown = 'By hand: name the directory of the tests with --tests: testDir is not a string literal.';
+  expect((await cli(['init', '--yes', '--no-ci'], { cwd: e2e })).stdout).toContain(unknown);
+  expect((await cli(['init', '--yes', '--no-ci', '--tests', '../specs (all)'], { cwd: e2e })).stdout).toContain(
+    'is on the pool',
+  );
+});
+
+test('init refuses a missing directory of tests', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, { 'playwright.config.ts': config });
+  const message = `${path.join(cwd, 'nope')} cannot be read (ENOENT): name the directory of the tests with --tests`;
+  expect(await cli(['init', '--tests', 'nope'], { cwd })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(message),
+  });
+});
+
+test('init says where to begin if the directory has no config', async ({ cli }, testInfo) => {
+  const cwd = await project(testInfo, { 'package.json': '{}' });
+  expect(await cli(['init'], { cwd })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('npm init playwright@latest'),
+  });
+  expect(await cli(['init', '--config', 'none.ts'], { cwd })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('ENOENT'),
+  });
+});

@@ -1,0 +1,215 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { expect } from '@playwright/test';
+import Kernel, { toFile } from '@onkernel/sdk';
+import { createClient } from '../../../src/client/index.ts';
+import { startService } from '../../../src/service/service.ts';
+import { appOf, collect, deployed, started, test } from '../../support/service/apps.ts';
+import { TestClock } from '../../support/service/clock.ts';
+import { manifestsOf, packedClient, packedPackage } from '../../support/runs/packages.ts';
+import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
+import { dataDirectory } from '../../support/service/service.ts';
+import { zipOf } from '../../support/service/uploads.ts';
+
+/** A project as the templates for the public service make it. */
+const project = [
+  {
+    name: 'index.ts',
+    content: `
+      import Kernel, { type KernelContext } from '@onkernel/sdk';
+      import { open, type Opened } from './session';
+      type Input = { width: number };
+      const kernel = new Kernel();
+      const app = kernel.app('browser-app');
+      app.action<Input, Opened>('open', async (context: KernelContext, payload?: Input): Promise<Opened> => {
+        if (!payload) throw new Error('a width is required');
+        console.log('opening for', context.invocation_id);
+        return await open(kernel, context, payload.width);
+      });
+      app.action('environment', async (context: KernelContext) => process.env.ENTRYPOINT_RELPATH);`,
+  },
+  {
+    name: 'session.ts',
+    content: `
+      import type Kernel from '@onkernel/sdk';
+      import type { KernelContext } from '@onkernel/sdk';
+      export interface Opened { id: string; width: number | undefined }
+      export async function open(kernel: Kernel, { invocation_id }: KernelContext, width: number): Promise<Opened> {
+        const browser = await kernel.browsers.create({ invocation_id, headless: true, viewport: { width, height: 600 } });
+        return { id: browser.session_id, width: browser.viewport?.width };
+      }`,
+  },
+  {
+    name: 'tsconfig.json',
+    content:
+      '{ "compilerOptions": { "target": "ESNext", "module": "Preserve", "moduleResolution": "bundler", "strict": true } }',
+  },
+];
+
+test("the hosted service's SDK deploys and invokes a TypeScript project with a lockfile", async ({}, testInfo) => {
+  test.setTimeout(120_000);
+  test.skip(!canSeparate, 'mount namespaces cannot be made here');
+  await using service = await startSeparateService(testInfo.outputPath('hidden'));
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
+  const zip = await zipOf([
+    ...project,
+    ...manifestsOf({ '@onkernel/sdk': 'client.tgz' }),
+    { name: 'client.tgz', content: await packedClient() },
+  ]);
+  const deployment = await kernel.deployments.create({
+    file: await toFile(zip, 'app.zip'),
+    entrypoint_rel_path: 'index.ts',
+    version: '1.0.0',
+    force: true,
+  });
+  const logged: string[] = [];
+  let actions: string[] = [];
+  for await (const event of await kernel.deployments.follow(deployment.id)) {
+    if (event.event === 'log') logged.push(event.message);
+    if (event.event === 'app_version_summary') actions = event.actions.map(({ name }) => name);
+    if (event.event !== 'deployment_state') continue;
+    expect(event.deployment.status, `${event.deployment.status_reason}\n${logged.join('\n')}`).not.toBe('failed');
+    if (event.deployment.status === 'running') break;
+  }
+  expect(logged[0]).toMatch(/^Installing the dependencies of package-lock\.json: npm ci --omit=dev --ignore-scripts/);
+  expect(logged.join('\n')).toMatch(/added 1 package[^]*The dependencies are installed\./);
+  expect(actions).toEqual(['open', 'environment']);
+
+  const invocation = { app_name: 'browser-app', version: '1.0.0' };
+  const opened = await kernel.invocations.create({ ...invocation, action_name: 'open', payload: '{"width":500}' });
+  expect(opened, opened.status_reason).toMatchObject({ status: 'succeeded' });
+  expect(JSON.parse(opened.output!)).toMatchObject({ id: expect.any(String), width: 500 });
+  expect(await kernel.invocations.create({ ...invocation, action_name: 'open' })).toMatchObject({
+    status: 'failed',
+    status_reason: 'Error: a width is required',
+  });
+  expect((await kernel.invocations.create({ ...invocation, action_name: 'environment' })).output).toBe('"index.ts"');
+});
+
+test('installs the packages of the lockfile without their install scripts, and keeps them over a restart', async ({}, testInfo) => {
+  const files = [
+    ...manifestsOf({ answer: 'answer.tgz' }),
+    {
+      name: 'answer.tgz',
+      content: await packedPackage('answer', 'exports.answer = 42;', { postinstall: 'echo > script-ran' }),
+    },
+  ];
+  const source = appOf(
+    {
+      get: "() => [answer, existsSync('node_modules/answer/script-ran'), existsSync('node_modules/development-tool')]",
+    },
+    "import { existsSync } from 'node:fs'; import { answer } from 'answer';",
+  );
+  const serviceOptions = { dataDirectory: dataDirectory(testInfo) };
+  for (const isFirst of [true, false]) {
+    await using service = await startService(serviceOptions);
+    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    const deployment = isFirst ? await started(client, (await deployed(client, source, { files })).id) : undefined;
+    expect(deployment?.status_reason).toBeUndefined();
+    const got = await client.invocations.create({ app_name: 'app', action_name: 'get' });
+    expect(got, got.status_reason).toMatchObject({ output: '[42,false,false]' });
+  }
+});
+
+const refused: Record<string, { files: Record<string, string>; reason: RegExp }> = {
+  'has dependencies without a lockfile': {
+    files: { 'package.json': '{"dependencies":{"a":"1.0.0"}}' },
+    reason: /package\.json has dependencies, but there is no lockfile: deploy it with a package-lock\.json/,
+  },
+  'has the lockfile of a tool that is not installed': {
+    files: { 'package.json': '{"dependencies":{"a":"1.0.0"}}', 'pnpm-lock.yaml': '' },
+    reason: /pnpm-lock\.yaml needs pnpm, which isn't installed on the service's machine: install it there, or deploy/,
+  },
+  ...Object.fromEntries(
+    Object.entries({ 'yarn.lock': 'yarn', 'bun.lock': 'bun', 'bun.lockb': 'bun' }).map(([lockfile, tool]) => [
+      `has a ${lockfile}, whose tool is not installed`,
+      {
+        files: { 'package.json': '{"dependencies":{"a":"1.0.0"}}', [lockfile]: '' },
+        reason: new RegExp(`${lockfile} needs ${tool}, which isn't installed on the service's machine`),
+      },
+    ]),
+  ),
+  'has a package.json that is not valid JSON': {
+    files: { 'package.json': '{' },
+    reason: /package\.json is not valid JSON/,
+  },
+  "has a lockfile that doesn't fit package.json": {
+    files: {
+      'package.json': '{"dependencies":{"a":"1.0.0"}}',
+      'package-lock.json': '{"lockfileVersion":3,"packages":{}}',
+    },
+    reason: /"npm ci .*" failed: it ended with exit code 1; the log has its output/,
+  },
+};
+
+for (const [name, { files, reason }] of Object.entries(refused)) {
+  test(`a deployment that ${name} fails and says why${name.includes('tool that') ? '' : ' @long'}`, async ({
+    deploy,
+  }) => {
+    const path = process.env['PATH'];
+    if (name.includes('tool')) process.env['PATH'] = '';
+    const parts = Object.entries(files).map(([file, content]) => ({ name: file, content }));
+    const deployment = await deploy(appOf({ get: '() => 1' }), { files: parts });
+    process.env['PATH'] = path;
+    expect(deployment).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(reason) });
+    expect(deployment.status_reason).toMatch(/^its dependencies could not be installed: /);
+  });
+}
+
+test('ends an installation that takes longer than ten minutes @long', async ({}, testInfo) => {
+  const clock = new TestClock();
+  await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const asked = once(silent, 'request');
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/a.tgz`;
+  const dependencies = { a: '1.0.0' };
+  const packages = { '': { dependencies }, 'node_modules/a': { version: '1.0.0', resolved: url } };
+  const { id } = await deployed(client, appOf({ get: '() => 1' }), {
+    files: [
+      { name: 'package.json', content: JSON.stringify({ dependencies }) },
+      { name: 'package-lock.json', content: JSON.stringify({ lockfileVersion: 3, packages }) },
+    ],
+  });
+  await asked;
+  clock.advance(600_000);
+  expect(await started(client, id)).toMatchObject({
+    status: 'failed',
+    status_reason: expect.stringMatching(/failed: it did not end within 600 s$/),
+  });
+  silent.closeAllConnections();
+  silent.close();
+});
+
+test('installs packages of the public registry @long', async ({ client, deploy, invoke }) => {
+  const registry = 'https://registry.npmjs.org/is-number';
+  const isOnline = await fetch(registry, { signal: AbortSignal.timeout(5000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+  test.skip(!isOnline, `${registry} does not answer`);
+  const dependencies = { 'is-number': '7.0.0' };
+  const packages = {
+    '': { dependencies },
+    'node_modules/is-number': {
+      version: '7.0.0',
+      resolved: `${registry}/-/is-number-7.0.0.tgz`,
+      integrity: 'sha512-41Cifkg6e8TylSpdtTpeLVMqvSBEVzTttHvERD741+pnZ8ANv0004MRL43QKPDlK9cGvNp6NZWZUBlbGXYxxng==',
+    },
+  };
+  const files = [
+    { name: 'package.json', content: JSON.stringify({ dependencies }) },
+    { name: 'package-lock.json', content: JSON.stringify({ lockfileVersion: 3, packages }) },
+  ];
+  const { id, status, status_reason } = await deploy(
+    appOf({ get: '(text) => isNumber(text)' }, "import isNumber from 'is-number';"),
+    { files },
+  );
+  expect(status, status_reason).toBe('running');
+  expect((await invoke('get', '5')).output).toBe('true');
+  await client.deployments.delete(id);
+  const events = await collect(client.deployments.follow(id));
+  expect(events.map(({ message }) => message).join('\n')).toContain('npm http fetch GET 200');
+});

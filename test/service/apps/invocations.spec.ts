@@ -1,0 +1,348 @@
+import { expect } from '@playwright/test';
+import type { Client } from '../../../src/client/index.ts';
+import { startService } from '../../../src/service/service.ts';
+import { appOf, collect, deployed, started, test } from '../../support/service/apps.ts';
+import { TestClock } from '../../support/service/clock.ts';
+import { processesWith } from '../../support/processes/processes.ts';
+import { dataDirectory } from '../../support/service/service.ts';
+
+/** Begins an invocation and waits until it says that it runs. */
+async function begun(client: Client, action_name: string, payload?: unknown): Promise<string> {
+  const { id } = await client.invocations.create({
+    app_name: 'app',
+    action_name,
+    async: true,
+    ...(payload !== undefined && { payload: JSON.stringify(payload) }),
+  });
+  for await (const event of client.invocations.follow(id)) {
+    if (event.event === 'log') return id;
+  }
+  throw new Error('it ended without a word');
+}
+
+const waiting = appOf({
+  wait: "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }",
+});
+
+test('an action of an app gets its payload and context, and its result becomes the output @long', async ({
+  client,
+  deploy,
+  invoke,
+}) => {
+  const { id: deployment_id } = await deploy(
+    appOf({
+      add: '({ a, b }) => a + b',
+      nothing: '() => {}',
+      context: '(payload, context) => ({ payload, ...context })',
+      fail: "() => { throw new RangeError('too far') }",
+      loop: '() => { const a = {}; a.a = a; return a; }',
+      leave: '() => process.exit(3)',
+    }),
+    { version: 'latest' },
+  );
+  const added = await invoke('add', { a: 1, b: 2 });
+  expect(added).toMatchObject({
+    status: 'succeeded',
+    output: '3',
+    payload: '{"a":1,"b":2}',
+    version: 'latest',
+    app_name: 'app',
+  });
+  expect(Date.parse(added.finished_at!)).toBeGreaterThanOrEqual(Date.parse(added.started_at));
+  const nothing = await invoke('nothing');
+  expect(nothing.status).toBe('succeeded');
+  expect(nothing).not.toHaveProperty('output');
+  expect(nothing).not.toHaveProperty('payload');
+  const { id, output } = await invoke('context');
+  expect(JSON.parse(output!)).toEqual({
+    invocation_id: id,
+    app_name: 'app',
+    version: 'latest',
+    action_name: 'context',
+  });
+
+  expect(await invoke('fail')).toMatchObject({ status: 'failed', status_reason: 'RangeError: too far' });
+  expect(await invoke('loop')).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(/circular/) });
+  expect(await invoke('leave')).toMatchObject({
+    status: 'failed',
+    status_reason: 'its process ended with exit code 3',
+  });
+  await expect(invoke('unknown')).rejects.toThrow(/404.*no action unknown; its actions are: add, nothing/);
+
+  const named = async (query: Parameters<Client['invocations']['list']>[0]) =>
+    (await collect(client.invocations.list(query))).map(({ action_name }) => action_name);
+  expect(await named({ limit: 2 })).toEqual(['leave', 'loop', 'fail', 'context', 'nothing', 'add']);
+  expect(await named({ status: 'failed' })).toEqual(['leave', 'loop', 'fail']);
+  expect(await named({ action_name: 'add', app_name: 'app', version: 'latest', deployment_id })).toEqual(['add']);
+  expect(await named({ query: 'CONT' })).toEqual(['context']);
+  expect(await named({ query: id })).toEqual(['context']);
+  expect(await named({ since: '1h30m' })).toHaveLength(6);
+  expect(await named({ since: new Date(Date.now() + 60_000).toISOString() })).toEqual([]);
+  expect(await named({ version: '2' })).toEqual([]);
+  await expect(named({ since: 'yesterday' })).rejects.toThrow(
+    /400.*since: must be an RFC 3339 timestamp, or a duration/,
+  );
+});
+
+test('an action gets a temporary API key of its project, which is deleted after the action @long', async ({
+  client,
+  deploy,
+  service,
+}) => {
+  const project = await client.projects.create({ name: 'other' });
+  const there = { headers: { 'x-kernel-project-id': project.id } };
+  const source = appOf(
+    {
+      who: `async () => {
+      const call = (path) => fetch(process.env.PLAYWRIGHT_POOL_BASE_URL + path, { headers: { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY } });
+      const projects = await (await call('/org/projects')).json();
+      return { key: process.env.KERNEL_API_KEY, token: process.env.TOKEN, secrets: Object.keys(process.env).filter((name) => /SERVICE_SECRET/.test(name)), projects };
+    }`,
+    },
+    'if (!process.env.PLAYWRIGHT_POOL_API_KEY) throw new Error("no key");',
+  );
+  process.env['SERVICE_SECRET'] = 'x';
+  await deploy(source);
+  const { id: deploymentId } = await deployedIn(client, source, there);
+  await expect
+    .poll(async () => (await client.deployments.retrieve(deploymentId, there)).status, { timeout: 30_000 })
+    .toBe('running');
+  const { id } = await client.invocations.create({ app_name: 'app', action_name: 'who' }, there);
+  delete process.env['SERVICE_SECRET'];
+  const { output, status, status_reason } = await client.invocations.retrieve(id, there);
+  expect({ status, status_reason }).toEqual({ status: 'succeeded', status_reason: undefined });
+  const { key, token, secrets, projects } = JSON.parse(output!) as Record<string, unknown>;
+  expect(projects).toMatchObject([{ id: project.id }]);
+  expect({ token, secrets }).toEqual({ token: 'abc', secrets: [] });
+  const answer = await service.call('GET', '/browsers', undefined, { authorization: `Bearer ${String(key)}` });
+  expect(answer.status).toBe(401);
+});
+
+test('an invocation succeeds even if its temporary API key is deleted meanwhile', async ({ client, deploy }) => {
+  await deploy(
+    appOf({
+      work: `async () => {
+        console.log('working');
+        const headers = { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY };
+        while ((await fetch(process.env.PLAYWRIGHT_POOL_BASE_URL + '/browsers', { headers })).status !== 401);
+        return 'done';
+      }`,
+    }),
+  );
+  const id = await begun(client, 'work');
+  const [key] = await collect(client.apiKeys.list({ name: `invocation ${id}` }));
+  await client.apiKeys.delete(key!.id);
+  const events = await collect(client.invocations.follow(id));
+  expect(events.at(-1)).toMatchObject({ invocation: { status: 'succeeded', output: '"done"' } });
+});
+
+test("browsers that are created with an invocation's id end with that invocation @long", async ({ client, deploy }) => {
+  await deploy(
+    appOf({
+      browse: `async ({ wait }, { invocation_id }) => {
+        const answer = await fetch(process.env.PLAYWRIGHT_POOL_BASE_URL + '/browsers', {
+          method: 'POST',
+          headers: { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY, 'content-type': 'application/json' },
+          body: JSON.stringify({ invocation_id, headless: true }),
+        });
+        const { session_id } = await answer.json();
+        console.log(session_id);
+        if (wait) await new Promise((done) => setTimeout(done, 600_000));
+        return session_id;
+      }`,
+    }),
+  );
+  const created = await client.invocations.create({ app_name: 'app', action_name: 'browse', payload: '{}' });
+  expect(created.status).toBe('succeeded');
+  await expect(client.browsers.retrieve(JSON.parse(created.output!) as string)).rejects.toThrow(/404/);
+
+  const id = await begun(client, 'browse', { wait: true });
+  const { browsers } = await client.invocations.listBrowsers(id);
+  expect(browsers).toHaveLength(1);
+  await client.invocations.deleteBrowsers(id);
+  expect(await client.invocations.listBrowsers(id)).toEqual({ browsers: [] });
+  expect(await client.invocations.retrieve(id)).toMatchObject({ status: 'running' });
+  await client.browsers.create({ invocation_id: id, headless: true, name: 'by-hand' });
+
+  expect(await client.invocations.update(id, { status: 'failed', output: '"so far"' })).toMatchObject({
+    status: 'failed',
+    status_reason: 'it was cancelled',
+    output: '"so far"',
+  });
+  await expect(client.browsers.retrieve('by-hand')).rejects.toThrow(/404/);
+  await expect(client.invocations.update(id, { status: 'succeeded' })).rejects.toThrow(/400.*has failed already/);
+  await expect(client.browsers.create({ invocation_id: id })).rejects.toThrow(
+    /400.*invocation_id: the invocation .* has failed already/,
+  );
+  await expect(client.browsers.create({ invocation_id: 'nowhere' })).rejects.toThrow(
+    /400.*invocation_id: there is no invocation nowhere/,
+  );
+});
+
+test('limits the number of running invocations in a project', async ({ client, deploy, service: { call } }) => {
+  await deploy(waiting);
+  const [project] = await collect(client.projects.list());
+  await client.projects.limits.update(project!.id, { max_concurrent_invocations: 1 });
+  const id = await begun(client, 'wait');
+  const more = client.invocations.create({ app_name: 'app', action_name: 'wait', async: true }, { maxRetries: 0 });
+  await expect(more).rejects.toThrow(/429 rate_limited: 1 invocations of the project are running/);
+  const refused = await call('POST', '/invocations', { app_name: 'app', action_name: 'wait', async: true });
+  expect(Object.fromEntries(refused.headers)).toMatchObject({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' });
+  await client.invocations.update(id, { status: 'succeeded', output: '1' });
+  expect(await client.invocations.retrieve(id)).toMatchObject({ status: 'succeeded', output: '1' });
+  expect((await client.invocations.create({ app_name: 'app', action_name: 'wait', async: true })).status).toBe(
+    'queued',
+  );
+});
+
+test('ends a list page early if payloads and outputs are large, and continues on the next page @long', async ({
+  client,
+  deploy,
+  invoke,
+}) => {
+  await deploy(appOf({ echo: '(payload) => payload' }));
+  const ids: string[] = [];
+  for (let count = 0; count < 3; count += 1) ids.unshift((await invoke('echo', 'x'.repeat(4_400_000))).id);
+  const pages = await collect(client.invocations.list({ limit: 100 }).pages());
+  expect(pages.map(({ items }) => items.map(({ id }) => id))).toEqual(ids.map((id) => [id]));
+});
+
+test('an invocation ends when its caller hangs up or its deployment is deleted', async ({
+  client,
+  deploy,
+}, testInfo) => {
+  const { id: deploymentId } = await deploy(waiting);
+  const hangUp = new AbortController();
+  const call = client.invocations.create({ app_name: 'app', action_name: 'wait' }, { signal: hangUp.signal });
+  call.catch(() => {});
+  const first = async () => (await collect(client.invocations.list()))[0];
+  await expect.poll(async () => (await first())?.status, { timeout: 20_000 }).toBe('running');
+  hangUp.abort();
+  await expect
+    .poll(async () => (await first())?.status_reason)
+    .toBe('its caller closed the connection before it ended');
+
+  const id = await begun(client, 'wait');
+  await client.deployments.delete(deploymentId);
+  expect(await client.invocations.retrieve(id)).toMatchObject({
+    status: 'failed',
+    status_reason: 'the deployment was stopped: it was deleted',
+  });
+  await expect.poll(() => processesWith(testInfo.outputPath())).toEqual([]);
+});
+
+/** `started` is the command line of the process that the action starts. */
+const harmful: Record<string, { action: string; reason: RegExp; started?: string }> = {
+  'whose heap grows without end': {
+    action: '() => { const all = []; for (;;) all.push(new Array(100_000).fill(Math.random())); }',
+    reason: /ran out of memory: the limit of its JavaScript heap is 512 MiB/,
+  },
+  'whose buffers grow without end': {
+    action:
+      '() => { const all = []; const more = () => { all.push(Buffer.alloc(16 * 1024 * 1024, 1)); setTimeout(more, 5); }; more(); return new Promise(() => {}); }',
+    reason: /ran out of memory: the limit of all its processes together is 1024 MiB/,
+  },
+  'that forks without end': {
+    action: `async () => {
+      const { spawn } = await import('node:child_process');
+      for (;;) { spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' }).unref(); await new Promise((done) => setTimeout(done, 5)); }
+    }`,
+    reason: /started too many processes: at most 64 may run at once/,
+    started: 'sleep 1000',
+  },
+};
+
+for (const [name, { action, reason, started }] of Object.entries(harmful)) {
+  test(`ends an action ${name} together with all processes that it started${name.includes('buffers') ? ' @long' : ''}`, async ({
+    client,
+    deploy,
+    invoke,
+  }) => {
+    await deploy(appOf({ harm: action, fine: '() => 1' }));
+    const harm = invoke('harm');
+    const fine = await invoke('fine');
+    expect(fine).toMatchObject({ status: 'succeeded', output: '1' });
+    const { status, status_reason } = await harm;
+    expect({ status, status_reason }).toEqual({ status: 'failed', status_reason: expect.stringMatching(reason) });
+    if (started !== undefined) await expect.poll(() => processesWith(started)).toEqual([]);
+    expect((await client.browsers.list()[Symbol.asyncIterator]().next()).done).toBe(true);
+  });
+}
+
+test('ends an action at its timeout, even during an endless loop', async ({}, testInfo) => {
+  const clock = new TestClock();
+  await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
+  const { createClient } = await import('../../../src/client/index.ts');
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  await started(client, (await deployed(client, appOf({ loop: "() => { console.log('looping'); for (;;); }" }))).id);
+  const { id } = await client.invocations.create({
+    app_name: 'app',
+    action_name: 'loop',
+    async: true,
+    async_timeout_seconds: 10,
+  });
+  for await (const event of client.invocations.follow(id)) if (event.event === 'log') break;
+  clock.advance(10_000);
+  const events = await collect(client.invocations.follow(id));
+  expect(events.at(-1)).toMatchObject({
+    invocation: { status: 'failed', status_reason: 'it did not end within 10 s' },
+  });
+  await expect.poll(() => processesWith(testInfo.outputPath())).toEqual([]);
+
+  const { id: deploymentId } = await deployed(client, "console.log('looping'); for (;;);", { version: '2' });
+  for await (const event of client.deployments.follow(deploymentId)) if (event.event === 'log') break;
+  clock.advance(60_000);
+  expect(await started(client, deploymentId)).toMatchObject({
+    status: 'failed',
+    status_reason: 'its actions could not be listed: it did not end within 60 s',
+  });
+});
+
+test('after a restart, deployments run again and interrupted invocations are reported as failed', async ({}, testInfo) => {
+  const { createClient } = await import('../../../src/client/index.ts');
+  const options = { dataDirectory: dataDirectory(testInfo) };
+  let ids: { deployment: string; invocation: string };
+  {
+    await using service = await startService(options);
+    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    const { id: deployment } = await started(client, (await deployed(client, waiting)).id);
+    ids = { deployment, invocation: await begun(client, 'wait') };
+  }
+  expect(processesWith(testInfo.outputPath())).toEqual([]);
+  await using service = await startService(options);
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  expect(await client.deployments.retrieve(ids.deployment)).toMatchObject({ status: 'running' });
+  expect(await client.invocations.retrieve(ids.invocation)).toMatchObject({
+    status: 'failed',
+    status_reason: 'the service has ended',
+  });
+  const events = await collect(client.invocations.follow(ids.invocation));
+  expect(events.map(({ message }) => message)).toEqual(['waiting', 'failed: the service has ended']);
+  await begun(client, 'wait');
+});
+
+test('keeps ended invocations for a week, and running ones as long as they run', async ({}, testInfo) => {
+  const { createClient } = await import('../../../src/client/index.ts');
+  const clock = new TestClock();
+  await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  const running = await started(client, (await deployed(client, appOf({ say: "() => console.log('said')" }))).id);
+  const failed = await started(client, (await deployed(client, 'nonsense(', { version: '2' })).id);
+  const { id } = await client.invocations.create({ app_name: 'app', action_name: 'say' });
+  const left = async () =>
+    [...(await collect(client.deployments.list())), ...(await collect(client.invocations.list()))].map(({ id }) => id);
+  clock.advance(7 * 24 * 3600 * 1000);
+  expect(await left()).toEqual([failed.id, running.id, id]);
+  clock.advance(3600 * 1000);
+  expect(await left()).toEqual([running.id]);
+});
+
+async function deployedIn(
+  client: Client,
+  module: string,
+  options: { headers: Record<string, string> },
+): Promise<{ id: string }> {
+  const { zipOf } = await import('../../support/service/uploads.ts');
+  const file = await zipOf([{ name: 'index.mjs', content: module }]);
+  return client.deployments.create({ file, entrypoint_rel_path: 'index.mjs', env_vars: { TOKEN: 'abc' } }, options);
+}

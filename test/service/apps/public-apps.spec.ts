@@ -1,0 +1,151 @@
+import { writeFile } from 'node:fs/promises';
+import { expect } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
+import { loadApps } from '../../../src/service/apps/process/load-apps.ts';
+import { clientFiles, collect, test } from '../../support/service/apps.ts';
+
+/** How apps for the public service begin. */
+const esm = "import Kernel from '@onkernel/sdk'; const kernel = new Kernel();";
+const commonJs = "const Kernel = require('@onkernel/sdk'); const kernel = new Kernel();";
+const app = `
+  const app = kernel.app('app');
+  app.action('greet', async (context, payload) => ({ text: 'Hello ' + payload.name, context }));
+  app.action('context', async (context) => context.invocation_id);`;
+
+for (const [entrypoint, source] of [
+  ['index.mjs', esm + app],
+  ['index.cjs', commonJs + app],
+  ['index.ts', `import type {} from '@onkernel/sdk'; ${esm}${app} export default app;`],
+] as const) {
+  const long = entrypoint === 'index.ts' ? '' : ' @long';
+  test(`runs the actions of an app that ${entrypoint} defines with the hosted service's SDK${long}`, async ({
+    deploy,
+    invoke,
+  }) => {
+    const deployment = await deploy(source, { entrypoint, files: clientFiles() });
+    expect(deployment, JSON.stringify(deployment)).toMatchObject({ status: 'running' });
+    const greeted = await invoke('greet', { name: 'Ann' });
+    expect(greeted, greeted.status_reason).toMatchObject({ status: 'succeeded' });
+    expect(JSON.parse(greeted.output!)).toMatchObject({ text: 'Hello Ann', context: { invocation_id: greeted.id } });
+    const told = await invoke('context');
+    expect(told.output).toBe(JSON.stringify(told.id));
+  });
+}
+
+test('a deployment has all apps that its entrypoint defines, and a forced deployment replaces it', async ({
+  client,
+  deploy,
+  invoke,
+}) => {
+  const two = `${esm}
+    kernel.app('app').action('which', async (context) => 'app');
+    kernel.app('second').action('which', async (context) => 'second');`;
+  const { id } = await deploy(two, { files: clientFiles(), version: '1.0' });
+  const versions = await collect(client.apps.list());
+  expect(versions.map(({ app_name, deployment, actions }) => [app_name, deployment, actions[0]!.name])).toEqual([
+    ['app', id, 'which'],
+    ['second', id, 'which'],
+  ]);
+  expect(new Set(versions.map((version) => version.id)).size).toBe(2);
+  expect(await collect(client.apps.list({ app_name: 'second' }))).toMatchObject([{ deployment: id, version: '1.0' }]);
+  expect(await collect(client.deployments.list({ app_name: 'second', query: 'SECO' }))).toMatchObject([{ id }]);
+  expect(await collect(client.deployments.list({ query: 'which' }))).toEqual([]);
+  for (const app_name of ['app', 'second']) {
+    const { output } = await client.invocations.create({ app_name, version: '1.0', action_name: 'which' });
+    expect(output).toBe(JSON.stringify(app_name));
+  }
+
+  const following = collect(client.deployments.follow(id));
+  const one = "export default { name: 'second', actions: { which: () => 'own' } };";
+  expect(await deploy(one, { version: '1.0' })).toMatchObject({ status: 'failed' });
+  expect(await deploy(one, { version: '1.0', force: true })).toMatchObject({ status: 'running' });
+  const events = await following;
+  expect(events.flatMap((event) => (event.event === 'app_version_summary' ? [event.app_name] : []))).toEqual([
+    'app',
+    'second',
+  ]);
+  expect(events.at(-1)).toMatchObject({ deployment: { status: 'stopped' } });
+  await expect(invoke('which')).rejects.toThrow(/404/);
+  const { output } = await client.invocations.create({ app_name: 'second', version: '1.0', action_name: 'which' });
+  expect(output).toBe('"own"');
+});
+
+const typeScript = `
+  import { greeting, Kind } from './lib/greeting';
+  import { mark } from '@/mark';
+  type Named = { name: string };
+  class Greeter { constructor(private readonly word: string) {} greet({ name }: Named): string { return this.word + name; } }
+  export default { name: 'app', actions: {
+    greet: (payload: Named) => new Greeter(greeting).greet(payload) + mark + Kind.Polite,
+    fail: () => { throw new Error('not today'); },
+    later: async () => (await import('./lib')).value,
+  } };`;
+
+test('runs TypeScript apps with enums, paths of tsconfig.json and imports without extension', async ({
+  client,
+  deploy,
+  invoke,
+}) => {
+  const files = [
+    { name: 'tsconfig.json', content: '{ "compilerOptions": { "paths": { "@/*": ["./lib/*"] } } } // comment' },
+    {
+      name: 'lib/greeting.ts',
+      content: "export enum Kind { Polite = 'Sir' } export const greeting: string = 'Hello ';",
+    },
+    { name: 'lib/mark.ts', content: "export const mark = ', ' as const;" },
+    { name: 'lib/index.js', content: 'exports.value = 5;' },
+  ];
+  const deployment = await deploy(typeScript, { entrypoint: 'index.ts', files });
+  expect(deployment, deployment.status_reason).toMatchObject({ status: 'running', entrypoint_rel_path: 'index.ts' });
+  expect((await invoke('greet', { name: 'Ann' })).output).toBe('"Hello Ann, Sir"');
+  expect((await invoke('later')).output).toBe('5');
+  const failed = await invoke('fail');
+  expect(failed).toMatchObject({ status: 'failed', status_reason: 'Error: not today' });
+  const logged = (await collect(client.invocations.follow(failed.id))).map(({ message }) => message).join('\n');
+  expect(logged, 'the line of the source').toMatch(/index\.ts:8:/);
+});
+
+test('finds modules of a JavaScript app that are imported without their extension @long', async ({
+  deploy,
+  invoke,
+}) => {
+  const source = "import { value } from './lib/value'; export default { name: 'app', actions: { get: () => value } };";
+  const files = [{ name: 'lib/value.mjs', content: 'export const value = 5;' }];
+  expect(await deploy(source, { files })).toMatchObject({ status: 'running' });
+  expect((await invoke('get')).output).toBe('5');
+});
+
+test("without jiti, TypeScript apps and apps of the hosted service's SDK fail with the command that installs it", async ({}, testInfo) => {
+  for (const [name, source] of [
+    ['app.ts', 'export default 1;'],
+    ['app.mjs', 'export {};'],
+  ] as const) {
+    const entrypoint = testInfo.outputPath(name);
+    await writeFile(entrypoint, source);
+    await expect(loadApps(entrypoint, undefined)).rejects.toThrow(/npm install jiti/);
+  }
+});
+
+const broken: Record<string, { source: string; entrypoint?: string; reason: RegExp }> = {
+  'makes no app with the client': { source: esm, reason: /defines no app: .* must call app\(name\) of @onkernel\/sdk/ },
+  'names an app with an empty text': {
+    source: `${esm} kernel.app('');`,
+    reason: /the name of an app must be a non-empty string, not ''/,
+  },
+  'has an action without parameters': { source: `${esm} kernel.app('app').action('a', () => 1);`, reason: /at least/ },
+  'is not valid TypeScript': { source: 'const a: = 1;', entrypoint: 'index.ts', reason: /index\.ts:1:9/ },
+};
+
+for (const [name, { source, entrypoint = 'index.mjs', reason }] of Object.entries(broken)) {
+  test(`a deployment that ${name} fails and says why @long`, async ({ deploy }) => {
+    const deployment = await deploy(source, { entrypoint, files: clientFiles() });
+    expect(deployment).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(reason) });
+  });
+}
+
+test("refuses a deployment from a repository, which the hosted service's SDK offers", async ({ service }) => {
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
+  const source = { type: 'github', url: 'https://github.com/a/b', ref: 'main', entrypoint: 'index.ts' } as const;
+  const deployed = kernel.deployments.create({ source });
+  await expect(deployed).rejects.toMatchObject({ status: 501, message: /does not support source/ });
+});

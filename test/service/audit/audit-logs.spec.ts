@@ -1,0 +1,361 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import Kernel, { BadRequestError } from '@onkernel/sdk';
+import { expect } from '@playwright/test';
+import { type AuditLog, type Client, createClient, ServiceError } from '../../../src/client/index.ts';
+import { startService } from '../../../src/service/service.ts';
+import { callerOf, dataDirectory, test as base, type Call, type TestService } from '../../support/service/service.ts';
+
+type Fixtures = { client: Client; kernel: Kernel };
+
+const test = base.extend<Fixtures>({
+  serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }),
+  client: async ({ service }, use) => {
+    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey, userAgent: 'the-client' });
+    await use(client);
+  },
+  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey })),
+});
+
+const hour = 60 * 60 * 1000;
+const thisHour = Math.floor(Date.now() / hour) * hour;
+/** Of whole hours: it is in the paths of searches, which must not have the digits of a status that is searched. */
+const window = { start: new Date(thisHour - hour).toISOString(), end: new Date(thisHour + 2 * hour).toISOString() };
+const at = `start=${window.start}&end=${window.end}`;
+
+async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of list) items.push(item);
+  return items;
+}
+
+/** Makes requests of several kinds, one after another. */
+async function makeRequests(call: Call): Promise<void> {
+  await call('POST', '/profiles', { name: 'ann' });
+  await call('GET', '/profiles?limit=5&query=an');
+  await call('PATCH', '/profiles/ann', { name: 'bob' });
+  await call('GET', '/profiles/nobody');
+  await call('DELETE', '/profiles/bob');
+}
+
+const brief = ({ method, path, status }: AuditLog) => `${method} ${path} ${status}`;
+const made = [
+  'DELETE /profiles/bob 204',
+  'GET /profiles/nobody 404',
+  'PATCH /profiles/ann 200',
+  'GET /profiles?limit=5&query=an 200',
+  'POST /profiles 201',
+];
+
+test('each request leaves one audit record with caller, operation, address and result', async ({ service }) => {
+  const { call, url } = service;
+  const before = Date.now();
+  const { headers } = await call(
+    'PATCH',
+    '/profiles/nobody',
+    { name: 'x' },
+    { 'user-agent': 'a-browser/1.0 (of Ann)' },
+  );
+  await call('GET', '/browsers', undefined, { authorization: 'Bearer wrong' });
+  await call('GET', '/nowhere');
+  await fetch(`${url}/openapi.json`);
+  await fetch(`${url}/browser/live?jwt=secret`);
+  const { body, headers: paging } = await call('GET', `/audit-logs?${at}`);
+  const [page, document, nowhere, refused, renamed] = body as AuditLog[];
+  expect(body).toHaveLength(5);
+  expect(paging.get('x-has-more')).toBe('false');
+  expect(paging.get('x-limit')).toBe('100');
+  expect(renamed).toEqual({
+    timestamp: expect.any(String),
+    auth_strategy: 'api_key',
+    user_id: expect.stringMatching(/^[a-z0-9]{24}$/),
+    email: `${renamed!.user_id}@api-keys.invalid`,
+    status: 404,
+    method: 'PATCH',
+    path: '/profiles/nobody',
+    route: '/profiles/{id_or_name}',
+    domain: new URL(url).host,
+    duration_ms: expect.any(Number),
+    client_ip: '127.0.0.1',
+    user_agent: 'a-browser/1.0 (of Ann)',
+  });
+  expect(Date.parse(renamed!.timestamp)).toBeGreaterThanOrEqual(before);
+  expect(Date.parse(renamed!.timestamp)).toBeLessThanOrEqual(Date.now());
+  expect(refused).toMatchObject({
+    path: '/browsers',
+    route: '/browsers',
+    status: 401,
+    auth_strategy: '',
+    user_id: '',
+    email: '',
+  });
+  expect(nowhere).toMatchObject({ path: '/nowhere', route: '', status: 404, auth_strategy: 'api_key' });
+  expect(document).toMatchObject({ path: '/openapi.json', status: 200, auth_strategy: '' });
+  expect(page).toMatchObject({ path: '/browser/live?jwt=[redacted]', route: '/browser/live' });
+
+  const { body: exported } = await call('GET', `/audit-logs/export/chunk?${at}&format=jsonl&method=PATCH`);
+  expect(JSON.parse(exported)).toEqual({ event_id: headers.get('x-request-id'), ...renamed });
+});
+
+test('audit records of requests without a key have shorter paths and user agents', async ({ service }) => {
+  const { url, call } = service;
+  const path = `/browsers/${'x'.repeat(6000)}`;
+  const headers = { 'user-agent': 'y'.repeat(4000) };
+  await fetch(`${url}${path}`, { headers });
+  for (let count = 0; count < 50; count += 1) await fetch(`${url}${path}${count}`, { headers });
+  await call('GET', path, undefined, headers);
+  const { body } = await call('GET', `/audit-logs?${at}&search=xxxx`);
+  expect(body.map(({ path, user_agent: agent, count = 1 }: AuditLog) => [path.length, agent.length, count])).toEqual([
+    [2048, 512, 1],
+    [200, 64, 51],
+  ]);
+});
+
+test('a request whose caller hangs up leaves a record, too', async ({ service }) => {
+  const { url, apiKey, call } = service;
+  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+  await call('POST', '/browser_pools/ci/acquire', {});
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const body = '{"acquire_timeout_seconds":30}';
+  socket.write(
+    `POST /browser_pools/ci/acquire HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  socket.end();
+  await expect
+    .poll(async () => (await call('GET', `/audit-logs?${at}&search=499`)).body)
+    .toMatchObject([{ status: 499, method: 'POST', route: '/browser_pools/{id_or_name}/acquire' }]);
+});
+
+test('each filter finds the matching audit records', async ({ service: { call } }) => {
+  await makeRequests(call);
+  await call('GET', '/browsers', undefined, { authorization: 'Bearer wrong' });
+  const { body } = await call('GET', `/audit-logs?${at}&method=POST`);
+  const [{ user_id: me, timestamp }] = body as [AuditLog];
+  const later = new Date(Date.parse(timestamp) + 1).toISOString();
+  for (const [filter, found] of [
+    [`${at}&method=POST`, made.slice(4)],
+    [`${at}&method=post`, made.slice(4)],
+    [`${at}&method=PUT`, []],
+    [`${at}&exclude_method=GET,delete`, [made[2], made[4]]],
+    [`${at}&method=GET&exclude_method=GET`, []],
+    [`${at}&auth_strategy=api_key&exclude_method=GET`, [made[0], made[2], made[4]]],
+    [`${at}&auth_strategy=oauth`, []],
+    [`${at}&service=api&method=DELETE`, [made[0]]],
+    [`${at}&service=pages`, []],
+    [`${at}&search=PROFILES/b`, [made[0]]],
+    [`${at}&search=rofiles/nob`, [made[1]]],
+    [`${at}&search=404`, [made[1]]],
+    [`${at}&search=40%20nobody`, [made[1]]],
+    [`${at}&search=nobod%20${me}`, [made[1]]],
+    [`${at}&search=${me}@api-keys&method=PATCH`, [made[2]]],
+    [`${at}&search=127.0.0.1&method=PATCH`, [made[2]]],
+    [`${at}&search=%22%20OR%20*`, []],
+    [`${at}&search=%25`, []],
+    [`${at}&search=no-such&search_user_id=nobody,${me}&method=DELETE`, [made[0]]],
+    [`${at}&search_user_id=${me}&method=DELETE`, [made[0]]],
+    [`${at}&search_user_id=nobody`, []],
+    [`${at}&search=profiles/bob&search_user_id=nobody`, [made[0]]],
+    [`start=${timestamp}&end=${later}&method=POST`, made.slice(4)],
+    [`start=${later}&end=${window.end}&method=POST`, []],
+    [`start=${window.start}&end=${timestamp}`, []],
+    [`start=${encodeURIComponent(timestamp.replace('Z', '+00:00'))}&end=${later}&method=POST`, made.slice(4)],
+  ] as const) {
+    const answer = await call('GET', `/audit-logs?${filter}`);
+    // Reading the records leaves records too.
+    const records = (answer.body as AuditLog[]).filter(({ route }) => route !== '/audit-logs');
+    expect([filter, records.map(brief)]).toEqual([filter, found]);
+  }
+});
+
+test('paging neither skips nor repeats records while new ones arrive', async ({ service: { call }, client }) => {
+  await makeRequests(call);
+  await makeRequests(call);
+  const seen: string[] = [];
+  const ends: string[] = [];
+  for await (const { items, nextPageToken } of client.auditLogs
+    .list({ ...window, limit: 3, search: '/profiles' })
+    .pages()) {
+    seen.push(...items.map(brief));
+    ends.push(typeof nextPageToken);
+    await makeRequests(call);
+  }
+  expect(seen).toEqual([...made, ...made]);
+  expect(ends).toEqual(['string', 'string', 'string', 'undefined']);
+
+  const exact = await call('GET', `/audit-logs?${at}&limit=5&search=${encodeURIComponent('profiles/bob')}`);
+  expect(exact.body).toHaveLength(5);
+  const next = exact.headers.get('x-next-page-token');
+  const last = await call(
+    'GET',
+    `/audit-logs?${at}&limit=5&search=${encodeURIComponent('profiles/bob')}&page_token=${next}`,
+  );
+  expect([last.body.length, last.headers.get('x-next-page-token')]).toEqual([1, null]);
+});
+
+test("the hosted service's SDK pages through the records and downloads them, verified", async ({
+  service: { call },
+  client,
+  kernel,
+}) => {
+  for (let round = 0; round < 3; round += 1) await makeRequests(call);
+  const search = '/profiles';
+  const ours = await collect(client.auditLogs.list({ ...window, search, limit: 4 }));
+  expect(ours.map(brief)).toEqual([...made, ...made, ...made]);
+  expect(await collect(kernel.auditLogs.list({ ...window, search, limit: 4 }))).toEqual(ours);
+  expect(await collect(kernel.auditLogs.list({ ...window, search, exclude_method: ['GET', 'POST'] }))).toHaveLength(6);
+
+  const chunks: Uint8Array[] = [];
+  const destination = { write: (chunk: Uint8Array) => void chunks.push(chunk) };
+  const progress: number[] = [];
+  const result = await kernel.auditLogs.download({ ...window, search, limit: 4 }, destination, {
+    onProgress: ({ chunkRows }) => void progress.push(chunkRows),
+  });
+  const file = Buffer.concat(chunks);
+  expect(result).toEqual({ bytesWritten: file.length, chunks: 4, rows: 15 });
+  expect(progress).toEqual([4, 4, 4, 3]);
+  const lines = gunzipSync(file).toString().trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject(ours);
+  expect(new Set(lines.map((line) => JSON.parse(line).event_id)).size).toBe(15);
+  await expect(kernel.auditLogs.list({ start: window.end, end: window.start })).rejects.toThrow(BadRequestError);
+});
+
+test('our own client downloads the records that the list shows, also if there are none', async ({
+  service: { call },
+  client,
+}, testInfo) => {
+  for (let round = 0; round < 3; round += 1) await makeRequests(call);
+  const query = { ...window, search: '/profiles', limit: 4 };
+  const ours = await collect(client.auditLogs.list({ ...window, search: '/profiles' }));
+  const to = testInfo.outputPath('audit.jsonl');
+  expect(await client.auditLogs.download(to, { ...query, format: 'jsonl' })).toMatchObject({ rows: 15, chunks: 4 });
+  const plain = await readFile(to, 'utf8');
+  expect(plain.trimEnd().split('\n').map((line) => JSON.parse(line))).toMatchObject(ours); // prettier-ignore
+  expect(await client.auditLogs.download(`${to}.gz`, query)).toMatchObject({ rows: 15, chunks: 4 });
+  expect(gunzipSync(await readFile(`${to}.gz`)).toString()).toBe(plain);
+  expect(await client.auditLogs.download(`${to}.none`, { ...query, method: 'PUT' })).toMatchObject({
+    rows: 0,
+    chunks: 1,
+  });
+});
+
+test('no audit record and no database row contains a token or a secret', async ({ service }, testInfo) => {
+  const { call, apiKey } = service;
+  const secret = 'the-secret-of-the-query';
+  await call('GET', `/profiles/${apiKey}`, undefined, { 'user-agent': `curl ${apiKey}` });
+  const { body: other } = await call('POST', '/org/api_keys', { name: 'other' });
+  await call('GET', `/nowhere/${other.key}?${secret}`);
+  await call('GET', `/profiles?limit=7&password=${secret}&api_key=${secret}&tags[key]=${secret}`);
+  await call('GET', `/browser/replays/x?token=${secret}&a=${secret}`);
+  await call('GET', `/audit-logs?${at}&limit=1&page_token=${secret}`);
+  const { body } = await call('GET', `/audit-logs?${at}`);
+  expect((body as AuditLog[]).map(({ path, user_agent }) => [path, user_agent]).toReversed()).toEqual([
+    ['/profiles/[redacted]', 'curl [redacted]'],
+    ['/org/api_keys', expect.any(String)],
+    ['/nowhere/[redacted]?[redacted]', expect.any(String)],
+    ['/profiles?limit=7&password=[redacted]&api_key=[redacted]&tags[key]=[redacted]', expect.any(String)],
+    ['/browser/replays/x?token=[redacted]&a=[redacted]', expect.any(String)],
+    [`/audit-logs?${at}&limit=1&page_token=[redacted]`, expect.any(String)],
+  ]);
+  const directory = dataDirectory(testInfo);
+  await service.close();
+  const stored = await readFile(`${directory}/service.db`, 'latin1');
+  expect(stored.includes('/audit-logs')).toBe(true);
+  for (const text of [secret, apiKey, other.key.slice(-32)]) expect(stored.includes(text), text).toBe(false);
+});
+
+test('no record contains a key that is URL-encoded in the request', async () => {
+  const apiKey = 'a key/of +somebody=';
+  await using service = await startService({ apiKey });
+  const call = callerOf(service);
+  await call('GET', `/profiles/${encodeURIComponent(apiKey)}`);
+  expect((await call('GET', `/audit-logs?${at}`)).body).toMatchObject([{ path: '/profiles/[redacted]' }]);
+});
+
+test('cuts off long paths and user agents', async ({ service: { call } }) => {
+  await call('GET', `/profiles/${'x'.repeat(5000)}`, undefined, { 'user-agent': 'y'.repeat(5000) });
+  const [{ path, user_agent }] = (await call('GET', `/audit-logs?${at}`)).body;
+  expect([path, user_agent]).toEqual([`/profiles/${'x'.repeat(2048 - 10)}`, 'y'.repeat(512)]);
+});
+
+test("a project's key does not see the audit records of the organization", async ({ service }) => {
+  const { call, url } = service;
+  const { body: project } = await call('POST', '/org/projects', { name: 'apart' });
+  const { body: key } = await call('POST', '/org/api_keys', { name: 'apart', project_id: project.id });
+  await using client = createClient({ baseURL: url, apiKey: key.key });
+  const refused = await collect(client.auditLogs.list(window)).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(ServiceError);
+  expect(refused).toMatchObject({ status: 403, code: 'forbidden' });
+  const { body } = await call('GET', `/audit-logs?${at}&search=403`);
+  expect(body).toMatchObject([{ user_id: key.id, path: expect.stringContaining('/audit-logs') }]);
+});
+
+test('a request that the HTTP parser refuses leaves a record, too', async ({ service }) => {
+  const { hostname, port } = new URL(service.url);
+  const socket = connect(Number(port), hostname);
+  socket.end('GET /profiles?limit=1 HTTP/1.1\r\nHost: evil.example\r\nUser-Agent: rebinding\r\n\r\n');
+  await once(socket.resume(), 'close');
+  const { body } = await service.call('GET', `/audit-logs?${at}`);
+  expect(body).toMatchObject([
+    {
+      status: 400,
+      path: '/profiles?limit=[redacted]',
+      route: '',
+      domain: 'evil.example',
+      user_agent: 'rebinding',
+      auth_strategy: '',
+    },
+  ]);
+});
+
+const items = (count: number) => Array.from({ length: count }, (_, index) => `x${index}`).join(',');
+const bounds: Record<string, { path: string; field: RegExp }> = {
+  'no start': { path: `/audit-logs?end=${window.end}`, field: /^start: / },
+  'no end': { path: `/audit-logs?start=${window.start}`, field: /^end: / },
+  'a start that is no time': { path: `/audit-logs?start=yesterday&end=${window.end}`, field: /^start: / },
+  'an end that is a day': { path: `/audit-logs?start=${window.start}&end=2026-01-01`, field: /^end: / },
+  'a window of more than 30 days': {
+    path: '/audit-logs?start=2026-01-01T00:00:00Z&end=2026-01-31T00:00:00.001Z',
+    field: /^end: .*30 days/,
+  },
+  'an end before the start': {
+    path: '/audit-logs?start=2026-01-02T00:00:00Z&end=2026-01-01T00:00:00Z',
+    field: /^end: .*before/,
+  },
+  'a page size of 0': { path: `/audit-logs?${at}&limit=0`, field: /^limit: / },
+  'a page size of 101': { path: `/audit-logs?${at}&limit=101`, field: /^limit: / },
+  'a page size that is no number': { path: `/audit-logs?${at}&limit=ten`, field: /^limit: / },
+  '11 excluded methods': { path: `/audit-logs?${at}&exclude_method=${items(11)}`, field: /^exclude_method: / },
+  '101 user ids': { path: `/audit-logs?${at}&search_user_id=${items(101)}`, field: /^search_user_id: / },
+  'a page token of somebody else': { path: `/audit-logs?${at}&page_token=abc`, field: /^page_token: / },
+  'a chunk of 0 records': { path: `/audit-logs/export/chunk?${at}&limit=0`, field: /^limit: / },
+  'a chunk of 50001 records': { path: `/audit-logs/export/chunk?${at}&limit=50001`, field: /^limit: / },
+  'an unknown format': { path: `/audit-logs/export/chunk?${at}&format=csv`, field: /^format: / },
+  'a cursor of somebody else': { path: `/audit-logs/export/chunk?${at}&cursor=%F0%9F%98%80`, field: /^cursor: / },
+  'an export of more than 30 days': {
+    path: '/audit-logs/export/chunk?start=2026-01-01T00:00:00Z&end=2026-02-01T00:00:00Z',
+    field: /^end: /,
+  },
+};
+
+test("refuses values out of bounds with the field's name, and accepts values at the bounds", async ({ service }) => {
+  const { call }: TestService = service;
+  for (const [mistake, { path, field }] of Object.entries(bounds)) {
+    await test.step(mistake, async () => {
+      const { status, body } = await call('GET', path);
+      expect([status, body.code]).toEqual([400, 'bad_request']);
+      expect(body.details).toContainEqual({ code: 'invalid_input', message: expect.stringMatching(field) });
+    });
+  }
+  for (const path of [
+    '/audit-logs?start=2026-01-01T00:00:00Z&end=2026-01-31T00:00:00Z',
+    '/audit-logs?start=2026-01-01T00:00:00Z&end=2026-01-01T00:00:00Z',
+    `/audit-logs?${at}&offset=1`,
+    `/audit-logs?${at}&limit=100&exclude_method=${items(10)}&search_user_id=${items(100)}&search=${'a%20bcd'.repeat(500)}`,
+    `/audit-logs/export/chunk?${at}&limit=50000`,
+  ]) {
+    expect((await call('GET', path)).status, path).toBe(200);
+  }
+});

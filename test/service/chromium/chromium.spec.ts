@@ -1,0 +1,254 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+import { chromium, expect, test } from '@playwright/test';
+import { launchChromium } from '../../../src/service/chromium/chromium.ts';
+import { findChromium } from '../../../src/service/chromium/find-chromium.ts';
+import { withUtf8 } from '../../../src/service/chromium/locale.ts';
+import { chromiumSwitches } from '../../../src/service/chromium/switches.ts';
+import { expectNoProcessWith, processesWith, processFile } from '../../support/processes/processes.ts';
+
+const viewport = { width: 1000, height: 500 };
+
+/** The number of sockets that listen in this process. */
+function serverCount(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'TCPServerWrap').length;
+}
+
+async function script(file: string, text: string): Promise<string> {
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, `#!/bin/sh\n${text}\n`);
+  await chmod(file, 0o755);
+  return file;
+}
+
+async function installed(directory: string, build: string, file: string, complete = true): Promise<string> {
+  const executable = await script(path.join(directory, build, file), 'exit');
+  if (complete) await writeFile(path.join(directory, build, 'INSTALLATION_COMPLETE'), '');
+  return executable;
+}
+
+/** The headless shell that the installed Playwright names. */
+async function namedShell(): Promise<{ revision: number; version: string }> {
+  const directory = path.resolve('node_modules/playwright-core');
+  const { browsers } = JSON.parse(await readFile(path.join(directory, 'browsers.json'), 'utf8')) as {
+    browsers: { name: string; revision: string }[];
+  };
+  const { version } = JSON.parse(await readFile(path.join(directory, 'package.json'), 'utf8')) as { version: string };
+  return { revision: Number(browsers.find(({ name }) => name === 'chromium-headless-shell')!.revision), version };
+}
+
+test.describe('switches', () => {
+  for (const headless of [true, false]) {
+    test(`starts a ${headless ? 'headless' : 'headful'} Chromium with Playwright's own switches`, async ({}, testInfo) => {
+      const output = testInfo.outputPath('switches');
+      const executablePath = await script(testInfo.outputPath('chromium'), `printf '%s\\n' "$@" > '${output}'`);
+      await expect(chromium.launch({ executablePath, headless })).rejects.toThrow();
+      const itsOwn = (await readFile(output, 'utf8')).trim().split('\n');
+      // These two are given to every Chromium of ours too, by launchChromium.
+      const switches = itsOwn.filter(
+        (name) => !name.startsWith('--user-data-dir=') && name !== '--remote-debugging-pipe',
+      );
+      expect(chromiumSwitches({ headless, sandbox: false }).sort()).toEqual(switches.sort());
+    });
+  }
+
+  test('passes --no-sandbox only if Chromium runs without a sandbox', () => {
+    expect(chromiumSwitches({ headless: true, sandbox: true })).not.toContain('--no-sandbox');
+  });
+});
+
+test.describe('finding Chromium', () => {
+  test('chooses the Chromium build that the installed Playwright names, and warns about another one', async ({}, testInfo) => {
+    const browsers = testInfo.outputPath('browsers');
+    const environment = { PLAYWRIGHT_BROWSERS_PATH: browsers, PATH: testInfo.outputPath('commands') };
+    await script(testInfo.outputPath('commands/chromium-headless-shell'), 'exit');
+    const { revision, version } = await namedShell();
+    const file = 'chrome-headless-shell-linux64/chrome-headless-shell';
+    const found = async () => {
+      const warnings: string[] = [];
+      return { executable: await findChromium(true, undefined, environment, (text) => warnings.push(text)), warnings };
+    };
+    const warning = (used: number) => [
+      `Playwright ${version} was made for build ${revision} of chromium-headless-shell, which is not installed; using build ${used}. ` +
+        'Run npx playwright install chromium-headless-shell',
+    ];
+
+    const older = await installed(browsers, 'chromium_headless_shell-999', 'chrome-linux/headless_shell');
+    expect(await found()).toEqual({ executable: older, warnings: warning(999) });
+    const newer = await installed(browsers, `chromium_headless_shell-${revision + 1}`, file);
+    expect(await found()).toEqual({ executable: newer, warnings: warning(revision + 1) });
+    const named = await installed(browsers, `chromium_headless_shell-${revision}`, file, false);
+    expect(await found()).toEqual({ executable: newer, warnings: warning(revision + 1) });
+    await writeFile(path.join(browsers, `chromium_headless_shell-${revision}`, 'INSTALLATION_COMPLETE'), '');
+    expect(await found()).toEqual({ executable: named, warnings: [] });
+  });
+
+  test("looks for Playwright's headless shell, then its Chromium, then browsers in PATH", async ({}, testInfo) => {
+    const browsers = testInfo.outputPath('browsers');
+    const commands = testInfo.outputPath('commands');
+    const environment = { PLAYWRIGHT_BROWSERS_PATH: browsers, PATH: commands };
+    const find = (headless: boolean) => findChromium(headless, undefined, environment);
+
+    const inPath = await script(path.join(commands, 'chromium'), 'exit');
+    expect(await find(true)).toBe(inPath);
+    const shellInPath = await script(path.join(commands, 'chromium-headless-shell'), 'exit');
+    expect(await find(true)).toBe(shellInPath);
+    expect(await find(false)).toBe(inPath);
+    const full = await installed(browsers, 'chromium-1300', 'chrome-linux64/chrome');
+    expect(await find(false)).toBe(full);
+    const shell = await installed(
+      browsers,
+      'chromium_headless_shell-1200',
+      'chrome-headless-shell-linux64/chrome-headless-shell',
+    );
+    expect(await find(true)).toBe(shell);
+  });
+
+  test('uses a given executable, by its path or its name in PATH, and throws if it is missing', async ({}, testInfo) => {
+    const executable = await script(testInfo.outputPath('my-chromium'), 'exit');
+    expect(await findChromium(true, executable, {})).toBe(executable);
+    expect(await findChromium(true, 'my-chromium', { PATH: testInfo.outputDir })).toBe(executable);
+    const missing = findChromium(true, '/nowhere/chromium', {});
+    await expect(missing).rejects.toMatchObject({
+      code: 'no_chromium',
+      message: expect.stringContaining('/nowhere/chromium'),
+    });
+  });
+
+  test('says how to install Chromium if there is none', async ({}, testInfo) => {
+    const environment = { PLAYWRIGHT_BROWSERS_PATH: testInfo.outputDir, PATH: testInfo.outputDir };
+    const message = expect.stringContaining('npx playwright install --with-deps chromium-headless-shell');
+    await expect(findChromium(true, undefined, environment)).rejects.toMatchObject({ code: 'no_chromium', message });
+  });
+});
+
+test.describe('launching', () => {
+  test('throws the last output and advice if Chromium ends at once', async ({}, testInfo) => {
+    const words = 'chromium: error while loading shared libraries: libnss3.so: cannot open shared object file';
+    const executable = await script(testInfo.outputPath('chromium'), `echo '${words}' >&2; exit 127`);
+    const launched = launchChromium({
+      executable,
+      userDataDirectory: testInfo.outputDir,
+      headless: true,
+      viewport,
+      environment: process.env,
+    });
+    await expect(launched).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(words) });
+    await expect(launched).rejects.toThrow('npx playwright install-deps chromium');
+  });
+
+  test("throws if the executable isn't a program", async ({}, testInfo) => {
+    const executable = testInfo.outputPath('chromium');
+    await writeFile(executable, '\0');
+    const launched = launchChromium({
+      executable,
+      userDataDirectory: testInfo.outputDir,
+      headless: true,
+      viewport,
+      environment: process.env,
+    });
+    await expect(launched).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(executable) });
+  });
+
+  test('an abort kills a Chromium that is still starting', async ({}, testInfo) => {
+    const executable = await script(testInfo.outputPath('chromium'), 'sh -c "sleep 1000; exit" "$@" & wait');
+    const abort = new AbortController();
+    const userDataDirectory = testInfo.outputPath('user-data');
+    const options = { executable, userDataDirectory, headless: true, viewport, environment: process.env };
+    const launched = launchChromium({ ...options, signal: abort.signal });
+    await expect.poll(() => processesWith(userDataDirectory)).toHaveLength(2);
+    abort.abort(new Error('not needed any more'));
+    await expect(launched).rejects.toThrow('not needed any more');
+    await expectNoProcessWith(userDataDirectory);
+  });
+
+  test("closes its local proxy if Chromium can't be launched", async ({}, testInfo) => {
+    const before = serverCount();
+    const userDataDirectory = testInfo.outputPath('user-data');
+    const options = {
+      executable: 'no\0program',
+      userDataDirectory,
+      headless: true,
+      viewport,
+      environment: process.env,
+    };
+    await expect(launchChromium({ ...options, tunnel: true })).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_VALUE' });
+    await expect.poll(serverCount).toBe(before);
+  });
+
+  test('starts Chromium with the given priority, and kills it if the launch is aborted', async ({}, testInfo) => {
+    const priority = testInfo.outputPath('priority');
+    const executable = await script(testInfo.outputPath('chromium'), `nice > ${priority}; sleep 1000`);
+    const userDataDirectory = testInfo.outputPath('user-data');
+    const caller = new AbortController();
+    const options = { executable, userDataDirectory, headless: true, viewport, environment: process.env };
+    const launching = launchChromium({ ...options, niceness: 7, signal: caller.signal });
+    const aborted = expect(launching).rejects.toThrow('the caller has left');
+    await expect.poll(() => readFile(priority, 'utf8').catch(() => '')).toBe('7\n');
+    caller.abort(new Error('the caller has left'));
+    await aborted;
+    await expectNoProcessWith(userDataDirectory);
+  });
+
+  for (const command of ['chromium-headless-shell', 'chromium']) {
+    test(`${command} starts Chromium without a page, with the given window size and no secret of the service, and a kill ends it`, async ({}, testInfo) => {
+      const executable = await findChromium(true, command, process.env).catch(() => '');
+      test.skip(executable === '', `${command} is not installed`);
+      const userDataDirectory = testInfo.outputPath('user-data');
+      const environment = { ...process.env, PLAYWRIGHT_POOL_API_KEY: 'secret-key' };
+      const launched = await launchChromium({ executable, userDataDirectory, headless: true, viewport, environment });
+      try {
+        const { cdp } = launched;
+        expect((await cdp.send('Target.getTargets', {})).targetInfos).toEqual([]);
+        const { targetId } = await cdp.send('Target.createTarget', { url: 'about:blank' });
+        const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true });
+        const size = { expression: '[outerWidth, outerHeight]', returnByValue: true };
+        const { result } = await cdp.send('Runtime.evaluate', size, { sessionId });
+        expect(result.value).toEqual([viewport.width, viewport.height]);
+        const processes = processesWith(userDataDirectory);
+        expect(processes.length).toBeGreaterThan(0);
+        for (const pid of processes) expect(processFile(pid, 'environ')).not.toContain('secret-key');
+      } finally {
+        await launched.kill();
+      }
+      await expectNoProcessWith(userDataDirectory);
+      await launched.kill();
+    });
+
+    test(`${command} ends when SIGKILL ends the process that started it`, async ({}, testInfo) => {
+      const executable = await findChromium(true, command, process.env).catch(() => '');
+      test.skip(executable === '', `${command} is not installed`);
+      const userDataDirectory = testInfo.outputPath('user-data');
+      const module = pathToFileURL(path.resolve('build/src/service/chromium/chromium.js')).href;
+      const options = { executable, userDataDirectory, headless: true, viewport };
+      const program = `
+        import { launchChromium } from ${JSON.stringify(module)};
+        const { cdp } = await launchChromium({ ...${JSON.stringify(options)}, environment: process.env });
+        await cdp.send('Target.createTarget', { url: 'data:text/html,<script>for (;;);</script>' });
+        console.log('ready');
+      `;
+      const starter = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const exited = once(starter, 'exit');
+      await once(createInterface(starter.stdout), 'line');
+      // The starter's own command line names the directory too.
+      expect(processesWith(userDataDirectory).length).toBeGreaterThan(1);
+      starter.kill('SIGKILL');
+      await exited;
+      await expectNoProcessWith(userDataDirectory);
+    });
+  }
+});
+
+test('adds UTF-8 to a locale that lacks it, and keeps all other settings', () => {
+  const inUtf8 = { PATH: '/bin', LANG: 'de_DE.UTF-8', LC_ALL: '' };
+  expect(withUtf8(inUtf8)).toBe(inUtf8);
+  expect(withUtf8({})).toEqual({ LC_CTYPE: 'C.UTF-8' });
+  expect(withUtf8({ LANG: 'C', LC_TIME: 'de_DE' })).toEqual({ LANG: 'C', LC_TIME: 'de_DE', LC_CTYPE: 'C.UTF-8' });
+  expect(withUtf8({ LANG: 'en_US.utf8', LC_ALL: 'POSIX' })).toEqual({ LANG: 'en_US.utf8', LC_ALL: 'C.UTF-8' });
+});

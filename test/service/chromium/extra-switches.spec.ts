@@ -1,0 +1,99 @@
+import { expect } from '@playwright/test';
+import { checkExtraSwitches } from '../../../src/service/chromium/extra-switches.ts';
+import { test } from '../../support/service/service.ts';
+import { commandLine, processesWith } from '../../support/processes/processes.ts';
+
+for (const [name, reason] of [
+  ['remote-debugging-port=9222', 'the service itself connects'],
+  ['remote-debugging-pipe', 'the service itself connects'],
+  ['remote-debugging-address=0.0.0.0', 'the service itself connects'],
+  ['remote-allow-origins=*', 'the service itself connects'],
+  ['Remote-Debugging-Port=9222', 'the service itself connects'],
+  ['remote_debugging_port=9222', 'the service itself connects'],
+  ['wait-for-debugger', 'the service itself connects'],
+  ['renderer-startup-dialog', 'the service itself connects'],
+  ['user-data-dir=/', 'a user-data directory of its own'],
+  ['disk-cache-dir=/', 'a user-data directory of its own'],
+  ['profile-directory=Default', 'a user-data directory of its own'],
+  ['no-sandbox', 'about the sandbox'],
+  ['NO-SANDBOX', 'about the sandbox'],
+  ['disable-setuid-sandbox', 'about the sandbox'],
+  ['disable-seccomp-filter-sandbox', 'about the sandbox'],
+  ['no-zygote', 'about the sandbox'],
+  ['single-process', 'about the sandbox'],
+  ['in-process-gpu', 'about the sandbox'],
+  ['proxy-server=http://127.0.0.1:1', 'proxy_id'],
+  ['proxy-pac-url=data:,', 'proxy_id'],
+  ['no-proxy-server', 'proxy_id'],
+  ['load-extension=/tmp', 'field extensions'],
+  ['disable-extensions-except=/tmp', 'field extensions'],
+  ['headless=new', 'headless and viewport'],
+  ['window-size=1,1', 'headless and viewport'],
+  ['renderer-cmd-prefix=sh', 'other programs'],
+  ['gpu-launcher=sh', 'other programs'],
+  ['browser-subprocess-path=/bin/sh', 'other programs'],
+  ['log-file=/tmp/log', 'write files'],
+  ['log-net-log=/tmp/log', 'write files'],
+  ['ssl-key-log-file=/tmp/log', 'write files'],
+] as const) {
+  test(`refuses the Chromium switch --${name}`, () => {
+    const message = expect.stringMatching(`chromium_args: --.* is not allowed, because .*${reason}`);
+    expect(() => checkExtraSwitches(['--lang=de', `--${name}`])).toThrow(
+      expect.objectContaining({ code: 'bad_request', message }),
+    );
+  });
+}
+
+test('allows the Chromium switches that tests use', () => {
+  checkExtraSwitches([
+    '--site-per-process',
+    '--disable-web-security',
+    '--use-fake-device-for-media-stream',
+    '--use-fake-ui-for-media-stream',
+    '--autoplay-policy=no-user-gesture-required',
+    '--force-color-profile=srgb',
+    '--host-resolver-rules=MAP example.test 127.0.0.1',
+    '--enable-webgl-draft-extensions',
+    '--js-flags=--expose-gc',
+    '--lang=de',
+  ]);
+});
+
+test("a pool starts Chromium with its extra switches and keeps the service's own features", async ({
+  service,
+}, testInfo) => {
+  const { call } = service;
+  const flag = testInfo.outputDir.replaceAll(/\W/g, '');
+  const chromium_args = [`--lang=${flag}`, '--enable-features=OneOfMine', '--js-flags=--expose-gc'];
+  const pool = await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true, chromium_args });
+  expect(pool.body.browser_pool_config.chromium_args).toEqual(chromium_args);
+  const leased = await call('POST', '/browser_pools/ci/acquire', {});
+  expect(Date.parse(leased.body.leased_at)).toBeGreaterThanOrEqual(Date.parse(leased.body.created_at));
+  await expect.poll(() => processesWith(`--lang=${flag}`).length).toBeGreaterThan(0);
+  const lines = processesWith(`--lang=${flag}`).map(commandLine);
+  const browser = lines.find((line) => line.some((word) => word.startsWith('--remote-debugging-pipe')))!;
+  expect(browser.filter((text) => text.startsWith('--enable-features='))).toEqual([
+    expect.stringMatching(/CDPScreenshotNewSurface.*,OneOfMine$/),
+  ]);
+  expect(browser).toContain('--js-flags=--expose-gc');
+  await call('POST', '/browser_pools/ci/release', { session_id: leased.body.session_id, reuse: true });
+  expect((await call('GET', `/browsers/${leased.body.session_id}`)).body).not.toHaveProperty('leased_at');
+});
+
+test('refuses a forbidden Chromium switch for a new pool, an existing pool and a single session', async ({
+  service,
+}) => {
+  const { call } = service;
+  await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
+  for (const chromium_args of [['--no-sandbox'], ['site-per-process'], ['--'], ['-no-sandbox'], ['--lang=\0'], ['']]) {
+    const answers = [
+      await call('POST', '/browser_pools', { size: 1, chromium_args }),
+      await call('PATCH', '/browser_pools/ci', { chromium_args }),
+      await call('POST', '/browsers', { chromium_args }),
+    ];
+    for (const { status, body } of answers) {
+      expect(status).toBe(400);
+      expect(body.message).toContain('chromium_args');
+    }
+  }
+});

@@ -1,0 +1,375 @@
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from '@playwright/test';
+import { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
+import { createClient } from '../../../src/client/index.ts';
+import { totpCode } from '../../../src/service/credentials/totp.ts';
+import { startService } from '../../../src/service/service.ts';
+import { CredentialStore } from '../../../src/service/credentials/credentials.ts';
+import { Secrets } from '../../../src/service/database/secrets.ts';
+import { TestClock } from '../../support/service/clock.ts';
+import { collect, expectRefused, test } from '../../support/service/organization.ts';
+import { openTestDatabase, projectId } from '../../support/runs/project.ts';
+import { callerOf, dataDirectory } from '../../support/service/service.ts';
+
+const names = (items: { name: string }[]) => items.map(({ name }) => name);
+
+/** "12345678901234567890", with which RFC 6238 tests. */
+const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
+
+test('creates, reads, changes and deletes a credential by id and name, and never shows its values', async ({
+  client,
+  clock,
+}) => {
+  const created = await client.credentials.create({
+    name: 'shop login',
+    domain: 'Shop.Example',
+    values: { username: 'ann', password: 'correct horse' },
+  });
+  const now = new Date(clock.now()).toISOString();
+  expect(created).toEqual({
+    id: expect.stringMatching(/^[a-z0-9]{24}$/),
+    name: 'shop login',
+    domain: 'shop.example',
+    created_at: now,
+    updated_at: now,
+    has_values: true,
+    has_totp_secret: false,
+    value_keys: ['username', 'password'],
+    sso_provider: null,
+  });
+  expect(await client.credentials.retrieve(created.id)).toEqual(created);
+  expect(await client.credentials.retrieve('shop login')).toEqual(created);
+
+  clock.advance(1000);
+  const changed = await client.credentials.update(created.id, {
+    name: 'shop/login',
+    values: { password: 'battery staple', pin: '1234' },
+    remove_value_keys: ['username', 'pin', 'never there'],
+    sso_provider: 'google',
+  });
+  const later = new Date(clock.now()).toISOString();
+  expect(changed).toEqual({
+    ...created,
+    name: 'shop/login',
+    value_keys: ['password', 'pin'],
+    sso_provider: 'google',
+    updated_at: later,
+  });
+  expect(await client.credentials.update('shop/login')).toEqual(changed);
+  expect(await client.credentials.update('shop/login', { sso_provider: null })).toMatchObject({ sso_provider: null });
+  expect(await client.credentials.update('shop/login', { remove_value_keys: ['password', 'pin'] })).toMatchObject({
+    has_values: false,
+    value_keys: [],
+  });
+
+  await client.credentials.delete('shop/login');
+  await expect(client.credentials.retrieve(created.id)).rejects.toMatchObject({ status: 404, code: 'not_found' });
+  await expect(client.credentials.update(created.id, {})).rejects.toMatchObject({ status: 404 });
+  await expect(client.credentials.delete(created.id)).rejects.toMatchObject({ status: 404 });
+});
+
+test("the hosted service's SDK manages credentials", async ({ kernel }) => {
+  const created = await kernel.credentials.create({
+    name: 'a/b',
+    domain: 'a.example',
+    values: { username: 'ann' },
+    totp_secret: secret,
+  });
+  const { totp_code, totp_code_expires_at, ...credential } = created;
+  expect(await kernel.credentials.totpCode('a/b')).toEqual({ code: totp_code, expires_at: totp_code_expires_at });
+  expect(await kernel.credentials.retrieve('a/b')).toEqual(credential);
+  await expect(kernel.credentials.create({ name: 'a/b', domain: 'b.example', values: {} })).rejects.toThrow(
+    ConflictError,
+  );
+  await expect(kernel.credentials.create({ name: '', domain: 'b.example', values: {} })).rejects.toThrow(
+    BadRequestError,
+  );
+  expect(await kernel.credentials.update(created.id, { name: 'c', values: { password: 'x' } })).toMatchObject({
+    name: 'c',
+    value_keys: ['username', 'password'],
+  });
+  await kernel.credentials.delete('c');
+  await expect(kernel.credentials.totpCode(created.id)).rejects.toThrow(NotFoundError);
+  for (const name of ['one', 'two', 'three'])
+    await kernel.credentials.create({ name, domain: `${name}.example`, values: {} });
+  expect(names(await collect(kernel.credentials.list({ limit: 2 }))).toSorted()).toEqual(['one', 'three', 'two']);
+  expect(names(await collect(kernel.credentials.list({ domain: 'two.example' })))).toEqual(['two']);
+  expect(names(await collect(kernel.credentials.list({ query: 'THREE' })))).toEqual(['three']);
+});
+
+test('lists credentials newest first in pages, without the names of their values', async ({
+  client,
+  clock,
+  service: { call },
+}) => {
+  for (const name of ['one', 'two', 'three', 'four', 'five']) {
+    clock.advance(1000);
+    await client.credentials.create({
+      name,
+      domain: name === 'two' ? 'shop.example' : 'blog.example',
+      values: { username: 'ann' },
+    });
+  }
+  const all = await collect(client.credentials.list({ limit: 2 }));
+  expect(names(all)).toEqual(['five', 'four', 'three', 'two', 'one']);
+  expect(all[0]).toMatchObject({ has_values: true });
+  expect(all[0]).not.toHaveProperty('value_keys');
+  expect(names(await collect(client.credentials.list({ query: 'O', limit: 1 })))).toEqual([
+    'five',
+    'four',
+    'three',
+    'two',
+    'one',
+  ]);
+  expect(names(await collect(client.credentials.list({ query: 'SHOP' })))).toEqual(['two']);
+  expect(names(await collect(client.credentials.list({ domain: 'Shop.example:443' })))).toEqual(['two']);
+  expect(names(await collect(client.credentials.list({ query: all[1]!.id })))).toEqual(['four']);
+  expect(await collect(client.credentials.list({ query: all[1]!.id.slice(1) }))).toEqual([]);
+  expect((await call('GET', '/credentials?limit=2&offset=3')).headers.get('x-has-more')).toBe('false');
+  for (const query of ['limit=0', 'limit=101', 'limit=x', 'offset=-1']) {
+    const { status, body } = await call('GET', `/credentials?${query}`);
+    expect({ status, details: body.details }, query).toMatchObject({
+      status: 400,
+      details: [{ message: expect.stringContaining(query.split('=')[0]!) }],
+    });
+  }
+});
+
+test("refuses wrong values of a credential with the field's name", async ({ client, service: { call } }) => {
+  const changeable = {
+    name: ['', 'x'.repeat(256), 'a\0b', 7, null],
+    values: [
+      { a: 1 },
+      { '': 'x' },
+      { ['x'.repeat(129)]: 'x' },
+      { 'a\0': 'x' },
+      { a: 'x'.repeat(8193) },
+      ['a'],
+      'a',
+      null,
+    ],
+    totp_secret: ['1', 'not base32!', 'ABCDEFG', 'ABCDEFGH0', 'A'.repeat(9), 'A'.repeat(1032), 7, null],
+    sso_provider: ['x'.repeat(256), 7],
+    unknown: ['x'],
+  };
+  const rest = { name: 'a', domain: 'a.example', values: {} };
+  const domain = [
+    '',
+    'https://a.example',
+    'a.example/login',
+    'a b',
+    'ann@a.example',
+    'a.example:x',
+    '-',
+    'x'.repeat(261),
+    7,
+    null,
+  ];
+  await expectRefused(call, 'POST', '/credentials', { ...changeable, domain, sso_provider: ['', null] }, rest);
+  for (const field of ['name', 'domain', 'values']) {
+    const answer = await call('POST', '/credentials', { ...rest, [field]: undefined });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { details: [{ message: expect.stringMatching(`^${field}:`) }] },
+    });
+  }
+  const many = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`field ${index}`, '']));
+  await expectRefused(call, 'POST', '/credentials', { values: [many] }, rest);
+
+  const { id } = await client.credentials.create(rest);
+  await expectRefused(call, 'PATCH', `/credentials/${id}`, {
+    ...changeable,
+    domain: ['b.example'],
+    remove_value_keys: ['a', [1]],
+  });
+  expect(await client.credentials.retrieve(id)).toMatchObject({ name: 'a', domain: 'a.example', has_values: false });
+});
+
+test('credential names are unique within a project', async ({ client, callWith, service }) => {
+  const shop = callWith(service.apiKey, (await client.projects.create({ name: 'shop' })).id);
+  const body = { name: 'ann', domain: 'a.example', values: { password: 'one' } };
+  await client.credentials.create(body);
+  const taken = { status: 409, body: { code: 'conflict', message: expect.stringContaining('ann') } };
+  expect(await service.call('POST', '/credentials', body)).toMatchObject(taken);
+  expect(await shop('POST', '/credentials', body)).toMatchObject({ status: 201 });
+  await shop('POST', '/credentials', { ...body, name: 'bob' });
+  expect(
+    await shop('PATCH', '/credentials/bob', { name: 'ann', values: { pin: '1' }, totp_secret: secret }),
+  ).toMatchObject(taken);
+  expect((await shop('GET', '/credentials/bob')).body).toMatchObject({
+    value_keys: ['password'],
+    has_totp_secret: false,
+  });
+  expect(await shop('PATCH', '/credentials/bob', { name: 'bob' })).toMatchObject({ status: 200 });
+});
+
+test('a credential belongs to its project: every other project gets 404', async ({ client, callWith, service }) => {
+  const [shop, blog] = await Promise.all(['shop', 'blog'].map((name) => client.projects.create({ name })));
+  const [inShop, inBlog] = [callWith(service.apiKey, shop!.id), callWith(service.apiKey, blog!.id)];
+  const { body } = await inShop('POST', '/credentials', {
+    name: 'ann',
+    domain: 'a.example',
+    values: {},
+    totp_secret: secret,
+  });
+  for (const id of [body.id, 'ann']) {
+    for (const [method, path, sent] of [
+      ['GET', `/credentials/${id}`],
+      ['PATCH', `/credentials/${id}`, { name: 'taken-over' }],
+      ['DELETE', `/credentials/${id}`],
+      ['GET', `/credentials/${id}/totp-code`],
+    ] as const) {
+      expect(await inBlog(method, path, sent), `${method} ${path}`).toMatchObject({
+        status: 404,
+        body: { code: 'not_found' },
+      });
+    }
+  }
+  expect((await inBlog('GET', '/credentials')).body).toEqual([]);
+  expect((await inShop('GET', '/credentials')).body).toHaveLength(1);
+  const { key } = await client.apiKeys.create({ name: 'blog', project_id: blog!.id });
+  expect(await callWith(key)('GET', '/credentials/ann')).toMatchObject({ status: 404 });
+});
+
+test('one-time codes follow RFC 6238', () => {
+  const vectors = [
+    [59, '287082'],
+    [1_111_111_109, '081804'],
+    [1_111_111_111, '050471'],
+    [1_234_567_890, '005924'],
+    [2_000_000_000, '279037'],
+    [20_000_000_000, '353130'],
+  ] as const;
+  for (const [seconds, code] of vectors) {
+    expect(totpCode(secret, seconds * 1000)).toEqual({ code, expiresAt: (Math.floor(seconds / 30) + 1) * 30_000 });
+  }
+});
+
+test('the code of a stored secret changes every 30 seconds, and storing a secret returns its code', async ({
+  client,
+  clock,
+}) => {
+  const base = { domain: 'a.example', values: {} };
+  clock.jump(1_111_111_109_000 - clock.now());
+  const created = await client.credentials.create({
+    ...base,
+    name: 'ann',
+    totp_secret: 'gezd gnbv-gy3tqojq GEZDGNBVGY3TQOJQ',
+  });
+  const expires_at = '2005-03-18T01:58:30.000Z';
+  expect(created).toMatchObject({
+    has_totp_secret: true,
+    has_values: false,
+    totp_code: '081804',
+    totp_code_expires_at: expires_at,
+  });
+  expect(await client.credentials.retrieve('ann')).not.toHaveProperty('totp_code');
+  expect(await client.credentials.update('ann', { name: 'ann' })).not.toHaveProperty('totp_code');
+  expect(await client.credentials.totpCode('ann')).toEqual({ code: '081804', expires_at });
+  clock.advance(2000);
+  expect(await client.credentials.totpCode('ann')).toEqual({ code: '050471', expires_at: '2005-03-18T01:59:00.000Z' });
+
+  const cleared = await client.credentials.update('ann', { totp_secret: '' });
+  expect(cleared).toMatchObject({ has_totp_secret: false });
+  expect(cleared).not.toHaveProperty('totp_code');
+  await expect(client.credentials.totpCode('ann')).rejects.toMatchObject({
+    status: 404,
+    message: expect.stringContaining('TOTP'),
+  });
+  const other = await client.credentials.update('ann', { totp_secret: 'JBSWY3DPEHPK3PXP====' });
+  expect(other).toMatchObject({ has_totp_secret: true, totp_code: expect.stringMatching(/^\d{6}$/) });
+});
+
+test('reads stored credentials after a restart, and stores none of their values in plain text', async ({}, testInfo) => {
+  const directory = dataDirectory(testInfo);
+  const open = async () => {
+    const service = await startService({ dataDirectory: directory });
+    return { service, call: callerOf(service), [Symbol.asyncDispose]: () => service.close() };
+  };
+  const secrets = { password: 'correct horse battery staple', note: 'ünïcödé\0 note of mine', token: 'pat_0123456789' };
+  {
+    await using first = await open();
+    expect(await readdir(directory)).not.toContain('secrets-key');
+    const body = { name: 'ann', domain: 'a.example', values: secrets, totp_secret: secret };
+    expect(await first.call('POST', '/credentials', body)).toMatchObject({ status: 201 });
+    await first.call('PATCH', '/credentials/ann', { values: { ...secrets, '\0': 'of no name' } });
+    expect((await stat(join(directory, 'secrets-key'))).mode & 0o777).toBe(0o600);
+    await first.call('GET', '/credentials/ann?password=correct%20horse%20battery%20staple');
+    expect(
+      await filesWith(directory, [...Object.values(secrets), secret, encodeURIComponent(secrets.password)]),
+    ).toEqual([]);
+  }
+  expect(await filesWith(directory, [...Object.values(secrets), secret])).toEqual([]);
+  await using second = await open();
+  expect((await second.call('GET', '/credentials/ann')).body).toMatchObject({ value_keys: Object.keys(secrets) });
+  expect(await second.call('GET', '/credentials/ann/totp-code')).toMatchObject({ status: 200 });
+});
+
+test('reports a stored secret whose encryption key is lost, and accepts a new secret', async ({}, testInfo) => {
+  const directory = dataDirectory(testInfo);
+  const start = async () => await startService({ dataDirectory: directory });
+  {
+    await using service = await start();
+    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    await client.credentials.create({
+      name: 'ann',
+      domain: 'a.example',
+      values: { password: 'one' },
+      totp_secret: secret,
+    });
+  }
+  const file = join(directory, 'secrets-key');
+  for (const [damage, problem] of [
+    [() => writeFile(file, 'short'), 'is damaged'],
+    [() => rm(file), 'is missing'],
+  ] as const) {
+    await damage();
+    await using service = await start();
+    const call = callerOf(service);
+    expect((await call('GET', '/credentials/ann')).body).toMatchObject({
+      value_keys: ['password'],
+      has_totp_secret: true,
+    });
+    expect(await call('GET', '/credentials/ann/totp-code')).toMatchObject({
+      status: 503,
+      body: { code: 'unavailable', message: expect.stringContaining(problem) },
+    });
+  }
+  await using service = await start();
+  const call = callerOf(service);
+  await call('POST', '/credentials', { name: 'bob', domain: 'a.example', values: { password: 'two' } });
+  expect((await call('GET', '/credentials/ann/totp-code')).body).toMatchObject({
+    message: expect.stringContaining('has another key'),
+  });
+  await call('PATCH', '/credentials/ann', { totp_secret: secret });
+  expect(await call('GET', '/credentials/ann/totp-code')).toMatchObject({ status: 200 });
+});
+
+test("a login decrypts its credential's values, and a value encrypted for one credential fails in another", async () => {
+  const database = await openTestDatabase();
+  const store = new CredentialStore(database, new TestClock(), new Secrets());
+  const values = { username: 'ann', password: '', 'what you are': 'ünïcödé\0 👩' };
+  const { id } = store.create(projectId, { name: 'ann', domain: 'a.example', values, totp_secret: secret });
+  const { id: other } = store.create(projectId, { name: 'bob', domain: 'a.example', values: { username: 'bob' } });
+  expect(store.values(projectId, 'ann')).toEqual(values);
+  expect(store.totpSecret(projectId, id)).toBe(secret);
+  database
+    .prepare('UPDATE credentials SET totp_secret = (SELECT totp_secret FROM credentials WHERE id = ?) WHERE id = ?')
+    .run(id, other);
+  expect(() => store.totpSecret(projectId, other)).toThrow(/has another key/);
+  store.delete(projectId, id);
+  expect(database.prepare('SELECT name FROM credential_values').all()).toEqual([{ name: 'username' }]);
+  database.close();
+});
+
+/** The files of a directory in which one of the texts stands. */
+async function filesWith(directory: string, texts: string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const content = await readFile(join(entry.parentPath, entry.name));
+    if (texts.some((text) => content.includes(text))) found.push(entry.name);
+  }
+  return found;
+}

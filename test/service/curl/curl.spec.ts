@@ -1,0 +1,300 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { networkInterfaces } from 'node:os';
+import { chromium, expect } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
+import { createClient } from '../../../src/client/index.ts';
+import { CurlTarget, everyByte } from '../../support/http/curl-target.ts';
+import { bracketed } from '../../../src/service/http/addresses.ts';
+import { startControlPlane } from '../../support/service/machines.ts';
+import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
+import { test as base } from '../../support/service/service.ts';
+
+type Fixtures = { target: CurlTarget; kernel: Kernel; id: string };
+
+const test = base.extend<Fixtures>({
+  target: async ({}, use) => {
+    await using target = await CurlTarget.start();
+    await use(target);
+  },
+  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 })),
+  id: async ({ kernel }, use) => use((await kernel.browsers.create({ headless: true })).session_id),
+});
+
+test("/curl sends requests with the browser's cookies and user agent, and follows redirects", async ({
+  service,
+  kernel,
+  id,
+  target,
+}) => {
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  const first = await client.browsers.curl(id, { url: `${target.url}/cookies` });
+  expect(first).toMatchObject({ status: 200, body: 'héllo GET', duration_ms: expect.any(Number) });
+  expect(first.headers['set-cookie']).toEqual(['shop=1; SameSite=Strict; Path=/', 'secret=2; HttpOnly; Path=/']);
+
+  // The hosted service's SDK sends this one to `base_url`.
+  const posted = await kernel.browsers.curl(id, {
+    url: `${target.url}/redirect-again?to=${encodeURIComponent('/orders')}`,
+    method: 'POST',
+    headers: { 'X-Own': 'a, b', 'content-type': 'text/csv' },
+    body: 'ä;b',
+    response_encoding: 'base64',
+  });
+  expect(Buffer.from(posted.body, 'base64').toString()).toBe('héllo POST');
+  const [, , order] = target.received;
+  expect(order).toMatchObject({ method: 'POST', url: '/orders', body: 'ä;b' });
+  expect(order!.headers).toMatchObject({ 'x-own': 'a, b', 'content-type': 'text/csv', cookie: 'shop=1; secret=2' });
+
+  const { cdp_ws_url } = await kernel.browsers.retrieve(id);
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
+  const page = await browser.contexts()[0]!.newPage();
+  expect(order!.headers['user-agent']).toBe(await page.evaluate(() => navigator.userAgent));
+  await browser.close();
+
+  await kernel.browsers.curl(id, {
+    url: `${target.url}/redirect?to=${encodeURIComponent(target.url.replace('127.0.0.1', 'localhost'))}`,
+    method: 'PUT',
+    headers: { authorization: 'Basic c2VjcmV0', 'content-type': 'text/csv', 'x-own': 'c' },
+    body: 'x',
+  });
+  expect(target.received.at(-2)).toMatchObject({ method: 'PUT', headers: { authorization: 'Basic c2VjcmV0' } });
+  const { headers: elsewhere } = target.received.at(-1)!;
+  expect(elsewhere).toMatchObject({ 'x-own': 'c' });
+  expect(elsewhere.authorization).toBeUndefined();
+});
+
+test("/curl returns any status of the target, and Chromium's error if the target does not answer", async ({
+  kernel,
+  id,
+  target,
+  service: { call },
+}) => {
+  const statusOf = async (path: string, method: 'GET' | 'HEAD' | 'OPTIONS' = 'GET') => {
+    const { status, body } = await kernel.browsers.curl(id, { url: target.url + path, method });
+    return [status, body];
+  };
+  expect(await statusOf('/missing')).toEqual([404, 'héllo GET']);
+  expect(await statusOf('/empty')).toEqual([204, '']);
+  expect(await statusOf('/', 'HEAD')).toEqual([200, '']);
+  expect(await statusOf('/', 'OPTIONS')).toEqual([200, 'héllo OPTIONS']);
+  expect(await statusOf('/who')).toEqual([401, 'who?']);
+  expect(await statusOf('/zipped')).toEqual([200, '<script>zipped</script>']);
+  expect(await statusOf('/file')).toEqual([200, 'a file']);
+
+  const failed = async (body: object) => {
+    const answer = await call('POST', `/browsers/${id}/curl`, body);
+    expect(answer.status).toBe(502);
+    return answer.body;
+  };
+  const refused = { message: expect.any(String), net_error: -102, net_error_name: 'ERR_CONNECTION_REFUSED' };
+  const closed = await CurlTarget.start();
+  const { url: closedUrl } = closed;
+  await closed[Symbol.asyncDispose]();
+  expect(await failed({ url: closedUrl })).toEqual(refused);
+  expect(await failed({ url: 'http://nowhere.invalid/' })).toMatchObject({ net_error_name: 'ERR_NAME_NOT_RESOLVED' });
+  expect(await failed({ url: `${target.url}/redirect?to=file:///etc/passwd` })).toMatchObject({ net_error: -311 });
+  expect(await failed({ url: `${target.url}/broken` })).toMatchObject({ net_error_name: expect.any(String) });
+  const late = { net_error: -7, message: expect.stringContaining('1000 ms') };
+  expect(await failed({ url: `${target.url}/silent`, timeout_ms: 1000 })).toMatchObject(late);
+  expect(await failed({ url: `${target.url}/slow`, timeout_ms: 1000 })).toMatchObject(late);
+  expect((await failed({ url: `${target.url}/endless` })).message).toContain('10485760 bytes');
+  await target.left;
+});
+
+test("the fetch of the hosted service's SDK passes method, headers and bodies through unchanged", async ({
+  service,
+  kernel,
+  id,
+  target,
+}) => {
+  const { browsers } = kernel;
+  const answer = await browsers.fetch(id, `${target.url}/cookies`, {
+    method: 'PUT',
+    headers: { 'x-own': '1', authorization: 'Basic c2hvcA==' },
+    body: Buffer.from('ä'),
+  });
+  expect([answer.status, await answer.text()]).toEqual([200, 'héllo PUT']);
+  expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  // A person's browser that opened the link would store it for the service.
+  expect(answer.headers.get('set-cookie')).toBeNull();
+  expect(answer.headers.get('content-security-policy')).toContain('sandbox');
+  const { headers, body } = target.received[0]!;
+  expect(body).toBe('ä');
+  expect(headers).toMatchObject({ 'x-own': '1', authorization: 'Basic c2hvcA==' });
+  expect(JSON.stringify(headers)).not.toMatch(new RegExp(`${service.apiKey}|jwt|stainless|Kernel/`));
+
+  const bytes = await browsers.fetch(id, `${target.url}/bytes`);
+  expect(Buffer.from(await bytes.arrayBuffer()).equals(everyByte)).toBe(true);
+  const mistyped = await browsers.fetch(id, `${target.url}/mistyped`);
+  expect(Buffer.from(await mistyped.arrayBuffer()).equals(everyByte)).toBe(true);
+  const zipped = await browsers.fetch(id, `${target.url}/zipped`);
+  expect([zipped.headers.get('content-encoding'), await zipped.text()]).toEqual([null, '<script>zipped</script>']);
+
+  // An endless answer waits for its reader, and ends with it.
+  const reading = new AbortController();
+  const endless = await browsers.fetch(id, `${target.url}/endless`, { signal: reading.signal });
+  await endless.body!.getReader().read();
+  reading.abort();
+  await target.left;
+  await expect(browsers.fetch(id, `${target.url}/silent`, { timeout_ms: 1000 })).rejects.toMatchObject({ status: 502 });
+});
+
+test("/curl never connects to the service's own port", async ({ service, kernel, id, target }) => {
+  const { port } = new URL(service.url);
+  const redirected = `${target.url}/redirect?to=${encodeURIComponent(`http://a.localhost:${port}/healthz`)}`;
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const names =
+    '127.0.0.1 127.0.0.1. 127.1 127.9.9.9 2130706433 0x7f.1 0177.0.0.1 0.0.0.0 0 ' +
+    '[::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [0:0:0:0:0:ffff:7f00:0001] ' +
+    'localhost localhost. a.localhost a.localhost. A.B.LOCALHOST %6cocalhost loc\u00adalhost';
+  const hosts = [
+    ...names.split(' '),
+    ...addresses.filter(({ scopeid }) => !scopeid).map(({ address }) => bracketed(address)),
+  ];
+  for (const url of [redirected, ...hosts.map((host) => `http://${host}:${port}/healthz`)]) {
+    const asked = kernel.browsers.curl(id, { url });
+    await expect(asked, url).rejects.toMatchObject({ status: 502, error: { net_error_name: 'ERR_BLOCKED_BY_CLIENT' } });
+  }
+});
+
+test('/curl refuses headers that could smuggle others, bodies that would not be sent, and wrong tokens', async ({
+  service: { call, url },
+  id,
+  target,
+}) => {
+  const refused = async (body: object) => (await call('POST', `/browsers/${id}/curl`, body)).status;
+  expect(await refused({ url: target.url, headers: { 'x-a': 'b\r\nx-c: d' } })).toBe(400);
+  expect(await refused({ url: target.url, headers: { 'x-a\r\nx-c': 'd' } })).toBe(400);
+  expect(await refused({ url: target.url, headers: { host: 'bank.example' } })).toBe(400);
+  expect(await refused({ url: target.url, headers: { 'content-length': '5' } })).toBe(400);
+  expect(await refused({ url: target.url, body: 'x' })).toBe(400);
+  expect(await refused({ url: 'file:///etc/passwd' })).toBe(400);
+  expect(await refused({ url: target.url, timeout_ms: 60_001 })).toBe(400);
+  expect(target.received).toEqual([]);
+
+  const session = (await call('GET', `/browsers/${id}`)).body;
+  const raw = (jwt: string) => fetch(`${url}/browser/kernel/curl/raw?${new URLSearchParams({ url: target.url, jwt })}`);
+  const token = new URL(session.cdp_ws_url).searchParams.get('jwt')!;
+  expect((await raw(token)).status).toBe(200);
+  expect((await raw(`${token}x`)).status).toBe(401);
+  await call('POST', `/browsers/${id}/hand_over`);
+  expect((await raw(token)).status).toBe(401);
+});
+
+test('/curl takes at most ten requests at once, and hides the page that it uses from other clients @long', async ({
+  service,
+  id,
+  target,
+}) => {
+  const { call } = service;
+  const { cdp_ws_url } = (await call('GET', `/browsers/${id}`)).body;
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
+  const context = browser.contexts()[0]!;
+  const opened: string[] = [];
+  context.on('page', (page) => opened.push(page.url()));
+  const curl = (path: string, timeout_ms = 30_000) =>
+    call('POST', `/browsers/${id}/curl`, { url: target.url + path, timeout_ms });
+  const leaving = new AbortController();
+  // Chromium opens six connections to a host, and sends equal requests one after another.
+  const silent = Array.from({ length: 10 }, (_, index) =>
+    fetch(`${service.url}/browsers/${id}/curl`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: `${target.url}/silent?${index}` }),
+      signal: leaving.signal,
+    }).catch(() => 'left'),
+  );
+  await expect.poll(() => target.received.length).toBe(6);
+  await expect.poll(async () => (await curl('/', 1000)).status).toBe(429);
+  await using late = { browser: await chromium.connectOverCDP(cdp_ws_url), [Symbol.asyncDispose]: async () => {} };
+  expect(late.browser.contexts()[0]!.pages()).toEqual([]);
+  await late.browser.close();
+  leaving.abort();
+  expect(new Set(await Promise.all(silent))).toEqual(new Set(['left']));
+  await expect.poll(async () => (await curl('/')).status).toBe(200);
+  expect(opened).toEqual([]);
+  expect(context.pages()).toEqual([]);
+  const page = await context.newPage();
+  await page.goto(target.url);
+  expect(await page.textContent('body')).toBe('héllo GET');
+  await browser.close();
+});
+
+test('the end of a session or lease aborts its running /curl requests @long', async ({
+  service: { call },
+  id,
+  target,
+}) => {
+  const asked = call('POST', `/browsers/${id}/curl`, { url: `${target.url}/silent` });
+  await expect.poll(() => target.received.length).toBe(1);
+  await call('POST', `/browsers/${id}/hand_over`);
+  expect((await asked).status).toBe(409);
+  const again = call('POST', `/browsers/${id}/curl`, { url: `${target.url}/silent` });
+  await expect.poll(() => target.received.length).toBe(2);
+  await call('DELETE', `/browsers/${id}`);
+  expect((await again).status).toBe(409);
+});
+
+test("a /curl upload does nothing for the session's next holder if its token was replaced meanwhile @long", async ({
+  service: { call, url },
+  id,
+}) => {
+  const { cdp_ws_url } = (await call('GET', `/browsers/${id}`)).body;
+  const jwt = new URL(cdp_ws_url).searchParams.get('jwt')!;
+  const write = (name: string) =>
+    request(`${url}/browser/kernel/computer/clipboard/write?${new URLSearchParams({ jwt, name })}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+    });
+  const whole = write('a').end('{"text":"mine"}');
+  expect((await once(whole, 'response'))[0].statusCode).toBe(200);
+  const slow = write('b');
+  slow.write('{"text":');
+  await once(slow, 'socket');
+  // The service has begun to read it once it has answered another request on a later connection.
+  expect((await call('GET', `/browsers/${id}`)).status).toBe(200);
+  await call('POST', `/browsers/${id}/hand_over`);
+  slow.end('"theirs"}');
+  expect((await once(slow, 'response'))[0].statusCode).toBe(401);
+});
+
+test.describe('with --block-loopback', () => {
+  test.use({ serviceOptions: async ({}, use) => use({ blockLoopback: true }) });
+
+  test("/curl with --block-loopback reaches nothing on the service's machine", async ({ kernel, id, target }) => {
+    for (const host of ['127.0.0.1', 'localhost', '0.0.0.0']) {
+      const answer = await kernel.browsers.curl(id, { url: target.url.replace('127.0.0.1', host) });
+      expect([answer.status, answer.body]).toEqual([502, expect.stringContaining('--block-loopback')]);
+      const secure = kernel.browsers.curl(id, { url: target.url.replace('http://127.0.0.1', `https://${host}`) });
+      await expect(secure).rejects.toMatchObject({ error: { net_error_name: 'ERR_TUNNEL_CONNECTION_FAILED' } });
+    }
+    expect(target.received).toEqual([]);
+  });
+});
+
+test("a control plane passes /curl requests on to its machine, and sends the machine's key to no target", async ({
+  target,
+}) => {
+  await using service = await startControlPlane(1);
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });
+  const { session_id: id } = await kernel.browsers.create({ headless: true });
+  expect(await kernel.browsers.curl(id, { url: target.url })).toMatchObject({ status: 200, body: 'héllo GET' });
+  const fetched = await kernel.browsers.fetch(id, target.url, {
+    method: 'POST',
+    headers: { cookie: 'a=b', authorization: 'Basic c2hvcA==' },
+    body: Buffer.from('x'),
+  });
+  expect(await fetched.text()).toBe('héllo POST');
+  const { headers } = target.received[1]!;
+  expect(headers).toMatchObject({ cookie: 'a=b', authorization: 'Basic c2hvcA==' });
+  expect(JSON.stringify(headers)).not.toContain('key-of-the-machines');
+});
+
+test('/curl works on a service that shares no disk with its caller @long', async ({ target }, testInfo) => {
+  test.skip(!canSeparate, 'this machine has no mount namespaces');
+  await using service = await startSeparateService(testInfo.outputPath('hidden'));
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });
+  const { session_id: id } = await kernel.browsers.create({ headless: true });
+  expect(await kernel.browsers.curl(id, { url: target.url })).toMatchObject({ status: 200, body: 'héllo GET' });
+  expect(await (await kernel.browsers.fetch(id, `${target.url}/zipped`)).text()).toContain('zipped');
+});

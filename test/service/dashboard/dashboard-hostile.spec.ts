@@ -1,0 +1,171 @@
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { expect, mergeTests, type Page } from '@playwright/test';
+import { fileTag, runTag, testTag, testTagOf, workerTag } from '../../../src/contract/lease-tags.ts';
+import { appOf, test as appsTest } from '../../support/service/apps.ts';
+import { expectAccessible } from '../../support/views/axe.ts';
+import { expectNoOverflow, hostile, rowsOf, test as dashboardTest } from '../../support/views/dashboard.ts';
+import { LoginSite } from '../../support/logins/login-site.ts';
+import { Logins } from '../../support/logins/logins.ts';
+
+const test = mergeTests(dashboardTest, appsTest).extend<{ site: string }>({
+  /** The URL of a page with a hostile title. Its own path is hostile, too. */
+  site: async ({}, use) => {
+    const server = createServer((_request, response) =>
+      response
+        .setHeader('content-type', 'text/html; charset=utf-8')
+        .end(
+          `<title>${hostile.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</title><body style="background:lime">`,
+        ),
+    ).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    await use(
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}/${encodeURIComponent(hostile)}?"'<b>${hostile}`,
+    );
+    server.close();
+    server.closeAllConnections();
+  },
+});
+
+const acquire = { acquire_timeout_seconds: 60 };
+
+/** Shows a view, or a dialog over it, and checks it in light and dark, on a desk and on a phone. */
+async function expectSound(page: Page): Promise<void> {
+  await expectNoOverflow(page);
+  await expectAccessible(page);
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+test('titles, URLs and tags with markup or scripts run nothing and break no layout of the dashboard @long', async ({
+  open,
+  client,
+  site,
+  service,
+  playwright,
+  context,
+}) => {
+  const text = testTagOf(hostile);
+  const name = `${'W'.repeat(250)}.-_`;
+  const tags = { [testTag]: text, [fileTag]: text, [runTag]: text, [workerTag]: text, [text.slice(0, 60)]: text };
+  await client.browserPools.create({ name, size: 1 });
+  const session = (await client.browserPools.acquire(name, { ...acquire, tags }))!;
+  const { session_id: single } = await client.browsers.create({ name: 'x'.repeat(200), start_url: site, tags });
+  await using browser = await playwright.chromium.connectOverCDP(session.cdp_ws_url);
+  const shown = await browser.contexts()[0]!.newPage();
+  await shown.goto(site);
+  await service.call('POST', `/browsers/${session.session_id}/replays`, { title: hostile });
+  const waiting = client.browserPools.acquire(name, acquire).catch(() => undefined);
+  const page = await open('now');
+  await expect(page.getByRole('region', { name: 'Why tests wait' })).toBeVisible();
+  await expectSound(page);
+
+  await page.goto(`${service.url}/#wall`);
+  await expect(page.locator('.thumbnail img')).toHaveCount(2);
+  await expect(page.locator('.thumbnail .url').first()).toContainText(/onerror/);
+  await expectSound(page);
+
+  for (const view of ['leases', 'machines', 'pools']) {
+    await page.goto(`${service.url}/#${view}`);
+    await expect(page.getByRole('heading', { level: 1, name: view, exact: false })).toBeVisible();
+    await expectSound(page);
+  }
+  await page.getByRole('button', { name: 'Resize…' }).click();
+  await expectSound(page);
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Flush…' }).click();
+  await expectSound(page);
+  await page.keyboard.press('Escape');
+
+  for (const id of [session.session_id, single]) {
+    await page.goto(`${service.url}/#leases?session=${id}`);
+    await expect(page.getByRole('dialog')).toContainText(hostile.slice(0, 40));
+    if (id !== single) await expect(page.getByRole('dialog').getByText('(recording)')).toBeVisible();
+    await expectSound(page);
+    await page.getByRole('button', { name: 'End session…' }).click();
+    await expectSound(page);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.keyboard.press('Escape');
+    // The end of the dialog changes the address, too.
+    await expect(page).not.toHaveURL(/session=/);
+  }
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('onerror');
+  await expect(page.getByRole('listbox', { name: 'Found' }).getByRole('option').first()).toContainText('<img');
+  await expectSound(page);
+
+  const live = await context.newPage();
+  const dialogs: string[] = [];
+  live.on('dialog', (shown) => void dialogs.push(shown.message()));
+  await live.goto(`${service.url}/dashboard/live/${session.session_id}`);
+  await expect(live.getByRole('status')).toHaveText('Live');
+  await expectNoOverflow(live);
+  expect(dialogs).toEqual([]);
+  await client.browsers.deleteByID(single);
+  await client.browserPools.release(name, { session_id: session.session_id });
+  await waiting;
+});
+
+test('axe finds no accessibility problem in dialogs, confirmations and logs with hostile names @long', async ({
+  open,
+  client,
+  service,
+  deploy,
+  invoke,
+}) => {
+  using site = await LoginSite.start();
+  const name = hostile.slice(0, 200);
+  const { id: project } = await client.projects.create({ name });
+  await client.apiKeys.create({ name, project_id: project });
+  await service.call('POST', '/profiles', { name: 'x'.repeat(200) });
+  await Logins.create(service, {
+    profile_name: 'y'.repeat(200),
+    domain: site.domain,
+    login_url: `http://${site.domain}/login`,
+    health_checks: false,
+  });
+  await deploy(appOf({ fail: `() => { console.log(${JSON.stringify(hostile)}); throw new Error('no'); }` }));
+  await invoke('fail').catch(() => {});
+  const page = await open('keys');
+  const dialog = page.getByRole('dialog');
+  const close = async () => {
+    await page.keyboard.press('Escape');
+    await expect(dialog).toHaveCount(0);
+  };
+
+  await page.getByRole('button', { name: 'Create a key…' }).click();
+  await expectSound(page);
+  await dialog.getByLabel('Name').fill(name);
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await expect(dialog.getByLabel('Key', { exact: true })).toBeVisible();
+  await expectSound(page);
+  await close();
+  const own = rowsOf(page).filter({ hasText: 'onerror' }).first();
+  await own.getByRole('button', { name: 'Rotate' }).click();
+  await expectSound(page);
+  await close();
+  await own.getByRole('button', { name: 'Delete' }).click();
+  await expectSound(page);
+  await close();
+
+  await page.goto(`${service.url}/#profiles`);
+  await page.getByRole('button', { name: /^Delete x/ }).click();
+  await expectSound(page);
+  await close();
+
+  await page.goto(`${service.url}/#logins`);
+  await page.getByRole('button', { name: /^Log in to/ }).click();
+  await expect(dialog.getByRole('link', { name: 'Open the login' })).toBeVisible();
+  await expectSound(page);
+  await close();
+
+  await page.goto(`${service.url}/#apps?tab=invocations`);
+  await page.getByRole('link', { name: 'fail' }).click();
+  await expect(page.getByRole('log')).toContainText('onerror');
+  await expectSound(page);
+
+  // A link that somebody made up.
+  await page.goto(`${service.url}/#audit?${new URLSearchParams({ before: hostile, hours: hostile })}`);
+  await expect(page.getByRole('alert')).toBeVisible();
+  await expectSound(page);
+});

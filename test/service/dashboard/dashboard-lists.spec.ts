@@ -1,0 +1,302 @@
+import { createReadStream } from 'node:fs';
+import { expect, mergeTests } from '@playwright/test';
+import { extract } from '../../../src/archive/index.ts';
+import { appOf, test as appsTest } from '../../support/service/apps.ts';
+import { expectAccessible } from '../../support/views/axe.ts';
+import { hostile, rowsOf as rows, test as dashboardTest } from '../../support/views/dashboard.ts';
+import { LoginSite } from '../../support/logins/login-site.ts';
+import { Logins } from '../../support/logins/logins.ts';
+import { endSession, startSession } from '../../support/service/profiles.ts';
+import { startRecording } from '../../support/views/replays.ts';
+import { callerOf } from '../../support/service/service.ts';
+
+type Fixtures = {
+  /** A project with a key of its own. */
+  shop: { id: string; key: string };
+};
+
+const test = mergeTests(dashboardTest, appsTest).extend<Fixtures>({
+  shop: async ({ client }, use) => {
+    const { id } = await client.projects.create({ name: 'shop' });
+    const { key } = await client.apiKeys.create({ name: 'of the shop', project_id: id });
+    await use({ id, key });
+  },
+});
+
+test('Replays: finds a recording by its title, and opens the player with its chapters @long', async ({
+  open,
+  service,
+  context,
+}) => {
+  const recording = await startRecording(service, { title: 'Buys a book' });
+  const shown = await recording.openPage();
+  await recording.show(shown, 'red', 300);
+  await service.call('POST', `${recording.path}/replays/${recording.replay.replay_id}/markers`, { title: 'Pays' });
+  await recording.show(shown, 'blue', 300);
+  const other = await startRecording(service);
+  const page = await open('replays');
+  await expect(rows(page)).toHaveCount(2);
+  await expect(rows(page).filter({ hasText: 'Buys a book' })).toContainText('Recording');
+  await recording.stop();
+  await page.getByLabel('Search by test title or session').fill('a BOOK');
+  await expect(rows(page)).toHaveCount(1);
+  await expect(rows(page)).toContainText('Complete');
+  await expect(page).toHaveURL(/#replays\?q=a\+BOOK$/);
+  await page.reload();
+  await expect(rows(page)).toHaveCount(1);
+  const [player] = await Promise.all([
+    context.waitForEvent('page'),
+    page.getByRole('link', { name: 'Buys a book' }).click(),
+  ]);
+  await player.getByRole('button', { name: 'Pays' }).click();
+  await expect
+    .poll(() => player.getByLabel('Recording').evaluate((video: HTMLVideoElement) => video.currentTime))
+    .toBeGreaterThan(0);
+  await page.getByLabel('Search by test title or session').fill('nothing');
+  await expect(page.getByText('No replay has this text')).toBeVisible();
+  await Promise.all([recording.browser.close(), other.browser.close()]);
+});
+
+test('Profiles: shows size and last use, downloads and deletes a profile', async ({ open, service }, testInfo) => {
+  await service.call('POST', '/profiles', { name: 'empty' });
+  await service.call('POST', '/profiles', { name: 'ann' });
+  const session = await startSession(service.call, { profile: { name: 'ann', save_changes: true } });
+  await endSession(service.call, session);
+  const page = await open('profiles');
+  const ann = rows(page).filter({ hasText: 'ann' });
+  await expect(ann).toContainText(/\d [kM]B/);
+  await expect(ann).toContainText(/\d s ago/);
+  await expect(rows(page).filter({ hasText: 'empty' })).toContainText('Never');
+  await expect(page.getByRole('button', { name: 'Download empty' })).toBeDisabled();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download ann' }).click(),
+  ]);
+  expect(download.suggestedFilename()).toBe('ann.tar.zst');
+  await extract(createReadStream(await download.path()), testInfo.outputPath('ann'));
+  await page.getByRole('button', { name: 'Delete ann' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await expect(rows(page)).toHaveCount(2);
+  await page.getByRole('button', { name: 'Delete ann' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await expect(rows(page)).toHaveCount(1);
+  expect((await service.call('GET', '/profiles/ann')).status).toBe(404);
+});
+
+test('Profiles: turns pages, and returns to the first one after a new search @long', async ({ open, service }) => {
+  for (let number = 100; number < 220; number++) await service.call('POST', '/profiles', { name: `user-${number}` });
+  const page = await open('profiles');
+  const pages = page.getByRole('group', { name: 'Pages' });
+  await expect(pages.getByRole('status')).toHaveText('1–50');
+  await pages.getByRole('button', { name: 'Older' }).click();
+  await expect(pages.getByRole('status')).toHaveText('51–100');
+  await expect(page).toHaveURL(/#profiles\?offset=50$/);
+  await page.reload();
+  await pages.getByRole('button', { name: 'Older' }).click();
+  await expect(pages.getByRole('status')).toHaveText('101–120');
+  await expect(pages.getByRole('button', { name: 'Older' })).toBeDisabled();
+  await pages.getByRole('button', { name: 'Newer' }).click();
+  await expect(pages.getByRole('status')).toHaveText('51–100');
+  await page.getByLabel('Search by name or id').fill('user-21');
+  await expect(rows(page)).toHaveCount(10);
+  await expect(pages).toBeHidden();
+});
+
+test('Logins: shows the state and the next check of an auth connection, and opens the hosted login @long', async ({
+  open,
+  service,
+  context,
+}) => {
+  using site = await LoginSite.start();
+  await Logins.create(service, {
+    profile_name: 'carol',
+    domain: site.domain,
+    login_url: `http://${site.domain}/login`,
+    health_check_interval: 3600,
+  });
+  const page = await open('logins');
+  const carol = rows(page).filter({ hasText: 'Profile carol' });
+  await expect(carol).toContainText('Needs a login');
+  await carol.getByRole('button', { name: `Log in to ${site.domain}` }).click();
+  const [login] = await Promise.all([
+    context.waitForEvent('page'),
+    page.getByRole('dialog').getByRole('link', { name: 'Open the login' }).click(),
+  ]);
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+  await expect(carol.getByRole('button', { name: 'Log in to' })).toBeDisabled();
+  await login.getByLabel('User name').fill('carol');
+  await login.getByLabel('Password').fill(site.password);
+  await login.keyboard.press('Enter');
+  await expect(login.getByRole('heading', { name: 'You are logged in' })).toBeVisible({ timeout: 30_000 });
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await expect(carol).toContainText('Logged in');
+  await expect(carol).toContainText('within 1 h');
+});
+
+test('Apps: shows versions, deployments, invocations and their logs @long', async ({
+  open,
+  deploy,
+  invoke,
+  client,
+}) => {
+  const { id } = await deploy(appOf({ greet: `() => { console.log(${JSON.stringify(hostile)}); return 1; }` }));
+  await invoke('greet');
+  const page = await open('apps');
+  await expect(rows(page)).toContainText(['greet']);
+  await page.getByRole('link', { name: 'Deployments' }).click();
+  await expect(rows(page)).toContainText('running');
+  await page.getByRole('link', { name: id }).click();
+  const log = page.getByRole('log');
+  await expect(log).toContainText(hostile);
+  await expect(page.getByRole('main').getByRole('status')).toHaveText('running');
+  await invoke('greet');
+  await expect.poll(async () => (await log.textContent())!.split(hostile).length).toBe(3);
+  await page.reload();
+  await expect(log).toContainText(hostile);
+  await client.deployments.delete(id);
+  await expect(page.getByRole('main').getByRole('status')).toHaveText('stopped');
+  await page.getByRole('link', { name: 'Back' }).click();
+  await page.getByRole('link', { name: 'Invocations' }).click();
+  await expect(rows(page)).toHaveCount(2);
+  await expect(rows(page).first()).toContainText('succeeded');
+  await page.getByRole('link', { name: 'greet' }).first().click();
+  await expect(page.getByRole('main').getByRole('status')).toHaveText('succeeded');
+});
+
+test('Audit: searches and filters audit records, and turns pages @long', async ({ open, service }) => {
+  await service.call('POST', '/profiles', { name: 'ann' });
+  for (let number = 0; number < 120; number++) await service.call('GET', `/profiles?query=number-${number}`);
+  const page = await open('audit');
+  const newest = page.getByRole('group', { name: 'Pages' });
+  await expect(newest.getByRole('status')).toHaveText('Newest records');
+  await newest.getByRole('button', { name: 'Older' }).click();
+  await expect(newest.getByRole('status')).toHaveText('Older records');
+  await newest.getByRole('button', { name: 'Newer' }).click();
+  await expect(newest.getByRole('status')).toHaveText('Newest records');
+  await page.getByLabel('Method').selectOption('POST');
+  await expect(rows(page).filter({ hasText: '/profiles' })).toHaveCount(1);
+  await page.getByLabel('Method').selectOption('All methods');
+  await page.getByLabel('Search by path').fill('number-77 200');
+  await expect(rows(page)).toHaveCount(1);
+  await page.getByLabel('Period').selectOption('Last 7 days');
+  await expect(page).toHaveURL(/hours=168/);
+  await expect(rows(page)).toHaveCount(1);
+});
+
+test('Keys: creates an API key, shows it once, rotates and deletes it', async ({ open, service }) => {
+  const page = await open('keys');
+  await page.getByRole('button', { name: 'Create a key' }).click();
+  await page.getByRole('dialog').getByLabel('Name').fill(hostile.slice(0, 60));
+  await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
+  const secret = page.getByRole('dialog').getByLabel('Key', { exact: true });
+  const first = await secret.inputValue();
+  const works = async (apiKey: string) => (await callerOf({ url: service.url, apiKey })('GET', '/profiles')).status;
+  expect(await works(first)).toBe(200);
+  await page.getByRole('button', { name: 'Done' }).click();
+  const created = rows(page).filter({ hasText: 'onerror' });
+  await expect(created).toContainText(/in 89 d/);
+  await expect(page.getByText(first)).toHaveCount(0);
+
+  await created.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByLabel('The old key ends').selectOption('At once');
+  await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+  const second = await secret.inputValue();
+  expect([await works(first), await works(second)]).toEqual([401, 200]);
+  await page.getByRole('button', { name: 'Done' }).click();
+  await expect(created).toHaveCount(2);
+  await created.first().getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await expect.poll(() => works(second)).toBe(401);
+});
+
+test("the dashboard shows a project's key its own project only, and neither Audit nor Keys", async ({
+  open,
+  service,
+  shop,
+}) => {
+  await service.call('POST', '/profiles', { name: 'of-the-default-project' });
+  await callerOf({ url: service.url, apiKey: shop.key })('POST', '/profiles', { name: 'of-the-shop' });
+  const page = await open('profiles', shop.key);
+  await expect(rows(page)).toHaveText([/^of-the-shop/]);
+  const views = page.getByRole('navigation', { name: 'Views' });
+  await expect(views.getByRole('link', { name: 'Apps' })).toBeVisible();
+  await expect(views.getByRole('link', { name: /Audit|Keys/ })).toHaveCount(0);
+  await page.goto(`${service.url}/#keys`);
+  await expect(page.getByRole('heading', { level: 1 })).not.toHaveText('Keys');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await open('profiles');
+  await expect(rows(page)).toHaveText([/^of-the-default-project/]);
+  await page.getByLabel('Project', { exact: true }).selectOption('shop');
+  await expect(rows(page)).toHaveText([/^of-the-shop/]);
+  await page.getByRole('button', { name: 'Delete of-the-shop' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await expect(page.getByText('There are no profiles.')).toBeVisible();
+});
+
+const views = [
+  'replays',
+  'profiles',
+  'logins',
+  'apps',
+  'apps?tab=deployments',
+  'apps?tab=invocations',
+  'audit',
+  'keys',
+];
+
+test('each empty list of the dashboard has a hint, and axe finds no accessibility problem @long', async ({
+  open,
+  service,
+}) => {
+  const page = await open('replays');
+  for (const view of views) {
+    await page.goto(`${service.url}/#${view}`);
+    if (!/audit|keys/.test(view)) await expect(page.locator('.table .empty code').first()).toBeVisible();
+    await expectAccessible(page);
+  }
+});
+
+test('hostile names in lists of the dashboard run nothing and break no layout @long', async ({
+  open,
+  service,
+  client,
+  deploy,
+  invoke,
+}, testInfo) => {
+  const { id } = await client.projects.create({ name: hostile.slice(0, 200) });
+  await client.apiKeys.create({ name: hostile.slice(0, 200), project_id: id });
+  const recording = await startRecording(service, { title: hostile });
+  await service.call('POST', '/profiles', { name: 'x'.repeat(200) });
+  await Logins.create(service, {
+    profile_name: 'y'.repeat(200),
+    domain: `${'a'.repeat(60)}.${'b'.repeat(60)}.example.com`,
+    health_checks: false,
+  });
+  await deploy(
+    `export default { name: ${JSON.stringify(hostile)}, actions: { ${JSON.stringify(hostile)}: () => 1 } };`,
+    { version: hostile },
+  );
+  await deploy(appOf({ fail: `() => { throw new Error(${JSON.stringify(hostile)}); }` }));
+  await invoke('fail').catch(() => {});
+  await fetch(`${service.url}/${encodeURIComponent(hostile)}`, { headers: { 'user-agent': '<b>x</b>'.repeat(20) } });
+  const page = await open('replays');
+  for (const view of views) {
+    await page.goto(`${service.url}/#${view}`);
+    await expect(rows(page).first()).toBeVisible();
+    for (const [size, viewport] of Object.entries({
+      wide: { width: 1280, height: 800 },
+      phone: { width: 360, height: 740 },
+    })) {
+      await page.setViewportSize(viewport);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth), view).toBe(viewport.width);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        await page.screenshot({
+          path: testInfo.outputPath(`${view.replace('?tab=', '-')}-${size}-${colorScheme}.png`),
+        });
+      }
+      await expectAccessible(page);
+    }
+  }
+  await recording.browser.close();
+});

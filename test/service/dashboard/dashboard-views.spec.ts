@@ -1,0 +1,244 @@
+import { expect, type Page } from '@playwright/test';
+import { testTag, testTagOf } from '../../../src/contract/lease-tags.ts';
+import type { DashboardEvent, SessionState } from '../../../src/contract/dashboard-events.ts';
+import { expectAccessible } from '../../support/views/axe.ts';
+import { numberOf, test } from '../../support/views/dashboard.ts';
+
+const acquire = { acquire_timeout_seconds: 30 };
+const withTags = (title: string) => ({ tags: { [testTag]: testTagOf(title) } });
+const withTest = (title: string) => ({ ...acquire, ...withTags(title) });
+
+test('the dashboard shows leases and why a test waits, and resizes and flushes a pool', async ({
+  page,
+  client,
+  signIn,
+}) => {
+  await client.browserPools.create({ name: 'ci', size: 1 });
+  await client.browserPools.acquire('ci', withTest('pays by card'));
+  const waiting = client.browserPools.acquire('ci', acquire);
+  await signIn();
+  await expect(numberOf(page, 'Leased')).toHaveText('1');
+  await expect(numberOf(page, 'Waiting')).toHaveText('1');
+  await page.getByRole('region', { name: 'Why tests wait' }).getByRole('link', { name: 'ci' }).click();
+  await expect(page.getByText('1 waiting, 1 leased')).toBeVisible();
+
+  await page.getByRole('button', { name: 'Resize…' }).click();
+  await page.getByLabel('Browsers').fill('2');
+  await page.getByRole('button', { name: 'Resize', exact: true }).click();
+  await expect(page.getByText('Size changed to 2')).toBeVisible();
+  const { session_id } = (await waiting)!;
+  await expect(page.getByText('1 waiting')).toHaveCount(0);
+  await client.browserPools.release('ci', { session_id });
+  await expect.poll(async () => (await client.browserPools.retrieve('ci')).available_count).toBe(1);
+
+  await page.getByRole('button', { name: 'Flush…' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Flush…' }).click();
+  await page.getByRole('button', { name: 'Flush', exact: true }).click();
+  await expect(page.getByText('Pool flushed')).toBeVisible();
+});
+
+test('the dashboard finds a test by keyboard, and ends its session', async ({ page, client, signIn }) => {
+  await client.browserPools.create({ name: 'ci', size: 2 });
+  await client.browserPools.acquire('ci', withTest('pays by card'));
+  const other = (await client.browserPools.acquire('ci', withTest('uploads an invoice')))!;
+  await signIn();
+  await expect(numberOf(page, 'Leased')).toHaveText('2');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('invoice');
+  await expect(page.getByRole('option', { selected: true })).toContainText('uploads an invoice');
+  await page.keyboard.press('Enter');
+  const details = page.getByRole('dialog', { name: 'uploads an invoice' });
+  await expect(details).toContainText(other.session_id);
+  await details.getByRole('button', { name: 'End session…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'End session' }).click();
+  const row = page.getByRole('row', { name: 'uploads an invoice' });
+  await expect(row).toContainText('Deleted');
+  await expect(page.getByRole('row', { name: 'pays by card' })).toContainText('Running');
+
+  await page.getByLabel('Filter by').fill('card');
+  await expect(row).toHaveCount(0);
+  await expect(page).toHaveURL(/#leases\?(.*&)?q=card/);
+  await page.reload();
+  await expect(page.getByRole('row', { name: 'pays by card' })).toBeVisible();
+  await expect(row).toHaveCount(0);
+});
+
+test('the dashboard finds a lease by a test that it ran earlier', async ({ page, client, signIn }) => {
+  await client.browserPools.create({ name: 'ci', size: 1 });
+  const { session_id: id } = (await client.browserPools.acquire('ci', withTest('passes early')))!;
+  await client.browsers.update(id, withTags('runs now'));
+  await signIn({ hash: '#leases?q=passes+early' });
+  await expect(page.locator('td .title')).toHaveText(['runs now']);
+  await client.browserPools.release('ci', { session_id: id });
+  await expect(page.getByRole('row', { name: 'runs now' })).toContainText('Returned');
+  await client.browserPools.acquire('ci', withTest('another lease'));
+  await expect(page.locator('td .title')).toHaveText(['runs now']);
+});
+
+test('the dashboard lists the test of exactly this name first', async ({ page, client, signIn }) => {
+  await client.browserPools.create({ name: 'ci', size: 3 });
+  for (const title of ['order 3', 'order 30', 'order 27, part 3'])
+    await client.browserPools.acquire('ci', withTest(title));
+  await signIn({ hash: '#leases?q=order+3' });
+  await expect(page.locator('td .title')).toHaveText(['order 3', 'order 30', 'order 27, part 3']);
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('order 3');
+  const chosen = page.getByRole('dialog').getByRole('option', { selected: true });
+  await expect(chosen).toHaveAccessibleName('Test order 3 running');
+});
+
+test("the dashboard's wall shows live pictures of pages, and leads to their live view", async ({
+  page,
+  client,
+  signIn,
+  playwright,
+}) => {
+  await client.browserPools.create({ name: 'ci', size: 1 });
+  const session = (await client.browserPools.acquire('ci', withTest('paints')))!;
+  await using browser = await playwright.chromium.connectOverCDP(session.cdp_ws_url);
+  const painted = await browser.contexts()[0]!.newPage();
+  await painted.goto('data:text/html,<body style="background: lime">');
+  await signIn({ hash: '#wall' });
+  await expect.poll(() => colourOf(page)).toBe('0,255,0');
+  await painted.evaluate(() => (document.body.style.background = 'blue'));
+  await expect.poll(() => colourOf(page)).toBe('0,0,255');
+  const opened = page.waitForEvent('popup');
+  await page.getByRole('link', { name: 'Live view of paints' }).click();
+  await expect((await opened).getByRole('status')).toHaveText('Live');
+});
+
+test('the dashboard shows a name with markup as text, without widening the view', async ({ page, client, signIn }) => {
+  await page.addInitScript(() => Object.assign(globalThis, { ran: false }));
+  const hostile = `<img src=x onerror="ran=true"><script>ran=true</script>${'W'.repeat(80)}‮\u0000`;
+  await client.browserPools.create({ name: 'W'.repeat(255), size: 1 });
+  await client.browserPools.acquire('W'.repeat(255), withTest(hostile));
+  void client.browserPools.acquire('W'.repeat(255), { acquire_timeout_seconds: 20 }).catch(() => {});
+  await page.setViewportSize({ width: 390, height: 780 });
+  await signIn();
+  for (const view of ['Now', 'Wall', 'Leases', 'Machines', 'Pools']) {
+    await page.getByRole('navigation').getByRole('link', { name: view }).click();
+    await expect(page.getByRole('heading', { level: 1, name: view })).toBeVisible();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    if (view === 'Leases') await expect(page.getByText('<img src=x onerror=').first()).toBeVisible();
+  }
+  await page.getByRole('link', { name: 'Leases', exact: true }).first().click();
+  await page.getByText('<img src=x onerror=').first().click();
+  await expect(page.getByRole('dialog')).toContainText('<script>');
+  expect(await page.evaluate(() => (globalThis as unknown as { ran: boolean }).ran)).toBe(false);
+});
+
+test('the dashboard loads less than 60 kB of compressed scripts', async ({ page, service }) => {
+  const sizes: Promise<number>[] = [];
+  page.on('response', (response) => {
+    if (response.request().resourceType() !== 'script') return;
+    expect(response.headers()).toMatchObject({
+      'content-encoding': 'gzip',
+      'cache-control': expect.stringContaining('immutable'),
+    });
+    sizes.push(
+      response
+        .request()
+        .sizes()
+        .then(({ responseBodySize }) => responseBodySize),
+    );
+  });
+  await page.goto(service.url);
+  await expect(page.getByLabel('API key')).toBeVisible();
+  const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  expect(total).toBeGreaterThan(10_000);
+  expect(total).toBeLessThan(60_000);
+});
+
+test('the dashboard scrolls and filters 500 leases, but has few rows in the page at a time', async ({
+  page,
+  signIn,
+}) => {
+  await page.route('**/dashboard/events', (route) =>
+    route.request().method() === 'GET'
+      ? route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(crowd())}\n\n` })
+      : route.continue(),
+  );
+  await signIn({ hash: '#leases' });
+  await expect(page.getByText('500 leases')).toBeVisible();
+  await page.getByRole('region', { name: 'Leases' }).hover();
+  for (let turn = 0; turn < 20; turn++) await page.mouse.wheel(0, 1500);
+  await expect(page.getByText('test number 499')).toBeVisible();
+  expect(await page.getByRole('row').count()).toBeLessThan(60);
+  await page.getByLabel('Filter by').pressSequentially('number 42');
+  await expect(page.getByText('15 leases')).toBeVisible();
+  await page.getByRole('button', { name: 'Leased for' }).click();
+  await page.getByRole('button', { name: 'Leased for' }).click();
+});
+
+test('axe finds no accessibility problem in any view of the dashboard @long', async ({ page, client, signIn }) => {
+  await client.browserPools.create({ name: 'ci', size: 2 });
+  const ended = (await client.browserPools.acquire('ci', withTest('ends')))!;
+  await client.browserPools.release('ci', { session_id: ended.session_id });
+  await client.browserPools.acquire('ci', withTest('pays by card'));
+  await client.browserPools.acquire('ci', withTest('uploads an invoice'));
+  void client.browserPools.acquire('ci', acquire).catch(() => {});
+  await signIn();
+  for (const view of ['Now', 'Wall', 'Leases', 'Machines', 'Pools']) {
+    await page.getByRole('navigation').getByRole('link', { name: view }).click();
+    await expect(page.getByRole('heading', { level: 1, name: view })).toBeVisible();
+    await expectAccessible(page);
+  }
+  await page.getByRole('button', { name: 'Resize…' }).click();
+  await expectAccessible(page);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('card');
+  await expectAccessible(page);
+});
+
+/** The colour in the middle of the first picture of the wall. */
+async function colourOf(page: Page): Promise<string | undefined> {
+  const picture = page.locator('.thumbnail img').first();
+  if ((await picture.count()) === 0) return undefined;
+  return await picture.evaluate(async (image: HTMLImageElement) => {
+    try {
+      await image.decode();
+    } catch {
+      // The next picture has come meanwhile.
+      return undefined;
+    }
+    const canvas = Object.assign(document.createElement('canvas'), { width: 1, height: 1 });
+    const context = canvas.getContext('2d')!;
+    context.drawImage(image, image.naturalWidth / 2, image.naturalHeight / 2, 1, 1, 0, 0, 1, 1);
+    // JPEG isn't exact.
+    return Array.from(context.getImageData(0, 0, 1, 1).data.slice(0, 3), (value) => (value > 127 ? 255 : 0)).join(',');
+  });
+}
+
+function crowd(): DashboardEvent {
+  const now = Date.now();
+  const sessions = Array.from({ length: 500 }, (_, index): SessionState => ({
+    id: `session-${index}`,
+    state: 'leased',
+    project_id: 'project',
+    pool: { id: 'pool', name: 'ci' },
+    created_at: now - index * 1000,
+    leased_at: now - index * 1000,
+    test: `test number ${index}`,
+    file: `tests/file-${index % 40}.spec.ts`,
+    worker: String(index % 16),
+  }));
+  return {
+    type: 'snapshot',
+    now,
+    service: {
+      version: '0.1.0',
+      key: 'service',
+      projects: [{ id: 'project', name: 'default' }],
+      is_control_plane: false,
+      draining: false,
+    },
+    counts: { leased: 500, starting: 0, waiting: 0, free: 0, draining: 0 },
+    machines: [],
+    pools: [],
+    sessions,
+    ended: [],
+    history: [],
+  };
+}

@@ -1,0 +1,108 @@
+import { expect } from '@playwright/test';
+import { test, type TestAnswer } from '../../support/service/service.ts';
+
+function paging({ headers }: TestAnswer): Record<string, string | null> {
+  return {
+    more: headers.get('x-has-more'),
+    next: headers.get('x-next-offset'),
+    limit: headers.get('x-limit'),
+    offset: headers.get('x-offset'),
+  };
+}
+
+const names = ({ body }: TestAnswer) => (body as { name: string }[]).map(({ name }) => name);
+
+test('divides a list into list pages, newest first', async ({ service: { call } }) => {
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'b5']) await call('POST', '/profiles', { name });
+  const first = await call('GET', '/profiles?limit=2');
+  expect(paging(first)).toEqual({ more: 'true', next: '2', limit: '2', offset: '0' });
+  const second = await call('GET', '/profiles?limit=2&offset=2');
+  expect(paging(second)).toEqual({ more: 'true', next: '4', limit: '2', offset: '2' });
+  const last = await call('GET', '/profiles?limit=2&offset=4');
+  expect(paging(last)).toEqual({ more: 'false', next: '0', limit: '2', offset: '4' });
+  expect([...names(first), ...names(second), ...names(last)].toSorted()).toEqual(['a1', 'a2', 'a3', 'a4', 'b5']);
+
+  const all = await call('GET', '/profiles');
+  expect(paging(all)).toEqual({ more: 'false', next: '0', limit: '20', offset: '0' });
+  expect(names(all)).toEqual([...names(first), ...names(second), ...names(last)]);
+  const created = (all.body as { created_at: string }[]).map(({ created_at }) => created_at);
+  expect(created).toEqual(created.toSorted().toReversed());
+  expect(await call('GET', '/profiles?offset=99')).toMatchObject({ status: 200, body: [] });
+});
+
+test('profiles are found by part of their name or id, and by their exact name', async ({ service: { call } }) => {
+  const { body: ann } = await call('POST', '/profiles', { name: 'Ann-Smith' });
+  await call('POST', '/profiles', { name: 'bob' });
+  expect(names(await call('GET', '/profiles?query=n-smi'))).toEqual(['Ann-Smith']);
+  expect(names(await call('GET', `/profiles?query=${ann.id}`))).toEqual(['Ann-Smith']);
+  expect(names(await call('GET', '/profiles?name=bob'))).toEqual(['bob']);
+  expect(names(await call('GET', '/profiles?name=bo'))).toEqual([]);
+  expect(names(await call('GET', '/profiles?query=%25'))).toEqual([]);
+});
+
+test('lists pools in pages, and finds them by part of their name or id and by their exact name', async ({
+  service: { call },
+}) => {
+  const { body: ci } = await call('POST', '/browser_pools', { size: 1, name: 'CI-main' });
+  await call('POST', '/browser_pools', { size: 1, name: 'other' });
+  const first = await call('GET', '/browser_pools?limit=1');
+  expect(paging(first)).toEqual({ more: 'true', next: '1', limit: '1', offset: '0' });
+  const second = await call('GET', '/browser_pools?limit=1&offset=1');
+  expect([...names(first), ...names(second)].toSorted()).toEqual(['CI-main', 'other']);
+  expect(names(await call('GET', '/browser_pools?query=ci-'))).toEqual(['CI-main']);
+  expect(names(await call('GET', `/browser_pools?query=${ci.id}`))).toEqual(['CI-main']);
+  expect(names(await call('GET', '/browser_pools?name=other'))).toEqual(['other']);
+  expect(names(await call('GET', '/browser_pools?name=oth'))).toEqual([]);
+});
+
+test('finds sessions by status, tags and text, and leaves out the idle ones of pools @long', async ({
+  service: { call },
+}) => {
+  await call('POST', '/browser_pools', { size: 2, name: 'ci-1' });
+  await expect
+    .poll(async () => (await call('GET', '/browser_pools/ci-1')).body.available_count, { timeout: 20_000 })
+    .toBe(2);
+  await call('POST', '/browser_pools/ci-1/acquire', { name: 'leased', tags: { team: 'a' } });
+  await call('POST', '/profiles', { name: 'ann-1' });
+  await call('POST', '/browsers', { name: 'single-1', tags: { team: 'a', run: 'x y' }, profile: { name: 'ann-1' } });
+  await call('POST', '/browsers', { name: 'ended' });
+  const { body: ended } = await call('GET', '/browsers/ended');
+  await call('DELETE', '/browsers/ended');
+
+  // Ids are searched, too, and have no hyphens.
+  for (const [query, found] of [
+    ['', ['single-1', 'leased']],
+    ['?status=active', ['single-1', 'leased']],
+    ['?status=deleted', ['ended']],
+    ['?status=all', ['ended', 'single-1', 'leased']],
+    ['?include_deleted=true', ['ended', 'single-1', 'leased']],
+    ['?tags[team]=a', ['single-1', 'leased']],
+    ['?tags%5Bteam%5D=a&tags%5Brun%5D=x%20y', ['single-1']],
+    ['?tags[team]=b', []],
+    ['?query=gle-', ['single-1']],
+    ['?query=ann-', ['single-1']],
+    ['?query=ci-', ['leased']],
+    ['?limit=1&offset=1', ['leased']],
+  ] as const) {
+    expect([query, names(await call('GET', `/browsers${query}`))]).toEqual([query, found]);
+  }
+  expect((await call('GET', `/browsers/${ended.session_id}`)).status).toBe(404);
+  const { body } = await call('GET', `/browsers/${ended.session_id}?include_deleted=true`);
+  expect(body).toMatchObject({ name: 'ended', deleted_at: expect.any(String) });
+});
+
+test("the former holder of a released browser can't find it in lists", async ({ service: { call } }) => {
+  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
+  const path = `/browsers/${leased.session_id}`;
+  expect((await call('GET', `${path}/fs/list_files?path=/`)).status).toBe(200);
+  await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
+  for (const gone of [
+    await call('GET', path),
+    await call('DELETE', path),
+    await call('GET', `${path}/fs/list_files?path=/`),
+  ]) {
+    expect(gone.status).toBe(404);
+  }
+  expect((await call('POST', '/browser_pools/ci/acquire', {})).body.session_id).toBe(leased.session_id);
+});

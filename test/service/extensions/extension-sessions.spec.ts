@@ -1,0 +1,278 @@
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium, expect, type Page } from '@playwright/test';
+import Kernel, { toFile } from '@onkernel/sdk';
+import { createClient, type Client } from '../../../src/client/index.ts';
+import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
+import { startService } from '../../../src/service/service.ts';
+import { needChromium } from '../../support/views/chromium.ts';
+import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
+import { collect } from '../../support/service/apps.ts';
+import { extensionZip } from '../../support/views/extensions.ts';
+import { sessionDirectory, startControlPlane } from '../../support/service/machines.ts';
+import { dataDirectory, test as base, type TestService } from '../../support/service/service.ts';
+
+const test = base.extend<{ client: Client; kernel: Kernel; marks: (session: Linked) => Promise<Marks> }>({
+  serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }),
+  client: async ({ service }, use) => {
+    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    await use(client);
+  },
+  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 })),
+  marks: async ({ service }, use) => use((session) => marksIn(session, service.url)),
+});
+
+test.beforeEach(needChromium);
+
+type Linked = { cdp_ws_url: string };
+/** The marks that extensions set in pages of the default context and of a new one. */
+type Marks = { default: string[]; own: string[] };
+
+const file = (zip: Buffer) => toFile(zip, 'extension.zip');
+
+test('a session starts with stored extensions, which work in all contexts @long', async ({
+  service,
+  kernel,
+  marks,
+}, testInfo) => {
+  const { id } = await kernel.extensions.upload({ file: await file(await extensionZip('one')), name: 'one' });
+  await kernel.extensions.upload({ file: await file(await extensionZip('two')), name: 'two' });
+  const session = await kernel.browsers.create({ headless: true, extensions: [{ id }, { name: 'two' }, { id }] });
+  expect(await marks(session)).toEqual({ default: ['one', 'two'], own: ['one', 'two'] });
+  expect((await kernel.extensions.get(id)).last_used_at).toEqual(expect.any(String));
+
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  const page = await browser.contexts()[0]!.newPage();
+  await page.goto(`${service.url}/openapi.json`);
+  const isBlocked = (path: string) =>
+    page.evaluate(
+      async (url) =>
+        await fetch(url).then(
+          () => false,
+          () => true,
+        ),
+      path,
+    );
+  expect(await isBlocked('/blocked')).toBe(true);
+  expect(await isBlocked('/healthz')).toBe(false);
+  await browser.close();
+
+  // The session has copies.
+  await kernel.extensions.delete('one');
+  expect(await marks(session)).toEqual({ default: ['one', 'two'], own: ['one', 'two'] });
+  const copies = join(sessionDirectory(dataDirectory(testInfo), session.session_id), 'extensions');
+  if (existsSync(copies) && process.getuid?.() === 0) {
+    const [copy] = readdirSync(copies);
+    expect(statSync(join(copies, copy!, 'manifest.json')).uid).toBeGreaterThanOrEqual(20_000);
+  }
+});
+
+test('a session loads extensions although only root can enter TMPDIR', async ({}, testInfo) => {
+  test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');
+  const closed = testInfo.outputPath('closed');
+  mkdirSync(closed, { mode: 0o700 });
+  const { TMPDIR } = process.env;
+  process.env['TMPDIR'] = closed;
+  try {
+    await using service = await startService({ dataDirectory: join(closed, 'data') });
+    const client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    const { session_id: id } = await client.browsers.create({ headless: true });
+    const extensions = [{ name: 'one', zip_file: await extensionZip('one') }];
+    await client.browsers.loadExtensions(id, { extensions });
+    await client.close();
+  } finally {
+    if (TMPDIR === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = TMPDIR;
+  }
+});
+
+test('loading extensions into a running session restarts its browser once', async ({ service, client, marks }) => {
+  const session = await client.browsers.create({ headless: true });
+  const id = session.session_id;
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  const page = await browser.contexts()[0]!.newPage();
+  await page.goto(`${service.url}/openapi.json`);
+  await page.evaluate(() => {
+    localStorage.setItem('kept', 'yes');
+    document.cookie = 'until=the-end';
+  });
+  const ended = new Promise((resolve) => browser.once('disconnected', resolve));
+  await client.browsers.loadExtensions(id, { extensions: [{ name: 'one', zip_file: await extensionZip('one') }] });
+  await ended;
+  expect((await client.browsers.retrieve(id)).cdp_ws_url).toBe(session.cdp_ws_url);
+  expect(await marks(session)).toEqual({ default: ['one'], own: ['one'] });
+
+  const again = await chromium.connectOverCDP(session.cdp_ws_url);
+  const second = await again.contexts()[0]!.newPage();
+  await second.goto(`${service.url}/openapi.json`);
+  expect(await second.evaluate(() => [localStorage.getItem('kept'), document.cookie])).toEqual([
+    'yes',
+    'until=the-end',
+  ]);
+  // A client names no paths of the service's machine.
+  const cdp = await again.newBrowserCDPSession();
+  const send = (method: string, params: object) => cdp.send(method as 'Browser.getVersion', params);
+  for (const method of ['Extensions.loadUnpacked', 'Extensions.getExtensions', 'Extensions.uninstall'])
+    await expect(send(method, { path: '/tmp', id: 'x' })).rejects.toThrow(`${method} is not offered`);
+
+  const load = async (name: string, zip: Buffer) =>
+    await client.browsers.loadExtensions(id, { extensions: [{ name, zip_file: zip }] });
+  await expect(load('one', await extensionZip('one'))).rejects.toThrow(/has an extension named one already/);
+  await expect(load('bad', await extensionZip('bad', { manifest_version: 1 }))).rejects.toThrow(
+    /Chromium refused bad: .*manifest/i,
+  );
+  // The second one is wrong, so the first one isn't loaded either.
+  const both = client.browsers.loadExtensions(id, {
+    extensions: [
+      { name: 'two', zip_file: await extensionZip('two') },
+      { name: 'bad', zip_file: await extensionZip('bad', { name: 7 }) },
+    ],
+  });
+  await expect(both).rejects.toMatchObject({ status: 400 });
+  await load('three', await extensionZip('three'));
+  expect(again.isConnected()).toBe(true);
+  expect(await marks(session)).toEqual({ default: ['one', 'three'], own: ['one', 'three'] });
+  await again.close();
+});
+
+test("a client of Playwright's protocol is disconnected when the browser restarts, and can connect again @long", async ({
+  client,
+  service,
+}) => {
+  const session = await client.browsers.create({ headless: true });
+  const browser = await chromium.connect(session.playwright_ws_url!);
+  const page = await browser.contexts()[0]!.newPage();
+  const waiting = expect(page.waitForEvent('popup', { timeout: 0 })).rejects.toThrow(/has been closed/);
+  const ended = new Promise((resolve) => browser.once('disconnected', resolve));
+  await client.browsers.loadExtensions(session.session_id, {
+    extensions: [{ name: 'one', zip_file: await extensionZip('one') }],
+  });
+  await Promise.all([waiting, ended]);
+  await expect(page.goto(service.url)).rejects.toThrow(/the browser has closed: if the session goes on, connect again/);
+
+  const again = await chromium.connect(session.playwright_ws_url!);
+  const next = await again.contexts()[0]!.newPage();
+  await next.goto(`${service.url}/openapi.json`);
+  expect(await next.evaluate(() => Object.keys(document.documentElement.dataset))).toEqual(['one']);
+  await again.close();
+});
+
+test("after the hosted service's SDK loads an extension into a pool's session, nobody leases that session again @long", async ({
+  kernel,
+  marks,
+}) => {
+  const stored = await kernel.extensions.upload({ file: await file(await extensionZip('one')), name: 'one' });
+  const pool = await kernel.browserPools.create({ size: 1, headless: true, extensions: [{ name: 'one' }] });
+  expect(pool).toMatchObject({ extension_ids: [stored.id], browser_pool_config: { extensions: [{ name: 'one' }] } });
+  const lease = async () => (await kernel.browserPools.acquire(pool.id, {})) as { session_id: string } & Linked;
+  const first = await lease();
+  expect((await marks(first)).default).toEqual(['one']);
+  await kernel.browserPools.release(pool.id, { session_id: first.session_id });
+
+  const second = await lease();
+  expect(second.session_id).toBe(first.session_id);
+  await kernel.browsers.loadExtensions(second.session_id, {
+    extensions: [{ name: 'two', zip_file: await file(await extensionZip('two')) }],
+  });
+  expect((await marks(second)).default).toEqual(['one', 'two']);
+  await kernel.browserPools.release(pool.id, { session_id: second.session_id });
+
+  const third = await lease();
+  expect(third.session_id).not.toBe(first.session_id);
+  expect((await marks(third)).default).toEqual(['one']);
+
+  // The pool starts no browser without its extension.
+  await kernel.extensions.delete('one');
+  expect((await kernel.browserPools.retrieve(pool.id)).extension_ids).toEqual([]);
+  await kernel.browserPools.release(pool.id, { session_id: third.session_id, reuse: false });
+  await expect(lease()).rejects.toThrow(/no extension has the name one/);
+});
+
+test("refuses extensions for a browser that can't load any, and names the browser @long", async ({}, testInfo) => {
+  const shell = '/usr/bin/chromium-headless-shell';
+  test.skip(!existsSync(shell), 'needs chrome-headless-shell');
+  await using service = await startService({
+    dataDirectory: testInfo.outputPath('shell'),
+    chromium: { executable: shell },
+  });
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  await client.extensions.upload({ file: await extensionZip('one'), name: 'one' });
+  const started = client.browsers.create({ headless: true, extensions: [{ name: 'one' }] });
+  await expect(started).rejects.toMatchObject({ status: 501, message: /let the service use Chromium or Chrome/ });
+  const session = await client.browsers.create({ headless: true });
+  const loaded = client.browsers.loadExtensions(session.session_id, {
+    extensions: [{ name: 'one', zip_file: await extensionZip('one') }],
+  });
+  await expect(loaded).rejects.toMatchObject({ status: 501 });
+  expect((await marksIn(session, service.url)).default).toEqual([]);
+});
+
+test('a loaded extension survives the loading of a profile, and is not saved into the profile @long', async ({
+  service,
+  client,
+  marks,
+}) => {
+  await client.profiles.create({ name: 'ada' });
+  const session = await client.browsers.create({ headless: true });
+  const load = { extensions: [{ name: 'one', zip_file: await extensionZip('one') }] };
+  await client.browsers.loadExtensions(session.session_id, load);
+  await client.browsers.update(session.session_id, { profile: { name: 'ada', save_changes: true } });
+  expect(await marks(session)).toEqual({ default: ['one'], own: ['one'] });
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  const page = await browser.contexts()[0]!.newPage();
+  await page.goto(`${service.url}/openapi.json`);
+  await page.evaluate(() => localStorage.setItem('kept', 'yes'));
+  await browser.close();
+  await client.browsers.deleteByID(session.session_id);
+
+  await client.extensions.upload({ file: await extensionZip('two'), name: 'two' });
+  for (const extensions of [[], [{ name: 'two' }]]) {
+    const next = await client.browsers.create({ headless: true, profile: { name: 'ada' }, extensions });
+    expect((await marks(next)).default).toEqual(extensions.map(({ name }) => name));
+    const connected = await chromium.connectOverCDP(next.cdp_ws_url);
+    const opened = await connected.contexts()[0]!.newPage();
+    await opened.goto(`${service.url}/openapi.json`);
+    expect(await opened.evaluate(() => localStorage.getItem('kept'))).toBe('yes');
+    await connected.close();
+  }
+});
+
+test('a control plane sends stored extensions to the machine, and passes uploaded ones on @long', async ({}, testInfo) => {
+  await using service = await startControlPlane(1, { dataDirectory: testInfo.outputPath('plane') });
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  await client.extensions.upload({ file: await extensionZip('one'), name: 'one' });
+  const session = await client.browsers.create({ headless: true, extensions: [{ name: 'one' }] });
+  expect((await marksIn(session, service.url)).default).toEqual(['one']);
+  await client.browsers.loadExtensions(session.session_id, {
+    extensions: [{ name: 'two', zip_file: await extensionZip('two') }],
+  });
+  expect((await marksIn(session, service.url)).default).toEqual(['one', 'two']);
+  await client.extensions.upload({ file: await extensionZip('bad', { manifest_version: 1 }), name: 'bad' });
+  const bad = client.browsers.create({ headless: true, extensions: [{ name: 'bad' }] });
+  await expect(bad).rejects.toMatchObject({ status: 400, message: /Chromium refused bad/ });
+  expect(await collect(client.browsers.list())).toHaveLength(1);
+});
+
+base('extensions reach a service on another machine @long', async ({}, testInfo) => {
+  base.skip(!canSeparate, 'needs a file system of its own for the service');
+  await using service = await startSeparateService(testInfo.outputPath('hidden'));
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  await client.extensions.upload({ file: await extensionZip('one'), name: 'one' });
+  const session = await client.browsers.create({ headless: true, extensions: [{ name: 'one' }] });
+  await client.browsers.loadExtensions(session.session_id, {
+    extensions: [{ name: 'two', zip_file: await extensionZip('two') }],
+  });
+  expect((await marksIn(session, service.url)).default).toEqual(['one', 'two']);
+});
+
+async function marksIn({ cdp_ws_url }: Linked, url: TestService['url']): Promise<Marks> {
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
+  const marksOf = async (page: Page) => {
+    await page.goto(`${url}/openapi.json`);
+    return await page.evaluate(() => Object.keys(document.documentElement.dataset).toSorted());
+  };
+  const own = await browser.newPage();
+  const marks = { default: await marksOf(await browser.contexts()[0]!.newPage()), own: await marksOf(own) };
+  await browser.close();
+  return marks;
+}

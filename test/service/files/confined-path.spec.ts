@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { Worker } from 'node:worker_threads';
+import { expect } from '@playwright/test';
+import * as fc from 'fast-check';
+import { OperationError } from '../../../src/contract/errors.ts';
+import { SessionFiles } from '../../../src/service/files/files.ts';
+import { expectCode, read, snapshot, test, write } from '../../support/service/session-files.ts';
+import { isLong } from '../../support/processes/long-form.ts';
+
+test('refuses malformed file paths', async ({ files }) => {
+  await expectCode(files.read(''), 'bad_request', 'cannot be empty');
+  await expectCode(files.read('relative'), 'bad_request', 'absolute');
+  await expectCode(files.read('/nul\0'), 'bad_request', 'NUL');
+  await expectCode(files.read(`/${'x'.repeat(300)}`), 'bad_request', 'too long');
+  await expectCode(
+    files.write(`/${'x'.repeat(300)}`, Readable.from([]), '644', new AbortController().signal),
+    'bad_request',
+  );
+  await expectCode(files.read(`/${'x/'.repeat(3000)}`), 'bad_request', 'too long');
+  await write(files, `/${'x'.repeat(255)}`, 'longest');
+});
+
+test("every file operation refuses every path that leads out of the session's files", async ({ files, place }) => {
+  const link = (target: string, name: string) => symlink(target, path.join(place.root, name));
+  await link(place.outside, 'absolute');
+  await link('../outside', 'relative');
+  await link('home/../../outside/secret', 'through-home');
+  await link(path.join(place.outside, 'secret'), 'file');
+  await link(path.join(place.outside, 'missing'), 'dangling');
+  await link('dangling', 'link-to-dangling');
+  await link('absolute/directory', 'link-through-link');
+  await link(`${place.root}/../outside`, 'prefix');
+  await link(`${place.root}side`, 'sibling');
+  await link('/proc/self/root', 'proc');
+  await link('loop', 'loop');
+  const outs = [
+    '/..',
+    '/../outside/secret',
+    '/home/../../outside/secret',
+    '/absolute/secret',
+    '/relative/secret',
+    '/relative/missing/below',
+  ];
+  const links = [
+    '/absolute',
+    '/relative',
+    '/through-home',
+    '/file',
+    '/dangling',
+    '/link-to-dangling',
+    '/link-through-link',
+    '/prefix',
+  ];
+  const others = ['/sibling', '/proc', '/link-through-link/new', '/prefix/secret', '/proc/etc/passwd'];
+  for (const out of [...outs, ...links, ...others]) {
+    await expectCode(files.read(out), 'forbidden', "leads out of the session's directory");
+    await expectCode(write(files, out, 'x'), 'forbidden');
+    await expectCode(files.list(out), 'forbidden');
+    await expectCode(files.info(out), 'forbidden');
+    await expectCode(files.createDirectory(out, '755'), 'forbidden');
+    await expectCode(files.setPermissions(out, '777'), 'forbidden');
+  }
+  for (const out of outs) {
+    await expectCode(files.deleteFile(out), 'forbidden');
+    await expectCode(files.deleteDirectory(out), 'forbidden');
+    await expectCode(files.move(out, '/home/stolen'), 'forbidden');
+    await expectCode(files.move('/home', out), 'forbidden');
+  }
+  await expectCode(files.read('/loop'), 'bad_request', 'too many symbolic links');
+  expect(await snapshot(place.outside)).toEqual(['directory 0755', 'secret 0644 outside']);
+});
+
+test("random file paths over random links never lead out of the session's files @long", async ({ place }) => {
+  test.slow();
+  const name = fc.constantFrom('a', 'b', 'ü', '日本', ' ', '...', 'home', 'outside', 'secret', 'x'.repeat(255));
+  const segment = fc.oneof({ weight: 4, arbitrary: name }, { weight: 2, arbitrary: fc.constantFrom('..', '.', '') });
+  const relative = fc.array(segment, { minLength: 1, maxLength: 6 }).map((segments) => segments.join('/'));
+  const absolute = relative.map((text) => `/${text}`);
+  const target = fc.oneof(
+    relative,
+    relative.map((text) => `../${text}`),
+    relative.map((text) => `${place.root}/${text}`),
+    relative.map((text) => `${place.outside}/${text}`),
+  );
+  const content = fc.oneof(
+    fc.record({ kind: fc.constant('link' as const), at: relative, target }),
+    fc.record({ kind: fc.constantFrom('file' as const, 'directory' as const), at: relative, target: fc.constant('') }),
+  );
+  const operation = fc.record({
+    name: fc.constantFrom(
+      'read',
+      'write',
+      'list',
+      'info',
+      'createDirectory',
+      'deleteFile',
+      'deleteDirectory',
+      'move',
+      'setPermissions',
+    ),
+    path: absolute,
+    other: absolute,
+  });
+  const before = await snapshot(place.outside);
+  const tree = fc.array(content, { maxLength: 12 });
+  await fc.assert(
+    // Without `expect`, which keeps each call as a step: so many of them take longer and longer.
+    fc.asyncProperty(tree, fc.array(operation, { minLength: 1, maxLength: 12 }), async (contents, operations) => {
+      await rm(place.root, { recursive: true });
+      await mkdir(place.root);
+      for (const { kind, at, target } of contents) await putBehindTheBack(place.root, kind, at, target);
+      const files = new SessionFiles(place.root);
+      for (const { name, path: at, other } of operations) {
+        try {
+          const seen = await carryOut(files, name, at, other);
+          assert.doesNotMatch(seen, /outside/);
+        } catch (error) {
+          if (!(error instanceof OperationError)) throw error;
+          assert.ok(error.status < 500, error.message);
+          assert.ok(!error.message.includes(place.root), error.message);
+          assert.doesNotMatch(error.message, /\/proc\/self/);
+        }
+      }
+      assert.deepEqual(await snapshot(place.outside), before);
+    }),
+    { numRuns: isLong ? 3000 : 300 },
+  );
+});
+
+test("replacing a directory by a link during a file operation opens no way out of the session's files", async ({
+  files,
+  place,
+}) => {
+  const exchange = new Worker(
+    `const fs = require('node:fs'); const { workerData: { root, outside } } = require('node:worker_threads');
+       for (;;) {
+         try { fs.rmSync(root + '/swap', { recursive: true, force: true }); fs.symlinkSync(outside, root + '/swap'); } catch {}
+         try { fs.unlinkSync(root + '/swap'); fs.mkdirSync(root + '/swap'); fs.writeFileSync(root + '/swap/secret', 'inside'); } catch {}
+       }`,
+    { eval: true, workerData: place },
+  );
+  const seen = new Set<string>();
+  const end = Date.now() + 2000;
+  while (Date.now() < end || (!seen.has('forbidden') && Date.now() < end + 20_000)) {
+    await Promise.all(
+      [
+        read(files, '/swap/secret').then((text) => seen.add(text)),
+        write(files, '/swap/secret', 'inside').then(() => seen.add('written')),
+        files.deleteFile('/swap/secret'),
+        files.deleteDirectory('/swap/directory'),
+        files.move('/swap/secret', '/swap/moved'),
+      ].map((attempt) =>
+        attempt.catch((error: unknown) => seen.add(error instanceof OperationError ? error.code : String(error))),
+      ),
+    );
+  }
+  await exchange.terminate();
+  expect(await snapshot(place.outside)).toEqual(['directory 0755', 'secret 0644 outside']);
+  expect([...seen]).toContain('forbidden');
+  expect([...seen]).not.toContain('outside');
+  expect(
+    [...seen].filter(
+      (text) => !['inside', 'written', '', 'forbidden', 'not_found', 'conflict', 'bad_request'].includes(text),
+    ),
+  ).toEqual([]);
+});
+test('listing a directory shows no other one that a link in its place leads to', async ({ files, place }) => {
+  await mkdir(path.join(place.root, 'directory'));
+  await symlink(place.outside, path.join(place.root, 'link'));
+  const exchange = new Worker(
+    `const { renameSync } = require('node:fs'); const { workerData: root } = require('node:worker_threads');
+       for (;;) for (const name of ['link', 'directory']) {
+         renameSync(root + '/' + name, root + '/swap');
+         renameSync(root + '/swap', root + '/' + name);
+       }`,
+    { eval: true, workerData: place.root },
+  );
+  const seen = new Set<string>();
+  const end = Date.now() + 2000;
+  while (Date.now() < end || (!seen.has('inside') && Date.now() < end + 20_000))
+    await files.list('/swap').then(
+      (found) => seen.add(found.length === 0 ? 'inside' : 'outside'),
+      (error: unknown) => seen.add(error instanceof OperationError ? error.code : String(error)),
+    );
+  await exchange.terminate();
+  expect([...seen]).toContain('inside');
+  expect([...seen].filter((text) => !['inside', 'forbidden', 'not_found', 'bad_request'].includes(text))).toEqual([]);
+});
+
+async function carryOut(files: SessionFiles, name: string, at: string, other: string): Promise<string> {
+  switch (name) {
+    case 'read':
+      return await read(files, at);
+    case 'write':
+      return String(await write(files, at, 'inside'));
+    case 'list':
+      return (await files.list(at)).map((info) => info.mode).join();
+    case 'info':
+      return (await files.info(at)).mode;
+    case 'createDirectory':
+      return String(await files.createDirectory(at, '755'));
+    case 'deleteFile':
+      return String(await files.deleteFile(at));
+    case 'deleteDirectory':
+      return String(await files.deleteDirectory(at));
+    case 'move':
+      return String(await files.move(at, other));
+    default:
+      return String(await files.setPermissions(at, '700'));
+  }
+}
+
+/** Puts something into the root behind the service's back, unless it cannot be there. */
+async function putBehindTheBack(
+  root: string,
+  kind: 'link' | 'file' | 'directory',
+  at: string,
+  target: string,
+): Promise<void> {
+  const hostPath = path.join(root, at);
+  if (hostPath === root || !hostPath.startsWith(`${root}/`)) return;
+  try {
+    // Made without following links: a parent that is a link would put things outside before the test begins.
+    const parents = path
+      .dirname(at)
+      .split('/')
+      .filter((name) => name !== '..');
+    let parent = root;
+    for (const name of parents) {
+      parent = path.join(parent, name);
+      await mkdir(parent).catch(() => {});
+      if ((await lstat(parent)).isSymbolicLink()) return;
+    }
+    const entry = path.join(parent, path.basename(at));
+    if (kind === 'link') await symlink(target, entry);
+    else if (kind === 'directory') await mkdir(entry);
+    else await (await open(entry, 'wx')).close();
+  } catch {
+    // Taken already, or not a possible name.
+  }
+}

@@ -1,0 +1,261 @@
+import { mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from '@playwright/test';
+import { createClient } from '../../../src/client/index.ts';
+import { breakOff, contents, encoded, onTheirWay, test, type Part } from '../../support/service/uploads.ts';
+
+const spellings: Record<string, (field: string, index: number) => string> = {
+  'files[0][file]': (field, index) => `files[${index}][${field}]`,
+  'files[0].file': (field, index) => `files[${index}].${field}`,
+  'files.0.file': (field, index) => `files.${index}.${field}`,
+};
+
+test("stores uploaded files at their paths, with any spelling and order of the form's parts", async ({
+  send,
+  root,
+}) => {
+  const large = Buffer.alloc(3_000_000, 'large');
+  for (const [spelling, name] of Object.entries(spellings)) {
+    await test.step(spelling, async () => {
+      const parts: Part[] = [
+        [name('dest_path', 0), `/${spelling}/made/a.txt`],
+        [name('file', 0), 'a', 'file'],
+        [name('file', 7), large, 'file'],
+        [name('file', 2), '', 'file'],
+        [name('dest_path', 2), `/${spelling}/empty`],
+        [name('dest_path', 7), `/${spelling}/large`],
+      ];
+      expect(await send('upload', parts)).toMatchObject({ status: 201, body: '' });
+      const directory = join(root, spelling);
+      expect((await readdir(directory)).toSorted()).toEqual(['empty', 'large', 'made']);
+      expect((await stat(join(directory, 'large'))).size).toBe(large.length);
+      expect((await stat(join(directory, 'empty'))).size).toBe(0);
+      expect((await stat(join(directory, 'made'))).mode & 0o777).toBe(0o755);
+      expect(await contents(join(directory, 'made'))).toBe('a.txt 0644 a');
+      expect(onTheirWay(root)).toEqual([]);
+    });
+  }
+});
+
+test('accepts a single uploaded file that is not in a list', async ({ send, root }) => {
+  expect((await send('upload', [['file', 'a', 'file'], ['dest_path', '/a']])).status).toBe(201); // prettier-ignore
+  expect(await contents(root)).toContain('a 0644 a');
+});
+
+test('an upload replaces an existing file, with mode 644', async ({ send, root }) => {
+  await writeFile(join(root, 'a'), 'old', { mode: 0o600 });
+  await symlink('a', join(root, 'link'));
+  expect((await send('upload', [['dest_path', '/link'], ['file', 'new', 'file']])).status).toBe(201); // prettier-ignore
+  expect((await contents(root)).split('\n')).toEqual(expect.arrayContaining(['a 0644 new', 'link 0777']));
+});
+
+test('stores no file of an upload if one destination is impossible', async ({ send, root }) => {
+  const before = await contents(root);
+  const parts: Part[] = [
+    ['files[0][dest_path]', '/a.txt'],
+    ['files[0][file]', 'a', 'file'],
+    ['files[1][dest_path]', `/new/${'x'.repeat(256)}`],
+    ['files[1][file]', 'b', 'file'],
+  ];
+  expect(await send('upload', parts)).toMatchObject({
+    status: 400,
+    body: { message: expect.stringContaining('too long') },
+  });
+  expect(await contents(root)).toBe(before);
+});
+
+test('accepts a file part without a name or type', async ({ service, fs, root }) => {
+  const body = [
+    '--cut',
+    'Content-Disposition: form-data; name="files[0][file]"',
+    '',
+    'text',
+    '--cut',
+    'content-disposition: form-data; name="files[0][dest_path]"; filename="x"',
+    '',
+    '/a',
+    '--cut--',
+    '',
+  ].join('\r\n');
+  expect(
+    (await service.call('POST', `${fs}/upload`, body, { 'content-type': 'Multipart/Form-Data; boundary="cut"' }))
+      .status,
+  ).toBe(201);
+  expect(await contents(root)).toContain('a 0644 text');
+});
+
+/** Parts for small files with these destinations. */
+function at(...paths: string[]): Part[] {
+  return paths.flatMap((path, index): Part[] => [
+    [`files[${index}][dest_path]`, path],
+    [`files[${index}][file]`, 'x', 'file'],
+  ]);
+}
+
+const mistakes: Record<string, { parts: Part[]; message: RegExp; status?: number }> = {
+  'no parts': { parts: [], message: /files/ },
+  'a destination without a file': { parts: [['files[0][dest_path]', '/a']], message: /files\.0\.file: must be a file/ },
+  'a file without a destination': { parts: [['files[0][file]', 'x', 'file']], message: /files\.0\.dest_path/ },
+  'a relative destination': { parts: at('/ok', 'a'), message: /files\.1\.dest_path: must be an absolute path/ },
+  'an empty destination': { parts: at(''), message: /files\.0\.dest_path/ },
+  'a destination with a NUL character': { parts: at('/a\0b'), message: /files\.0\.dest_path/ },
+  'a destination outside the root': { parts: at('/ok', '/../../x'), message: /leads out of the session/, status: 403 },
+  'a destination behind a link out of the root': {
+    parts: at('/ok', '/out/x'),
+    message: /leads out of the session/,
+    status: 403,
+  },
+  'the root as a destination': { parts: at('/ok', '/'), message: /is a directory/ },
+  'a directory as a destination': { parts: at('/ok', '/home'), message: /"\/home" is a directory/ },
+  'a destination below a file': { parts: at('/ok', '/file/x'), message: /a file exists where a directory is needed/ },
+  'a name that is too long': { parts: at('/ok', `/${'x'.repeat(300)}`), message: /too long/ },
+  'one destination for two files': { parts: at('/a', '/./a'), message: /two files have the destination "\/a"/ },
+  'a destination below that of another file': {
+    parts: at('/a/b', '/a'),
+    message: /two files have the destination "\/a", or another file needs it/,
+  },
+  'a destination below that of another file, others between them': {
+    parts: at('/a', '/a.b', '/a/b', '/undefined'),
+    message: /two files have the destination "\/a", or another file needs it/,
+  },
+  'an unknown text': { parts: [...at('/a'), ['mode', '644']], message: /mode: unknown field/ },
+  'an unknown file': { parts: [...at('/a'), ['zip_file', 'x', 'file']], message: /zip_file: unknown field/ },
+  'an unknown field of a file': {
+    parts: [...at('/a'), ['files[0][mode]', '644']],
+    message: /files\.0\.mode: unknown field/,
+  },
+  'a list by a name': { parts: [['files[a][dest_path]', '/a']], message: /files\.a\.dest_path: unknown field/ },
+  'a list without a number': { parts: [['files', '/a']], message: /files: unknown field/ },
+  'a field of everything': { parts: [['__proto__[polluted]', 'x']], message: /__proto__\.polluted: unknown field/ },
+  'a part without a name': { parts: [['', 'x']], message: /unknown field/ },
+  'a part twice': {
+    parts: [...at('/a'), ['files[0].dest_path', '/b']],
+    message: /files\.0\.dest_path: was sent twice/,
+  },
+};
+
+test('refuses bad uploads, names the mistake and stores nothing', async ({ service, send, fs, root, outside }) => {
+  await writeFile(join(root, 'file'), 'old');
+  await symlink(outside, join(root, 'out'));
+  const before = await contents(root);
+  for (const [mistake, { parts, message, status = 400 }] of Object.entries(mistakes)) {
+    await test.step(mistake, async () => {
+      const answer = await send('upload', parts);
+      expect(
+        [answer.body.message, ...(answer.body.details ?? []).map((detail: { message: string }) => detail.message)].join(
+          '\n',
+        ),
+      ).toMatch(message);
+      expect(answer.status).toBe(status);
+      expect(await contents(root)).toBe(before);
+    });
+  }
+  const raw = (body: string | Uint8Array<ArrayBuffer>, type: string) =>
+    service.call('POST', `${fs}/upload`, body, { 'content-type': type });
+  const whole = encoded(at('/a'));
+  expect(await raw('{}', 'application/json')).toMatchObject({
+    status: 415,
+    body: { message: expect.stringContaining('multipart/form-data') },
+  });
+  expect((await raw(whole, 'multipart/form-data')).body.message).toContain('boundary');
+  expect((await raw(whole, 'multipart/form-data; boundary=other')).status).toBe(400);
+  expect((await raw('', 'multipart/form-data; boundary=cut')).status).toBe(400);
+  for (const end of [10, 60, 100, whole.length - 8]) {
+    expect(await raw(whole.subarray(0, end), 'multipart/form-data; boundary=cut')).toMatchObject({
+      status: 400,
+      body: { code: 'bad_request' },
+    });
+  }
+  expect((await raw('\0'.repeat(1000), 'multipart/form-data; boundary=cut')).status).toBe(400);
+  expect(await contents(root)).toBe(before);
+});
+
+test('stores nothing if an upload ends early', async ({ service, fs, root }) => {
+  await writeFile(join(root, 'b'), 'old');
+  const before = await contents(root);
+  const parts = encoded([
+    ['files[0][dest_path]', '/a'],
+    ['files[0][file]', 'complete', 'file'],
+    ['files[1][dest_path]', '/b'],
+    ['files[1][file]', Buffer.alloc(1_000_000), 'file'],
+  ]);
+  await breakOff(service, `${fs}/upload`, parts.subarray(0, 700_000), () => onTheirWay(root).length > 0);
+  await expect.poll(() => onTheirWay(root)).toEqual([]);
+  expect(await contents(root)).toBe(before);
+});
+
+test('takes many small files in one upload @long', async ({ send, root }) => {
+  const paths = Array.from({ length: 1000 }, (_, index) => `/many/${index % 10}/${index}`);
+  expect((await send('upload', at(...paths))).status).toBe(201);
+  expect((await readdir(join(root, 'many'), { recursive: true })).length).toBe(1010);
+});
+
+test('refuses an upload of 2000 files to deep paths if two of the paths collide @long', async ({ send, root }) => {
+  const before = await contents(root);
+  const paths = Array.from({ length: 2000 }, (_, index) => `/${index}${'/a'.repeat(2000)}`);
+  const answer = await send('upload', at(...paths, '/1999/a/a'));
+  expect(answer).toMatchObject({
+    status: 400,
+    body: {
+      message:
+        'two files have the destination "/1999/a/a", or another file needs it as its directory: choose other paths',
+    },
+  });
+  expect(await contents(root)).toBe(before);
+});
+
+test('streams a large upload with little memory @long', async ({ service, fs, root }) => {
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  const chunk = Buffer.alloc(1024 * 1024, 'x');
+  const before = process.memoryUsage().rss;
+  let highest = before;
+  async function* file(size: number) {
+    for (let sent = 0; sent < size; sent += 1) {
+      highest = Math.max(highest, process.memoryUsage().rss);
+      yield chunk;
+    }
+  }
+  const id = fs.split('/')[2]!;
+  const files = [200, 100].map((size) => ({ dest_path: `/${size}`, file: file(size) }));
+  await client.browsers.fs.upload(id, { files });
+  expect((await stat(join(root, '200'))).size).toBe(200 * 1024 * 1024);
+  expect((highest - before) / 1024 / 1024).toBeLessThan(120);
+});
+
+test.describe('with a limit', () => {
+  test.use({
+    serviceOptions: async ({}, use, testInfo) =>
+      use({ dataDirectory: testInfo.outputPath('data'), bodyLimit: 100_000 }),
+  });
+
+  test('refuses an upload over the limit, and stores nothing', async ({ send, root }) => {
+    const before = await contents(root);
+    expect(
+      (
+        await send('upload', [
+          ['dest_path', '/a'],
+          ['file', Buffer.alloc(99_000), 'file'],
+        ])
+      ).status,
+    ).toBe(201);
+    const tooLarge = await send('upload', [['dest_path', '/b'], ['file', Buffer.alloc(200_000), 'file']]); // prettier-ignore
+    expect(tooLarge).toMatchObject({
+      status: 413,
+      body: { code: 'payload_too_large', message: expect.stringContaining('100000 bytes') },
+    });
+    expect(await contents(root)).toBe(`a 0644 ${'\0'.repeat(99_000)}\n${before}`);
+  });
+});
+
+test('answers 507 to an upload on a full disk, and keeps no part of any file', async ({ send, tinyRoot }) => {
+  await mkdir(join(tinyRoot, 'home'));
+  const parts: Part[] = [
+    ['files[0][dest_path]', '/home/small'],
+    ['files[0][file]', 'x', 'file'],
+    ['files[1][dest_path]', '/home/large'],
+    ['files[1][file]', Buffer.alloc(5_000_000), 'file'],
+  ];
+  expect(await send('upload', parts)).toMatchObject({ status: 507, body: { code: 'insufficient_storage' } });
+  expect(await readdir(tinyRoot, { recursive: true })).toEqual(['home']);
+  expect((await send('upload', parts.slice(0, 2))).status).toBe(201);
+});

@@ -1,0 +1,156 @@
+import { expect } from '@playwright/test';
+import { findChromium } from '../../../src/service/chromium/find-chromium.ts';
+import type { LocalSession } from '../../../src/service/sessions/local/local-session.ts';
+import { page, settings, test as base } from '../../support/service/browser-sessions.ts';
+import { actionsOf } from '../../support/service/input-events.ts';
+import { clipboardOf } from '../../../src/service/input/clipboard.ts';
+
+/** Writes down what a page would notice of another one in front. */
+const watchful = `
+  <textarea>copied by the page</textarea>
+  <script>
+    window.noticed = [];
+    for (const name of ['focus', 'blur', 'visibilitychange', 'pagehide']) {
+      window.addEventListener(name, () => noticed.push(name), true);
+      document.addEventListener(name, () => noticed.push(name), true);
+    }
+  </script>`;
+
+const test = base.extend<{ command: string }>({
+  command: ['', { option: true }],
+  chromiumSettings: async ({ command }, use) => {
+    if (command === '') return await use({});
+    const executable = await findChromium(true, command, process.env).catch(() => undefined);
+    test.skip(executable === undefined, `${command} is not installed`);
+    await use({ executable: executable! });
+  },
+});
+
+for (const command of ['chromium-headless-shell', 'chromium']) {
+  test.describe(command, () => {
+    test.use({ command });
+
+    test('the clipboard of a session is empty at first, and returns the text that was written', async ({ session }) => {
+      expect(await clipboardOf(session).read()).toBe('');
+      for (const text of ['one', 'grüße 😀\nline two\ttab "quoted" \u2028 \0', '', 'x'.repeat(1_000_000)]) {
+        await clipboardOf(session).write(text);
+        expect(await clipboardOf(session).read()).toBe(text);
+      }
+      await Promise.all(['a', 'b', 'c'].map((text) => clipboardOf(session).write(text)));
+      expect(await clipboardOf(session).read()).toBe('c');
+    });
+
+    test("a session's pages share one clipboard for keys, commands and scripts", async ({ session, site, connect }) => {
+      const url = await site(page('<textarea>from the page</textarea>'));
+      const browser = await connect(session);
+      const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+      const ours = await context.newPage();
+      await ours.goto(url);
+      const field = ours.locator('textarea');
+
+      await field.selectText();
+      await ours.keyboard.press('ControlOrMeta+c');
+      expect(await clipboardOf(session).read()).toBe('from the page');
+      await field.fill('by command');
+      await field.selectText();
+      await ours.evaluate(`document.execCommand('copy')`);
+      expect(await clipboardOf(session).read()).toBe('by command');
+      await ours.evaluate(`navigator.clipboard.writeText('by script')`);
+      expect(await clipboardOf(session).read()).toBe('by script');
+
+      await clipboardOf(session).write('from outside');
+      await field.fill('');
+      await ours.keyboard.press('ControlOrMeta+v');
+      await expect(field).toHaveValue('from outside');
+      expect(await ours.evaluate('navigator.clipboard.readText()')).toBe('from outside');
+    });
+
+    test('returns no text if a picture was copied', async ({ session, site, connect }) => {
+      const browser = await connect(session);
+      const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+      const ours = await context.newPage();
+      await ours.goto(await site(page('<canvas>')));
+      await ours.evaluate(`
+        new Promise((resolve) => document.querySelector('canvas').toBlob(resolve))
+          .then((picture) => navigator.clipboard.write([new ClipboardItem({ 'image/png': picture })]))
+      `);
+      expect(await clipboardOf(session).read()).toBe('');
+    });
+
+    test('reading and writing the clipboard is invisible to pages, with and without emulated focus @long', async ({
+      session,
+      site,
+      connect,
+      connectRaw,
+      addressOf,
+    }) => {
+      const url = await site(page(watchful));
+      const browser = await connect(session);
+      const ours = await browser.newPage();
+      await ours.goto(url);
+      await useClipboard(session);
+      expect(await ours.evaluate('noticed')).toEqual([]);
+      await ours.close();
+
+      const raw = await connectRaw(addressOf(session));
+      const { targetId } = await raw.send('Target.createTarget', { url });
+      const { sessionId } = await raw.send('Target.attachToTarget', { targetId, flatten: true });
+      const evaluate = async (expression: string) =>
+        (await raw.send('Runtime.evaluate', { expression, returnByValue: true }, sessionId)).result.value;
+      await expect.poll(() => evaluate('document.readyState')).toBe('complete');
+      const before = await evaluate('({ focus: document.hasFocus(), visible: document.visibilityState })');
+      await evaluate('noticed.length = 0');
+      await clipboardOf(session).read();
+      const fresh = await clipboardOf(session).read();
+      expect(fresh).toBe('two');
+      expect(await evaluate('noticed')).toEqual([]);
+      expect(await evaluate('({ focus: document.hasFocus(), visible: document.visibilityState })')).toEqual(before);
+    });
+
+    test('reading and writing the clipboard leaves the page in view in view', async ({ session, site, connect }) => {
+      const ours = await (await connect(session)).newPage();
+      await ours.goto(await site(page('<input>')));
+      await ours.locator('input').focus();
+      await useClipboard(session);
+      await actionsOf(session).type({ text: 'typed' });
+      await expect(ours.locator('input')).toHaveValue('typed');
+    });
+  });
+}
+
+test('each session has a clipboard of its own', async ({ sessions }) => {
+  const [a, b] = await Promise.all([sessions.create(settings), sessions.create(settings)]);
+  await clipboardOf(a).write('of a');
+  expect(await clipboardOf(b).read()).toBe('');
+  expect(await clipboardOf(a).read()).toBe('of a');
+});
+
+test("the clipboard works again after the service's own page crashed", async ({ session }) => {
+  await clipboardOf(session).write('kept');
+  const { cdp } = session;
+  const { targetInfos } = await cdp.send('Target.getTargets', {});
+  const { targetId } = targetInfos[0]!;
+  const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true });
+  const isCrashed = new Promise<void>((resolve) => {
+    cdp.onEvent(({ method }) => method === 'Target.targetCrashed' && resolve());
+  });
+  const crashed = cdp.send('Page.crash', {}, { sessionId }).catch(() => {});
+  await isCrashed;
+  expect(await clipboardOf(session).read()).toBe('kept');
+  void crashed;
+});
+
+test('a clipboard operation ends with its session, and when its caller aborts', async ({ session }) => {
+  await expect(clipboardOf(session).read(AbortSignal.abort(new Error('hung up')))).rejects.toThrow('hung up');
+  const read = clipboardOf(session).read();
+  const refused = expect(read).rejects.toMatchObject({ code: expect.stringMatching(/conflict|unavailable/) });
+  await session.end();
+  await refused;
+});
+
+async function useClipboard(session: LocalSession): Promise<void> {
+  await clipboardOf(session).write('one');
+  expect(await clipboardOf(session).read()).toBe('one');
+  await clipboardOf(session).write('two');
+  expect(await clipboardOf(session).read()).toBe('two');
+}

@@ -1,0 +1,338 @@
+import { queryObjects } from 'node:v8';
+import Libsql from 'libsql';
+import { expect } from '@playwright/test';
+import { callerOf, dataDirectory, test } from '../../support/service/service.ts';
+import { LoginFlow } from '../../../src/service/logins/flow/flow.ts';
+import { startService } from '../../../src/service/service.ts';
+
+const ann = { domain: 'shop.example', profile_name: 'ann' };
+
+test('creates an auth connection with its profile and default values', async ({ service: { call } }) => {
+  const { status, body } = await call('POST', '/auth/connections', ann);
+  expect(status).toBe(201);
+  expect(body).toEqual({
+    id: expect.stringMatching(/^[a-z2-7]{24}$/),
+    ...ann,
+    status: 'NEEDS_AUTH',
+    save_credentials: true,
+    record_session: false,
+    health_checks: true,
+    auto_reauth: true,
+    health_check_interval: 3600,
+    allowed_domains: [],
+    can_reauth: false,
+    can_reauth_reason: 'no_prior_successful_login',
+    browser_telemetry: null,
+    flow_status: null,
+    flow_step: null,
+    flow_type: null,
+    flow_expires_at: null,
+    fields: null,
+    choices: null,
+    discovered_fields: null,
+    mfa_options: null,
+    sign_in_options: null,
+    pending_sso_buttons: null,
+    external_action_message: null,
+    website_error: null,
+    sso_provider: null,
+    error_message: null,
+    error_code: null,
+    hosted_url: null,
+    live_view_url: null,
+    browser_session_id: null,
+  });
+  expect((await call('GET', '/profiles/ann')).status).toBe(200);
+  expect((await call('GET', `/auth/connections/${body.id}`)).body).toEqual(body);
+  // Another connection of the same profile.
+  expect((await call('POST', '/auth/connections', { ...ann, domain: 'LOCALHOST:3000' })).body).toMatchObject({
+    domain: 'localhost:3000',
+  });
+  expect((await call('GET', '/profiles')).body).toHaveLength(1);
+});
+
+test('a profile has one auth connection for each domain, even if two callers create it at once', async ({
+  service: { call },
+}) => {
+  const answers = await Promise.all(Array.from({ length: 8 }, () => call('POST', '/auth/connections', ann)));
+  const created = answers.filter(({ status }) => status === 201);
+  expect(created).toHaveLength(1);
+  for (const { status, body, headers } of answers.filter((answer) => answer !== created[0])) {
+    expect({ status, body }).toMatchObject({
+      status: 409,
+      body: { code: 'already_exists', existing_id: created[0]!.body.id },
+    });
+    expect(headers.get('x-should-retry')).toBe('false');
+  }
+  expect((await call('GET', '/auth/connections')).body).toHaveLength(1);
+  expect((await call('GET', '/profiles')).body).toHaveLength(1);
+});
+
+test('lists auth connections newest first, and filters and searches them', async ({ service: { call } }) => {
+  const ids: Record<string, string> = {};
+  for (const [profile_name, domain] of [
+    ['ann', 'shop.example'],
+    ['ann', 'bank.example'],
+    ['bob', 'shop.example'],
+    ['Bob.2', 'mail.test'],
+  ] as const) {
+    const { body } = await call('POST', '/auth/connections', { profile_name, domain });
+    ids[`${profile_name} ${domain}`] = body.id;
+  }
+  const found = async (query: string) => {
+    const { body } = await call('GET', `/auth/connections${query}`);
+    return (body as { profile_name: string; domain: string }[]).map(
+      ({ profile_name, domain }) => `${profile_name} ${domain}`,
+    );
+  };
+  expect(await found('')).toEqual(['Bob.2 mail.test', 'bob shop.example', 'ann bank.example', 'ann shop.example']);
+  expect(await found('?profile_name=ann')).toEqual(['ann bank.example', 'ann shop.example']);
+  expect(await found('?domain=Shop.example')).toEqual(['bob shop.example', 'ann shop.example']);
+  expect(await found('?profile_name=bob&domain=mail.test')).toEqual([]);
+  expect(await found('?query=BOB')).toEqual(['Bob.2 mail.test', 'bob shop.example']);
+  expect(await found('?query=.example')).toHaveLength(3);
+  expect(await found(`?query=${ids['ann bank.example']}`)).toEqual(['ann bank.example']);
+  expect(await found('?query=%25')).toEqual([]);
+  const { body, headers } = await call('GET', '/auth/connections?limit=3&offset=2');
+  expect(body).toHaveLength(2);
+  expect([headers.get('x-has-more'), headers.get('x-next-offset')]).toEqual(['false', '0']);
+  for (const query of ['?limit=101', '?limit=0', '?offset=-1']) {
+    expect((await call('GET', `/auth/connections${query}`)).status, query).toBe(400);
+  }
+});
+
+test('updates only the given fields of an auth connection', async ({ service: { call } }) => {
+  const created = await call('POST', '/auth/connections', {
+    ...ann,
+    login_url: 'https://shop.example/login',
+    record_session: true,
+  });
+  const path = `/auth/connections/${created.body.id}`;
+  expect((await call('PATCH', path, {})).body).toEqual(created.body);
+  const { body } = await call('PATCH', path, {
+    health_check_interval: 300,
+    auto_reauth: false,
+    allowed_domains: ['*.Example.com'],
+  });
+  expect(body).toEqual({
+    ...created.body,
+    health_check_interval: 300,
+    auto_reauth: false,
+    allowed_domains: ['*.example.com'],
+  });
+  const { login_url: _, ...cleared } = body;
+  expect((await call('PATCH', path, { login_url: '' })).body).toEqual(cleared);
+  for (const patch of [
+    { domain: 'x.example' },
+    { profile_name: 'bob' },
+    { health_check_interval: 299 },
+    { login_url: 'ftp://x' },
+  ]) {
+    expect((await call('PATCH', path, patch)).status, JSON.stringify(patch)).toBe(400);
+  }
+  expect((await call('GET', path)).body).toEqual(cleared);
+});
+
+test('refuses wrong fields of an auth connection by their name, and creates nothing', async ({ service: { call } }) => {
+  const cases: [object, RegExp][] = [
+    [{ domain: '' }, /^domain:/],
+    [{ domain: 'https://shop.example' }, /^domain:/],
+    [{ domain: 'shop.example/login' }, /^domain:/],
+    [{ domain: 'shop.example:99999' }, /^domain:/],
+    [{ profile_name: 'a b' }, /^profile_name:/],
+    [{ login_url: 'javascript:1' }, /^login_url:/],
+    [{ health_check_interval: 86_401 }, /^health_check_interval:/],
+    [{ allowed_domains: ['a b'] }, /^allowed_domains\.0:/],
+    [{ credential: { name: 'nothing' } }, /^credential:/],
+    [{ credential: { provider: 'nothing', auto: true } }, /^credential:/],
+    [{ credential: {} }, /^credential/],
+    [{ proxy: { id: 'a', name: 'b' } }, /^proxy:/],
+    [{ proxy: { name: 'nothing' } }, /^proxy:/],
+    [{ no_such_field: 1 }, /^no_such_field:/],
+  ];
+  for (const [fields, message] of cases) {
+    const { status, body } = await call('POST', '/auth/connections', { ...ann, ...fields });
+    expect({ status, message: body.details?.[0]?.message }, JSON.stringify(fields)).toEqual({
+      status: 400,
+      message: expect.stringMatching(message),
+    });
+  }
+  expect(await call('POST', '/auth/connections', { ...ann, browser_telemetry: { enabled: true } })).toMatchObject({
+    status: 501,
+    body: { code: 'not_implemented', message: expect.stringContaining('browser_telemetry') },
+  });
+  expect((await call('GET', '/auth/connections')).body).toEqual([]);
+  expect((await call('GET', '/profiles')).body).toEqual([]);
+});
+
+test("accepts a proxy's id, or its name if no other proxy has it", async ({ service: { call } }) => {
+  const proxy = { type: 'custom', name: 'office', protocol: 'http', config: { host: '127.0.0.1', port: 9 } };
+  const { body: first } = await call('POST', '/proxies', proxy);
+  const { body } = await call('POST', '/auth/connections', { ...ann, proxy: { name: 'office' } });
+  expect(body).toMatchObject({ proxy_id: first.id });
+  const { body: other } = await call('POST', '/proxies', proxy);
+  const path = `/auth/connections/${body.id}`;
+  const refused = {
+    status: 400,
+    body: { details: [{ message: expect.stringMatching(/^proxy: several proxies are named office/) }] },
+  };
+  expect(await call('PATCH', path, { proxy: { name: 'office' } })).toMatchObject(refused);
+  expect(await call('POST', `${path}/login`, { proxy: { name: 'office' } })).toMatchObject(refused);
+  expect((await call('PATCH', path, { proxy: { id: other.id } })).body.proxy_id).toBe(other.id);
+});
+
+test("refuses answers to a login that isn't running, and shows an empty timeline", async ({ service: { call } }) => {
+  const { body } = await call('POST', '/auth/connections', ann);
+  const path = `/auth/connections/${body.id}`;
+  expect(await call('POST', `${path}/submit`, { field_values: {} })).toMatchObject({
+    status: 422,
+    body: { code: 'no_active_flow' },
+  });
+  expect(await call('POST', `${path}/submit`, { sso_provider: 'a', sso_button_selector: 'b' })).toMatchObject({
+    status: 400,
+  });
+  expect(await call('GET', `${path}/timeline`)).toMatchObject({ status: 200, body: [] });
+  expect((await call('GET', `${path}/timeline?type=other`)).status).toBe(400);
+  expect((await call('DELETE', path)).status).toBe(204);
+  for (const [method, rest, sent] of [
+    ['GET', ''],
+    ['PATCH', '', {}],
+    ['DELETE', ''],
+    ['POST', '/login', {}],
+    ['POST', '/submit', {}],
+    ['GET', '/events'],
+    ['GET', '/timeline'],
+  ] as const) {
+    expect(await call(method, path + rest, sent), method + rest).toMatchObject({
+      status: 404,
+      body: { code: 'not_found' },
+    });
+  }
+  expect((await call('GET', '/profiles/ann')).status).toBe(200);
+});
+
+test('auth connections belong to a project, and prevent its deletion', async ({ service }) => {
+  const { body: project } = await service.call('POST', '/org/projects', { name: 'shop' });
+  const header = { 'x-kernel-project-id': project.id };
+  const { body } = await service.call('POST', '/auth/connections', ann, header);
+  expect((await service.call('GET', '/auth/connections')).body).toEqual([]);
+  expect((await service.call('GET', `/auth/connections/${body.id}`)).status).toBe(404);
+  expect((await service.call('DELETE', '/profiles/ann', undefined, header)).status).toBe(204);
+  expect((await service.call('DELETE', `/org/projects/${project.id}`)).body).toMatchObject({
+    code: 'project_not_empty',
+  });
+  await service.call('DELETE', `/auth/connections/${body.id}`, undefined, header);
+  expect((await service.call('DELETE', `/org/projects/${project.id}`)).status).toBe(204);
+});
+
+test('an auth connection keeps its profile when that is renamed, and accepts its domain in any spelling', async ({
+  service: { call },
+}) => {
+  const created = await call('POST', '/auth/connections', { ...ann, domain: 'Bücher.example:443' });
+  expect(await call('PATCH', '/profiles/ann', { name: 'anna' })).toMatchObject({ status: 200 });
+  const { body } = await call('GET', `/auth/connections/${created.body.id}`);
+  expect(body).toMatchObject({ profile_name: 'anna', domain: 'xn--bcher-kva.example' });
+  for (const domain of ['bücher.example', 'BÜCHER.example:443', 'xn--bcher-kva.example']) {
+    expect((await call('GET', `/auth/connections?domain=${encodeURIComponent(domain)}`)).body).toEqual([body]);
+  }
+  expect(
+    await call('POST', '/auth/connections', { ...ann, profile_name: 'anna', domain: 'bücher.example' }),
+  ).toMatchObject({
+    status: 409,
+    body: { existing_id: body.id },
+  });
+
+  // A profile of the old name is another one, which cannot take the connection's place.
+  await call('DELETE', '/profiles/anna');
+  expect((await call('POST', '/profiles', { name: 'ann' })).status).toBe(201);
+  await call('POST', '/auth/connections', { ...ann, domain: 'bücher.example' });
+  expect(await call('PATCH', '/profiles/ann', { name: 'anna' })).toMatchObject({
+    status: 409,
+    body: { code: 'conflict' },
+  });
+  expect((await call('GET', '/profiles/ann')).status).toBe(200);
+});
+
+test('an auth connection keeps its credential and its provider when these are renamed', async ({
+  service: { call },
+}) => {
+  const { body: provider } = await call('POST', '/org/credential_providers', {
+    provider_type: 'onepassword',
+    name: 'vault',
+    token: 'x',
+  });
+  for (const name of ['first', 'other']) await call('POST', '/credentials', { name, domain: ann.domain, values: {} });
+  const made = [
+    { name: 'first' },
+    { name: 'other' },
+    { provider: 'vault', path: 'Shop/Ann' },
+    { provider: 'vault', auto: true },
+  ];
+  for (const [index, credential] of made.entries()) {
+    expect(await call('POST', '/auth/connections', { ...ann, profile_name: `${index}`, credential })).toMatchObject({
+      status: 201,
+    });
+  }
+  await call('PATCH', '/credentials/first', { name: 'second' });
+  await call('PATCH', `/org/credential_providers/${provider.id}`, { name: 'safe' });
+  expect(await call('PATCH', '/credentials/second', { name: 'other' })).toMatchObject({ status: 409 });
+  const { body: connections } = await call('GET', '/auth/connections');
+  expect(connections.map((connection: { credential: unknown }) => connection.credential).toReversed()).toEqual([
+    { name: 'second' },
+    { name: 'other' },
+    { provider: 'safe', path: 'Shop/Ann' },
+    { provider: 'safe', auto: true },
+  ]);
+});
+
+test('auth connections are kept after a restart of the service', async ({}, testInfo) => {
+  const options = { dataDirectory: dataDirectory(testInfo) };
+  let created: unknown;
+  {
+    await using service = await startService(options);
+    created = (await callerOf(service)('POST', '/auth/connections', ann)).body;
+  }
+  await using service = await startService(options);
+  expect((await callerOf(service)('GET', '/auth/connections')).body).toEqual([created]);
+});
+
+test('reports a login that a killed service interrupted as failed after the next start', async ({}, testInfo) => {
+  const options = { dataDirectory: dataDirectory(testInfo) };
+  const login = {
+    id: 'flow',
+    type: 'LOGIN',
+    status: 'IN_PROGRESS',
+    step: 'SUBMITTING',
+    startedAt: 1,
+    expiresAt: Date.now() + 60_000,
+  };
+  let path: string;
+  {
+    await using service = await startService(options);
+    path = `/auth/connections/${(await callerOf(service)('POST', '/auth/connections', ann)).body.id}`;
+  }
+  const database = new Libsql(`${options.dataDirectory}/service.db`);
+  database.prepare('UPDATE auth_connections SET flow = ?').run(JSON.stringify(login));
+  database.close();
+  await using service = await startService(options);
+  const call = callerOf(service);
+  const failed = {
+    flow_status: 'FAILED',
+    error_code: 'flow_failed',
+    error_message: expect.stringContaining('the service ended'),
+  };
+  expect((await call('GET', path)).body).toMatchObject(failed);
+  expect((await call('GET', `${path}/timeline`)).body).toHaveLength(1);
+});
+
+test('keeps only the latest login of each auth connection in memory @long', async () => {
+  await using service = await startService({ maxConcurrentSessions: 0 });
+  const call = callerOf(service);
+  const path = `/auth/connections/${(await call('POST', '/auth/connections', ann)).body.id}`;
+  const before = queryObjects(LoginFlow, { format: 'count' });
+  for (let count = 0; count < 3; count += 1) {
+    expect((await call('POST', `${path}/login`, {})).status).toBe(200);
+    await expect.poll(async () => (await call('GET', path)).body.flow_status).toBe('FAILED');
+  }
+  expect(queryObjects(LoginFlow, { format: 'count' }) - before).toBe(1);
+});

@@ -1,0 +1,220 @@
+import { expect, test } from '@playwright/test';
+import type { Submission } from '../../../src/contract/login-flow.ts';
+import { canReauth } from '../../../src/service/logins/can-reauth.ts';
+import type { LoginChoice, LoginField, LoginForm } from '../../../src/service/logins/reading/login-form.ts';
+import { promptFields, toInput } from '../../../src/service/logins/flow/prompt.ts';
+import {
+  covers,
+  keptValues,
+  storedChoice,
+  storedValues,
+  type StoredLogin,
+} from '../../../src/service/logins/stored-login.ts';
+
+const email: LoginField = {
+  id: 'f1',
+  ref: 'email',
+  type: 'identifier',
+  input_type: 'email',
+  label: 'E-mail',
+  selector: '#e',
+  required: true,
+};
+const password: LoginField = {
+  id: 'f2',
+  ref: 'password',
+  type: 'password',
+  input_type: 'password',
+  label: 'Password',
+  selector: '#p',
+  required: true,
+};
+const shop: LoginField = {
+  id: 'f3',
+  ref: 'shop',
+  type: 'text',
+  input_type: 'text',
+  label: 'Shop',
+  selector: '#s',
+  required: false,
+  hint: 'As on your card',
+};
+const code: LoginField = {
+  id: 'f4',
+  ref: 'code',
+  type: 'code',
+  input_type: 'code',
+  label: 'Code',
+  selector: '#c',
+  required: true,
+};
+const google: LoginChoice = {
+  id: 'c1',
+  type: 'sso_provider',
+  label: 'Continue with Google',
+  provider: 'google',
+  selector: '//button[1]',
+};
+const sms: LoginChoice = {
+  id: 'c2',
+  type: 'mfa_method',
+  label: 'Text message',
+  mfa_type: 'sms',
+  target: '•• 42',
+  selector: '//button[2]',
+};
+const app: LoginChoice = { id: 'c3', type: 'mfa_method', label: 'App', mfa_type: 'totp', selector: '//button[3]' };
+const account: LoginChoice = {
+  id: 'c4',
+  type: 'account',
+  label: 'Ann',
+  description: 'ann@example.com',
+  selector: '//button[4]',
+};
+
+function formOf(fields: LoginField[], choices: LoginChoice[] = []): LoginForm {
+  return { url: 'https://example.com/login', origin: 'https://example.com', fields, choices, not_found: [] };
+}
+
+test("describes a login's questions in the old and the new format, without fields whose values are known", () => {
+  const form = formOf([email, password, shop], [google, sms, account]);
+  expect(promptFields({ form, known: { f1: 'ann@example.com' } })).toEqual({
+    fields: [
+      { id: 'f2', ref: 'password', type: 'password', label: 'Password', required: true, observed_selector: '#p' },
+      { id: 'f3', ref: 'shop', type: 'text', label: 'Shop', required: false, observed_selector: '#s' },
+    ],
+    discovered_fields: [
+      { name: 'f2', type: 'password', label: 'Password', selector: '#p', required: true },
+      { name: 'f3', type: 'text', label: 'Shop', selector: '#s', required: false, hint: 'As on your card' },
+    ],
+    choices: [
+      { id: 'c1', type: 'sso_provider', label: 'Continue with Google', observed_selector: '//button[1]' },
+      { id: 'c2', type: 'mfa_method', label: 'Text message', observed_selector: '//button[2]' },
+      { id: 'c4', type: 'account', label: 'Ann', description: 'ann@example.com', observed_selector: '//button[4]' },
+    ],
+    mfa_options: [{ type: 'sms', label: 'Text message', target: '•• 42' }],
+    sign_in_options: [{ id: 'c4', label: 'Ann', description: 'ann@example.com' }],
+    pending_sso_buttons: [{ selector: '//button[1]', provider: 'google', label: 'Continue with Google' }],
+  });
+  expect(promptFields({ form: formOf([]), known: {} })).toEqual({});
+});
+
+test("accepts answers to a login's questions in both formats", () => {
+  const prompt = { form: formOf([email, password], [google, sms, account]), known: { f1: 'ann@example.com' } };
+  const both = { f1: 'ann@example.com', f2: 'secret' };
+  expect(toInput(prompt, { field_values: { f2: 'secret' } })).toEqual({ values: both });
+  expect(toInput(prompt, { fields: { f2: 'secret' } })).toEqual({ values: both });
+  expect(toInput(prompt, { field_values: { f1: 'bob', f2: 'secret' } })).toEqual({
+    values: { f1: 'bob', f2: 'secret' },
+  });
+  for (const submission of [
+    { selected_choice_id: 'c1' },
+    { sso_provider: 'google' },
+    { sso_button_selector: '//button[1]' },
+  ]) {
+    expect(toInput(prompt, submission)).toEqual({ choice_id: 'c1' });
+  }
+  expect(toInput(prompt, { mfa_option_id: 'sms' })).toEqual({ choice_id: 'c2' });
+  expect(toInput(prompt, { sign_in_option_id: 'c4', field_values: { f2: 'x' } })).toEqual({
+    choice_id: 'c4',
+    values: { f1: 'ann@example.com', f2: 'x' },
+  });
+});
+
+test("refuses answers that don't fit a login's questions, without repeating their values", () => {
+  const prompt = { form: formOf([email, password], [google, sms, account]), known: {} };
+  const refused: Submission[] = [
+    {},
+    { field_values: { f1: 'ann' } },
+    { field_values: { f1: 'ann', f2: '' } },
+    { field_values: { 'hunter-2': 'x', f1: 'ann', f2: 'b' } },
+    { mfa_option_id: 'hunter-2' },
+    { sign_in_option_id: 'c1' },
+    { sso_provider: 'sms' },
+    { sso_button_selector: '//button[2]' },
+    { selected_choice_id: 'c1', mfa_option_id: 'sms' },
+  ];
+  for (const submission of refused) {
+    let message = '';
+    try {
+      toInput(prompt, submission);
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'not_asked', status: 422 });
+      ({ message } = error as Error);
+    }
+    expect(message, JSON.stringify(submission)).toContain('it asks for: f1, f2, c1, c2, c4');
+    expect(message).not.toContain('hunter-2');
+  }
+});
+
+test("a stored credential answers a login's questions with values, an identifier and a one-time code", () => {
+  const stored: StoredLogin = {
+    values: { username: 'ann', password: 'secret' },
+    totpCode: () => '123456',
+    ssoProvider: undefined,
+    domains: ['example.com'],
+  };
+  expect(storedValues(formOf([email, password, shop, code]), stored)).toEqual({
+    f1: 'ann',
+    f2: 'secret',
+    f4: '123456',
+  });
+  expect(covers({ f1: 'ann', f2: 'secret' }, formOf([email, password, shop]))).toBe(true);
+  expect(covers({ f1: 'ann' }, formOf([email, password]))).toBe(false);
+  expect(covers({}, formOf([shop]))).toBe(false);
+  const bySms = { ...code, linked_mfa_type: 'sms' as const };
+  expect(storedValues(formOf([bySms]), stored)).toEqual({});
+  expect(storedChoice(formOf([], [sms, app]), stored)).toBe(app);
+  expect(storedChoice(formOf([], [sms, app]), { ...stored, totpCode: () => undefined })).toBeUndefined();
+  expect(storedChoice(formOf([], [google]), stored)).toBeUndefined();
+  expect(storedChoice(formOf([], [google]), { ...stored, ssoProvider: 'google' })).toBe(google);
+  expect(storedChoice(formOf([], [account]), { ...stored, values: { email: 'ANN@example.com' } })).toBe(account);
+  const entered = { values: { f1: 'ann', f2: 'secret', f4: '123456' } };
+  expect(keptValues(formOf([email, password, code]), entered)).toEqual([
+    { ref: 'email', value: 'ann', origin: 'https://example.com' },
+    { ref: 'password', value: 'secret', origin: 'https://example.com' },
+  ]);
+});
+
+test('a stored credential answers only on its own domain and subdomains', () => {
+  for (const [domain, origin, answers] of [
+    ['example.com', 'https://example.com', true],
+    ['example.com', 'https://login.example.com', true],
+    ['example.com', 'https://example.com:8443', true],
+    ['www.example.com', 'https://example.com', true],
+    ['example.com:8443', 'https://example.com:8443', true],
+    ['example.com:8443', 'https://example.com', false],
+    ['login.example.com', 'https://example.com', false],
+    ['login.example.com', 'https://other.example.com', false],
+    ['example.com', 'https://example.com.evil.test', false],
+    ['example.com', 'https://notexample.com', false],
+    ['example.com', 'https://accounts.google.com', false],
+    ['example.com', 'null', false],
+    ['example.com', undefined, false],
+  ] as const) {
+    const stored = { values: { email: 'ann' }, totpCode: () => '123456', ssoProvider: undefined, domains: [domain] };
+    const { origin: _, ...form } = formOf([email, code]);
+    const values = storedValues({ ...form, ...(origin !== undefined && { origin }) }, stored);
+    expect([domain, origin, Object.keys(values).length > 0]).toEqual([domain, origin, answers]);
+  }
+});
+
+test('says whether an auth connection can log in again without a person, and if not, why', () => {
+  const mine = { name: 'mine' };
+  const vault = { provider: 'vault', auto: true as const };
+  const known = { exists: true, hasTotpSecret: false };
+  for (const [needs, credential, stored, can, reason] of [
+    [undefined, mine, known, false, 'no_prior_successful_login'],
+    [[], undefined, known, false, 'no_credential'],
+    [[], mine, { exists: false, hasTotpSecret: false }, false, 'no_credential'],
+    [[], mine, known, true, 'has_credential'],
+    [[], vault, known, true, 'external_credential'],
+    [['totp'], mine, known, false, 'requires_totp_without_secret'],
+    [['totp'], mine, { exists: true, hasTotpSecret: true }, true, 'requirements_satisfiable'],
+    [['sms'], mine, known, false, 'requires_sms_code'],
+    [['email'], mine, known, false, 'requires_email_code'],
+    [['totp', 'external_action'], vault, known, false, 'requires_external_action'],
+  ] as const) {
+    expect(canReauth(needs, credential, stored), reason).toEqual({ can, reason });
+  }
+});

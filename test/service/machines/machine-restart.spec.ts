@@ -1,0 +1,146 @@
+import { spawnSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, type TestInfo } from '@playwright/test';
+import { startService, type ServiceOptions } from '../../../src/service/service.ts';
+import { FaultProxy } from '../../support/http/fault-proxy.ts';
+import { startSession } from '../../support/service/profiles.ts';
+import { callerOf, test as base, type Call, type TestService } from '../../support/service/service.ts';
+
+const apiKey = 'the-key';
+
+type Plane = {
+  machine: TestService;
+  /** The way from the control plane to its machine. */
+  way: FaultProxy;
+  /** Starts a control plane on the data directory `name` of the test. */
+  start: (name?: string, options?: Omit<ServiceOptions, 'machines'>, others?: string[]) => Promise<TestService>;
+};
+
+const test = base.extend<{ plane: Plane }>({
+  plane: async ({}, use, testInfo) => {
+    await using machine = await startService({ apiKey });
+    await using way = await FaultProxy.start(machine.url);
+    const started: TestService[] = [];
+    const start: Plane['start'] = async (name = 'control', options = {}, others = []) => {
+      const from = [way.url, ...others];
+      const service = await startService({
+        ...options,
+        apiKey,
+        dataDirectory: directoryOf(testInfo, name),
+        machines: { from },
+      });
+      started.push({ ...service, call: callerOf(service) });
+      return started.at(-1)!;
+    };
+    await use({ machine: { ...machine, call: callerOf(machine) }, way, start });
+    for (const service of started) await service.close();
+  },
+});
+
+const directoryOf = (testInfo: TestInfo, name = 'control') => testInfo.outputPath(name);
+
+async function startSaved(call: Call): Promise<string> {
+  await call('POST', '/profiles', { name: 'ann' });
+  return (await startSession(call, { profile: { name: 'ann', save_changes: true } })).session_id;
+}
+
+const acquire = async ({ call }: TestService): Promise<string> =>
+  (await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 20 })).body.session_id;
+
+const isSaved = async (call: Call) => (await call('GET', '/profiles/ann/download')).status === 200;
+
+test('a control plane that ends waits until the machines of ending sessions have saved their profiles', async ({
+  plane: { way, start },
+}) => {
+  const first = await start();
+  const id = await startSaved(first.call);
+  way.plan(/^DELETE \/browsers\//, { status: 503, retryAfter: 1 });
+  const answer = first.call('DELETE', `/browsers/${id}`).catch(() => undefined);
+  await expect.poll(() => way.happened).toHaveLength(1);
+  await first.close();
+  await answer;
+  const second = await start();
+  expect(await isSaved(second.call)).toBe(true);
+});
+
+test('after a crash, the next control plane ends the ending sessions and saves their profiles', async ({
+  plane: { machine, way, start },
+}, testInfo) => {
+  const first = await start();
+  const id = await startSaved(first.call);
+  way.plan(/^DELETE \/browsers\//, 'silent');
+  const answer = first.call('DELETE', `/browsers/${id}`);
+  const isEnded = async () => (await machine.call('GET', '/browsers')).body.length === 0;
+  await expect.poll(isEnded).toBe(true);
+  // The copy of the files at this moment is what a killed control plane leaves.
+  spawnSync('cp', ['-r', directoryOf(testInfo), directoryOf(testInfo, 'copy')]);
+
+  const second = await start('copy');
+  const ended = async () => (await second.call('GET', `/browsers/${id}?include_deleted=true`)).body;
+  await expect.poll(async () => (await ended()).profile_save).toEqual({ status: 'saved' });
+  expect(await isSaved(second.call)).toBe(true);
+  expect((await machine.call('GET', '/profiles')).body).toEqual([]);
+  way.resetConnections();
+  await answer;
+});
+
+test('a control plane without the key of its secrets starts, and ends the sessions that it cannot read', async ({
+  plane: { machine, start },
+}, testInfo) => {
+  const first = await start();
+  const { session_id: id } = await startSession(first.call, {});
+  await first.close();
+  const key = join(directoryOf(testInfo), 'secrets-key');
+  writeFileSync(key, 'damaged');
+  // The file may be restored, so the sessions stay.
+  await expect(start()).rejects.toThrow('secrets-key in the data directory is damaged');
+  rmSync(key);
+  const forgotten: unknown[] = [];
+  const second = await start('control', {
+    log: (event, fields) => event === 'session_forgotten' && forgotten.push(fields?.['session']),
+  });
+  expect(forgotten).toEqual([id]);
+  expect((await second.call('GET', `/browsers/${id}`)).status).toBe(404);
+  await expect.poll(async () => (await machine.call('GET', '/browsers')).body).toEqual([]);
+  await second.close();
+  await start('control', { log: (event) => event === 'session_forgotten' && forgotten.push(event) });
+  expect(forgotten).toEqual([id]);
+});
+
+test('a restarted control plane knows the telemetry that a lease asked for', async ({ plane: { machine, start } }) => {
+  const first = await start();
+  const { session_id: id } = await startSession(first.call, {});
+  const on = { enabled: true };
+  await first.call('PATCH', `/browsers/${id}`, { telemetry: { browser: { console: on } } });
+  await first.close();
+  const second = await start();
+  expect((await second.call('GET', `/browsers/${id}`)).body.telemetry).toMatchObject({ browser: { console: on } });
+  await second.call('PATCH', `/browsers/${id}`, { telemetry: { browser: { network: on } } });
+  const { body } = await machine.call('GET', `/browsers/${id}`);
+  expect(body.telemetry).toMatchObject({ browser: { console: on, network: on } });
+});
+
+test('a control plane that still starts saves the profile of an ended session, and its pools get the profile', async ({
+  plane: { machine, start },
+}) => {
+  await using other = await startService({ apiKey });
+  await using otherWay = await FaultProxy.start(other.url);
+  const first = await start('control', {}, [otherWay.url]);
+  otherWay.plan(/^POST \/browsers/, { status: 429, retryAfter: 0 });
+  const id = await startSaved(first.call);
+  const following = { name: 'ci', size: 1, profile: { name: 'ann' }, refresh_on_profile_update: true };
+  await first.call('POST', '/browser_pools', following);
+  const idle = await acquire(first);
+  await first.call('POST', '/browser_pools/ci/release', { session_id: idle, reuse: true });
+  expect(await acquire(first)).toBe(idle);
+  await first.call('POST', '/browser_pools/ci/release', { session_id: idle, reuse: true });
+  await first.close();
+  await machine.call('DELETE', `/browsers/${id}`);
+  // The other machine keeps the control plane from being ready while it fetches the profile.
+  otherWay.plan(/limits/, 'silent');
+  const second = await start('control', {}, [otherWay.url]);
+  const ended = async () => (await second.call('GET', `/browsers/${id}?include_deleted=true`)).body;
+  await expect.poll(async () => (await ended()).profile_save).toEqual({ status: 'saved' });
+  expect(await acquire(second)).not.toBe(idle);
+});

@@ -1,0 +1,174 @@
+import { execFile } from 'node:child_process';
+import { chromium, expect } from '@playwright/test';
+import { TestClock } from '../../support/service/clock.ts';
+import { scrape, seriesOf, type Series } from '../../support/http/scrape.ts';
+import { test, type TestService } from '../../support/service/service.ts';
+
+const ofCi = 'project="default",pool="ci"';
+
+test.describe('/metrics', () => {
+  test.use({ serviceOptions: { metricsToken: 'scraper', maxConcurrentSessions: 7 } });
+
+  test('/metrics counts free, leased and waiting sessions of a pool, and sessions without a pool', async ({
+    service,
+  }) => {
+    const { call } = service;
+    await createFull(service, 1);
+    await expectSeries(service, {
+      playwright_pool_demand: 0,
+      playwright_pool_capacity: 7,
+      playwright_pool_draining: 0,
+      playwright_pool_single_sessions: 0,
+      [`playwright_pool_size{${ofCi}}`]: 1,
+      [`playwright_pool_sessions{${ofCi},state="idle"}`]: 1,
+      [`playwright_pool_sessions{${ofCi},state="leased"}`]: 0,
+    });
+
+    const leased = (await call('POST', '/browser_pools/ci/acquire', {})).body;
+    const hangUp = new AbortController();
+    const waiting = fetch(`${service.url}/browser_pools/ci/acquire`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.apiKey}` },
+      signal: hangUp.signal,
+    });
+    waiting.catch(() => {});
+    await call('POST', '/browsers', { headless: true });
+    await expectSeries(service, {
+      playwright_pool_demand: 3,
+      playwright_pool_single_sessions: 1,
+      [`playwright_pool_waiting{${ofCi}}`]: 1,
+      [`playwright_pool_sessions{${ofCi},state="leased"}`]: 1,
+      [`playwright_pool_acquires_total{${ofCi},outcome="leased"}`]: 1,
+      [`playwright_pool_acquire_seconds_count{${ofCi}}`]: 1,
+    });
+    const { [`playwright_pool_oldest_wait_seconds{${ofCi}}`]: before = -1 } = await scrape(service);
+    await expect
+      .poll(async () => (await scrape(service))[`playwright_pool_oldest_wait_seconds{${ofCi}}`])
+      .toBeGreaterThan(before);
+
+    hangUp.abort();
+    await expectSeries(service, {
+      [`playwright_pool_waiting{${ofCi}}`]: 0,
+      [`playwright_pool_acquires_total{${ofCi},outcome="left"}`]: 1,
+    });
+    await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: true });
+    await expectSeries(service, {
+      playwright_pool_demand: 1,
+      [`playwright_pool_lease_ends_total{${ofCi},reason="reused"}`]: 1,
+      [`playwright_pool_reset_seconds_count{${ofCi}}`]: 1,
+      [`playwright_pool_reset_seconds_sum{${ofCi}}`]: 0,
+    });
+  });
+
+  test('/metrics counts connections, and ends of leases by their reason', async ({ service }) => {
+    const { call } = service;
+    await createFull(service, 1);
+    const lease = async () => (await call('POST', '/browser_pools/ci/acquire', {})).body;
+    const recycled = await lease();
+    const browser = await chromium.connectOverCDP(recycled.cdp_ws_url);
+    await browser.close();
+    await call('POST', '/browser_pools/ci/release', { session_id: recycled.session_id, reuse: false });
+    const deleted = await lease();
+    await call('DELETE', `/browsers/${deleted.session_id}`);
+    await lease();
+    await call('DELETE', '/browser_pools/ci', { force: true });
+    await expectSeries(service, {
+      'playwright_pool_connect_seconds_count{transport="cdp"}': 1,
+      [`playwright_pool_lease_ends_total{${ofCi},reason="recycled"}`]: 1,
+      [`playwright_pool_lease_ends_total{${ofCi},reason="deleted"}`]: 1,
+      [`playwright_pool_lease_ends_total{${ofCi},reason="pool_deleted"}`]: 1,
+      [`playwright_pool_reset_seconds_count{${ofCi}}`]: 2,
+      'playwright_pool_tunnel_bytes_total{direction="received"}': 0,
+    });
+    // A deleted pool has no gauges.
+    expect(await scrape(service)).not.toHaveProperty([`playwright_pool_size{${ofCi}}`]);
+  });
+
+  test('/metrics accepts the metrics token and organization keys, and refuses others', async ({ service }) => {
+    const { call, url } = service;
+    const status = async (authorization?: string) =>
+      (await fetch(`${url}/metrics`, { headers: authorization === undefined ? {} : { authorization } })).status;
+    const project = (await call('POST', '/org/projects', { name: 'other' })).body;
+    const key = (await call('POST', '/org/api_keys', { name: 'ci', project_id: project.id })).body.key as string;
+    expect(await status('Bearer scraper')).toBe(200);
+    expect(await status(`Bearer ${service.apiKey}`)).toBe(200);
+    expect(await status()).toBe(401);
+    expect(await status('Bearer scrapes')).toBe(401);
+    expect(await status(`Bearer ${key}`)).toBe(403);
+    // The token is good for nothing else.
+    expect((await call('GET', '/browser_pools', undefined, { authorization: 'Bearer scraper' })).status).toBe(401);
+  });
+
+  test('/metrics contains no session id, and pool labels for 100 pools at most', async ({ service }) => {
+    const { call } = service;
+    for (let n = 0; n < 103; n++) {
+      const { status } = await call('POST', '/browser_pools', { name: `pool-${n}`, size: 1, headless: true });
+      expect(status).toBe(201);
+    }
+    const session = (await call('POST', '/browser_pools/pool-0/acquire', {})).body;
+    const response = await fetch(`${service.url}/metrics`, { headers: { authorization: 'Bearer scraper' } });
+    expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+    const text = await response.text();
+    expect(text).not.toContain(session.session_id);
+    const sizes = Object.entries(seriesOf(text)).filter(([name]) => name.startsWith('playwright_pool_size{'));
+    expect(sizes).toHaveLength(101);
+    expect(sizes.find(([name]) => name.includes('pool="other"'))?.[1]).toBe(3);
+    await expectAcceptedByPromtool(text);
+  });
+});
+
+test.describe('/metrics after a while', () => {
+  const clock = new TestClock();
+  test.use({ serviceOptions: { clock, metricsToken: 'scraper' } });
+
+  test('/metrics keeps the counts of a deleted pool for 10 minutes', async ({ service }) => {
+    const { call } = service;
+    const ofOther = 'project="default",pool="other-pool"';
+    const counts = {
+      [`playwright_pool_acquires_total{${ofCi},outcome="timeout"}`]: 1,
+      [`playwright_pool_lease_ends_total{${ofCi},reason="recycled"}`]: 1,
+      [`playwright_pool_acquire_seconds_count{${ofCi}}`]: 1,
+      [`playwright_pool_reset_seconds_count{${ofCi}}`]: 1,
+      [`playwright_pool_acquires_total{${ofOther},outcome="leased"}`]: 1,
+    };
+    await call('POST', '/browser_pools', { name: 'other-pool', size: 1 });
+    await call('POST', '/browser_pools/other-pool/acquire', {});
+    await createFull(service, 1);
+    const { body } = await call('POST', '/browser_pools/ci/acquire', {});
+    await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 0 });
+    await call('POST', '/browser_pools/ci/release', { session_id: body.session_id, reuse: false });
+    await expectSeries(service, counts);
+    await call('DELETE', '/browser_pools/ci', {});
+    expect(await scrape(service)).toMatchObject(counts);
+    clock.advance(9 * 60_000);
+    expect(await scrape(service)).toMatchObject(counts);
+    clock.advance(60_000);
+    const left = Object.keys(await scrape(service));
+    expect(left.filter((name) => name.includes(ofCi))).toEqual([]);
+    expect(left).toContain(`playwright_pool_acquires_total{${ofOther},outcome="leased"}`);
+  });
+});
+
+/** Creates the pool `ci` and waits until its browsers are idle. */
+async function createFull(service: TestService, size: number): Promise<void> {
+  await service.call('POST', '/browser_pools', { name: 'ci', size, headless: true });
+  await expect
+    .poll(async () => (await service.call('GET', '/browser_pools/ci')).body.available_count, { timeout: 20_000 })
+    .toBe(size);
+}
+
+async function expectSeries(service: TestService, expected: Series): Promise<void> {
+  await expect.poll(() => scrape(service), { timeout: 20_000 }).toMatchObject(expected);
+}
+
+/** Prometheus' own check, where it is installed. */
+async function expectAcceptedByPromtool(text: string): Promise<void> {
+  const problems = await new Promise<string>((resolve) => {
+    const promtool = execFile('promtool', ['check', 'metrics'], (error, stdout, stderr) =>
+      resolve(error?.code === 'ENOENT' ? '' : stdout + stderr),
+    );
+    promtool.stdin?.on('error', () => {});
+    promtool.stdin?.end(text);
+  });
+  expect(problems).toBe('');
+}

@@ -1,0 +1,336 @@
+import { mkdir } from 'node:fs/promises';
+import { chromium, expect } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
+import Libsql from 'libsql';
+import { createClient } from '../../../src/client/index.ts';
+import { contract } from '../../../src/contract/contract.ts';
+import { operationsOf } from '../../../src/contract/operation.ts';
+import { startService } from '../../../src/service/service.ts';
+import { extensionZip } from '../../support/views/extensions.ts';
+import { collect, test } from '../../support/service/organization.ts';
+import { callerOf, dataDirectory, type Call } from '../../support/service/service.ts';
+
+/** Two projects, and calls in each of them. */
+const scoped = test.extend<{ shop: { id: string; call: Call }; blog: { id: string; call: Call } }>({
+  shop: async ({ client, callWith, service }, use) => {
+    const { id } = await client.projects.create({ name: 'shop' });
+    await use({ id, call: callWith(service.apiKey, id) });
+  },
+  blog: async ({ client, callWith, service }, use) => {
+    const { id } = await client.projects.create({ name: 'blog' });
+    await use({ id, call: callWith(service.apiKey, id) });
+  },
+});
+
+/** Valid bodies and queries of the operations that need some. */
+const requests: { [operation: string]: { query?: string; body?: unknown } } = {
+  'browsers.update': { body: { name: 'taken-over' } },
+  'browsers.fs.readFile': { query: '?path=/a' },
+  'browsers.fs.writeFile': { query: '?path=/a', body: 'text' },
+  'browsers.fs.listFiles': { query: '?path=/' },
+  'browsers.fs.fileInfo': { query: '?path=/a' },
+  'browsers.fs.downloadDirZip': { query: '?path=/' },
+  'browsers.fs.createDirectory': { body: { path: '/b' } },
+  'browsers.fs.deleteFile': { body: { path: '/a' } },
+  'browsers.fs.deleteDirectory': { body: { path: '/a' } },
+  'browsers.fs.move': { body: { src_path: '/a', dest_path: '/b' } },
+  'browsers.fs.setFilePermissions': { body: { path: '/a', mode: '600' } },
+  'browsers.fs.watch.start': { body: { path: '/' } },
+  'browsers.computer.clickMouse': { body: { x: 1, y: 1 } },
+  'browsers.computer.moveMouse': { body: { x: 1, y: 1 } },
+  'browsers.computer.dragMouse': { body: { path: [[1, 1], [2, 2]] } }, // prettier-ignore
+  'browsers.computer.scroll': { body: { x: 1, y: 1, delta_y: 1 } },
+  'browsers.computer.typeText': { body: { text: 'x' } },
+  'browsers.computer.pressKey': { body: { keys: ['a'] } },
+  'browsers.computer.setCursorVisibility': { body: { hidden: true } },
+  'browsers.computer.writeClipboard': { body: { text: 'x' } },
+  'browsers.computer.batch': { body: { actions: [{ type: 'type_text', type_text: { text: 'x' } }] } },
+  'browsers.curl': { body: { url: 'http://127.0.0.1/' } },
+  'browsers.logs.stream': { query: '?source=supervisor' },
+  'browsers.playwright.execute': { body: { code: 'return 1' } },
+  'browsers.process.exec': { body: { command: 'true' } },
+  'browsers.process.spawn': { body: { command: 'true' } },
+  'browsers.process.stdin': { body: { data_b64: 'eA==' } },
+  'browsers.process.kill': { body: { signal: 'TERM' } },
+  'browsers.process.resize': { body: { rows: 1, cols: 1 } },
+  'browsers.replays.mark': { body: { title: 'x' } },
+  'browserPools.update': { body: { size: 2 } },
+  'profiles.update': { body: { name: 'taken-over' } },
+  'auth.connections.update': { body: { auto_reauth: false } },
+  'auth.connections.submit': { body: { field_values: {} } },
+};
+
+function multipart(fields: { [name: string]: string | Blob }): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.set(name, value);
+  return form;
+}
+
+scoped('everything in a project answers 404 in every other project', async ({ shop, blog }) => {
+  const { body: profile } = await shop.call('POST', '/profiles', { name: 'ann' });
+  const { body: pool } = await shop.call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
+  const { body: leased } = await shop.call('POST', '/browser_pools/ci/acquire', {});
+  const { body: session } = await shop.call('POST', '/browsers', { name: 'single', headless: true });
+  const { body: replay } = await shop.call('POST', `/browsers/${session.session_id}/replays`, {});
+  const { body: connection } = await shop.call('POST', '/auth/connections', {
+    profile_name: 'ann',
+    domain: 'shop.example',
+  });
+  const archive = { file: new Blob([new Uint8Array(await extensionZip('marks'))]), name: 'marks' };
+  const { body: extension } = await shop.call('POST', '/extensions', multipart(archive));
+  const { body: watch } = await shop.call('POST', `/browsers/${session.session_id}/fs/watch`, { path: '/' });
+  await shop.call('PUT', `/browsers/${session.session_id}/fs/write_file?path=/a`, 'text');
+
+  const ids: { [area: string]: string[] } = {
+    browsers: [session.session_id, leased.session_id, 'single'],
+    browserPools: [pool.id, 'ci'],
+    profiles: [profile.id, 'ann'],
+    auth: [connection.id],
+    extensions: [extension.id, 'marks'],
+  };
+  const file = multipart({ 'files[0][dest_path]': '/c', 'files[0][file]': new Blob(['x']) });
+  const zip = multipart({ zip_file: new Blob(['x']), dest_path: '/d' });
+  const load = multipart({ 'extensions[0][name]': 'a', 'extensions[0][zip_file]': new Blob(['x']) });
+  const bodies = {
+    ...requests,
+    'browsers.fs.upload': { body: file },
+    'browsers.fs.uploadZip': { body: zip },
+    'browsers.loadExtensions': { body: load },
+  };
+  const release = { 'browserPools.release': { body: { session_id: leased.session_id } } };
+  let tried = 0;
+  for (const [name, { method, path, scope }] of operationsOf(contract)) {
+    const area = name.split('.', 1)[0]!;
+    // A code of a login says for itself which login it is for.
+    if (scope === 'none') continue;
+    if (!path.includes('{') || !ids[area]) continue;
+    const { query = '', body }: { query?: string; body?: unknown } = { ...bodies, ...release }[name] ?? {};
+    for (const id of ids[area]) {
+      const filled = path
+        .replace(/\{id\w*\}/, id)
+        .replace('{replay_id}', replay.replay_id)
+        .replace('{watch_id}', watch.watch_id);
+      tried += 1;
+      expect(await blog.call(method, filled + query, body), `${name} ${id}`).toMatchObject({
+        status: 404,
+        body: { code: 'not_found' },
+      });
+    }
+  }
+  expect(tried).toBeGreaterThan(100);
+
+  for (const path of ['/browsers?status=all', '/browser_pools', '/profiles', '/auth/connections']) {
+    expect((await blog.call('GET', path)).body, path).toEqual([]);
+  }
+  expect((await shop.call('GET', '/browsers')).body).toHaveLength(2);
+  expect((await shop.call('GET', `/browsers/${session.session_id}/fs/list_files?path=/`)).body).toContainEqual(
+    expect.objectContaining({ name: 'a' }),
+  );
+  expect((await shop.call('GET', '/browser_pools/ci')).body).toMatchObject({
+    acquired_count: 1,
+    browser_pool_config: { size: 1 },
+  });
+  expect((await shop.call('GET', '/profiles/ann')).status).toBe(200);
+
+  // Things that outlive their session keep their project.
+  await shop.call('DELETE', '/browsers/single');
+  const past = `/browsers/${session.session_id}?include_deleted=true`;
+  expect([(await shop.call('GET', past)).status, (await blog.call('GET', past)).status]).toEqual([200, 404]);
+  const recording = `/browsers/${session.session_id}/replays`;
+  expect([(await shop.call('GET', recording)).status, (await blog.call('GET', recording)).status]).toEqual([200, 404]);
+  expect((await shop.call('GET', '/replays')).body).toHaveLength(1);
+  expect((await blog.call('GET', '/replays')).body).toEqual([]);
+});
+
+scoped('a name that is taken in one project is free in another', async ({ shop, blog }) => {
+  for (const { call } of [shop, blog]) {
+    for (const [path, body] of [
+      ['/profiles', { name: 'same' }],
+      ['/browser_pools', { name: 'same', size: 1, headless: true }],
+      ['/browsers', { name: 'same', headless: true }],
+    ] as const) {
+      expect((await call('POST', path, body)).status, path).toBeLessThan(300);
+      expect(await call('POST', path, body), path).toMatchObject({ status: 409, body: { code: 'conflict' } });
+    }
+    expect(await call('POST', '/browser_pools/same/acquire', { name: 'same' })).toMatchObject({ status: 409 });
+    expect(await call('POST', '/browser_pools/same/acquire', { name: 'leased' })).toMatchObject({ status: 200 });
+  }
+  await shop.call('DELETE', '/profiles/same');
+  expect((await blog.call('GET', '/profiles/same')).status).toBe(200);
+});
+
+scoped('a session loads profiles of its own project only', async ({ shop, blog }) => {
+  const { body: profile } = await shop.call('POST', '/profiles', { name: 'ann' });
+  const { body: session } = await blog.call('POST', '/browsers', { headless: true });
+  for (const selector of [{ id: profile.id }, { name: 'ann' }]) {
+    const refused = { status: 400, body: { details: [{ message: expect.stringMatching(/^profile:/) }] } };
+    expect(await blog.call('POST', '/browsers', { headless: true, profile: selector })).toMatchObject(refused);
+    expect(await blog.call('POST', '/browser_pools', { size: 1, headless: true, profile: selector })).toMatchObject(
+      refused,
+    );
+    expect(await blog.call('PATCH', `/browsers/${session.session_id}`, { profile: selector })).toMatchObject(refused);
+  }
+});
+
+scoped('the project header chooses an active project by its id', async ({ shop, client, callWith, service }) => {
+  await shop.call('POST', '/profiles', { name: 'ann' });
+  expect((await service.call('GET', '/profiles')).body).toEqual([]);
+  for (const projectId of ['shop', 'nowhere', 'x'.repeat(1000)]) {
+    const { status, body } = await callWith(service.apiKey, projectId)('GET', '/profiles');
+    expect({ status, code: body.code }).toEqual({ status: 404, code: 'project_not_found' });
+  }
+  expect((await callWith(service.apiKey, ' ')('GET', '/profiles')).status).toBe(200);
+  await client.projects.update(shop.id, { status: 'archived' });
+  expect(await shop.call('GET', '/profiles')).toMatchObject({ status: 404, body: { code: 'project_not_found' } });
+  // Organization routes do not regard it, or it could not be activated again.
+  expect(await shop.call('PATCH', `/org/projects/${shop.id}`, { status: 'active' })).toMatchObject({ status: 200 });
+  expect((await shop.call('GET', '/profiles')).body).toHaveLength(1);
+});
+
+scoped("our client and the hosted service's SDK choose a project by an option", async ({ shop, service }) => {
+  await shop.call('POST', '/profiles', { name: 'ann' });
+  const options = { baseURL: service.url, apiKey: service.apiKey };
+  await using client = createClient({ ...options, projectId: shop.id });
+  expect(await collect(client.profiles.list())).toHaveLength(1);
+  expect(await collect(new Kernel({ ...options, projectID: shop.id }).profiles.list())).toHaveLength(1);
+  expect(await collect(new Kernel(options).profiles.list())).toHaveLength(0);
+});
+
+scoped(
+  "a project's API key acts in its own project only, with and without the project header",
+  async ({ shop, blog, client, callWith }) => {
+    const { key } = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
+    const call = callWith(key);
+    expect((await call('POST', '/profiles', { name: 'ann' })).status).toBe(201);
+    expect((await shop.call('GET', '/profiles')).body).toHaveLength(1);
+    expect((await callWith(key, shop.id)('GET', '/profiles')).body).toHaveLength(1);
+    expect(await callWith(key, blog.id)('GET', '/profiles')).toMatchObject({
+      status: 403,
+      body: { code: 'forbidden' },
+    });
+    const { body: foreign } = await blog.call('POST', '/profiles', { name: 'bob' });
+    expect((await call('GET', `/profiles/${foreign.id}`)).status).toBe(404);
+    await client.projects.update(shop.id, { status: 'archived' });
+    expect(await call('GET', '/profiles')).toMatchObject({ status: 404, body: { code: 'project_not_found' } });
+  },
+);
+
+scoped(
+  "a project's API key reads its own project, and changes nothing in the organization",
+  async ({ shop, blog, client, callWith }) => {
+    const { key } = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
+    const call = callWith(key);
+    for (const path of [
+      '/org/projects/shop',
+      `/org/projects/${shop.id}`,
+      `/org/projects/${shop.id}/limits`,
+      `/projects/${shop.id}`,
+    ]) {
+      expect((await call('GET', path)).status, path).toBe(200);
+    }
+    expect((await call('GET', '/org/projects')).body).toMatchObject([{ name: 'shop' }]);
+    for (const path of ['/org/projects/blog', `/org/projects/${blog.id}`, `/org/projects/${blog.id}/limits`]) {
+      expect(await call('GET', path), path).toMatchObject({ status: 404, body: { code: 'project_not_found' } });
+    }
+    for (const [method, path, body] of [
+      ['POST', '/org/projects', { name: 'x' }],
+      ['PATCH', `/org/projects/${shop.id}`, { name: 'x' }],
+      ['DELETE', `/org/projects/${shop.id}`],
+      ['PATCH', `/projects/${shop.id}`, { name: 'x' }],
+      ['PATCH', `/org/projects/${shop.id}/limits`, { max_pooled_sessions: 1 }],
+      ['GET', '/org/limits'],
+      ['PATCH', '/org/limits', {}],
+    ] as const) {
+      expect(await call(method, path, body), `${method} ${path}`).toMatchObject({
+        status: 403,
+        body: { code: 'forbidden' },
+      });
+    }
+  },
+);
+
+scoped(
+  "a project's API key creates and lists keys of its own project only",
+  async ({ shop, blog, client, callWith }) => {
+    const robot = await client.apiKeys.create({ name: 'robot', project_id: shop.id });
+    const foreign = await client.apiKeys.create({ name: 'foreign', project_id: blog.id });
+    const organizational = await client.apiKeys.create({ name: 'organizational' });
+    const call = callWith(robot.key);
+    const made = {
+      status: 201,
+      body: { project_id: shop.id, project_name: 'shop', created_by: { id: robot.id, name: 'robot' } },
+    };
+    expect(await call('POST', '/org/api_keys', { name: 'a' })).toMatchObject(made);
+    expect(await call('POST', '/org/api_keys', { name: 'b', project_id: shop.id })).toMatchObject(made);
+    expect(await call('POST', '/org/api_keys', { name: 'c', project_id: null })).toMatchObject({ status: 403 });
+    expect(await call('POST', '/org/api_keys', { name: 'd', project_id: blog.id })).toMatchObject({ status: 404 });
+    expect((await call('GET', '/org/api_keys?status=all')).body.map(({ name }: { name: string }) => name)).toEqual([
+      'b',
+      'a',
+      'robot',
+    ]);
+    for (const { id } of [foreign, organizational]) {
+      expect((await call('GET', `/org/api_keys/${id}`)).status).toBe(404);
+      expect((await call('PATCH', `/org/api_keys/${id}`, { name: 'mine' })).status).toBe(404);
+      expect((await call('POST', `/org/api_keys/${id}/rotate`, { expire_in_days: 0 })).status).toBe(404);
+      expect((await call('DELETE', `/org/api_keys/${id}`)).status).toBe(404);
+    }
+    expect(await call('POST', `/org/api_keys/${robot.id}/rotate`)).toMatchObject(made);
+  },
+);
+
+scoped('links to a session work without an API key', async ({ shop }) => {
+  const { body: session } = await shop.call('POST', '/browsers', { headless: true });
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  await browser.close();
+  expect((await fetch(session.browser_live_view_url)).status).toBe(200);
+});
+
+test('data of the first releases, which had no projects, belongs to the default project', async ({}, testInfo) => {
+  const directory = dataDirectory(testInfo);
+  await mkdir(directory);
+  const config = {
+    size: 1,
+    headless: true,
+    timeout_seconds: 600,
+    stealth: false,
+    kiosk_mode: false,
+    extensions: [],
+    chrome_policy: {},
+  };
+  const before = new Libsql(`${directory}/service.db`);
+  before.exec(`
+    CREATE TABLE pools (id TEXT PRIMARY KEY, name TEXT UNIQUE, config TEXT NOT NULL, created_at INTEGER NOT NULL) STRICT;
+    CREATE TABLE profiles (id TEXT PRIMARY KEY, name TEXT UNIQUE, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, last_used_at INTEGER) STRICT;
+    CREATE TABLE api_keys (id TEXT PRIMARY KEY, name TEXT NOT NULL, masked_key TEXT NOT NULL, salt TEXT NOT NULL, hash TEXT NOT NULL,
+      created_at INTEGER NOT NULL, expires_at INTEGER, deleted_at INTEGER) STRICT;
+    CREATE TABLE replays (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, token TEXT NOT NULL, started_at INTEGER NOT NULL, finished_at INTEGER,
+      content_type TEXT, failure TEXT, markers TEXT NOT NULL) STRICT;
+    CREATE INDEX replays_of_session ON replays (session_id);
+    ALTER TABLE profiles ADD COLUMN version TEXT;
+    INSERT INTO pools VALUES ('pool-1', 'ci', '${JSON.stringify({ ...config, name: 'ci' })}', 1000);
+    INSERT INTO profiles VALUES ('profile-1', 'ann', 1000, 2000, 3000, 'version-1'), ('profile-2', NULL, 1000, 1000, NULL, NULL);
+    INSERT INTO api_keys VALUES ('key-1', 'service', 'pwp_…abcd', '00', '11', 1000, NULL, NULL), ('key-0', 'service', 'pwp_…efgh', '00', '11', 1, NULL, 2);
+    PRAGMA user_version = 3;
+  `);
+  before.close();
+
+  await using service = await startService({ dataDirectory: directory });
+  const call = callerOf(service);
+  expect((await call('GET', '/browser_pools/ci')).body).toMatchObject({ id: 'pool-1', browser_pool_config: config });
+  expect((await call('GET', '/profiles?name=ann')).body).toEqual([
+    {
+      id: 'profile-1',
+      name: 'ann',
+      created_at: '1970-01-01T00:00:01.000Z',
+      updated_at: '1970-01-01T00:00:02.000Z',
+      last_used_at: '1970-01-01T00:00:03.000Z',
+    },
+  ]);
+  expect((await call('GET', '/profiles')).body).toHaveLength(2);
+  expect((await call('POST', '/profiles', { name: 'ann' })).status).toBe(409);
+  expect((await call('GET', '/org/projects')).body).toMatchObject([{ name: 'default', status: 'active' }]);
+  expect((await call('GET', '/org/api_keys')).body).toMatchObject([
+    { name: 'service', created_by: { name: 'service' } },
+  ]);
+});

@@ -1,0 +1,306 @@
+import { once } from 'node:events';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { chromium, expect, type Browser } from '@playwright/test';
+import { WebSocket } from 'ws';
+import { installedPlaywrights } from '../../../src/service/playwright/installed-playwright.ts';
+import { startService } from '../../../src/service/service.ts';
+import { standInStart } from '../../../src/service/sessions/cdp/attached-path.ts';
+import { TestClock } from '../../support/service/clock.ts';
+import { commandLine, processesWith, processFile, sendSignal } from '../../support/processes/processes.ts';
+import { callerOf, test as base, type TestService } from '../../support/service/service.ts';
+
+type StartedSession = {
+  session_id: string;
+  cdp_ws_url: string;
+  playwright_ws_url: string;
+  playwright_versions: string[];
+};
+type Fixtures = {
+  session: StartedSession;
+  connect: (url: string) => Promise<Browser>;
+  /** The processes of Playwright hosts that this test's service started. */
+  hosts: () => number[];
+};
+
+const clock = new TestClock();
+const { version } = createRequire(import.meta.url)('@playwright/test/package.json') as { version: string };
+const userAgent = `Playwright/${version} (x64; test)`;
+
+// One service for the file: a host takes a second to start, and the service keeps a spare one.
+const test = base.extend<Fixtures, { shared: TestService }>({
+  shared: [
+    async ({}, use) => {
+      await using service = await startService({ clock });
+      await use({ ...service, call: callerOf(service) });
+    },
+    { scope: 'worker' },
+  ],
+  service: async ({ shared }, use) => use(shared),
+  session: async ({ service }, use) => {
+    const { body } = await service.call('POST', '/browsers', {});
+    await use(body);
+    await service.call('DELETE', `/browsers/${body.session_id}`);
+  },
+  connect: async ({}, use) => {
+    const browsers: Browser[] = [];
+    await use(async (url) => {
+      const browser = await chromium.connect(url);
+      browsers.push(browser);
+      return browser;
+    });
+    for (const browser of browsers) await browser.close();
+  },
+  hosts: async ({}, use) => {
+    await use(() => processesWith('playwright/host.js').filter((pid) => isOwn(pid) && isNode(pid)));
+  },
+});
+test.describe.configure({ mode: 'serial' });
+
+test("Playwright drives a session's browser by its own protocol @long", async ({
+  session,
+  connect,
+  service,
+}, testInfo) => {
+  expect(session.playwright_versions).toEqual([version]);
+  const browser = await connect(session.playwright_ws_url);
+  const [defaultContext] = browser.contexts();
+  const page = await defaultContext!.newPage();
+  await page.setContent(
+    `<button id="offer" onclick="this.remove()">offer</button><button id="buy" onclick="document.title = 'bought'">buy</button>
+     <input type="file" multiple><a href="data:text/plain,a report" download="report.txt">report</a>`,
+  );
+
+  await test.step('handlers of locators run once', async () => {
+    let handled = 0;
+    await page.addLocatorHandler(page.locator('#offer'), async () => {
+      handled += 1;
+      await page.locator('#offer').click();
+    });
+    await page.locator('#buy').click();
+    await expect(page).toHaveTitle('bought');
+    expect(handled).toBe(1);
+  });
+
+  await test.step('uploads come from the worker, or from the session if a stand-in names the file', async () => {
+    const path = '/home/user/in the session.txt';
+    await service.call(
+      'PUT',
+      `/browsers/${session.session_id}/fs/write_file?path=${encodeURIComponent(path)}`,
+      'there',
+    );
+    const [local, standIn, escape] = ['local.txt', 'stand-in.txt', 'escape.txt'].map((name) =>
+      testInfo.outputPath(name),
+    );
+    mkdirSync(dirname(local!), { recursive: true });
+    writeFileSync(local!, 'from here');
+    writeFileSync(standIn!, standInStart + path);
+    writeFileSync(escape!, `${standInStart}/../../../etc/hostname`);
+    const input = page.locator('input');
+    await input.setInputFiles([local!, standIn!]);
+    const contents = () =>
+      input.evaluate((input: HTMLInputElement) =>
+        Promise.all(Array.from(input.files!, async (file) => [file.name, await file.text()])),
+      );
+    expect(await contents()).toEqual([
+      ['local.txt', 'from here'],
+      ['in the session.txt', 'there'],
+    ]);
+    await expect(input.setInputFiles(escape!, { timeout: 500 })).rejects.toThrow('Timeout');
+    expect(await contents()).toHaveLength(2);
+  });
+
+  await test.step('downloads go to the worker', async () => {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link').click()]);
+    await download.saveAs(testInfo.outputPath('report.txt'));
+    expect(readFileSync(testInfo.outputPath('report.txt'), 'utf8')).toBe('a report');
+  });
+});
+
+test('a Playwright client sees only its own contexts, which close when it disconnects', async ({
+  session,
+  connect,
+}) => {
+  const [first, second] = await Promise.all([connect(session.playwright_ws_url), connect(session.playwright_ws_url)]);
+  const context = await first.newContext();
+  await context.newPage();
+  expect(first.contexts()).toHaveLength(2);
+  expect(second.contexts()).toHaveLength(1);
+  const cdp = await chromium.connectOverCDP(session.cdp_ws_url);
+  const browserSession = await cdp.newBrowserCDPSession();
+  const contexts = async () => (await browserSession.send('Target.getBrowserContexts')).browserContextIds.length;
+  expect(await contexts()).toBe(1);
+  await first.close();
+  await expect.poll(contexts).toBe(0);
+  await cdp.close();
+});
+
+test("the Playwright host runs as the session's user", async ({ session, connect, hosts }) => {
+  test.skip(process.platform !== 'linux' || process.getuid?.() !== 0, 'only root on Linux can give sessions users');
+  await connect(session.playwright_ws_url);
+  expect(hosts().some((pid) => uidOf(pid) >= 20_000)).toBe(true);
+});
+
+for (const [client, text] of [
+  ['Playwright/1.2.3 (x64)', 'the client is Playwright 1.2.3'],
+  ['curl/8', 'the client does not name its version'],
+] as const)
+  test(`refuses to connect the client ${client}, and names the versions`, async ({ session }) => {
+    const [status, body] = await refusal(session.playwright_ws_url, { 'user-agent': client });
+    expect(status).toBe(428);
+    expect(body.message).toContain(text);
+    expect(body.message).toContain(`this service has ${version}`);
+    expect(body.message).toContain('--playwright-core');
+  });
+
+test('the Playwright endpoint takes the token from the URL or the Authorization header only', async ({
+  session,
+  service,
+}) => {
+  const { origin, pathname, search } = new URL(session.playwright_ws_url);
+  const bare = `${origin.replace('http', 'ws')}${pathname}`;
+  const token = search.replace('?jwt=', '');
+  expect(await open(bare, { 'user-agent': userAgent, authorization: `Bearer ${token}` })).toBe('open');
+  expect((await refusal(bare, { 'user-agent': userAgent }))[0]).toBe(401);
+  expect((await refusal(`${bare}?jwt=${token}x`, { 'user-agent': userAgent }))[0]).toBe(401);
+  await service.call('DELETE', `/browsers/${session.session_id}`);
+  expect((await refusal(session.playwright_ws_url, { 'user-agent': userAgent }))[0]).toBe(401);
+});
+
+test('tells a Playwright client that its session has ended, and ends the Playwright host', async ({
+  session,
+  service,
+  hosts,
+}) => {
+  const socket = new WebSocket(session.playwright_ws_url, { headers: { 'user-agent': userAgent } });
+  await once(socket, 'open');
+  const [closed] = await Promise.all([
+    once(socket, 'close') as Promise<[number, Buffer]>,
+    service.call('DELETE', `/browsers/${session.session_id}`),
+  ]);
+  expect(closed[0]).toBe(1001);
+  expect(String(closed[1])).toContain('the session has ended');
+  // A spare one may be left.
+  await expect.poll(() => hosts().length).toBeLessThanOrEqual(1);
+});
+
+test('a session survives a killed Playwright host', async ({ session, connect, hosts }) => {
+  const browser = await connect(session.playwright_ws_url);
+  const page = await browser.newPage();
+  const action = page.locator('#missing').click();
+  const failure = expect(action).rejects.toThrow(
+    "the Playwright host (the service's process between client and browser) has ended",
+  );
+  const disconnected = new Promise((resolve) => browser.once('disconnected', resolve));
+  // The spare one, too.
+  sendSignal(hosts(), 'SIGKILL');
+  await Promise.all([failure, disconnected]);
+  const next = await connect(session.playwright_ws_url);
+  expect(next.contexts()).toHaveLength(1);
+  await (await next.newPage()).goto('about:blank');
+});
+
+test('each lease of a reused browser connects to a Playwright host, and the hosts of earlier leases end @long', async ({
+  service: { call },
+  hosts,
+}) => {
+  await call('POST', '/browser_pools', { name: 'reused', size: 1 });
+  for (let lease = 1; lease <= 20; lease++) {
+    const { body } = await call('POST', '/browser_pools/reused/acquire', {});
+    const browser = await chromium.connect(body.playwright_ws_url);
+    await browser.newContext();
+    await browser.close();
+    await call('POST', '/browser_pools/reused/release', { session_id: body.session_id, reuse: true });
+  }
+  // The last lease's host may still be ending. The other one is the spare.
+  await expect.poll(() => hosts().length).toBeLessThanOrEqual(2);
+  await call('DELETE', '/browser_pools/reused', { force: true });
+});
+
+test('ends Playwright hosts that nobody uses', async ({ service, connect, hosts }) => {
+  const { body } = await service.call('POST', '/browsers', { timeout_seconds: 3600 });
+  const browser = await connect(body.playwright_ws_url);
+  expect(hosts().length).toBeGreaterThan(0);
+  clock.advance(300_000);
+  await expect((await browser.newPage()).evaluate('1')).resolves.toBe(1);
+  await browser.close();
+  // The service hears of the end of the connection a moment later.
+  await expect
+    .poll(() => {
+      clock.advance(60_000);
+      return hosts();
+    })
+    .toEqual([]);
+});
+
+test("offers an additional version of Playwright's protocol", async ({}, testInfo) => {
+  const directory = testInfo.outputPath('playwright-core');
+  const [own] = installedPlaywrights();
+  mkdirSync(directory, { recursive: true });
+  for (const name of ['cli.js', 'index.js', 'browsers.json']) cpSync(join(own!.directory, name), join(directory, name));
+  cpSync(join(own!.directory, 'lib'), join(directory, 'lib'), { recursive: true });
+  const manifest = JSON.parse(readFileSync(join(own!.directory, 'package.json'), 'utf8')) as object;
+  writeFileSync(join(directory, 'package.json'), JSON.stringify({ ...manifest, version: '1.2.3' }));
+  await using service = await startService({ playwrightCores: [directory] });
+  const { body } = await callerOf(service)('POST', '/browsers', {});
+  expect(body.playwright_versions).toEqual([version, '1.2.3']);
+  expect(await open(body.playwright_ws_url, { 'user-agent': 'Playwright/1.2.9 (x64)' })).toBe('open');
+  await expect(startService({ playwrightCores: [testInfo.outputPath()] })).rejects.toThrow(
+    'does not contain playwright-core',
+  );
+});
+
+test("offers no Playwright endpoint with --block-loopback, because it could not block a host's requests", async () => {
+  await using service = await startService({ blockLoopback: true });
+  const { body } = await callerOf(service)('POST', '/browsers', {});
+  expect(body.playwright_ws_url).toBeUndefined();
+  const url = (body.cdp_ws_url as string).replace('/browser/cdp', '/browser/playwright');
+  expect((await refusal(url, { 'user-agent': userAgent }))[0]).toBe(428);
+});
+
+async function open(url: string, headers: Record<string, string>): Promise<string> {
+  const socket = new WebSocket(url, { headers });
+  const result = await Promise.race([
+    once(socket, 'open').then(() => 'open'),
+    once(socket, 'unexpected-response').then(([, response]) => String((response as IncomingMessage).statusCode)),
+  ]);
+  socket.on('error', () => {}).terminate();
+  return result;
+}
+
+async function refusal(
+  url: string,
+  headers: Record<string, string>,
+): Promise<[status: number | undefined, body: { message: string }]> {
+  const upgrade = get(url.replace('ws:', 'http:'), {
+    headers: {
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      ...headers,
+    },
+  });
+  const [response] = (await once(upgrade, 'response')) as [IncomingMessage];
+  const chunks = await response.toArray();
+  return [response.statusCode, JSON.parse(Buffer.concat(chunks).toString()) as { message: string }];
+}
+
+/** With namespaces, `nsenter` is between the service and its host. */
+function isOwn(pid: number): boolean {
+  return [parentOf(pid), parentOf(parentOf(pid))].includes(process.pid);
+}
+
+function isNode(pid: number): boolean {
+  return commandLine(pid)[0] === process.execPath;
+}
+
+function parentOf(pid: number): number {
+  return Number(/^PPid:\s+(\d+)/m.exec(processFile(pid, 'status'))?.[1]);
+}
+
+function uidOf(pid: number): number {
+  return Number(/^Uid:\s+(\d+)/m.exec(processFile(pid, 'status'))?.[1]);
+}

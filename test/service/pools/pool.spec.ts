@@ -1,0 +1,399 @@
+import { chmod, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { expect } from '@playwright/test';
+import { browserPools } from '../../../src/contract/browser-pools.ts';
+import { local } from '../../../src/service/sessions/in-session.ts';
+import type { Session } from '../../../src/service/sessions/session.ts';
+import { systemChromium } from '../../support/views/chromium.ts';
+import { expectCounts, test } from '../../support/service/pools.ts';
+import { projectId } from '../../support/runs/project.ts';
+
+/** Two per core. */
+const launchesAtOnce = 2 * availableParallelism();
+
+const update = (patch: object) => browserPools.update.body.parse(patch);
+
+test.describe('leases', () => {
+  test('a pool fills in the background, and leases an idle browser at once', async ({
+    testPools: { pools, createFull, lease },
+  }) => {
+    const pool = await createFull({ size: 2, name: 'ci', timeout_seconds: 100 });
+    expect(pools.describe(pool)).toEqual({
+      id: expect.stringMatching(/^[a-z0-9]{24}$/),
+      name: 'ci',
+      available_count: 2,
+      acquired_count: 0,
+      created_at: '2026-01-01T00:00:00.000Z',
+      browser_pool_config: pool.config,
+      extension_ids: [],
+    });
+    const session = await lease(pool, { name: 'mine', tags: { team: 'web' } });
+    expect(session).toMatchObject({
+      name: 'mine',
+      tags: { team: 'web' },
+      pool: { id: pool.id, name: 'ci' },
+      alive: true,
+    });
+    await session.ping();
+    expect(pools.describe(pool)).toMatchObject({ available_count: 1, acquired_count: 1 });
+  });
+
+  test('serves acquires first come first served, with the same browser on reuse', async ({
+    testPools: { createFull, lease, acquire },
+  }) => {
+    const pool = await createFull({ size: 1 });
+    const first = await lease(pool, { name: 'first', tags: { a: 'b' }, startUrl: 'data:text/html,first' });
+    const { token } = first;
+    const served: string[] = [];
+    const waiting = ['second', 'third', 'fourth'].map(async (name) => {
+      const session = await acquire(pool, { name });
+      served.push(name);
+      return session;
+    });
+    for (const name of ['second', 'third', 'fourth']) {
+      pool.release(first.id, true);
+      await expect.poll(() => served.at(-1)).toBe(name);
+      expect(first).toMatchObject({ name, tags: undefined, startUrl: undefined });
+    }
+    expect(await Promise.all(waiting)).toEqual([first, first, first]);
+    expect(first.token).not.toBe(token);
+    pool.release(first.id, true);
+    expect(first).toMatchObject({ name: undefined, tags: undefined, pool: undefined, alive: true });
+  });
+
+  test('leases a reused browser first, and a fresh one after a recycling release', async ({
+    testPools: { createFull, lease, pools },
+  }) => {
+    const pool = await createFull({ size: 2 });
+    const first = await lease(pool);
+    pool.release(first.id, true);
+    expect(await lease(pool)).toBe(first);
+    pool.release(first.id, false);
+    expect(first.alive).toBe(false);
+    const second = await lease(pool);
+    const third = await lease(pool);
+    expect(new Set([first.id, second.id, third.id]).size).toBe(3);
+    await first.ended;
+    await expectCounts(pools, pool, { available_count: 0, acquired_count: 2 });
+  });
+
+  test("an acquire returns no browser if none is free in time, and doesn't wait with a timeout of 0", async ({
+    testPools,
+  }) => {
+    const { clock, createFull, lease, acquire } = testPools;
+    const pool = await createFull({ size: 1 });
+    await lease(pool);
+    expect(await acquire(pool, { timeoutMs: 0 })).toBeUndefined();
+    const waiting = acquire(pool, { timeoutMs: 5000 });
+    const longer = acquire(pool, { timeoutMs: 5001 });
+    clock.advance(5000);
+    expect(await waiting).toBeUndefined();
+    clock.advance(1);
+    expect(await longer).toBeUndefined();
+  });
+
+  test('gives no browser to a waiting caller that hung up', async ({
+    testPools: { createFull, lease, acquire, pools },
+  }) => {
+    const pool = await createFull({ size: 1 });
+    const first = await lease(pool);
+    const hangUp = new AbortController();
+    const gone = acquire(pool, { signal: hangUp.signal });
+    const next = acquire(pool);
+    hangUp.abort();
+    pool.release(first.id, true);
+    expect(await gone).toBeUndefined();
+    expect(await next).toBe(first);
+    expect(await acquire(pool, { signal: hangUp.signal })).toBeUndefined();
+    expect(pools.describe(pool)).toMatchObject({ available_count: 0, acquired_count: 1 });
+  });
+
+  test('takes the browser back if the waiting caller hangs up while it gets it', async ({ testPools }) => {
+    const { createFull, lease, acquire } = testPools;
+    const pool = await createFull({ size: 1 });
+    const first = await lease(pool);
+    const hangUp = new AbortController();
+    const gone = acquire(pool, { signal: hangUp.signal });
+    const next = acquire(pool);
+    pool.release(first.id, true);
+    hangUp.abort();
+    expect(await gone).toBeUndefined();
+    const session = await next;
+    expect(session?.alive).toBe(true);
+    expect(pool.acquiredCount).toBe(1);
+    pool.takeBack(session!);
+    pool.takeBack(session!);
+    expect(session?.alive).toBe(false);
+    expect(pool.acquiredCount).toBe(0);
+  });
+
+  test('refuses a name for a lease that another live session has, also while waiting', async ({
+    testPools: { createFull, lease, acquire },
+  }) => {
+    const pool = await createFull({ size: 2 });
+    const first = await lease(pool, { name: 'same' });
+    await expect(acquire(pool, { name: 'same' })).rejects.toMatchObject({ code: 'conflict' });
+    const second = await lease(pool);
+    pool.release(first.id, true);
+    const third = await lease(pool);
+    const early = acquire(pool, { name: 'same' });
+    const late = acquire(pool, { name: 'same' });
+    const other = acquire(pool, { name: 'other' });
+    pool.release(third.id, true);
+    expect(await early).toBe(third);
+    pool.release(second.id, true);
+    await expect(late).rejects.toMatchObject({ code: 'conflict' });
+    expect(await other).toBe(second);
+  });
+
+  test('releases only browsers that the pool leased', async ({ testPools: { createFull, lease } }) => {
+    const pool = await createFull({ size: 1, name: 'one' });
+    const other = await createFull({ size: 1, name: 'other' });
+    const session = await lease(pool);
+    expect(() => other.release(session.id, true)).toThrow('leased from the pool other');
+    expect(() => pool.release('nobody', true)).toThrow(expect.objectContaining({ code: 'not_found' }));
+    pool.release(session.id, true);
+    expect(() => pool.release(session.id, true)).toThrow(expect.objectContaining({ code: 'not_found' }));
+  });
+
+  test("opens the pool's start page in fresh browsers, and the lease's start page in leased ones @long", async ({
+    testPools: { createFull, lease },
+  }) => {
+    const pool = await createFull({ size: 1, start_url: 'data:text/html,pool' });
+    const session = await lease(pool, { startUrl: 'data:text/html,lease' });
+    expect(await pagesOf(session)).toEqual(['data:text/html,lease', 'data:text/html,pool']);
+    pool.release(session.id, true);
+    expect(await pagesOf(await lease(pool))).toHaveLength(2);
+    pool.release(session.id, false);
+    expect(await pagesOf(await lease(pool))).toEqual(['data:text/html,pool']);
+  });
+});
+
+test.describe('browsers that end', () => {
+  test('ends leased browsers after the idle timeout, but not idle ones, and starts others @long', async ({
+    testPools: { clock, createFull, lease, pools },
+  }) => {
+    const pool = await createFull({ size: 2, timeout_seconds: 10 });
+    clock.advance(100_000);
+    expect(pool.availableCount).toBe(2);
+    const session = await lease(pool);
+    clock.advance(9_999);
+    expect(session.alive).toBe(true);
+    clock.advance(1);
+    expect(session.alive).toBe(false);
+    await expectCounts(pools, pool, { available_count: 2, acquired_count: 0 });
+    const reused = await lease(pool);
+    pool.release(reused.id, true);
+    clock.advance(100_000);
+    expect(pool.availableCount).toBe(2);
+  });
+
+  test('replaces killed browsers, idle or leased, and never leases a dead one @long', async ({ testPools }) => {
+    const { createFull, lease, acquire, sessions, pools } = testPools;
+    const pool = await createFull({ size: 2 });
+    const killed = sessions.list();
+    for (const session of killed) process.kill(-local(session).browser.chromium.pid, 'SIGKILL');
+    await Promise.all(killed.map((session) => session.ended));
+    const first = await lease(pool);
+    const second = await lease(pool);
+    await Promise.all([first.ping(), second.ping()]);
+    const waiting = acquire(pool);
+    process.kill(-local(first).browser.chromium.pid, 'SIGKILL');
+    const third = await waiting;
+    await third!.ping();
+    expect(() => pool.release(first.id, true)).toThrow(expect.objectContaining({ code: 'not_found' }));
+    await second.end();
+    await expectCounts(pools, pool, { available_count: 1, acquired_count: 1 });
+  });
+
+  test('flush ends idle browsers, keeps leased ones, and fills the pool again @long', async ({
+    testPools: { createFull, lease, sessions, pools },
+  }) => {
+    const pool = await createFull({ size: 3 });
+    const leased = await lease(pool);
+    const idle = sessions.list().filter((session) => session !== leased);
+    await pool.flush();
+    expect(idle.map((session) => session.alive)).toEqual([false, false]);
+    await expectCounts(pools, pool, { available_count: 2, acquired_count: 1 });
+    expect(leased.alive).toBe(true);
+    expect(sessions.list().filter((session) => session.alive && idle.includes(session))).toEqual([]);
+  });
+});
+
+test.describe('updates', () => {
+  test('a pool with a new size grows or shrinks, and keeps leased browsers @long', async ({
+    testPools: { createFull, lease, pools },
+  }) => {
+    const pool = await createFull({ size: 1 });
+    await pools.update(projectId, pool.id, update({ size: 3 }));
+    await expectCounts(pools, pool, { available_count: 3 });
+    const leased = [await lease(pool), await lease(pool)];
+    await pools.update(projectId, pool.id, update({ size: 1 }));
+    expect(pools.describe(pool)).toMatchObject({ available_count: 0, acquired_count: 2 });
+    pool.release(leased[0]!.id, true);
+    expect(leased[0]!.alive).toBe(false);
+    pool.release(leased[1]!.id, true);
+    expect(leased[1]!.alive).toBe(true);
+    expect(pools.describe(pool)).toMatchObject({ available_count: 1, acquired_count: 0 });
+  });
+
+  test('a new pool configuration applies to later browsers, and to idle ones only on demand @long', async ({
+    testPools,
+  }) => {
+    const { createFull, lease, pools } = testPools;
+    const pool = await createFull({ size: 2 });
+    const leased = await lease(pool);
+    await pools.update(projectId, pool.id, update({ viewport: { width: 800, height: 600 } }));
+    const stale = await lease(pool);
+    expect(stale.settings.viewport.width).toBe(1920);
+    pool.release(leased.id, true);
+    expect(await lease(pool)).toBe(leased);
+    pool.release(leased.id, true);
+    await pools.update(projectId, pool.id, update({ discard_all_idle: true }));
+    expect(leased.alive).toBe(false);
+    expect((await lease(pool)).settings.viewport.width).toBe(800);
+    pool.release(stale.id, false);
+    expect((await lease(pool)).settings.viewport.width).toBe(800);
+  });
+
+  test('refuses a taken name, and lists pools newest first', async ({ testPools: { clock, create, pools } }) => {
+    const one = create({ size: 1, name: 'one' });
+    clock.advance(1000);
+    const two = create({ size: 1 });
+    expect(pools.list(projectId)).toEqual([two, one]);
+    expect(pools.find(projectId, 'one')).toBe(one);
+    expect(pools.find(projectId, two.id)).toBe(two);
+    expect(() => pools.find(projectId, 'three')).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(() => create({ size: 1, name: 'one' })).toThrow(expect.objectContaining({ code: 'conflict' }));
+    await expect(pools.update(projectId, two.id, update({ name: 'one' }))).rejects.toMatchObject({ code: 'conflict' });
+    await pools.update(projectId, two.id, update({ name: 'two' }));
+    await pools.update(projectId, 'one', update({ name: 'one', size: 2 }));
+    expect(pools.find(projectId, 'two')).toBe(two);
+    expect(pools.describe(one)).toMatchObject({ name: 'one', browser_pool_config: { size: 2 } });
+  });
+
+  test('keeps pools for the next service', async ({ testPools: { create, restart, pools, lease } }) => {
+    create({ size: 1, name: 'kept' });
+    const deleted = create({ size: 1, name: 'deleted' });
+    await pools.update(projectId, 'kept', update({ timeout_seconds: 42 }));
+    await pools.delete(projectId, deleted.id, { force: false });
+    const restarted = await restart();
+    expect(restarted.list(projectId).map((pool) => pools.describe(pool))).toMatchObject([
+      { name: 'kept', browser_pool_config: { size: 1, timeout_seconds: 42 } },
+    ]);
+    await (await lease(restarted.find(projectId, 'kept'))).ping();
+  });
+});
+
+test.describe('ends of a pool', () => {
+  test('refuses to delete a pool with leased browsers unless the caller forces it', async ({ testPools }) => {
+    const { createFull, lease, acquire, pools, sessions } = testPools;
+    const pool = await createFull({ size: 2 });
+    const leased = await lease(pool);
+    await expect(pools.delete(projectId, pool.id, { force: false })).rejects.toMatchObject({ code: 'pool_in_use' });
+    expect(pools.find(projectId, pool.id)).toBe(pool);
+    await lease(pool);
+    const waiting = acquire(pool);
+    const deleted = pools.delete(projectId, pool.id, { force: true });
+    await expect(waiting).rejects.toMatchObject({ code: 'not_found' });
+    await deleted;
+    expect(leased.alive).toBe(false);
+    expect(() => pools.find(projectId, pool.id)).toThrow(expect.objectContaining({ code: 'not_found' }));
+    await expect(acquire(pool)).rejects.toMatchObject({ code: 'not_found' });
+    expect(sessions.list().filter((session) => session.alive)).toEqual([]);
+  });
+
+  test('leaves nothing of a pool that is deleted while it fills', async ({
+    testPools: { create, pools, sessions },
+  }) => {
+    const pool = create({ size: 4 });
+    expect(pool.startingCount).toBe(Math.min(4, launchesAtOnce));
+    await pools.delete(projectId, pool.id, { force: false });
+    await pools.close();
+    expect(sessions.list().filter((session) => session.alive)).toEqual([]);
+  });
+
+  test('tells waiting callers that the service stops', async ({ testPools: { create, acquire, pools } }) => {
+    const pool = create({ size: 1 });
+    const waiting = acquire(pool);
+    const closed = pools.close();
+    await expect(waiting).rejects.toMatchObject({ code: 'unavailable' });
+    await closed;
+    await expect(acquire(pool)).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});
+
+test.describe('launches', () => {
+  test('starts a few browsers at a time, first for pools with waiting callers @long', async ({
+    testPools: { create, lease, pools },
+  }) => {
+    const large = create({ size: 4 * launchesAtOnce });
+    const small = create({ size: 1 });
+    expect(large.startingCount).toBe(launchesAtOnce);
+    expect(small.startingCount).toBe(0);
+    await lease(small);
+    expect(large.availableCount).toBeLessThan(2 * launchesAtOnce);
+    await pools.delete(projectId, large.id, { force: true });
+  });
+
+  test.describe('that fail', () => {
+    test.use({
+      // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter
+      chromiumExecutable: async ({}, use, testInfo) => {
+        const executable = testInfo.outputPath('chromium');
+        await writeFile(executable, fragileChromium(await systemChromium(), testInfo.outputPath('broken')));
+        await chmod(executable, 0o755);
+        await use(executable);
+      },
+    });
+
+    test('repeats failed starts of browsers after growing pauses, and tells waiting callers the reason @long', async ({
+      testPools,
+    }, testInfo) => {
+      const { clock, create, acquire, lease, pools } = testPools;
+      await writeFile(testInfo.outputPath('broken'), '');
+      const reason = { code: 'unavailable', message: expect.stringContaining('it is broken') };
+      const pool = create({ size: 1 });
+      const waiting = acquire(pool).catch((error: unknown) => error);
+      for (const pauseMs of [500, 1000, 2000, 4000, 8000, 10_000, 10_000]) {
+        await expect.poll(() => clock.pending(), { timeout: 20_000 }).toContain(pauseMs);
+        clock.advance(pauseMs);
+      }
+      expect(await waiting).toMatchObject(reason);
+      await expect.poll(() => clock.pending()).toContain(10_000);
+      await expect(acquire(pool, { timeoutMs: 0 })).rejects.toMatchObject(reason);
+      const short = acquire(pool, { timeoutMs: 100 }).catch((error: unknown) => error);
+      clock.advance(100);
+      expect(await short).toMatchObject(reason);
+
+      await rm(testInfo.outputPath('broken'));
+      const patient = lease(pool);
+      clock.advance(10_000);
+      await (await patient).ping();
+
+      // A leased browser may come back, so it waits.
+      await writeFile(testInfo.outputPath('broken'), '');
+      await pools.update(projectId, pool.id, update({ size: 2 }));
+      await expect.poll(() => clock.pending(), { timeout: 20_000 }).toContain(500);
+      expect(await acquire(pool, { timeoutMs: 0 })).toBeUndefined();
+
+      // An update may fix the cause, so the pool tries at once.
+      await rm(testInfo.outputPath('broken'));
+      await pools.update(projectId, pool.id, update({ stealth: true }));
+      await expectCounts(pools, pool, { available_count: 1, acquired_count: 1 });
+    });
+  });
+});
+
+/** Chromium, except while a file named `broken` exists. */
+function fragileChromium(chromium: string, broken: string): string {
+  return `#!/bin/sh
+if [ -e '${broken}' ]; then echo 'it is broken' >&2; exit 1; fi
+exec '${chromium}' "$@"
+`;
+}
+
+async function pagesOf(session: Session): Promise<string[]> {
+  const { targetInfos } = await local(session).cdp.send('Target.getTargets', {});
+  return targetInfos.flatMap(({ type, url }) => (type === 'page' ? [url] : [])).sort();
+}

@@ -1,0 +1,184 @@
+import { expect, chromium } from '@playwright/test';
+import Kernel, { ConflictError, NotFoundError } from '@onkernel/sdk';
+import { test as base } from '../../support/service/service.ts';
+
+const test = base.extend<{ kernel: Kernel }>({
+  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey })),
+});
+
+async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of list) items.push(item);
+  return items;
+}
+
+test("the hosted service's SDK creates, changes, lists and deletes sessions @long", async ({ kernel }) => {
+  const created = await kernel.browsers.create({
+    name: 'mine',
+    headless: true,
+    timeout_seconds: 120,
+    tags: { team: 'a b' },
+  });
+  expect(created).toMatchObject({ name: 'mine', headless: true, timeout_seconds: 120, tags: { team: 'a b' } });
+  const browser = await chromium.connectOverCDP(created.cdp_ws_url);
+  const page = await (await browser.newContext()).newPage();
+  await page.setContent('<title>hello</title>');
+  expect(await page.title()).toBe('hello');
+  await browser.close();
+
+  expect((await kernel.browsers.retrieve('mine')).session_id).toBe(created.session_id);
+  expect(await kernel.browsers.update('mine', { name: 'yours' })).toMatchObject({ name: 'yours' });
+  expect((await collect(kernel.browsers.list({ tags: { team: 'a b' } }))).map(({ name }) => name)).toEqual(['yours']);
+  expect(await collect(kernel.browsers.list({ tags: { team: 'c' } }))).toEqual([]);
+  await kernel.browsers.create();
+  expect(await collect(kernel.browsers.list({ limit: 1 }))).toHaveLength(2);
+  await expect(kernel.browsers.create({ name: 'yours' })).rejects.toThrow(ConflictError);
+  await kernel.browsers.deleteByID('yours');
+  await expect(kernel.browsers.retrieve('yours')).rejects.toThrow(NotFoundError);
+  expect((await kernel.browsers.retrieve(created.session_id, { include_deleted: true })).deleted_at).toBeTruthy();
+});
+
+test("the hosted service's SDK reads, writes and deletes files of a session", async ({ kernel }) => {
+  const { session_id: id } = await kernel.browsers.create();
+  const { fs } = kernel.browsers;
+  const content = Buffer.from('héllo\0wörld');
+  await fs.createDirectory(id, { path: '/home/user/in', mode: '700' });
+  await fs.writeFile(id, content, { path: '/home/user/in/a b.txt', mode: '600' });
+  const read = await fs.readFile(id, { path: '/home/user/in/a b.txt' });
+  expect(Buffer.from(await read.arrayBuffer()).equals(content)).toBe(true);
+  expect(await fs.fileInfo(id, { path: '/home/user/in/a b.txt' })).toMatchObject({
+    name: 'a b.txt',
+    size_bytes: content.length,
+    mode: '-rw-------',
+  });
+  await fs.move(id, { src_path: '/home/user/in/a b.txt', dest_path: '/home/user/in/b.txt' });
+  await fs.setFilePermissions(id, { path: '/home/user/in/b.txt', mode: '644' });
+  expect(await fs.listFiles(id, { path: '/home/user/in' })).toMatchObject([
+    { name: 'b.txt', path: '/home/user/in/b.txt', is_dir: false, mode: '-rw-r--r--' },
+  ]);
+  await fs.deleteFile(id, { path: '/home/user/in/b.txt' });
+  expect(await fs.listFiles(id, { path: '/home/user/in' })).toEqual([]);
+  await fs.deleteDirectory(id, { path: '/home/user' });
+  await expect(fs.listFiles(id, { path: '/home/user' })).rejects.toThrow(NotFoundError);
+});
+
+test("the hosted service's SDK moves the mouse, types and uses the clipboard @long", async ({ kernel }) => {
+  const { session_id: id, cdp_ws_url } = await kernel.browsers.create({ viewport: { width: 800, height: 600 } });
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
+  const page = await (await browser.newContext()).newPage();
+  await page.setContent('<textarea autofocus></textarea>');
+  await page.locator('textarea').focus();
+  const { computer } = kernel.browsers;
+  await computer.typeText(id, { text: 'Grüße\nyou' });
+  await expect(page.locator('textarea')).toHaveValue('Grüße\nyou');
+  await computer.moveMouse(id, { x: 300, y: 200, smooth: false });
+  expect(await computer.getMousePosition(id)).toEqual({ x: 300, y: 200 });
+  await computer.writeClipboard(id, { text: 'copied' });
+  expect(await computer.readClipboard(id)).toEqual({ text: 'copied' });
+  await browser.close();
+});
+
+test("the hosted service's SDK creates pools, and leases and releases browsers @long", async ({ kernel }) => {
+  const { browserPools } = kernel;
+  const pool = await browserPools.create({ size: 1, name: 'ci', timeout_seconds: 60 });
+  expect(pool).toMatchObject({ name: 'ci', acquired_count: 0, browser_pool_config: { size: 1, timeout_seconds: 60 } });
+  const leased = await browserPools.acquire('ci', { name: 'lease', tags: { run: '1' } });
+  expect(leased).toMatchObject({
+    name: 'lease',
+    tags: { run: '1' },
+    timeout_seconds: 60,
+    pool: { id: pool.id, name: 'ci' },
+  });
+  expect(await browserPools.acquire('ci', { acquire_timeout_seconds: 0 })).toBeNull();
+  await expect(browserPools.delete('ci')).rejects.toThrow(ConflictError);
+  await browserPools.release('ci', { session_id: leased.session_id, reuse: true });
+  await browserPools.update('ci', { timeout_seconds: 70 });
+  const asked = await browserPools.acquire('ci', { start_url: 'about:blank#asked' });
+  expect(asked).toMatchObject({ session_id: leased.session_id, timeout_seconds: 70, start_url: 'about:blank#asked' });
+  const { usage: _, ...told } = asked;
+  expect(await kernel.browsers.retrieve(asked.session_id)).toMatchObject(told);
+  await browserPools.release('ci', { session_id: asked.session_id, reuse: true });
+  const again = await browserPools.acquire(pool.id, {});
+  expect(again.start_url).toBeUndefined();
+  expect(again.session_id).toBe(leased.session_id);
+  expect(again.name).toBeUndefined();
+  await browserPools.release('ci', { session_id: again.session_id, reuse: false });
+  expect((await browserPools.acquire('ci', {})).session_id).not.toBe(leased.session_id);
+  await browserPools.flush('ci');
+  expect(await browserPools.update('ci', { size: 2, timeout_seconds: 90 })).toMatchObject({
+    browser_pool_config: { size: 2, timeout_seconds: 90 },
+  });
+  expect((await collect(browserPools.list())).map(({ name }) => name)).toEqual(['ci']);
+  expect(await browserPools.retrieve('ci')).toMatchObject({ acquired_count: 1 });
+  await browserPools.delete('ci', { force: true });
+  await expect(browserPools.retrieve('ci')).rejects.toThrow(NotFoundError);
+});
+
+test("the hosted service's SDK creates profiles, and gives them to sessions and pools", async ({ kernel }) => {
+  const { profiles } = kernel;
+  const ann = await profiles.create({ name: 'ann' });
+  expect(await profiles.update('ann', { name: 'bob' })).toMatchObject({ id: ann.id, name: 'bob' });
+  expect((await kernel.browsers.create({ profile: { name: 'bob' } })).profile).toMatchObject({
+    id: ann.id,
+    name: 'bob',
+  });
+  expect((await profiles.retrieve('bob')).last_used_at).toBeTruthy();
+  const pool = await kernel.browserPools.create({ size: 1, profile: { id: ann.id } });
+  expect(pool).toMatchObject({ profile_id: ann.id, browser_pool_config: { refresh_on_profile_update: true } });
+  const cleared = await kernel.browserPools.update(pool.id, { profile: { id: '' } });
+  expect(cleared.profile_id).toBeUndefined();
+  expect(cleared.browser_pool_config.refresh_on_profile_update).toBe(false);
+  for (let index = 0; index < 3; index += 1) await profiles.create({ name: `p${index}` });
+  expect((await collect(profiles.list({ limit: 2 }))).map(({ name }) => String(name)).toSorted()).toEqual([
+    'bob',
+    'p0',
+    'p1',
+    'p2',
+  ]);
+  await profiles.delete('bob');
+  await expect(profiles.retrieve('bob')).rejects.toThrow(NotFoundError);
+});
+
+test("the hosted service's SDK saves a profile and downloads it", async ({ kernel }) => {
+  const { browsers, profiles } = kernel;
+  await profiles.create({ name: 'ann' });
+  const session = await browsers.create({ profile: { name: 'ann', save_changes: true } });
+  expect((await profiles.download('ann')).status).toBe(202);
+  await browsers.deleteByID(session.session_id);
+  for (const format of ['tar.zst', 'tar'] as const) {
+    const answer = await profiles.download('ann', { format });
+    expect(answer.status).toBe(200);
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    if (format === 'tar') expect(bytes.subarray(257, 262).toString()).toBe('ustar');
+    else expect(bytes.readUInt32LE()).toBe(0xfd2fb528);
+  }
+});
+
+test("the hosted service's SDK may send null as an optional body @long", async ({ kernel }) => {
+  const { browsers, browserPools, apiKeys } = kernel;
+  await browsers.create(null);
+  const { session_id: id } = await browsers.create({ start_url: 'about:blank' });
+  expect((await browsers.computer.captureScreenshot(id, null)).status).toBe(200);
+  expect((await browsers.replays.start(id, null)).replay_id).toBeTruthy();
+  const { id: keyId } = await apiKeys.create({ name: 'robot' });
+  expect((await apiKeys.rotate(keyId, null)).name).toBe('robot');
+  await browserPools.create({ size: 1, name: 'ci' });
+  await browserPools.delete('ci', null);
+  // @ts-expect-error where one is needed it is as good as none
+  await expect(kernel.profiles.update('ann', null)).rejects.toThrow(/400 invalid request: body: /);
+});
+
+test("the hosted service's SDK doesn't retry after a conflict", async ({ service, kernel }) => {
+  await kernel.profiles.create({ name: 'ann' });
+  let requests = 0;
+  const counting = new Kernel({
+    baseURL: service.url,
+    apiKey: service.apiKey,
+    fetch: (...request) => {
+      requests += 1;
+      return fetch(...request);
+    },
+  });
+  await expect(counting.profiles.create({ name: 'ann' })).rejects.toThrow(/409 .*ann exists already/);
+  expect(requests).toBe(1);
+});

@@ -1,0 +1,336 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { chromium, expect, type Page } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
+import { createClient, type Client } from '../../../src/client/index.ts';
+import type { TelemetryEvent } from '../../../src/contract/telemetry.ts';
+import { openStream } from '../../support/http/event-streams.ts';
+import { FaultProxy } from '../../support/http/fault-proxy.ts';
+import { startControlPlane } from '../../support/service/machines.ts';
+import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
+import { test as base } from '../../support/service/service.ts';
+
+type Session = { session_id: string; cdp_ws_url: string };
+type Fixtures = { client: Client; kernel: Kernel; site: string };
+
+const test = base.extend<Fixtures>({
+  client: async ({ service }, use) => {
+    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    await use(client);
+  },
+  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 })),
+  site: async ({}, use) => {
+    const server = createServer((request, response) => {
+      const isData = request.url === '/data';
+      if (isData) response.setHeader('set-cookie', 'secret=1');
+      response
+        .setHeader('content-type', isData ? 'application/json' : 'text/html')
+        .end(
+          isData
+            ? '{"a":1}'
+            : '<title>shop</title><button id="buy">Buy</button><input type="password"><input id="name">',
+        );
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    server.closeAllConnections();
+    server.close();
+  },
+});
+
+const on = { enabled: true };
+
+async function pageOf(session: Session): Promise<Page> {
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  return await browser.contexts()[0]!.newPage();
+}
+
+const texts = (events: TelemetryEvent[]) =>
+  events.filter(({ event }) => event.type === 'console_log').map(({ event }) => String(event.data?.['text']));
+
+test('telemetry captures console, network, pages and input of a session, without secrets', async ({
+  service,
+  client,
+  site,
+}) => {
+  const telemetry = { browser: { console: on, network: on, page: on, interaction: on, screenshot: on } };
+  const session = await client.browsers.create({ headless: true, telemetry });
+  expect(Object.keys((session.telemetry as { browser: object }).browser)).toEqual(
+    ['console', 'page', 'interaction', 'network', 'control', 'connection', 'system', 'screenshot', 'captcha'], // prettier-ignore
+  );
+  const stream = await openStream<TelemetryEvent>(service, `/browsers/${session.session_id}/telemetry/stream`);
+  const page = await pageOf(session);
+  const seen = (type: string) =>
+    stream.events.filter(({ event }) => event.type === type).map(({ event }) => event.data);
+  await page.goto(site);
+  expect(await page.evaluate(() => 'tellInteraction' in globalThis)).toBe(false);
+  await page.evaluate(async () => {
+    console.log('hello', { a: 1 });
+    console.error('broken');
+    setTimeout(() => {
+      throw new Error('uncaught');
+    });
+    await fetch('/data', { headers: { authorization: 'Bearer secret', 'x-own': '1' } }).then((answer) => answer.text());
+    await fetch('http://127.0.0.1:1/').catch(() => {});
+  });
+  await page.click('#buy');
+  await page.press('#name', 'k');
+  await page.locator('[type=password]').pressSequentially('Q');
+  await page.press('#name', 'Enter');
+  await expect.poll(() => seen('interaction_key').map((data) => data?.['key'])).toEqual(['k', 'Enter']);
+  const types = ['page_tab_opened', 'page_navigation', 'page_dom_content_loaded', 'page_load', 'page_navigation_settled', 'network_idle', 'network_loading_failed', 'monitor_screenshot', 'cdp_connect']; // prettier-ignore
+  for (const type of types) await expect.poll(() => seen(type).length, type).toBeGreaterThan(0);
+  expect(seen('console_log')).toMatchObject([
+    { level: 'log', text: 'hello', args: ['hello', 'Object'], target_type: 'page' },
+  ]);
+  await expect
+    .poll(() => seen('console_error').map((data) => data?.['text']))
+    .toEqual(['broken', expect.stringContaining('Error: uncaught')]);
+  expect(seen('interaction_click')).toMatchObject([{ selector: '#buy', tag: 'button', text: 'Buy', url: `${site}/` }]);
+  const request = seen('network_request').find((data) => data?.['url'] === `${site}/data`);
+  expect(request).toMatchObject({
+    method: 'GET',
+    headers: { 'x-own': '1', authorization: '[redacted]' },
+    is_redirect: false,
+  });
+  const response = seen('network_response').find((data) => data?.['url'] === `${site}/data`);
+  expect(response).toMatchObject({ status: 200, mime_type: 'application/json', body: '{"a":1}' });
+  await service.call('POST', `/browsers/${session.session_id}/computer/get_mouse_position`);
+  await expect.poll(() => seen('api_call')).toMatchObject([{ operation_id: 'getMousePosition', status: 200 }]);
+  await page.context().browser()!.close();
+  await expect
+    .poll(() => seen('cdp_disconnect'))
+    .toMatchObject([{ reason: 'client_close', message_count: expect.any(Number) }]);
+  expect(JSON.stringify(stream.events)).not.toMatch(/Bearer secret|secret=1|"key":"Q"/);
+  expect(stream.events.map(({ seq }) => seq)).toEqual(stream.events.map((_, index) => index + stream.events[0]!.seq));
+  const kinds = new Set(stream.events.map(({ event }) => `${event.category} ${event.source.kind}`));
+  expect(kinds).toContain('control kernel_api');
+  expect(kinds).toContain('console cdp');
+  await client.browsers.deleteByID(session.session_id);
+  await stream.ended;
+});
+
+test("telemetry ignores what a client sends under the name of telemetry's own function", async ({
+  service,
+  client,
+  site,
+}) => {
+  const session = await client.browsers.create({
+    headless: true,
+    telemetry: { browser: { console: on, interaction: on } },
+  });
+  const stream = await openStream<TelemetryEvent>(service, `/browsers/${session.session_id}/telemetry/stream`);
+  const page = await pageOf(session);
+  await page.goto(site);
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('Runtime.addBinding', { name: 'tellInteraction' });
+  for (const text of ['x', 'null', '{"type":"interaction_click"}'])
+    await page.evaluate(
+      (text) => (globalThis as unknown as { tellInteraction(text: string): void }).tellInteraction(text),
+      text,
+    );
+  await page.evaluate(() => console.log('goes on'));
+  await expect.poll(() => JSON.stringify(stream.events)).toContain('goes on');
+  expect(JSON.stringify(stream.events)).not.toContain('interaction_click');
+});
+
+test('telemetry is off unless requested, and can change while the session runs', async ({ client, kernel }) => {
+  const session = await kernel.browsers.create({ headless: true });
+  const { session_id: id } = session;
+  expect(session.telemetry).toBeNull();
+  const page = await pageOf(session);
+  await page.evaluate(() => console.log('before'));
+  expect((await client.browsers.telemetry.events(id).pages()[Symbol.asyncIterator]().next()).value.items).toEqual([]);
+  const chosen = async (telemetry: object | null) => {
+    const { telemetry: answer } = await client.browsers.update(id, { telemetry });
+    return answer && Object.keys((answer as { browser: object }).browser);
+  };
+  const usual = ['control', 'connection', 'system', 'captcha'];
+  expect(await chosen({ browser: { console: on } })).toEqual(['console', ...usual]);
+  await page.evaluate(() => console.log('while'));
+  expect(await chosen({})).toEqual(['console', ...usual]);
+  expect(await chosen({ browser: { captcha: { enabled: false }, page: {} } })).toEqual(['console', 'page', 'control', 'connection', 'system']); // prettier-ignore
+  expect(await chosen({ enabled: true })).toEqual(usual);
+  await page.evaluate(() => console.log('after'));
+  expect(await chosen({ enabled: true, browser: { console: on } })).toEqual(['console', ...usual]);
+  await page.evaluate(() => console.log('again'));
+  const logged = async () => {
+    const found: string[] = [];
+    for await (const { event } of kernel.browsers.telemetry.events(id, { category: ['console'] }))
+      found.push(String((event as { data?: { text?: string } }).data?.text));
+    return found;
+  };
+  // Chromium sends a page's earlier messages to each new listener.
+  await expect.poll(logged).toContain('again');
+  expect(await chosen({ enabled: false })).toBeNull();
+  await page.evaluate(() => console.log('never'));
+  expect(await logged()).not.toContain('never');
+  await page.context().browser()!.close();
+});
+
+test('a telemetry stream resumes after a given event without losing or repeating one', async ({
+  service,
+  kernel,
+  client,
+}) => {
+  const { session_id: id, cdp_ws_url } = await kernel.browsers.create({
+    headless: true,
+    telemetry: { browser: { console: on } },
+  });
+  const page = await pageOf({ session_id: id, cdp_ws_url });
+  const log = (from: number) => page.evaluate((first) => { for (let n = first; n < first + 50; n += 1) console.log(`line ${n}`); }, from); // prettier-ignore
+  const expected = Array.from({ length: 150 }, (_, index) => `line ${index}`);
+
+  await using way = await FaultProxy.start(service.url);
+  await using far = createClient({ baseURL: way.url, apiKey: service.apiKey });
+  const followed: TelemetryEvent[] = [];
+  const following = (async () => {
+    for await (const event of far.browsers.telemetry.stream(id, { replay: 'all' })) {
+      followed.push(event);
+      if (texts(followed).length === 150) return;
+    }
+  })();
+  await log(0);
+  await expect.poll(() => texts(followed).length).toBe(50);
+  way.resetConnections();
+  await log(50);
+  await expect.poll(() => texts(followed).length).toBe(100);
+  way.resetConnections();
+  await log(100);
+  await following;
+  expect(texts(followed)).toEqual(expected);
+  expect(new Set(followed.map(({ seq }) => seq)).size).toBe(followed.length);
+
+  // The hosted service's SDK, once by `base_url`.
+  const middle = followed.find(({ event }) => event.data?.['text'] === 'line 74')!;
+  const resumed = await kernel.browsers.telemetry.stream(id, { 'Last-Event-ID': String(middle.seq) });
+  const rest: TelemetryEvent[] = [];
+  for await (const event of resumed) {
+    rest.push(event as TelemetryEvent);
+    if (texts(rest).length === 75) break;
+  }
+  expect(texts(rest)).toEqual(expected.slice(75));
+  for await (const event of client.browsers.telemetry.stream(id, { replay: 'all' })) {
+    expect(event.seq).toBe(1);
+    break;
+  }
+  await page.context().browser()!.close();
+});
+
+test("lists telemetry events in pages, by time, category and order, also after the session's end", async ({
+  client,
+  kernel,
+}) => {
+  const { session_id: id, cdp_ws_url } = await kernel.browsers.create({
+    headless: true,
+    telemetry: { browser: { console: on } },
+  });
+  const page = await pageOf({ session_id: id, cdp_ws_url });
+  await page.evaluate(() => {
+    for (let n = 0; n < 45; n += 1) console.log(`line ${n}`);
+  });
+  const expected = Array.from({ length: 45 }, (_, index) => `line ${index}`);
+  const all = async (query: object = {}) => {
+    const found: TelemetryEvent[] = [];
+    for await (const event of client.browsers.telemetry.events(id, query)) found.push(event);
+    return found;
+  };
+  await expect.poll(async () => texts(await all())).toEqual(expected);
+  const events: TelemetryEvent[] = [];
+  for await (const event of kernel.browsers.telemetry.events(id, { category: ['console'], limit: 7 }))
+    events.push(event as TelemetryEvent);
+  expect(texts(events)).toEqual(expected);
+  expect(texts(await all({ order: 'desc', category: ['console'], limit: 10 }))).toEqual(expected.toReversed());
+  expect(await all({ category: ['network'] })).toEqual([]);
+  expect(await all({ until: '5m' })).toEqual([]);
+  expect(texts(await all({ since: '1h' }))).toEqual(expected);
+  await expect(all({ order: 'desc', since: '5m' })).rejects.toMatchObject({ status: 400 });
+  await page.context().browser()!.close();
+  await kernel.browsers.deleteByID(id);
+  expect(texts(await all())).toEqual(expected);
+});
+
+test('HEAD requests to a telemetry stream use up none of the allowed streams', async ({ service, client }) => {
+  const { session_id } = await client.browsers.create({ headless: true });
+  const path = `/browsers/${session_id}/telemetry/stream`;
+  const headers = { 'last-event-id': 'no number' };
+  for (let sent = 0; sent < 21; sent++) expect((await service.call('HEAD', path, undefined, headers)).status).toBe(200);
+  (await openStream(service, path)).close();
+});
+
+test('the next lease of a browser sees no telemetry of the former lease', async ({ service, client }) => {
+  const { session_id: id } = await client.browsers.create({ headless: true, telemetry: { browser: { console: on } } });
+  const path = `/browsers/${id}/telemetry`;
+  const stream = await openStream<TelemetryEvent>(service, `${path}/stream`);
+  await service.call('POST', `/browsers/${id}/computer/get_mouse_position`);
+  await expect.poll(() => stream.events.length).toBe(1);
+  const next = await client.browsers.handOver(id);
+  await stream.ended;
+  expect((await service.call('GET', `${path}/events`)).body).toEqual([]);
+  const page = await pageOf(next);
+  await page.evaluate(() => console.log('next'));
+  await expect.poll(async () => texts((await service.call('GET', `${path}/events`)).body)).toEqual(['next']);
+  await page.context().browser()!.close();
+  const streams = await Promise.all(
+    Array.from({ length: 20 }, () => openStream<TelemetryEvent>(service, `${path}/stream`)),
+  );
+  expect((await service.call('GET', `${path}/stream`)).status).toBe(429);
+  for (const { close } of streams) close();
+});
+
+test("a pool's telemetry settings apply to each lease, unless an acquire chooses others @long", async ({ client }) => {
+  await client.browserPools.create({ name: 'ci', size: 1, headless: true, telemetry: { browser: { network: on } } });
+  const first = await client.browserPools.acquire('ci', { telemetry: { enabled: true, browser: { console: on } } });
+  expect(Object.keys((first!.telemetry as { browser: object }).browser)).toContain('console');
+  await client.browserPools.release('ci', { session_id: first!.session_id });
+  const second = await client.browserPools.acquire('ci');
+  const categories = Object.keys((second!.telemetry as { browser: object }).browser);
+  expect(categories).toContain('network');
+  expect(categories).not.toContain('console');
+});
+
+test('a control plane passes telemetry on, and resumes its streams @long', async ({ site }) => {
+  await using service = await startControlPlane(1);
+  await using way = await FaultProxy.start(service.url);
+  await using client = createClient({ baseURL: way.url, apiKey: service.apiKey });
+  const session = await client.browsers.create({ headless: true });
+  await client.browsers.update(session.session_id, { telemetry: { browser: { console: on } } });
+  expect((await client.browsers.retrieve(session.session_id)).telemetry).toMatchObject({ browser: { console: on } });
+  const browser = await chromium.connectOverCDP(
+    session.cdp_ws_url.replace(new URL(way.url).host, new URL(service.url).host),
+  );
+  const page = await browser.contexts()[0]!.newPage();
+  await page.goto(site);
+  const found: TelemetryEvent[] = [];
+  const following = (async () => {
+    for await (const event of client.browsers.telemetry.stream(session.session_id, { replay: 'all' })) {
+      found.push(event);
+      if (texts(found).length === 2) return;
+    }
+  })();
+  await page.evaluate(() => console.log('one'));
+  await expect.poll(() => texts(found)).toEqual(['one']);
+  way.resetConnections();
+  await page.evaluate(() => console.log('two'));
+  await following;
+  expect(texts(found)).toEqual(['one', 'two']);
+  await browser.close();
+  await client.browsers.deleteByID(session.session_id);
+  const kept: TelemetryEvent[] = [];
+  for await (const event of client.browsers.telemetry.events(session.session_id)) kept.push(event);
+  expect(texts(kept)).toEqual(['one', 'two']);
+});
+
+test('telemetry works on a service that shares no disk with its caller @long', async ({}, testInfo) => {
+  test.skip(!canSeparate, 'this machine has no mount namespaces');
+  await using service = await startSeparateService(testInfo.outputPath('hidden'));
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  const session = await client.browsers.create({ headless: true, telemetry: { browser: { console: on } } });
+  const page = await pageOf(session);
+  await page.evaluate(() => console.log('far'));
+  for await (const { event } of client.browsers.telemetry.stream(session.session_id, { replay: 'all' }))
+    if (event.type === 'console_log') break;
+  await page.context().browser()!.close();
+});

@@ -1,0 +1,393 @@
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
+import type { TLSSocket } from 'node:tls';
+import { chromium, expect, type Browser, type Page } from '@playwright/test';
+import { TunnelClient } from '../../../src/tunnel/tunnel-client.ts';
+import { FaultProxy } from '../../support/http/fault-proxy.ts';
+import { certificate, HttpProxy, privateKey } from '../../support/http/http-proxy.ts';
+import { answersTo } from '../../support/http/connections.ts';
+import { commandLine, processesWith } from '../../support/processes/processes.ts';
+import { test as base } from '../../support/service/service.ts';
+import { SocksProxy } from '../../support/http/socks-proxy.ts';
+import { startSession } from '../../support/service/profiles.ts';
+import { TunneledApp } from '../../support/http/tunneled-app.ts';
+
+type Tunneled = { session_id: string; cdp_ws_url: string; playwright_ws_url: string; tunnel_ws_url: string };
+
+const test = base.extend<{
+  app: TunneledApp;
+  session: Tunneled;
+  /** Opens a tunnel that ends with the test. */
+  tunnel: (expose: string, session?: Tunneled) => Promise<TunnelClient>;
+  /** A connection to the session's browser. */
+  remote: Browser;
+}>({
+  app: async ({}, use) => {
+    await using app = await TunneledApp.start();
+    await use(app);
+  },
+  session: async ({ service: { call } }, use) =>
+    use((await startSession(call, { headless: true, timeout_seconds: 600 })) as Tunneled),
+  tunnel: async ({ session }, use) => {
+    const tunnels: TunnelClient[] = [];
+    await use(async (expose, { tunnel_ws_url: url } = session) => {
+      const tunnel = await TunnelClient.open({ url, expose, signal: AbortSignal.timeout(10_000) });
+      tunnels.push(tunnel);
+      return tunnel;
+    });
+    for (const tunnel of tunnels) tunnel.close();
+  },
+  remote: async ({ session }, use) => {
+    const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+    await use(browser);
+    await browser.close();
+  },
+});
+
+// The service's own loopback is closed, so each answer comes through the tunnel.
+test.describe('with --block-loopback', () => {
+  test.use({ serviceOptions: { blockLoopback: true } });
+
+  test("through a tunnel, pages reach apps on the client's machine by HTTP, HTTPS and WebSocket @long", async ({
+    app,
+    tunnel,
+    remote,
+  }) => {
+    await tunnel('<loopback>');
+    const page = await remote.newPage({ ignoreHTTPSErrors: true });
+    for (const host of ['localhost', '127.0.0.1', '[::1]', 'deep.localhost']) {
+      await page.goto(`http://${host}:${app.port}/`);
+      expect(await page.title()).toBe(`${host}:${app.port}`);
+    }
+    for (const url of [app.secureUrl, app.url]) {
+      await page.goto(url);
+      expect(await page.title()).toBe(new URL(url).host);
+      expect(await echo(page)).toBe('echo of hello');
+      expect(await events(page)).toEqual(['event 1', 'event 2', 'event 3']);
+      const bytes = 1_000_000;
+      expect(await upload(page, bytes)).toBe(bytes);
+      expect(await download(page, bytes)).toBe(bytes);
+    }
+    await expect.poll(() => app.requests.filter((path) => path === '/events closed').length).toBe(2);
+
+    expect(await page.evaluate(registerWorker)).toBe('worker: <title>localhost');
+    const parallel = await page.evaluate(async () => {
+      const answers = Array.from({ length: 200 }, async (_, index) => (await fetch(`/parallel/${index}`)).text());
+      return (await Promise.all(answers)).filter((text, index) => text.includes(`/parallel/${index}<`)).length;
+    });
+    expect(parallel).toBe(200);
+
+    // A page of the default context too, because its requests pass through the service anyway.
+    const other = await remote.contexts()[0]!.newPage();
+    await other.goto(app.url);
+    expect(await other.title()).toBe(new URL(app.url).host);
+  });
+
+  test("a tunnel lets no page reach a host that its pattern doesn't match @long", async ({ app, tunnel, remote }) => {
+    await using hidden = await TunneledApp.start();
+    await tunnel(`localhost:${app.port},*.test`);
+    const page = await remote.newPage();
+    await page.goto(app.url);
+    // The machine's own name resolves to a loopback address, too, or to another one of its addresses.
+    const hosts = [
+      'localhost',
+      '127.0.0.1',
+      '[::1]',
+      '0.0.0.0',
+      '2130706433',
+      'deep.localhost',
+      hostname().toLowerCase(),
+    ];
+    for (const host of hosts)
+      await attempt(page, [`http://${host}:${hidden.port}/`, redirectTo(`http://${host}:${hidden.port}/`)]);
+    // Other names of the exposed port are not exposed.
+    await attempt(page, [`http://127.0.0.1:${app.port}/not-exposed`]);
+    expect(hidden.requests).toEqual([]);
+    expect(app.requests).not.toContain('/not-exposed');
+    expect((await page.goto(`http://127.0.0.1:${hidden.port}/`))?.status()).toBe(502);
+    expect(await page.textContent('body')).toContain('--block-loopback');
+  });
+});
+
+test("a tunnel to an app that isn't running shows an error page, and for https refuses the connection @long", async ({
+  app,
+  tunnel,
+  remote,
+}) => {
+  const gone = await TunneledApp.start();
+  const { url, secureUrl } = gone;
+  await gone[Symbol.asyncDispose]();
+  const opened = await tunnel('<loopback>');
+  const page = await remote.newPage();
+  expect((await page.goto(url))?.status()).toBe(502);
+  expect(await page.textContent('h1')).toBe(`${new URL(url).host} can't be reached`);
+  expect(await page.textContent('body')).toContain('the machine that runs the tests: no connection (ECONNREFUSED)');
+  const other = await remote.newPage();
+  await expect(other.goto(secureUrl)).rejects.toThrow('ERR_TUNNEL_CONNECTION_FAILED');
+  await expect(other.goto(`${app.url}/crash`)).rejects.toThrow('ERR_EMPTY_RESPONSE');
+  await page.goto(app.url);
+  opened.close();
+  await expect.poll(async () => (await page.goto(app.url))?.status()).toBe(502);
+  expect(await page.textContent('body')).toContain('is not connected at the moment');
+});
+
+test('a broken tunnel can be opened again, and ends with its lease @long', async ({ app, service: { call, url } }) => {
+  await using between = await FaultProxy.start(url);
+  await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
+  const lease = async () =>
+    (await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 30 })).body as Tunneled;
+  const session = await lease();
+  const changes: boolean[] = [];
+  const open = async (url: string) =>
+    await TunnelClient.open({
+      url,
+      expose: '<loopback>',
+      signal: AbortSignal.timeout(10_000),
+      onChange: ({ isOpen }) => void changes.push(isOpen),
+    });
+  const tunnel = await open(
+    session.tunnel_ws_url.replace(url.replace('http', 'ws'), between.url.replace('http', 'ws')),
+  );
+  await expect(open(session.tunnel_ws_url)).rejects.toThrow('has an open tunnel of another client');
+  await expect(open(`${session.tunnel_ws_url}x`)).rejects.toThrow('the token is unknown');
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
+  const page = await browser.newPage();
+  await page.goto(app.url);
+  between.resetWebSockets();
+  await expect.poll(() => changes).toEqual([false, true]);
+  await expect.poll(async () => (await page.goto(app.url))?.status()).toBe(200);
+  const streaming = page.evaluate(async () => await (await fetch('/silent')).text().catch(() => 'broken'));
+  await expect.poll(() => app.requests).toContain('/silent');
+  await call('POST', '/browser_pools/ci/release', { session_id: session.session_id, reuse: true });
+  expect(await tunnel.closed).toContain('the session has ended, or its lease was given back');
+  await streaming.catch(() => undefined);
+
+  // The next lease of the same browser has no tunnel.
+  const next = await lease();
+  expect(next.session_id).toBe(session.session_id);
+  await expect(open(session.tunnel_ws_url)).rejects.toThrow('the token is unknown');
+});
+
+test("a context with its own HTTP proxy uses that for all hosts that the tunnel doesn't expose", async ({
+  app,
+  tunnel,
+  remote,
+}) => {
+  await using proxy = await HttpProxy.start({ site: app.url, credentials: 'robot:pa55' });
+  await tunnel('<loopback>');
+  const own = { server: `http://localhost:${proxy.port}`, username: 'robot', password: 'pa55' };
+  const context = await remote.newContext({ proxy: own });
+  const page = await context.newPage();
+  // The proxy itself is on the client's machine.
+  await page.goto('http://shop.example/');
+  expect(await page.title()).toBe('shop.example');
+  expect(await echo(page)).toBe('echo of hello');
+  expect(proxy.requests).toEqual(expect.arrayContaining(['GET http://shop.example/', 'CONNECT shop.example:80']));
+  await page.goto(app.url);
+  expect(await echo(page)).toBe('echo of hello');
+  expect(proxy.requests.filter((asked) => asked.includes(`localhost:${app.port}`))).toEqual([]);
+});
+
+test("a context with a SOCKS proxy uses that for all hosts that the tunnel doesn't expose", async ({
+  app,
+  tunnel,
+  remote,
+}) => {
+  await using proxy = await SocksProxy.start(app.url);
+  await tunnel('<loopback>');
+  const context = await remote.newContext({ proxy: { server: `socks5://localhost:${proxy.port}` } });
+  const page = await context.newPage();
+  await page.goto('http://shop.example/');
+  expect(await page.title()).toBe('shop.example');
+  expect(await echo(page)).toBe('echo of hello');
+  await page.goto(app.url);
+  expect(await echo(page)).toBe('echo of hello');
+  expect(new Set(proxy.requests)).toEqual(new Set(['shop.example:80']));
+  await proxy[Symbol.asyncDispose]();
+  expect((await page.goto('http://other.example/'))?.status()).toBe(502);
+  expect(await page.textContent('body')).toContain('ECONNREFUSED');
+});
+
+for (const transport of ['cdp', 'playwright'] as const)
+  test(`a context with client certificates presents them to exposed hosts over ${transport} @long`, async ({
+    tunnel,
+    session,
+  }) => {
+    const server = createServer(
+      { cert: certificate, key: privateKey, requestCert: true, rejectUnauthorized: false },
+      ({ socket }, response) => {
+        const { subject } = (socket as TLSSocket).getPeerCertificate();
+        response.setHeader('content-type', 'text/html').end(`<title>${String(subject?.CN)}</title>`);
+      },
+    );
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const origin = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const { proxy } = await tunnel('<loopback>');
+    const browser =
+      transport === 'cdp'
+        ? await chromium.connectOverCDP(session.cdp_ws_url)
+        : await chromium.connect(session.playwright_ws_url);
+    const context = await browser.newContext({
+      ignoreHTTPSErrors: true,
+      clientCertificates: [{ origin, cert: Buffer.from(certificate), key: Buffer.from(privateKey) }],
+      // The fixtures do this, too.
+      ...(transport === 'playwright' && { proxy: { server: proxy! } }),
+    });
+    const page = await context.newPage();
+    await page.goto(origin);
+    expect(await page.title()).toBe('proxy.test');
+    await browser.close();
+    server.close();
+  });
+
+test('pages of the default context use the tunnel, also after a profile was loaded into the session @long', async ({
+  app,
+  tunnel,
+  session,
+  service: { call },
+}) => {
+  await call('POST', '/profiles', { name: 'ada' });
+  const asking = (await startSession(call, { headless: true, tunnel: true })) as Tunneled;
+  const opened = [await tunnel('<loopback>'), await tunnel('<loopback>', asking)];
+  expect((await call('PATCH', `/browsers/${session.session_id}`, { profile: { name: 'ada' } })).status).toBe(200);
+  const pages: Page[] = [];
+  for (const { cdp_ws_url } of [session, asking]) {
+    const browser = await chromium.connectOverCDP(cdp_ws_url);
+    pages.push(await browser.contexts()[0]!.newPage());
+  }
+  for (const page of pages) expect((await page.goto(app.url))?.status()).toBe(200);
+  for (const each of opened) each.close();
+  for (const page of pages) await expect.poll(async () => (await page.goto(app.url))?.status()).toBe(502);
+});
+
+for (const sessionUids of [undefined, false] as const)
+  test.describe(sessionUids === false ? 'without a user id per session' : 'with a user id per session', () => {
+    test.skip(process.platform !== 'linux', 'the owner of a connection is known on Linux only');
+    test.use({ serviceOptions: sessionUids === false ? { sessionUids } : {} });
+
+    test("a browser can't use the tunnel of another session", async ({ app, tunnel, service: { call } }) => {
+      test.skip(sessionUids === undefined && process.getuid?.() !== 0, 'only root can give sessions user ids');
+      const owner = (await startSession(call, { headless: true, tunnel: true })) as Tunneled;
+      const stranger = (await startSession(call, { headless: true })) as Tunneled;
+      await tunnel('<loopback>', owner);
+      const server = hopOf(owner);
+      for (const { cdp_ws_url } of [owner, stranger]) {
+        const browser = await chromium.connectOverCDP(cdp_ws_url);
+        const page = await (await browser.newContext({ proxy: { server } })).newPage();
+        const status = await page.goto(`${app.url}/${cdp_ws_url === owner.cdp_ws_url ? 'owner' : 'stranger'}`).then(
+          (answer) => answer?.status(),
+          () => 'no answer',
+        );
+        expect([status, cdp_ws_url === owner.cdp_ws_url]).toEqual(
+          cdp_ws_url === owner.cdp_ws_url ? [200, true] : [sessionUids === false ? 502 : 'no answer', false],
+        );
+        // A program with the browser's port at another address.
+        if (cdp_ws_url === owner.cdp_ws_url)
+          for (const answer of await answersTo(`${app.url}/stranger`, Number(new URL(server).port)))
+            expect(answer).toMatch(sessionUids === false ? /^HTTP\/1.1 502/ : /^$/);
+        await browser.close();
+      }
+      expect(app.requests.filter((path) => path === '/stranger')).toEqual([]);
+    });
+  });
+
+test("a response that the page doesn't read delays no other transfer through the tunnel @long", async ({
+  app,
+  tunnel,
+  remote,
+}) => {
+  await tunnel('<loopback>');
+  const page = await remote.newPage();
+  await page.goto(app.url);
+  const stalled = await page.evaluate(async () => {
+    const answers = Array.from({ length: 4 }, async () => await fetch('/download?bytes=100000000'));
+    return (await Promise.all(answers)).filter(({ ok }) => ok).length;
+  });
+  expect(stalled).toBe(4);
+  expect(await upload(page, 1_000_000)).toBe(1_000_000);
+});
+
+/** The address of the local proxy of a session's browser. */
+function hopOf({ session_id }: Tunneled): string {
+  const words = processesWith(`/${session_id}/user-data`).flatMap(commandLine);
+  return /--proxy-server=(http:\/\/127\.0\.0\.1:\d+)/.exec(words.join('\n'))?.[1] ?? '';
+}
+
+async function echo(page: Page): Promise<unknown> {
+  return await page.evaluate(
+    async () =>
+      await new Promise((resolve) => {
+        const socket = new WebSocket(`${location.origin.replace('http', 'ws')}/socket`);
+        socket.addEventListener('open', () => socket.send('hello'));
+        socket.addEventListener('message', ({ data }) => {
+          socket.close();
+          resolve(data);
+        });
+      }),
+  );
+}
+
+async function events(page: Page): Promise<unknown[]> {
+  return await page.evaluate(
+    async () =>
+      await new Promise<unknown[]>((resolve) => {
+        const received: unknown[] = [];
+        const source = new EventSource('/events');
+        source.addEventListener('message', ({ data }) => {
+          if (received.push(data) < 3) return;
+          source.close();
+          resolve(received);
+        });
+      }),
+  );
+}
+
+async function upload(page: Page, bytes: number): Promise<number> {
+  return await page.evaluate(async (bytes) => {
+    const answer = await fetch('/upload', { method: 'POST', body: new Uint8Array(bytes) });
+    return ((await answer.json()) as { bytes: number }).bytes;
+  }, bytes);
+}
+
+async function download(page: Page, bytes: number): Promise<number> {
+  return await page.evaluate(
+    async (bytes) => (await (await fetch(`/download?bytes=${bytes}`)).arrayBuffer()).byteLength,
+    bytes,
+  );
+}
+
+async function registerWorker(): Promise<string> {
+  await navigator.serviceWorker.register('/worker.js');
+  await navigator.serviceWorker.ready;
+  if (!navigator.serviceWorker.controller)
+    await new Promise((resolve) => navigator.serviceWorker.addEventListener('controllerchange', resolve));
+  return (await (await fetch('/from-worker')).text()).split(':').slice(0, 2).join(':');
+}
+
+function redirectTo(url: string): string {
+  return `/redirect?to=${encodeURIComponent(url)}`;
+}
+
+/** Tries to reach addresses as a script, a frame, a worker and a WebSocket do. */
+async function attempt(page: Page, urls: string[]): Promise<void> {
+  await page.evaluate(async (urls) => {
+    for (const url of urls.map((url) => new URL(url, location.href).href)) {
+      await fetch(url, { mode: 'no-cors' }).catch(() => {});
+      const frame = document.createElement('iframe');
+      frame.src = url;
+      document.body.append(frame);
+      const script = `fetch('${url}', { mode: 'no-cors' }).catch(() => {}).then(() => postMessage('done'))`;
+      const worker = new Worker(URL.createObjectURL(new Blob([script])));
+      const outcomes = ['load', 'error', 'close', 'message', 'open'];
+      await Promise.all(
+        [frame, worker, new WebSocket(url.replace('http', 'ws'))].map(
+          (target) => new Promise((resolve) => void outcomes.map((event) => target.addEventListener(event, resolve))),
+        ),
+      );
+      frame.remove();
+      worker.terminate();
+    }
+  }, urls);
+}

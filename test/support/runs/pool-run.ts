@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test as base } from '@playwright/test';
+import { PlaywrightRun, type RunOptions, type RunResult } from './playwright-run.ts';
+import { expectNoProcessWith } from '../processes/processes.ts';
+
+type Fixtures = {
+  /**
+   * The data directory of the embedded service of this test's runs. All its processes have ended when the test ends.
+   */
+  dataDirectory: string;
+  /** Starts a whole Playwright run on the embedded service. */
+  start: (options: RunOptions) => PlaywrightRun;
+  /** Starts a run and waits for its end. */
+  run: (options: RunOptions) => Promise<RunResult>;
+  /** Starts an HTTP server and returns its URL. */
+  serve: (listener: RequestListener) => Promise<string>;
+};
+
+const { PLAYWRIGHT_POOL_TEST_TRANSPORT } = process.env;
+/** Whether whole runs use Playwright's own protocol. docs/far-browsers.md lists the differences. */
+export const isOverPlaywright = PLAYWRIGHT_POOL_TEST_TRANSPORT === 'playwright';
+/** Runs all whole runs over one transport: `PLAYWRIGHT_POOL_TEST_TRANSPORT=playwright npm test -- --project=fixtures`. */
+const transport = { PLAYWRIGHT_POOL_TRANSPORT: PLAYWRIGHT_POOL_TEST_TRANSPORT ?? 'cdp' };
+
+export const test = base.extend<Fixtures>({
+  dataDirectory: async ({}, use, testInfo) => {
+    const directory = testInfo.outputPath('data');
+    await use(directory);
+    await expectNoProcessWith(directory);
+  },
+
+  start: async ({ dataDirectory }, use, testInfo) => {
+    const runs: PlaywrightRun[] = [];
+    await use((options) => {
+      // As on a developer's machine, also in CI.
+      const env = { CI: '', PLAYWRIGHT_POOL_DATA_DIR: dataDirectory, ...transport, ...options.env };
+      const run = new PlaywrightRun(testInfo.outputPath(`project-${runs.length + 1}`), { ...options, env });
+      runs.push(run);
+      return run;
+    });
+    await Promise.all(runs.map((run) => run[Symbol.asyncDispose]()));
+    if (testInfo.errors.length > 0) console.log(runs.map(({ output }) => output).join('\n--- next run ---\n'));
+  },
+
+  run: async ({ start }, use) => {
+    await use((options) => start(options).finished());
+  },
+
+  serve: async ({}, use) => {
+    const servers: Server[] = [];
+    await use(async (listener) => {
+      const server = createServer(listener);
+      servers.push(server);
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    });
+    for (const server of servers) {
+      server.close();
+      server.closeAllConnections();
+    }
+  },
+});
+
+export { expect } from '@playwright/test';

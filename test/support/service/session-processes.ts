@@ -1,0 +1,97 @@
+import { randomInt } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect } from '@playwright/test';
+import { createClient, type Client } from '../../../src/client/index.ts';
+import type { ProcessEvent } from '../../../src/contract/processes.ts';
+import { test as base } from './service.ts';
+
+/** Runs lines of a shell in a session. */
+export type Shell = {
+  id: string;
+  /** Returns the standard output without the end of its last line. Rejects if the exit code isn't 0. */
+  run(line: string): Promise<string>;
+  /** Starts a line and returns the id of its process. */
+  spawn(line: string): Promise<string>;
+};
+
+export const test = base.extend<{ client: Client; shell: Shell }>({
+  serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: testInfo.outputPath('data') }),
+  client: async ({ service }, use) => {
+    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    await use(client);
+  },
+  shell: async ({ client }, use) => {
+    const { session_id: id } = await client.browsers.create();
+    await use(shellIn(client, id));
+  },
+});
+
+export function shellIn(client: Client, id: string): Shell {
+  return {
+    id,
+    run: async (line) => {
+      const { exit_code, stdout_b64, stderr_b64 } = await client.browsers.process.exec(id, sh(line));
+      expect(exit_code, decoded(stderr_b64)).toBe(0);
+      return decoded(stdout_b64).trimEnd();
+    },
+    spawn: async (line) => (await client.browsers.process.spawn(id, sh(line))).process_id,
+  };
+}
+
+function sh(line: string): { command: string; args: string[] } {
+  return { command: 'sh', args: ['-c', line] };
+}
+
+/** Reads the events of a process. */
+export function reading(stream: AsyncIterable<ProcessEvent>) {
+  const events: ProcessEvent[] = [];
+  const iterator = stream[Symbol.asyncIterator]();
+  const text = (name: 'stdout' | 'stderr' = 'stdout') =>
+    events
+      .map((event) => ('data_b64' in event && event.stream === name ? decoded(String(event.data_b64)) : ''))
+      .join('');
+  const next = async () => {
+    const { done, value } = await iterator.next();
+    if (!done) events.push(value);
+    return !done;
+  };
+  return {
+    events,
+    text,
+    /** Reads until the standard output contains a text. */
+    until: async (expected: string) => {
+      while (!text().includes(expected) && (await next()));
+      expect(text()).toContain(expected);
+    },
+    end: async () => {
+      while (await next());
+    },
+  };
+}
+
+/** A command line of `sleep` that no other test has. */
+export function uniqueSleep(): string {
+  return `sleep ${randomInt(100_000, 1_000_000)}.${randomInt(100_000, 1_000_000)}`;
+}
+
+/** How many processes have this command line. Linux only. */
+export function runningCount(line: string): number {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && commandLine(name) === line).length;
+}
+
+export function encoded(text: string): string {
+  return Buffer.from(text).toString('base64');
+}
+
+export function decoded(base64: string): string {
+  return Buffer.from(base64, 'base64').toString();
+}
+
+/** Empty for a process that has ended. */
+function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1).join(' ');
+  } catch {
+    return '';
+  }
+}
