@@ -24,7 +24,7 @@ export function curlHandler(sessions: HeldSessions, ownPort: () => number): Hand
         { ...target, content: text === undefined ? undefined : Buffer.from(text) },
         {
           check: (url) => refuseOwnPort(url, ownPort()),
-          signal: AbortSignal.any([request.signal, session.hold]),
+          signal: AbortSignal.any([request.signal, session.lease.signal]),
           limitsBody: true,
         },
       );

@@ -60,7 +60,7 @@ export async function curlRaw(
   refuseBody(target.method, content);
   const answer = await curlOf(session).send(
     { ...target, content },
-    { check: (url) => refuseOwnPort(url, ownPort), signal: AbortSignal.any([signal, session.hold]) },
+    { check: (url) => refuseOwnPort(url, ownPort), signal: AbortSignal.any([signal, session.lease.signal]) },
   );
   try {
     outgoing.writeHead(answer.status, answeredHeaders(answer.headers));

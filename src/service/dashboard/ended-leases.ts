@@ -50,15 +50,16 @@ export class EndedLeases {
 }
 
 function endOf(session: Session): EndedState {
+  const { lease } = session;
   return {
     id: session.id,
     session_id: session.id,
     project_id: session.settings.projectId,
-    ...(session.name && { name: session.name }),
+    ...(lease.name && { name: lease.name }),
     ...(session.place && { machine: session.place.machine }),
     leased_at: session.createdAt,
     ended_at: session.endedAt ?? session.createdAt,
     reason: session.endReason ?? 'deleted',
-    ...leaseLabels(session.tags, session.pastTags),
+    ...leaseLabels(lease.tags, lease.pastTags),
   };
 }

@@ -115,23 +115,23 @@ export class StateBuilder {
   }
 }
 
-function stateOf({ settings, pool }: Session): 'leased' | 'free' {
+function stateOf({ settings, lease: { pool } }: Session): 'leased' | 'free' {
   return settings.poolId !== undefined && pool === undefined ? 'free' : 'leased';
 }
 
 function sessionState(session: Session): SessionState {
-  const { settings, pool, place, profile } = session;
+  const { settings, lease, place, profile } = session;
   return {
     id: session.id,
     state: stateOf(session),
     project_id: settings.projectId,
-    ...(session.name && { name: session.name }),
-    ...((pool ?? settings.poolId !== undefined) && { pool: pool ?? { id: settings.poolId! } }),
+    ...(lease.name && { name: lease.name }),
+    ...((lease.pool ?? settings.poolId !== undefined) && { pool: lease.pool ?? { id: settings.poolId! } }),
     ...(place && { machine: place.machine }),
     ...(profile && { profile: profile.name ?? profile.id }),
     created_at: session.createdAt,
-    ...(session.leasedAt !== undefined && { leased_at: session.leasedAt }),
-    ...leaseLabels(session.tags, session.pastTags),
+    ...(lease.leasedAt !== undefined && { leased_at: lease.leasedAt }),
+    ...leaseLabels(lease.tags, lease.pastTags),
   };
 }
 

@@ -51,7 +51,7 @@ export class Thumbnails {
   async of(session: LocalSession): Promise<Thumbnail | undefined> {
     const watched = this.#watch(session);
     const hasPage = session.browser.page.targetId !== undefined;
-    if (watched.picture?.token !== session.token) delete watched.picture;
+    if (watched.picture?.token !== session.lease.token) delete watched.picture;
     if (hasPage && !watched.picture) await this.#firstPicture(watched);
     const { picture } = watched;
     if (!picture || hasPage) return picture;
@@ -120,6 +120,6 @@ export class Thumbnails {
   #pictureOf(session: LocalSession, jpeg: Buffer, before: Picture | undefined): Picture {
     const number = before?.jpeg.equals(jpeg) ? before.number : ++this.#pictures;
     const url = (session.browser.page.url ?? '').slice(0, longestUrl);
-    return { jpeg, number, url, token: session.token, takenAt: performance.now() };
+    return { jpeg, number, url, token: session.lease.token, takenAt: performance.now() };
   }
 }

@@ -16,25 +16,20 @@ type Asked = { source: 'path' | 'supervisor'; path?: string | undefined; supervi
 
 /** Handles the operation that streams a log of a session: a file, or the output of its Chromium. */
 export function logHandlers(sessions: HeldSessions): HandlerTree<typeof sessionLogs> {
-  const open = new WeakMap<AbortSignal, number>();
+  const owner = {};
   return {
     stream: ({ query, ...request }) =>
       inSession(sessions, request, async (session) => {
-        const { hold } = session;
-        const count = open.get(hold) ?? 0;
-        if (count >= mostStreams)
+        const open = session.lease.part(owner, () => new Set<AbortSignal>());
+        if (open.size >= mostStreams)
           throw limitReached(
             `${mostStreams} log streams of this session are open: close one first`,
             mostStreams,
-            count,
+            open.size,
           );
-        open.set(hold, count + 1);
-        const signal = AbortSignal.any([request.signal, hold]);
-        let isOpen = true;
-        const leave = () => {
-          if (isOpen) open.set(hold, (open.get(hold) ?? 1) - 1);
-          isOpen = false;
-        };
+        const signal = AbortSignal.any([request.signal, session.lease.signal]);
+        open.add(signal);
+        const leave = () => void open.delete(signal);
         signal.addEventListener('abort', leave, { once: true });
         return logEvents(await linesOf(session, query, { follow: query.follow, signal }), leave);
       }),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { OperationError } from '../../contract/errors.ts';
 import { newId } from '../process/id.ts';
+import type { Lease } from '../sessions/lease.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { SharedTree } from './shared-tree.ts';
 import type { Watch } from './watch.ts';
@@ -9,7 +10,7 @@ import type { EntryCount } from './watched-tree.ts';
 
 const mostPerSession = 100;
 
-type Watched = Pick<LocalSession, 'id' | 'root' | 'hold'>;
+type Watched = Pick<LocalSession, 'id' | 'root' | 'lease'>;
 
 /** The watches of one holder of a session. */
 type HeldWatches = {
@@ -22,7 +23,6 @@ type HeldWatches = {
 
 /** Starts, finds and stops the file watches of all sessions. They stop when their session ends or its lease does. */
 export class Watches {
-  readonly #held = new WeakMap<AbortSignal, HeldWatches>();
   readonly #mostEntries: number;
   readonly #trees = new Set<SharedTree>();
   /** The number of notices in this turn of the event loop. */
@@ -40,8 +40,8 @@ export class Watches {
     session: Watched,
     { path: sessionPath, recursive }: { path: string; recursive: boolean },
   ): Promise<string> {
-    const { hold } = session;
-    const { byId } = this.#of(hold);
+    const { lease } = session;
+    const { byId } = this.#of(lease);
     if (byId.size >= mostPerSession) {
       throw new OperationError(
         'conflict',
@@ -51,8 +51,8 @@ export class Watches {
     const id = newId();
     byId.set(id, undefined);
     try {
-      const watch = await this.#watch(session, sessionPath, recursive);
-      if (hold.aborted) {
+      const watch = await this.#watch(session.root, lease, { path: sessionPath, recursive });
+      if (lease.signal.aborted) {
         watch.stop();
         throw new OperationError('not_found', `the browser session ${session.id} has ended`);
       }
@@ -65,8 +65,8 @@ export class Watches {
   }
 
   /** Throws `not_found`. */
-  get({ hold }: Watched, id: string): Watch {
-    const watch = this.#held.get(hold)?.byId.get(id);
+  get({ lease }: Watched, id: string): Watch {
+    const watch = this.#of(lease).byId.get(id);
     if (watch) return watch;
     throw new OperationError('not_found', `watch not found: ${id}`);
   }
@@ -74,14 +74,14 @@ export class Watches {
   /** Throws `not_found`. */
   stop(session: Watched, id: string): void {
     const watch = this.get(session, id);
-    this.#of(session.hold).byId.delete(id);
+    this.#of(session.lease).byId.delete(id);
     watch.stop();
   }
 
-  async #watch(session: Watched, sessionPath: string, recursive: boolean): Promise<Watch> {
-    const { root, hold } = session;
-    const { trees, entries } = this.#of(hold);
-    const place = await locate(root, sessionPath);
+  async #watch(root: string, lease: Lease, wanted: { path: string; recursive: boolean }): Promise<Watch> {
+    const { trees, entries } = this.#of(lease);
+    const { recursive } = wanted;
+    const place = await locate(root, wanted.path);
     const key = JSON.stringify([place, recursive]);
     let opening = trees.get(key);
     if (!opening) {
@@ -103,18 +103,17 @@ export class Watches {
       throw error;
     }
     // The last watch of the tree stopped meanwhile.
-    return await this.#watch(session, sessionPath, recursive);
+    return await this.#watch(root, lease, wanted);
   }
 
-  #of(hold: AbortSignal): HeldWatches {
-    const known = this.#held.get(hold);
-    if (known) return known;
-    const watches: HeldWatches = { byId: new Map(), trees: new Map(), entries: { count: 0, most: this.#mostEntries } };
-    this.#held.set(hold, watches);
-    hold.addEventListener('abort', () => {
-      for (const watch of watches.byId.values()) watch?.stop();
+  #of(lease: Lease): HeldWatches {
+    return lease.part(this, () => {
+      const byId: HeldWatches['byId'] = new Map();
+      lease.signal.addEventListener('abort', () => {
+        for (const watch of byId.values()) watch?.stop();
+      });
+      return { byId, trees: new Map(), entries: { count: 0, most: this.#mostEntries } };
     });
-    return watches;
   }
 
   /** All watchers of a process share one queue of the system. One turn of the event loop reads the whole queue. */

@@ -13,7 +13,7 @@ type Request = SessionRequest & { signal: AbortSignal };
 export function computerHandlers(sessions: HeldSessions): HandlerTree<typeof computer> {
   /** Aborts the action if the caller hangs up, the session ends or its holder changes. */
   const act = <T>(request: Request, use: (session: LocalSession, signal: AbortSignal) => Promise<T>) =>
-    inSession(sessions, request, (session) => use(session, AbortSignal.any([request.signal, session.hold])));
+    inSession(sessions, request, (session) => use(session, AbortSignal.any([request.signal, session.lease.signal])));
   const perform = (request: Request, action: Action) =>
     act(request, (session, signal) => computerOf(session).perform(action, signal));
   return {

@@ -24,9 +24,9 @@ export function liveSession(session: LocalSession): LiveSession {
     touch: () => session.touch(),
     liveView: (viewer) => new LiveView(session, viewer),
     details: () => ({
-      session: session.name ?? session.id,
-      pool: session.pool && (session.pool.name ?? session.pool.id),
-      test: testTitleOf(session.tags),
+      session: session.lease.name ?? session.id,
+      pool: session.lease.pool && (session.lease.pool.name ?? session.lease.pool.id),
+      test: testTitleOf(session.lease.tags),
       url: session.browser.page.url?.slice(0, longestUrl),
     }),
     end: () => void session.end(),

@@ -55,7 +55,7 @@ export async function forwardRequest(
   // The caller hung up, or got its answer before it sent the whole body.
   const drop = () => void request.destroy();
   outgoing.once('close', drop);
-  const { hold } = session;
+  const { lease } = session;
   let cancelLetGo: (() => void) | undefined;
   const held = {
     letGo: () => void (cancelLetGo = clock.after(letGoMs, () => held.destroy())),
@@ -77,7 +77,7 @@ export async function forwardRequest(
   try {
     const answer = await answered.catch((error: unknown) => {
       if (error === late) throw late;
-      if (hold.aborted)
+      if (lease.signal.aborted)
         throw new OperationError(
           'not_found',
           `the browser session ${session.id} ended or was released during this call: start or lease another one`,

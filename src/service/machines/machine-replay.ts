@@ -27,20 +27,20 @@ export class MachineReplay implements Recording {
     const seconds = recorded.options.max_duration_in_seconds;
     const finish = () => void this.#finish();
     const cancelTimer = seconds === undefined ? undefined : clock.after(seconds * 1000, finish);
-    const { hold } = session;
-    hold.addEventListener('abort', finish);
+    const { lease } = session;
+    lease.signal.addEventListener('abort', finish);
     this.#cancelEnd = () => {
       cancelTimer?.();
-      hold.removeEventListener('abort', finish);
+      lease.signal.removeEventListener('abort', finish);
     };
   }
 
   static async start(session: MachineSession, recorded: Recorded, clock: Clock): Promise<MachineReplay> {
     const { client, url } = session.host;
-    const { hold } = session;
+    const { lease } = session;
     try {
       const { replay_id: id } = await client.browsers.replays.start(session.id, recorded.options);
-      hold.throwIfAborted();
+      lease.signal.throwIfAborted();
       return new MachineReplay(session, id, recorded, clock);
     } catch (error) {
       throw toOperationError(error, url);

@@ -186,7 +186,7 @@ export class MachineSession extends Session {
     } catch (error) {
       throw toOperationError(error, url);
     }
-    this.telemetry = categories;
+    this.lease.telemetry = categories;
     this.record();
   }
 
@@ -277,14 +277,14 @@ export class MachineSession extends Session {
 
   /** Ignores errors, because only the live view uses these tags. */
   async #sendChangedTags(): Promise<void> {
-    for (let sent: typeof this.tags | null = null; this.alive && sent !== this.tags;) {
-      sent = this.tags;
+    for (let sent: typeof this.lease.tags | null = null; this.alive && sent !== this.lease.tags;) {
+      sent = this.lease.tags;
       await this.#sendTags().catch(() => undefined);
     }
   }
 
   async #sendTags(): Promise<void> {
-    const tags = leaseTags(this.host.owner, this.tags);
+    const tags = leaseTags(this.host.owner, this.lease.tags);
     await this.host.client.browsers.update(this.id, { tags }, { timeout: confirmMs, headers: traceHeaders() });
   }
 

@@ -97,10 +97,10 @@ export class Machines implements Launcher<MachineSession> {
         clock,
         onChange: (changed) => this.#keep(changed),
       });
-      const { name, tags, timeoutSeconds, startUrl, invocationId, pool, leasedAt } = state;
-      const { isChanged = false, wasReused = false, telemetry = session.telemetry } = state;
-      const lease = { name, tags, startUrl, invocationId, pool, leasedAt, isChanged, wasReused, telemetry };
-      Object.assign(session, lease, { timeoutSeconds });
+      const { name, tags, startUrl, pool, leasedAt, telemetry = session.lease.telemetry } = state;
+      Object.assign(session.lease, { name, tags, startUrl, pool, leasedAt, telemetry });
+      const { timeoutSeconds, invocationId, isChanged = false, wasReused = false } = state;
+      Object.assign(session, { timeoutSeconds, invocationId, isChanged, wasReused });
       this.#hold(session, host);
       if (state.isEnding) void session.end();
       return session;
@@ -180,7 +180,7 @@ export class Machines implements Launcher<MachineSession> {
     } finally {
       loads.delete(name);
     }
-    if (session.startUrl) await session.openPage(session.startUrl).catch(() => {});
+    if (session.lease.startUrl) await session.openPage(session.lease.startUrl).catch(() => {});
   }
 
   async changeProxy(session: MachineSession, proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
@@ -277,7 +277,7 @@ export class Machines implements Launcher<MachineSession> {
     // End the idle browsers of pools: other machines replace them.
     if (machine.isLeaving)
       for (const session of machine.sessions.values())
-        if (session.settings.poolId !== undefined && !session.pool) void session.end();
+        if (session.settings.poolId !== undefined && !session.lease.pool) void session.end();
     for (const callback of this.#onRoom) callback();
   }
 }

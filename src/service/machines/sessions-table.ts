@@ -77,9 +77,9 @@ export class MachineSessionRecords {
 }
 
 function stateOf(session: MachineSession): MachineSessionState {
-  const { settings, createdAt, token, liveViewToken, links, playwrightVersions, sent, timeoutSeconds } = session;
-  const { name, tags, startUrl, invocationId, pool, leasedAt, isChanged, wasReused } = session;
-  const { profile, profileVersion, isSaved, telemetry, alive } = session;
+  const { settings, createdAt, links, playwrightVersions, sent, timeoutSeconds, invocationId } = session;
+  const { isChanged, wasReused, profile, profileVersion, isSaved, alive } = session;
+  const { token, liveViewToken, name, tags, startUrl, pool, leasedAt, telemetry } = session.lease;
   return {
     settings: { ...settings, saveChanges: isSaved },
     ...(profile !== settings.profile && { loadedProfile: profile }),

@@ -6,6 +6,7 @@ import { playwrightDirectory, type Environment } from '../chromium/find-chromium
 import { builtFile } from '../process/children/built-file.ts';
 import type { Clock } from '../process/clock.ts';
 import { passedToNode } from '../process/children/passed-on.ts';
+import type { Lease } from '../sessions/lease.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { newId } from '../process/id.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
@@ -41,8 +42,8 @@ class SessionHost {
   }
 }
 
-/** The browser's CDP URL, and the directory for its downloads and videos. The host creates the directory. */
-type PublishOptions = { cdpUrl: string; artifactsDirectory: string };
+/** The browser's CDP URL, and the directory for its downloads and videos, which the host creates, and the client's lease. */
+type PublishOptions = { cdpUrl: string; artifactsDirectory: string; lease: Lease };
 /** The address for one client of Playwright's protocol. Call `leave` when the client is gone. */
 type Published = { endpoint: string; leave: () => void };
 
@@ -55,8 +56,6 @@ export class PlaywrightHosts {
   readonly #isolation: Isolation;
   readonly #environment: Environment;
   readonly #clock: Clock;
-  /** By the session's hold and the version of Playwright: the host of an earlier lease may still be ending. */
-  readonly #hosts = new WeakMap<AbortSignal, Map<string, Promise<SessionHost>>>();
   readonly #spares = new Map<string, HostProcess>();
   readonly #running = new Set<HostProcess>();
   #isClosed = false;
@@ -72,13 +71,13 @@ export class PlaywrightHosts {
    * `unavailable` if the host doesn't start or can't connect to the browser.
    */
   async publish(session: LocalSession, playwright: InstalledPlaywright, options: PublishOptions): Promise<Published> {
-    const host = await this.#hostOf(session, playwright);
+    const host = await this.#hostOf(session, playwright, options.lease);
     try {
       return await publishOn(host, session, options);
     } catch (error) {
       // The host of an earlier client may have ended without notice. Then start a new one.
       if (!host.process.hasEnded) throw error;
-      return await publishOn(await this.#hostOf(session, playwright), session, options);
+      return await publishOn(await this.#hostOf(session, playwright, options.lease), session, options);
     }
   }
 
@@ -87,13 +86,12 @@ export class PlaywrightHosts {
     for (const host of this.#running) host.end();
   }
 
-  async #hostOf(session: LocalSession, playwright: InstalledPlaywright): Promise<SessionHost> {
+  async #hostOf(session: LocalSession, playwright: InstalledPlaywright, lease: Lease): Promise<SessionHost> {
     const { version } = playwright;
-    const hosts = this.#hosts.get(session.hold) ?? new Map<string, Promise<SessionHost>>();
-    this.#hosts.set(session.hold, hosts);
+    const hosts = lease.part(this, () => new Map<string, Promise<SessionHost>>());
     const known = hosts.get(version);
     if (known) return await known;
-    const starting = this.#start(session, playwright);
+    const starting = this.#start(session, playwright, lease);
     hosts.set(version, starting);
     const forget = () => {
       if (hosts.get(version) === starting) hosts.delete(version);
@@ -109,25 +107,26 @@ export class PlaywrightHosts {
   }
 
   /** Gives the session the spare host or a new one, and starts the next spare. */
-  async #start(session: LocalSession, playwright: InstalledPlaywright): Promise<SessionHost> {
+  async #start(session: LocalSession, playwright: InstalledPlaywright, lease: Lease): Promise<SessionHost> {
     const spare = this.#spares.get(playwright.version);
     this.#spares.delete(playwright.version);
     // Start the spare later, so that it doesn't slow down the browser that a client waits for now.
     setTimeout(() => void this.#keepSpare(playwright).catch(() => {}), 1000).unref();
     // The spare may have ended without notice. Then start a new host.
-    const host = spare && (await this.#join(session, spare).catch(() => undefined));
-    return host ?? (await this.#join(session, await this.#spawn(playwright)));
+    const host = spare && (await this.#join(session, lease, spare).catch(() => undefined));
+    return host ?? (await this.#join(session, lease, await this.#spawn(playwright)));
   }
 
   /** Makes a waiting process the host of a session. Ends the process if that fails. */
-  async #join(session: LocalSession, process: HostProcess): Promise<SessionHost> {
+  async #join(session: LocalSession, lease: Lease, process: HostProcess): Promise<SessionHost> {
     // The host ends with this lease. The next lease gets another host.
-    const { hold, isolatedUser } = session;
+    const { isolatedUser } = session;
+    const { signal: ended } = lease;
     const end = () => process.end();
-    hold.addEventListener('abort', end);
-    void process.ended.then(() => hold.removeEventListener('abort', end));
+    ended.addEventListener('abort', end);
+    void process.ended.then(() => ended.removeEventListener('abort', end));
     try {
-      hold.throwIfAborted();
+      ended.throwIfAborted();
       // A directory of its own: root must not work in the one of another host, which the session's user can change.
       const directory = path.join(path.dirname(session.root), `playwright-${newId()}`);
       void process.ended.then(() => removeTree(directory)).catch(() => {});

@@ -15,6 +15,7 @@ import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import { pathSegments } from '../sessions/confined-path.ts';
+import type { Lease } from '../sessions/lease.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { HostChannel } from './host-channel.ts';
 import type { PlaywrightHosts } from './hosts.ts';
@@ -89,9 +90,10 @@ export class PlaywrightEndpoint {
     const playwright = this.#chosenBy(request.headers['user-agent']);
     if (typeof playwright === 'string') return refuse(socket, 428, 'playwright_version', playwright);
     const started = this.#clock.now();
+    const { lease } = session;
     let published: Published | undefined;
     try {
-      published = await this.#publish(session, playwright, artifactsOf(session, request));
+      published = await this.#publish(session, playwright, { ...artifactsOf(session, request), lease });
       const host = await openHost(published.endpoint);
       const { leave } = published;
       if (!socket.writable || this.#byToken(token) !== session) {
@@ -123,9 +125,9 @@ export class PlaywrightEndpoint {
     { client, socket, host }: { client: WebSocket; socket: Duplex; host: WebSocket },
   ): void {
     const end = () => close(client, 1001, 'the session has ended, or its lease was given back');
-    const { hold } = session;
-    hold.addEventListener('abort', end);
-    client.once('close', () => hold.removeEventListener('abort', end));
+    const { lease } = session;
+    lease.signal.addEventListener('abort', end);
+    client.once('close', () => lease.signal.removeEventListener('abort', end));
     session.touch();
     client.on('message', () => session.touch());
     pingRegularly(client, this.#clock, () => session.touch());
@@ -136,11 +138,11 @@ export class PlaywrightEndpoint {
   async #publish(
     session: LocalSession,
     playwright: InstalledPlaywright,
-    { artifactsDirectory, marksDownloads }: Artifacts,
+    { marksDownloads, ...options }: Artifacts & { lease: Lease },
   ): Promise<Published> {
     const { url, cut } = await this.#channel.open(session, { marksDownloads });
     try {
-      const { endpoint, leave } = await this.#hosts.publish(session, playwright, { cdpUrl: url, artifactsDirectory });
+      const { endpoint, leave } = await this.#hosts.publish(session, playwright, { cdpUrl: url, ...options });
       const leaveAll = () => {
         cut();
         leave();

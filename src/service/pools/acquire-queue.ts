@@ -1,16 +1,14 @@
 import type { OperationError } from '../../contract/errors.ts';
 import { runTag } from '../../contract/lease-tags.ts';
 import type { Clock } from '../process/clock.ts';
+import type { LeaseTerms } from '../sessions/lease.ts';
 import type { Session } from '../sessions/session.ts';
-
-/** The properties that a lease gives a session, and that its release clears. */
-export type Lease = { name?: string; tags?: Record<string, string>; startUrl?: string };
 
 /** An acquire call that waits. Only the first call of `settle` counts: it takes the call out of the queue. */
 export type Waiter = {
   /** In ms since the epoch. */
   readonly since: number;
-  readonly lease: Lease;
+  readonly lease: LeaseTerms;
   settle(outcome: Session | OperationError | undefined): void;
 };
 
@@ -57,7 +55,7 @@ export class AcquireQueue {
    * acquire that began to wait at `since` and got a dead browser is the next one.
    */
   wait(
-    lease: Lease,
+    lease: LeaseTerms,
     { timeoutMs, signal, since }: { timeoutMs: number; signal: AbortSignal; since?: number | undefined },
     queued: (waiter: Waiter) => void,
   ): Promise<Session | undefined> {

@@ -18,8 +18,8 @@ export class LeaseNotes {
 
   /** Call before the session loses the properties of its lease. */
   ended(session: Session, reason: LeaseEnd): void {
-    const { id: sessionId, name, tags, pastTags, leasedAt, place } = session;
-    const lease = { sessionId, name, tags, pastTags, leasedAt, machine: place?.machine };
+    const { name, tags, pastTags, leasedAt } = session.lease;
+    const lease = { sessionId: session.id, name, tags, pastTags, leasedAt, machine: session.place?.machine };
     this.#events.emit('leaseEnded', { pool: this.#pool, reason, lease });
     if (reason === 'reused') this.#events.emit('reset', { pool: this.#pool, seconds: 0 });
     else this.#vacated.push(this.#clock.now());

@@ -72,7 +72,7 @@ export function browserPoolHandlers({
       }
       note(pool, session ? 'leased' : signal.aborted ? 'left' : 'timeout', askedAt);
       if (!session) return undefined;
-      const categories = requestedCategories(body.telemetry, session.telemetry);
+      const categories = requestedCategories(body.telemetry, session.lease.telemetry);
       try {
         if (categories) await session.capture(categories);
       } catch (error) {

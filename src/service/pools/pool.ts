@@ -1,11 +1,12 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 import type { LeaseEnd, ServiceEvents } from '../process/service-events.ts';
-import { AcquireQueue, type Lease } from './acquire-queue.ts';
+import { AcquireQueue } from './acquire-queue.ts';
 import type { Fill } from './fill.ts';
 import { LaunchPause } from './launch-pause.ts';
 import { LeaseNotes } from './lease-notes.ts';
 import type { PoolConfig } from './pool-config.ts';
+import type { LeaseTerms } from '../sessions/lease.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { openStartPage } from './start-page.ts';
@@ -21,7 +22,7 @@ export type PoolSurroundings = {
   machines?: (() => MachineCounts) | undefined;
 };
 
-type Acquire = Lease & { timeoutMs: number; signal: AbortSignal };
+type Acquire = LeaseTerms & { timeoutMs: number; signal: AbortSignal };
 
 /**
  * Keeps browsers ready and leases them. A browser has one lease at most. Leased, idle and starting browsers never exceed
@@ -185,14 +186,7 @@ export class Pool {
     const reason = asked === 'reused' && this.#surroundings.fill.owesPlace(this) ? 'recycled' : asked;
     this.#notes.ended(session, reason);
     if (reason === 'reused') {
-      session.pool = undefined;
-      session.leasedAt = undefined;
-      session.name = undefined;
-      session.tags = undefined;
-      session.startUrl = undefined;
-      session.watchIdle(undefined);
-      session.changeHands({ wipe: true });
-      session.record();
+      session.takeBack();
       this.#idle.unshift(session);
     } else {
       void session.end();
@@ -221,7 +215,7 @@ export class Pool {
     this.#config = config;
     this.#notes.forget();
     this.#pause.end();
-    for (const session of this.#leased.values()) session.pool = this.#reference;
+    for (const session of this.#leased.values()) session.lease.pool = this.#reference;
     const surplus = discardAllIdle ? this.#idle.splice(0) : [];
     for (const launch of [...this.#starting.keys()].toReversed()) {
       if (discardAllIdle || this.occupied > config.size) this.#abort(launch);
@@ -258,9 +252,9 @@ export class Pool {
 
   /** Takes over a browser that an earlier service process started for this pool. */
   adopt(session: Session): void {
-    if (session.pool) this.#leased.set(session.id, session);
+    if (session.lease.pool) this.#leased.set(session.id, session);
     else this.#idle.push(session);
-    if (session.pool) session.watchIdle(session.timeoutSeconds);
+    if (session.lease.pool) session.watchIdle(session.timeoutSeconds);
     void session.ended.then(() => this.#drop(session));
   }
 
@@ -316,15 +310,7 @@ export class Pool {
       if (!session) break;
       this.#idle = this.#idle.filter((other) => other !== session);
       this.#leased.set(session.id, session);
-      session.pool = this.#reference;
-      session.leasedAt = this.#surroundings.clock.now();
-      session.name = waiter.lease.name;
-      session.tags = waiter.lease.tags;
-      session.pastTags = [];
-      session.timeoutSeconds = this.#config.timeout_seconds;
-      session.startUrl = waiter.lease.startUrl ?? session.startUrl;
-      session.watchIdle(session.timeoutSeconds);
-      session.record();
+      session.lend({ ...waiter.lease, pool: this.#reference, timeoutSeconds: this.#config.timeout_seconds });
       waiter.settle(session);
     }
     this.#surroundings.fill.next();
@@ -372,7 +358,7 @@ export class Pool {
     return this.#leased.size > 0 ? undefined : this.#pause.error(this.#title);
   }
 
-  #nameConflict({ name }: Lease): OperationError | undefined {
+  #nameConflict({ name }: LeaseTerms): OperationError | undefined {
     return this.#surroundings.sessions.nameConflict(this.projectId, name);
   }
 

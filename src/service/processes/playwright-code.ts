@@ -32,8 +32,6 @@ export class PlaywrightCode {
   readonly #isolation: Isolation;
   readonly #clock: Clock;
   readonly #channel: HostChannel;
-  /** The last run in each lease of a session. */
-  readonly #turns = new WeakMap<AbortSignal, Promise<unknown>>();
   #programs: Promise<Programs> | undefined;
 
   constructor(options: {
@@ -60,16 +58,13 @@ export class PlaywrightCode {
     { signal, waiting }: { signal: AbortSignal; waiting: Claim },
   ): Promise<CodeResult> {
     refuseBeside(session);
-    const { hold } = session;
+    const { lease } = session;
     const place = this.#processes.take(session);
-    const before = this.#turns.get(hold) ?? Promise.resolve();
-    const turn = before.then(() =>
-      this.#run(session, run, { place, waiting, signal: AbortSignal.any([signal, hold]) }),
+    const turns = lease.part(this, () => ({ last: Promise.resolve<unknown>(undefined) }));
+    const turn = turns.last.then(() =>
+      this.#run(session, run, { place, waiting, signal: AbortSignal.any([signal, lease.signal]) }),
     );
-    this.#turns.set(
-      hold,
-      turn.catch(() => {}),
-    );
+    turns.last = turn.catch(() => {});
     return await turn.finally(() => place.leave());
   }
 

@@ -25,7 +25,7 @@ export type Place = {
   /** Makes the namespaces that the program has to itself. `undefined` if the session has none. */
   openNamespaces(): Promise<Namespaces | undefined>;
   /** Aborts when the session or its lease ends. */
-  readonly hold: AbortSignal;
+  readonly ended: AbortSignal;
   /** Call when the program has started. */
   started(program: Running): void;
   /** Frees the place. */
@@ -45,7 +45,6 @@ export class Processes {
   readonly #clock: Clock;
   readonly #directory: string;
   readonly #turns = new FairTurns();
-  readonly #held = new WeakMap<AbortSignal, Held>();
 
   /** Long output waits in files in `directory`. */
   constructor({ directory, clock }: { directory: string; clock: Clock }) {
@@ -62,7 +61,7 @@ export class Processes {
     command: ProcessExec,
     { signal, waiting }: { signal: AbortSignal; waiting: Claim },
   ): Promise<ProcessResult | JsonText> {
-    const { hold } = session;
+    const { lease } = session;
     const started = performance.now();
     const program = await this.#start(session, command, { hasInput: false });
     const stop = this.#endAfter(program, command.timeout_sec);
@@ -72,7 +71,7 @@ export class Processes {
       if (signal.aborted) end();
       const output = await collectOutput(program, { waiting, end, directory: this.#directory });
       const exit_code = await program.exited;
-      hold.throwIfAborted();
+      lease.signal.throwIfAborted();
       if (stop.hasFired) {
         const message = `process timed out: ${command.command.slice(0, 200)} did not end within ${command.timeout_sec} s`;
         throw new OperationError('process_timed_out', message);
@@ -86,14 +85,14 @@ export class Processes {
 
   /** Starts a program and doesn't wait for its end. Throws `rate_limited`, and `bad_request` if it can't be started. */
   async spawn(session: LocalSession, command: ProcessSpawn): Promise<SessionProcess> {
-    const { hold } = session;
+    const { lease } = session;
     const { byId } = this.#of(session);
     const program = await this.#start(session, command, {
       hasInput: true,
       ...(command.allocate_tty && { size: sizeOf(command) }),
     });
     const started = new SessionProcess(program, this.#clock.now(), session.claimBytes());
-    if (hold.aborted) started.forget();
+    if (lease.signal.aborted) started.forget();
     byId.set(started.id, started);
     await program.ready;
     const { cancel } = this.#endAfter(program, command.timeout_sec);
@@ -110,8 +109,8 @@ export class Processes {
   }
 
   /** A program that `spawn` started in the current lease. Throws `not_found`. */
-  get({ hold }: LocalSession, id: string): SessionProcess {
-    const found = this.#held.get(hold)?.byId.get(id);
+  get(session: LocalSession, id: string): SessionProcess {
+    const found = this.#of(session).byId.get(id);
     if (found) return found;
     throw new OperationError(
       'not_found',
@@ -133,14 +132,14 @@ export class Processes {
     const taken = { kill: () => program?.kill() };
     running.add(taken);
     const leave = () => void running.delete(taken);
-    const { hold } = session;
+    const { lease } = session;
     return {
-      hold,
+      ended: lease.signal,
       leave,
       openNamespaces: () => openNamespaces(session, held.namespaces),
       started: (started) => {
         program = started;
-        if (hold.aborted) started.kill();
+        if (lease.signal.aborted) started.kill();
         void started.exited.then(leave);
       },
     };
@@ -160,14 +159,14 @@ export class Processes {
       const directory = await directoryIn(session, command.cwd ?? home);
       const file = await programIn(session, command.command, { directory, environment });
       const start = async () => {
-        place.hold.throwIfAborted();
+        place.ended.throwIfAborted();
         const namespaces = await place.openNamespaces();
         const options = { file, args: command.args, directory, environment, user: isolatedUser?.user, namespaces };
         return await (size ? Terminal.start({ ...options, size }) : Program.start({ ...options, hasInput }));
       };
       const program = await this.#turns.take(session.settings.projectId, start);
       place.started(program);
-      place.hold.throwIfAborted();
+      place.ended.throwIfAborted();
       return program;
     } catch (error) {
       place.leave();
@@ -176,13 +175,11 @@ export class Processes {
   }
 
   #of(session: LocalSession): Held {
-    const { hold } = session;
-    const known = this.#held.get(hold);
-    if (known) return known;
-    const held: Held = { running: new Set(), namespaces: new Set(), byId: new Map() };
-    this.#held.set(hold, held);
-    hold.addEventListener('abort', () => end(held), { once: true });
-    return held;
+    return session.lease.part(this, () => {
+      const held: Held = { running: new Set(), namespaces: new Set(), byId: new Map() };
+      session.lease.signal.addEventListener('abort', () => end(held), { once: true });
+      return held;
+    });
   }
 
   /** Ends a program after `seconds`: first with SIGTERM, 2 s later with SIGKILL. */
@@ -220,11 +217,11 @@ function end({ running, namespaces, byId }: Held): void {
 }
 
 async function openNamespaces(session: LocalSession, all: Set<Namespaces>): Promise<Namespaces | undefined> {
-  const { hold } = session;
+  const { lease } = session;
   const opened = await session.openNamespaces();
   if (!opened) return undefined;
   all.add(opened);
   void opened.ended.then(() => all.delete(opened));
-  if (hold.aborted) opened.close();
+  if (lease.signal.aborted) opened.close();
   return opened;
 }

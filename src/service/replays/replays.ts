@@ -53,12 +53,12 @@ export class Replays {
     void this.#expire().catch((error: unknown) => console.error('expired replays could not be deleted:', error));
     const { records, record: startRecording, clock } = this.#options;
     const id = newId();
-    const { hold, settings } = session;
+    const { settings, lease } = session;
     const file = await open(this.#fileOf(id), 'wx', 0o600).catch((error: unknown) => {
       throw failureOf(error);
     });
     try {
-      hold.throwIfAborted();
+      lease.signal.throwIfAborted();
       const record = records.insert({
         id,
         projectId: settings.projectId,

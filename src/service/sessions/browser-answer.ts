@@ -11,20 +11,20 @@ export type Asked = { origin: string; caller: Caller };
 
 /** The API's answer about a session, with URLs that this caller can use. */
 export function browserAnswer(session: Session, { origin, caller }: Asked, clock: Clock): Browser {
-  const { settings, endedAt } = session;
+  const { settings, lease, endedAt } = session;
   const socketOrigin = origin.replace(/^http/, 'ws');
   const link = { origin, apiKeyId: caller.apiKey.id, clock };
   return {
     session_id: session.id,
     created_at: new Date(session.createdAt).toISOString(),
-    cdp_ws_url: `${socketOrigin}/browser/cdp?jwt=${session.token}`,
+    cdp_ws_url: `${socketOrigin}/browser/cdp?jwt=${lease.token}`,
     ...(session.playwrightVersions.length > 0 && {
-      playwright_ws_url: `${socketOrigin}/browser/playwright?jwt=${session.token}`,
+      playwright_ws_url: `${socketOrigin}/browser/playwright?jwt=${lease.token}`,
       playwright_versions: [...session.playwrightVersions],
     }),
-    webdriver_ws_url: `${socketOrigin}/browser/webdriver/session?jwt=${session.token}`,
+    webdriver_ws_url: `${socketOrigin}/browser/webdriver/session?jwt=${lease.token}`,
     base_url: `${origin}${browserPath}`,
-    ...(session.hasTunnel && { tunnel_ws_url: `${socketOrigin}/browser/tunnel?jwt=${session.token}` }),
+    ...(session.hasTunnel && { tunnel_ws_url: `${socketOrigin}/browser/tunnel?jwt=${lease.token}` }),
     browser_live_view_url: liveViewUrl(session, link),
     read_only_live_view_url: liveViewUrl(session, { ...link, isReadOnly: true }),
     ...session.place?.links,
@@ -37,15 +37,15 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
     timeout_seconds: session.timeoutSeconds,
     ...(endedAt === undefined && { idle_seconds: Math.floor(session.idleMs / 1000) }),
     viewport: settings.viewport,
-    ...(session.name && { name: session.name }),
-    ...(session.tags && { tags: session.tags }),
+    ...(lease.name && { name: lease.name }),
+    ...(lease.tags && { tags: lease.tags }),
     ...(session.profile && { profile: session.profile }),
     ...(session.profileVersion !== undefined && !session.wasReused && { profile_version: session.profileVersion }),
     ...(session.profileSave && { profile_save: session.profileSave }),
-    ...(session.pool && { pool: session.pool }),
-    ...(session.leasedAt !== undefined && { leased_at: new Date(session.leasedAt).toISOString() }),
+    ...(lease.pool && { pool: lease.pool }),
+    ...(lease.leasedAt !== undefined && { leased_at: new Date(lease.leasedAt).toISOString() }),
     ...(settings.proxy && { proxy_id: settings.proxy.id }),
-    ...(session.startUrl && { start_url: session.startUrl }),
+    ...(lease.startUrl && { start_url: lease.startUrl }),
     ...(session.canceledDownloads > 0 && { downloads_canceled: session.canceledDownloads }),
     ...(session.place && { machine: session.place.machine }),
     ...(session.endReason && { end_reason: session.endReason }),
@@ -54,14 +54,14 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
   };
 }
 
-function telemetryAnswer({ telemetry }: Session): Browser['telemetry'] {
+function telemetryAnswer({ lease: { telemetry } }: Session): Browser['telemetry'] {
   if (telemetry.length === 0) return null;
   return { browser: Object.fromEntries(telemetry.map((category) => [category, { enabled: true }])) };
 }
 
 /** A link to the live view of a session. It works for a day, as long as the API key with this id is valid. */
 export function liveViewUrl(
-  { liveViewToken }: Session,
+  { lease: { liveViewToken } }: Session,
   {
     origin,
     apiKeyId,

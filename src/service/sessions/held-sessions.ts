@@ -54,7 +54,7 @@ export class ProjectSessions {
       await session.discard();
       throw error;
     }
-    session.name = name;
+    session.lease.name = name;
     session.record();
     session.watchIdle(settings.timeoutSeconds);
     return session;
@@ -104,7 +104,9 @@ export class ProjectSessions {
   /** Finds a live session by id, else by name. Throws `not_found`. */
   find(idOrName: string): Session {
     const live = this.list().filter(({ alive }) => alive);
-    return live.find(({ id }) => id === idOrName) ?? live.find(({ name }) => name === idOrName) ?? this.get(idOrName);
+    return (
+      live.find(({ id }) => id === idOrName) ?? live.find(({ lease }) => lease.name === idOrName) ?? this.get(idOrName)
+    );
   }
 
   /** Live sessions and the last ended ones, newest first. */
@@ -149,7 +151,7 @@ export class ProjectSessions {
   }
 
   #isHeld(session: Session): boolean {
-    const isIdle = session.settings.poolId !== undefined && session.pool === undefined;
+    const isIdle = session.settings.poolId !== undefined && session.lease.pool === undefined;
     return session.settings.projectId === this.#projectId && !isIdle;
   }
 }

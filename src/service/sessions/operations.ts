@@ -36,7 +36,7 @@ export function browserHandlers({
       if (body.invocation_id) refuseEnded(body.invocation_id, caller.projectId);
       const settings = sessionSettings(body, surroundingsOf(caller.projectId));
       const session = await sessions.in(caller.projectId).create(settings, body.name, signal);
-      session.tags = body.tags;
+      session.lease.tags = body.tags;
       if (body.invocation_id) await bind(session, body.invocation_id, caller.projectId);
       session.record();
       if (settings.startUrl) await session.openPage(settings.startUrl).catch(() => {});
@@ -51,7 +51,7 @@ export function browserHandlers({
         .list()
         .filter(({ endedAt }) => status === 'all' || (status === 'deleted') === (endedAt !== undefined))
         .filter((session) => query.query === undefined || mentions(session, query.query))
-        .filter(({ tags }) => Object.entries(query.tags ?? {}).every(([key, value]) => tags?.[key] === value));
+        .filter(({ lease }) => Object.entries(query.tags ?? {}).every(([key, value]) => lease.tags?.[key] === value));
       const { items, ...page } = pageOf(found, query);
       return { items: items.map((session) => browserAnswer(session, { origin, caller }, clock)), ...page };
     },
@@ -72,7 +72,9 @@ export function browserHandlers({
 
     async handOver({ params, body, origin, caller }) {
       const session = sessions.in(caller.projectId).get(params.id);
+      const { name, tags, pastTags, startUrl, pool, leasedAt } = session.lease;
       session.changeHands(body);
+      Object.assign(session.lease, { name, tags, pastTags, startUrl, pool, leasedAt });
       session.record();
       await session.confirm();
       return browserAnswer(session, { origin, caller }, clock);
@@ -117,8 +119,8 @@ export function browserHandlers({
     const loaded = profile && requestedProfile(profile, surroundingsOf(projectId).resolveProfile);
     held.refuseTakenName(name ?? undefined, session);
 
-    const nameBefore = session.name;
-    if (name !== undefined) session.name = name || undefined;
+    const nameBefore = session.lease.name;
+    if (name !== undefined) session.lease.name = name || undefined;
     try {
       const save = profile?.save_changes;
       const isDecided = loaded && save !== undefined && session.saveProfileAtEnd(loaded.id, save);
@@ -126,17 +128,17 @@ export function browserHandlers({
       if (isOtherProxy) await held.changeProxy(session, proxy, signal);
       if (viewport) await held.resize(session, withRefreshRate(viewport), viewport.force);
     } catch (error) {
-      session.name = nameBefore;
+      session.lease.name = nameBefore;
       throw error;
     }
-    const categories = requestedCategories(telemetry, session.telemetry);
+    const categories = requestedCategories(telemetry, session.lease.telemetry);
     if (categories) await session.capture(categories);
     if (tags !== undefined) session.retag(tags ?? undefined);
     session.record();
   }
 }
 
-function mentions({ id, name, pool, profile, settings }: Session, text: string): boolean {
+function mentions({ id, lease: { name, pool }, profile, settings }: Session, text: string): boolean {
   const lower = text.toLowerCase();
   return [id, name, pool?.name, profile?.id, profile?.name, settings.proxy?.id].some((field) =>
     field?.toLowerCase().includes(lower),

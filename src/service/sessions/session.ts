@@ -5,8 +5,8 @@ import type { TelemetryCategory } from '../../contract/telemetry.ts';
 import type { CdpConnection } from '../chromium/cdp/cdp-connection.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { Clock } from '../process/clock.ts';
-import { newToken } from '../process/id.ts';
 import { IdleTimeout } from './idle-timeout.ts';
+import { Lease, type EarlierTokens, type LeaseTerms } from './lease.ts';
 
 /** Settings of a session's browser, and its project. */
 export type SessionSettings = {
@@ -53,9 +53,6 @@ export type Place = { machine: string; links: Links | undefined };
 /** An open CDP connection. Call `close` when it isn't needed any more. */
 export type OpenCdp = { cdp: CdpConnection; close: () => void };
 
-/** How many earlier tags a lease keeps. */
-const mostPastTags = 100;
-
 /** A browser session, wherever its browser runs: its lease, its URLs and its end. */
 export abstract class Session {
   readonly id: string;
@@ -66,35 +63,20 @@ export abstract class Session {
   readonly playwrightVersions: readonly string[];
   /** Resolves when the browser has ended and the session's files are removed. */
   abstract readonly ended: Promise<void>;
-  name: string | undefined;
-  tags: Record<string, string> | undefined;
-  /** The earlier tags of the lease, oldest first: the fixtures put each test into the tags. */
-  pastTags: Record<string, string>[] = [];
-  /** The telemetry that is captured now. */
-  telemetry: readonly TelemetryCategory[];
   /** The idle timeout, in seconds. It counts while the session is leased. */
   timeoutSeconds: number;
-  /** The requested page. It may have failed to open. */
-  startUrl: string | undefined;
   /** The session ends with this invocation. */
   invocationId: string | undefined;
-  /** Set while leased from a pool. */
-  pool: { id: string; name?: string } | undefined;
   /** Whether a caller changed the browser so much that no other lease may get it. */
   isChanged = false;
   /** Whether an earlier lease used the browser. It may have changed cookies and storage. */
   wasReused = false;
   /** The reason if the session ended by itself. */
   endReason: Browser['end_reason'];
-  /** When it was leased from the pool, in ms since the epoch. */
-  leasedAt: number | undefined;
 
   readonly #clock: Clock;
   readonly #idleTimeout: IdleTimeout;
-  /** Made on demand, because a control plane has thousands of sessions and uses few of their signals. */
-  #hold: AbortController | undefined;
-  #token: string;
-  #liveViewToken: string;
+  #lease: Lease;
   #endedAt: number | undefined;
 
   constructor(options: {
@@ -103,7 +85,7 @@ export abstract class Session {
     /** Default: none. */
     playwrightVersions?: readonly string[] | undefined;
     /** Default: a session that starts now. */
-    earlier?: { createdAt: number; token: string; liveViewToken: string } | undefined;
+    earlier?: ({ createdAt: number } & EarlierTokens) | undefined;
     clock: Clock;
   }) {
     const { id, settings, clock } = options;
@@ -111,26 +93,19 @@ export abstract class Session {
     this.settings = settings;
     this.playwrightVersions = options.playwrightVersions ?? [];
     this.timeoutSeconds = settings.timeoutSeconds;
-    this.telemetry = settings.telemetry ?? [];
-    this.startUrl = settings.startUrl;
+    this.#lease = new Lease(id, settings.telemetry, options.earlier);
+    this.#lease.startUrl = settings.startUrl;
     this.createdAt = options.earlier?.createdAt ?? clock.now();
     this.#clock = clock;
     this.#idleTimeout = new IdleTimeout(clock, () => {
       this.endReason = 'idle_timeout';
       void this.end();
     });
-    this.#token = options.earlier?.token ?? newToken(id);
-    this.#liveViewToken = options.earlier?.liveViewToken ?? newToken(id);
   }
 
-  /** The bearer token of `cdp_ws_url`. */
-  get token(): string {
-    return this.#token;
-  }
-
-  /** The secret that signs links to the live view. */
-  get liveViewToken(): string {
-    return this.#liveViewToken;
+  /** The current lease, or the last one after the session's end. */
+  get lease(): Lease {
+    return this.#lease;
   }
 
   /** When it ended, in ms since the epoch. */
@@ -141,13 +116,6 @@ export abstract class Session {
   /** False from the moment the session begins to end. */
   get alive(): boolean {
     return this.#endedAt === undefined;
-  }
-
-  /** Aborts when the session or its lease ends. After the session's end it is aborted already. */
-  get hold(): AbortSignal {
-    this.#hold ??= new AbortController();
-    if (!this.alive) this.#hold.abort(this.#letGoReason());
-    return this.#hold.signal;
   }
 
   /** The time since the last use, in ms. */
@@ -195,8 +163,23 @@ export abstract class Session {
 
   /** Changes the tags of a session in use. */
   retag(tags: Record<string, string> | undefined): void {
-    if (this.tags) this.pastTags = [...this.pastTags, this.tags].slice(-mostPastTags);
-    this.tags = tags;
+    this.#lease.retag(tags);
+  }
+
+  /** Leases the browser of a pool. `timeoutSeconds` is the idle timeout. */
+  lend(terms: LeaseTerms & { pool: Lease['pool']; timeoutSeconds: number }): void {
+    const { timeoutSeconds, startUrl = this.#lease.startUrl, ...rest } = terms;
+    Object.assign(this.#lease, rest, { startUrl, leasedAt: this.#clock.now() });
+    this.timeoutSeconds = timeoutSeconds;
+    this.watchIdle(timeoutSeconds);
+    this.record();
+  }
+
+  /** Ends the lease of a pool's browser, and removes its traces, for which `confirm` waits. */
+  takeBack(): void {
+    this.watchIdle(undefined);
+    this.changeHands({ wipe: true });
+    this.record();
   }
 
   /** Stores the session's name, tags and lease. Needed only if sessions outlive this service. */
@@ -230,15 +213,14 @@ export abstract class Session {
   abstract resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void>;
 
   /**
-   * Ends the access of the lease's caller: invalidates the session's URLs, closes sockets and ends screencasts. With `wipe`,
+   * Ends the lease and begins another: invalidates the session's URLs, closes sockets and ends screencasts. With `wipe`,
    * also removes the lease's files, contexts and clipboard, for which `confirm` waits.
    */
   changeHands(_options = { wipe: false }): void {
-    this.#token = newToken(this.id);
-    this.#liveViewToken = newToken(this.id);
-    this.telemetry = this.settings.telemetry ?? [];
+    const before = this.#lease;
+    this.#lease = new Lease(this.id, this.settings.telemetry);
     this.wasReused = true;
-    this.#letGo();
+    this.#endLease(before);
   }
 
   /** Restarts the idle timeout. */
@@ -258,7 +240,7 @@ export abstract class Session {
     this.#endedAt = this.#clock.now();
     this.#idleTimeout.stop();
     this.beforeEnd();
-    this.#letGo();
+    this.#endLease(this.#lease);
   }
 
   /** Called once, when the session begins to end. */
@@ -267,13 +249,8 @@ export abstract class Session {
   /** Called when the session or its lease ends. */
   protected abstract closeConnections(): void;
 
-  #letGo(): void {
+  #endLease(lease: Lease): void {
     this.closeConnections();
-    this.#hold?.abort(this.#letGoReason());
-    this.#hold = undefined;
-  }
-
-  #letGoReason(): OperationError {
-    return new OperationError('conflict', `the browser session ${this.id} ended or was released during the action`);
+    lease.end(new OperationError('conflict', `the browser session ${this.id} ended or was released during the action`));
   }
 }

@@ -113,7 +113,7 @@ export class Sessions<S extends Session = Session> {
   nameConflict(projectId: string, name: string | undefined, own?: Session): OperationError | undefined {
     if (!name) return undefined;
     const isOther = (session: Session) => session !== own && session.settings.projectId === projectId;
-    if (![...this.#running].some((session) => session.name === name && session.alive && isOther(session)))
+    if (![...this.#running].some((session) => session.lease.name === name && session.alive && isOther(session)))
       return undefined;
     return new OperationError(
       'conflict',
@@ -170,13 +170,13 @@ export class Sessions<S extends Session = Session> {
   /** The live session with this bearer token. */
   byToken(token: string): S | undefined {
     const session = this.#named(token);
-    return session && sameToken(token, session.token) ? session : undefined;
+    return session && sameToken(token, session.lease.token) ? session : undefined;
   }
 
   /** The live session whose live view this link opens. Doesn't check the link's expiry and API key. */
   byLiveViewToken(token: string): S | undefined {
     const session = this.#named(token);
-    return session && isSigned(token, session.liveViewToken) ? session : undefined;
+    return session && isSigned(token, session.lease.liveViewToken) ? session : undefined;
   }
 
   /** Live sessions and the 1000 that ended last, newest first. */
@@ -286,10 +286,10 @@ export class Sessions<S extends Session = Session> {
   }
 
   #retire(session: S): void {
-    const { id, endReason, createdAt, endedAt = createdAt, pool } = session;
+    const { id, endReason, createdAt, endedAt = createdAt, lease } = session;
     this.#running.delete(session);
     const seconds = Math.round((endedAt - createdAt) / 1000);
-    this.#log('session_ended', { session: id, pool: pool?.name ?? pool?.id, seconds, cause: endReason });
+    this.#log('session_ended', { session: id, pool: lease.pool?.name ?? lease.pool?.id, seconds, cause: endReason });
     this.#ended.push(id);
     if (this.#ended.length > endedKept) this.#sessions.delete(this.#ended.shift() ?? '');
     this.#tellOfRoom();

@@ -14,7 +14,7 @@ export class SessionTelemetry {
   readonly log = new TelemetryLog();
   readonly #session: LocalSession;
   readonly #clock: Clock;
-  readonly #hold: AbortSignal;
+  readonly #ended: AbortSignal;
   readonly #stopNotices: () => void;
   #categories: ReadonlySet<string> = new Set();
   #capture: BrowserCapture | undefined;
@@ -25,8 +25,8 @@ export class SessionTelemetry {
     this.#session = session;
     this.#clock = clock;
     this.#stopNotices = session.onNotice((notice) => this.#notice(notice));
-    this.#hold = session.hold;
-    this.#hold.addEventListener('abort', () => this.#end(), { once: true });
+    this.#ended = session.lease.signal;
+    this.#ended.addEventListener('abort', () => this.#end(), { once: true });
   }
 
   /** Sets the captured categories. Rejects if the browser doesn't answer. */
@@ -53,7 +53,7 @@ export class SessionTelemetry {
   }
 
   async #change(categories: readonly TelemetryCategory[]): Promise<void> {
-    if (this.#hold.aborted) return;
+    if (this.#ended.aborted) return;
     this.#categories = new Set(categories.length > 0 ? [...categories, 'monitor'] : []);
     const wanted = categories.filter((category) => ofBrowser.has(category));
     const { browser } = this.#session;
@@ -69,7 +69,7 @@ export class SessionTelemetry {
     this.#capture = capture;
     try {
       await capture.start();
-      if (this.#hold.aborted) capture.stop();
+      if (this.#ended.aborted) capture.stop();
     } catch (error) {
       this.#capture = undefined;
       capture.stop();

@@ -10,7 +10,6 @@ const mostEnded = { sessions: 100, size: 64 * 1024 * 1024 };
 /** Finds the telemetry of each lease, and keeps the events of sessions that ended. Creates telemetry on first use. */
 export class Telemetries {
   readonly #clock: Clock;
-  readonly #ofLeases = new WeakMap<AbortSignal, SessionTelemetry>();
   readonly #ended = new Map<string, TelemetryLog>();
 
   constructor(clock: Clock) {
@@ -19,21 +18,19 @@ export class Telemetries {
 
   /** Sets the captured categories of a session. Rejects if the browser doesn't answer. */
   async capture(session: LocalSession, categories: readonly TelemetryCategory[]): Promise<void> {
-    if (categories.length === 0 && !this.#ofLeases.has(session.hold)) return;
+    if (categories.length === 0 && !session.lease.has(this)) return;
     await this.of(session).capture(categories);
   }
 
   /** The telemetry of the session's current lease. */
   of(session: LocalSession): SessionTelemetry {
-    const { hold } = session;
-    const known = this.#ofLeases.get(hold);
-    if (known) return known;
-    const telemetry = new SessionTelemetry(session, this.#clock);
-    this.#ofLeases.set(hold, telemetry);
-    hold.addEventListener('abort', () => {
-      if (!session.alive) this.#keep(session.id, telemetry.log);
+    return session.lease.part(this, () => {
+      const telemetry = new SessionTelemetry(session, this.#clock);
+      session.lease.signal.addEventListener('abort', () => {
+        if (!session.alive) this.#keep(session.id, telemetry.log);
+      });
+      return telemetry;
     });
-    return telemetry;
   }
 
   /** The events of a session that ended. `undefined` if it had none, or if the limits of `mostEnded` removed them. */

@@ -88,11 +88,11 @@ export class TunnelSockets {
       if (before instanceof TunnelExposure) before.destroy();
       const exposure = new TunnelExposure(client, matches, socket);
       session.exposure = exposure;
-      const { hold } = session;
+      const { lease } = session;
       const leave = () => exposure.end('the session has ended, or its lease was given back');
-      hold.addEventListener('abort', leave, { once: true });
+      lease.signal.addEventListener('abort', leave, { once: true });
       socket.once('close', () => {
-        hold.removeEventListener('abort', leave);
+        lease.signal.removeEventListener('abort', leave);
         exposure.destroy();
       });
       pingRegularly(socket, this.#clock, () => session.touch());

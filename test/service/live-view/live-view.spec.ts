@@ -84,8 +84,8 @@ test('the live view shows pool, session, test and page URL, and updates them @lo
   openPage,
   view,
 }) => {
-  session.pool = { id: 'id-of-ci', name: 'ci' };
-  session.tags = { [testTag]: testTagOf('shop.spec.ts:3 › pays “at once”') };
+  session.lease.pool = { id: 'id-of-ci', name: 'ci' };
+  session.lease.tags = { [testTag]: testTagOf('shop.spec.ts:3 › pays “at once”') };
   const ours = await openPage();
   const viewer = await view();
   const fact = (name: string) => viewer.locator('dl div').filter({ hasText: name }).locator('dd');
@@ -95,7 +95,7 @@ test('the live view shows pool, session, test and page URL, and updates them @lo
   await expect(fact('Session')).toHaveText(session.id);
   await ours.goto('data:text/html,second');
   await expect(fact('Page')).toHaveText('data:text/html,second');
-  session.tags = { [testTag]: 'next test' };
+  session.lease.tags = { [testTag]: 'next test' };
   await expect(viewer.getByRole('heading')).toHaveText('next test', { timeout: 10_000 });
 });
 
@@ -346,7 +346,7 @@ test('the live view closes its socket at invalid input', async ({ openPage, conn
 });
 
 test('the live view opens neither its page nor its socket for a wrong token', async ({ page, url, session }) => {
-  for (const query of ['', '?jwt=', '?jwt=wrong', `?jwt=${session.token}`, `?jwt=${session.id}.`]) {
+  for (const query of ['', '?jwt=', '?jwt=wrong', `?jwt=${session.lease.token}`, `?jwt=${session.id}.`]) {
     expect((await page.goto(`${url}/browser/live${query}`))!.status()).toBe(404);
     await expect(page.getByRole('heading')).toHaveText('There is no such live view');
     const socket = new WebSocket(socketOf(`${url}/browser/live${query || '?'}`));

@@ -79,7 +79,7 @@ class Users {
     expect(this.violations).toEqual([]);
     expect(new Set(held).size, 'each browser has one holder').toBe(held.length);
     expect(acquired, 'the pool counts its holders').toBe(held.length);
-    const leased = sessions.list().filter(({ alive, pool }) => alive && pool?.id === this.pool.id);
+    const leased = sessions.list().filter(({ alive, lease }) => alive && lease.pool?.id === this.pool.id);
     expect(leased.map(({ id }) => id).sort(), 'sessions know their pool').toEqual(held.sort());
     expect(acquired + available + this.pool.startingCount, 'the pool keeps its size').toBeLessThanOrEqual(
       Math.max(model.size, acquired),
@@ -187,7 +187,7 @@ const steps = [
       ([index, reuse]) =>
         new Step(`release what is not leased ${index}`, (users) => {
           const idle = chosen(
-            users.testPools.sessions.list().filter(({ pool }) => pool === undefined),
+            users.testPools.sessions.list().filter(({ lease }) => lease.pool === undefined),
             index,
           );
           for (const id of ['nobody', ...(idle ? [idle.id] : [])]) {

@@ -1,5 +1,5 @@
 import { expect } from '@playwright/test';
-import type { Lease } from '../../../src/service/pools/acquire-queue.ts';
+import type { LeaseTerms } from '../../../src/service/sessions/lease.ts';
 import { waitReason } from '../../../src/service/pools/wait-reason.ts';
 import { test } from '../../support/service/pools.ts';
 
@@ -78,6 +78,6 @@ for (const [given, reason] of cases) {
   });
 }
 
-function of(run: string): Lease {
+function of(run: string): LeaseTerms {
   return { tags: { 'playwright-pool.run': run } };
 }

@@ -28,12 +28,8 @@ test.describe('leases', () => {
       extension_ids: [],
     });
     const session = await lease(pool, { name: 'mine', tags: { team: 'web' } });
-    expect(session).toMatchObject({
-      name: 'mine',
-      tags: { team: 'web' },
-      pool: { id: pool.id, name: 'ci' },
-      alive: true,
-    });
+    expect(session.alive).toBe(true);
+    expect(session.lease).toMatchObject({ name: 'mine', tags: { team: 'web' }, pool: { id: pool.id, name: 'ci' } });
     await session.ping();
     expect(pools.describe(pool)).toMatchObject({ available_count: 1, acquired_count: 1 });
   });
@@ -43,7 +39,7 @@ test.describe('leases', () => {
   }) => {
     const pool = await createFull({ size: 1 });
     const first = await lease(pool, { name: 'first', tags: { a: 'b' }, startUrl: 'data:text/html,first' });
-    const { token } = first;
+    const { token } = first.lease;
     const served: string[] = [];
     const waiting = ['second', 'third', 'fourth'].map(async (name) => {
       const session = await acquire(pool, { name });
@@ -53,12 +49,13 @@ test.describe('leases', () => {
     for (const name of ['second', 'third', 'fourth']) {
       pool.release(first.id, true);
       await expect.poll(() => served.at(-1)).toBe(name);
-      expect(first).toMatchObject({ name, tags: undefined, startUrl: undefined });
+      expect(first.lease).toMatchObject({ name, tags: undefined, startUrl: undefined });
     }
     expect(await Promise.all(waiting)).toEqual([first, first, first]);
-    expect(first.token).not.toBe(token);
+    expect(first.lease.token).not.toBe(token);
     pool.release(first.id, true);
-    expect(first).toMatchObject({ name: undefined, tags: undefined, pool: undefined, alive: true });
+    expect(first.alive).toBe(true);
+    expect(first.lease).toMatchObject({ name: undefined, tags: undefined, pool: undefined });
   });
 
   test('leases a reused browser first, and a fresh one after a recycling release', async ({

@@ -33,7 +33,7 @@ test.describe('one session', () => {
     connect,
   }) => {
     expect(session.id).toMatch(/^[a-z0-9]{24}$/);
-    expect(session.token.length).toBeGreaterThan(40);
+    expect(session.lease.token.length).toBeGreaterThan(40);
     expect(session.alive).toBe(true);
     expect(session.endedAt).toBeUndefined();
     expect((await stat(path.join(session.root, 'tmp'))).isDirectory()).toBe(true);
@@ -60,12 +60,12 @@ test.describe('one session', () => {
     await session.ended;
     expect(session.alive).toBe(false);
     // Work that reads the signal only now must not go on.
-    expect(session.hold.aborted).toBe(true);
+    expect(session.lease.signal.aborted).toBe(true);
     expect(session.endedAt).toBe(session.createdAt + 5000);
     expect(await readdir(testInfo.outputPath('sessions'))).toEqual([]);
     await expectNoProcessWith(userData(session));
     expect(() => sessions.get(session.id)).toThrow(`there is no browser session ${session.id}`);
-    expect(sessions.byToken(session.token)).toBeUndefined();
+    expect(sessions.byToken(session.lease.token)).toBeUndefined();
     expect(sessions.list()).toEqual([session]);
     await expect(session.ping()).rejects.toMatchObject({ code: 'unavailable' });
     await session.end();
@@ -98,13 +98,13 @@ test.describe('one session', () => {
     connectRaw,
     addressOf,
   }) => {
-    const [oldToken, oldAddress] = [session.token, addressOf(session)];
+    const [oldToken, oldAddress] = [session.lease.token, addressOf(session)];
     const client = await connectRaw(oldAddress);
     session.changeHands();
     await client.closed;
-    expect(session.token).not.toBe(oldToken);
+    expect(session.lease.token).not.toBe(oldToken);
     expect(sessions.byToken(oldToken)).toBeUndefined();
-    expect(sessions.byToken(session.token)).toBe(session);
+    expect(sessions.byToken(session.lease.token)).toBe(session);
     await expect(connectRaw(oldAddress)).rejects.toThrow('401');
     await (await connectRaw(addressOf(session))).send('Browser.getVersion');
   });
@@ -126,7 +126,10 @@ test.describe('one session', () => {
   });
 
   test('a session refuses tokens that resemble its own', ({ session, sessions }) => {
-    const { id, token } = session;
+    const {
+      id,
+      lease: { token },
+    } = session;
     for (const wrong of [
       '',
       id,

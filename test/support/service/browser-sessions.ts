@@ -93,7 +93,9 @@ export const test = base.extend<Fixtures>({
     const server = createServer();
     server.on('upgrade', (request, socket, head) => proxy.upgrade(request, socket, head));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    await use((session) => `ws://127.0.0.1:${(server.address() as AddressInfo).port}/browser/cdp?jwt=${session.token}`);
+    await use(
+      (session) => `ws://127.0.0.1:${(server.address() as AddressInfo).port}/browser/cdp?jwt=${session.lease.token}`,
+    );
     proxy.close();
     server.close();
   },

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { expect, test as base } from '@playwright/test';
 import { browserPools, type BrowserPool } from '../../../src/contract/browser-pools.ts';
 import { OperationError } from '../../../src/contract/errors.ts';
-import type { Lease } from '../../../src/service/pools/acquire-queue.ts';
+import type { LeaseTerms } from '../../../src/service/sessions/lease.ts';
 import type { Pool } from '../../../src/service/pools/pool.ts';
 import { Pools } from '../../../src/service/pools/pools.ts';
 import type { Session } from '../../../src/service/sessions/session.ts';
@@ -23,9 +23,12 @@ export type TestPools = {
   create: (body: PoolBody) => Pool;
   /** Creates a pool and waits until it is full. */
   createFull: (body: PoolBody) => Promise<Pool>;
-  acquire: (pool: Pool, options?: Lease & { timeoutMs?: number; signal?: AbortSignal }) => Promise<Session | undefined>;
+  acquire: (
+    pool: Pool,
+    options?: LeaseTerms & { timeoutMs?: number; signal?: AbortSignal },
+  ) => Promise<Session | undefined>;
   /** Acquires and expects to get a browser. */
-  lease: (pool: Pool, options?: Lease) => Promise<Session>;
+  lease: (pool: Pool, options?: LeaseTerms) => Promise<Session>;
   /** Other pools over the same store, as after a restart. */
   restart: () => Promise<Pools>;
 };
@@ -104,7 +107,7 @@ function noProxy(): never {
 
 async function acquire(
   pool: Pool,
-  options: Lease & { timeoutMs?: number; signal?: AbortSignal } = {},
+  options: LeaseTerms & { timeoutMs?: number; signal?: AbortSignal } = {},
 ): Promise<Session | undefined> {
   return await pool.acquire({ timeoutMs: 30_000, signal: new AbortController().signal, ...options });
 }

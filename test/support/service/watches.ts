@@ -1,8 +1,10 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { OperationError } from '../../../src/contract/errors.ts';
 import type { FileEvent } from '../../../src/contract/files.ts';
 import type { Watch } from '../../../src/service/files/watch.ts';
 import { Watches } from '../../../src/service/files/watches.ts';
+import { Lease } from '../../../src/service/sessions/lease.ts';
 import { test as base } from './session-files.ts';
 
 /** The events that a reader of a watch received. */
@@ -20,13 +22,12 @@ type Fixtures = {
 export const test = base.extend<Fixtures>({
   mostEntries: [100_000, { option: true }],
   watch: async ({ place, mostEntries }, use) => {
-    const end = new AbortController();
-    const session = { id: 'session', root: place.root, hold: end.signal };
+    const session = { id: 'session', root: place.root, lease: new Lease('session') };
     const watches = new Watches(mostEntries);
     await use(async (path, { recursive = false } = {}) =>
       watches.get(session, await watches.start(session, { path, recursive })),
     );
-    end.abort();
+    session.lease.end(new OperationError('conflict', 'the lease has ended'));
   },
   read: async ({}, use) => {
     const readers: Reader[] = [];

@@ -71,7 +71,7 @@ export const test = base.extend<Fixtures>({
     await server.drain();
   },
   link: async ({ url, session }, use) => {
-    const token = linkToken(session.liveViewToken, { apiKeyId: 'key', now: 0, lifeMs: 0 });
+    const token = linkToken(session.lease.liveViewToken, { apiKeyId: 'key', now: 0, lifeMs: 0 });
     await use(`${url}/browser/live?jwt=${token}`);
   },
   openPage: async ({ session, connect }, use) => {

@@ -134,7 +134,7 @@ export class LocalSession extends Session {
   /** Prepares Chromium before the first page opens. */
   async prepare(sessionCookies: Cookie[]): Promise<void> {
     await this.#browser.prepare(sessionCookies);
-    if (this.telemetry.length > 0) await this.capture(this.telemetry);
+    if (this.lease.telemetry.length > 0) await this.capture(this.lease.telemetry);
   }
 
   /**
@@ -148,7 +148,7 @@ export class LocalSession extends Session {
     launch: (ended: AbortSignal) => Promise<LaunchedChromium>,
   ): Promise<void> {
     await this.#replacement.run(() => this.#loadProfile(profile, saveChanges, launch));
-    if (this.startUrl) await this.openPage(this.startUrl).catch(() => {});
+    if (this.lease.startUrl) await this.openPage(this.lease.startUrl).catch(() => {});
   }
 
   /**
@@ -214,12 +214,12 @@ export class LocalSession extends Session {
     this.#browser = browser;
     this.note({ category: 'monitor', type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } });
     this.exposure = this.#exposure;
-    if (this.startUrl) await this.openPage(this.startUrl).catch(() => {});
+    if (this.lease.startUrl) await this.openPage(this.lease.startUrl).catch(() => {});
   }
 
   saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {
     // The browsers of a pool never save the pool's profile.
-    if (this.pool && this.settings.profile) return false;
+    if (this.lease.pool && this.settings.profile) return false;
     if (this.#profile.loaded?.id !== profileId || !this.#profile.copy) return false;
     this.#profile.decide(isSaved);
     return true;
@@ -242,7 +242,7 @@ export class LocalSession extends Session {
   override changeHands(options = { wipe: false }): void {
     this.#browser.downloads.reset();
     super.changeHands(options);
-    if (this.telemetry.length > 0) this.capture(this.telemetry).catch(() => {});
+    if (this.lease.telemetry.length > 0) this.capture(this.lease.telemetry).catch(() => {});
     if (options.wipe) this.#traces.remove();
   }
 
@@ -252,7 +252,7 @@ export class LocalSession extends Session {
 
   async capture(categories: readonly TelemetryCategory[]): Promise<void> {
     await this.#capture?.(this, categories);
-    this.telemetry = categories;
+    this.lease.telemetry = categories;
   }
 
   /** Begins to count the bytes that wait in the service for a client of the session. */
