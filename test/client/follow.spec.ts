@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { createServer, connect as connectTo, type AddressInfo, type Socket } from 'node:net';
 import type { ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
 import {
@@ -11,6 +10,7 @@ import {
 } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
 import { appOf, collect, deployed, started } from '../support/service/apps.ts';
+import { FaultProxy } from '../support/http/fault-proxy.ts';
 import { dataDirectory } from '../support/service/service.ts';
 import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
@@ -198,32 +198,13 @@ test('follow() delivers each line once through a connection that breaks again an
   });
   await started(direct, (await deployed(direct, source)).id);
 
-  const sockets = new Set<Socket>();
-  let cuts = 0;
-  const proxy = createServer((socket) => {
-    const upstream = connectTo(Number(new URL(service.url).port), '127.0.0.1');
-    let passed = 0;
-    for (const side of [socket, upstream])
-      side.on('error', () => {}).on('close', () => [socket, upstream].map((one) => one.destroy()));
-    upstream.on('data', (piece: Buffer) => {
-      passed += piece.length;
-      socket.write(piece);
-      if (passed > 60_000 && cuts < 3) {
-        cuts += 1;
-        socket.destroy();
-      }
-    });
-    socket.pipe(upstream);
-    sockets.add(socket);
-  });
-  await new Promise<void>((listening) => proxy.listen(0, '127.0.0.1', listening));
-  const { port } = proxy.address() as AddressInfo;
-  await using client = createClient({ baseURL: `http://127.0.0.1:${port}`, apiKey: service.apiKey });
+  await using proxy = await FaultProxy.start(service.url);
+  const cut = { bytes: 60_000, ending: 'reset' } as const;
+  proxy.plan(/^GET .*\/events/, cut, cut, cut);
+  await using client = createClient({ baseURL: proxy.url, apiKey: service.apiKey });
   const { id } = await direct.invocations.create({ app_name: 'app', action_name: 'talk', async: true });
   const lines = [];
   for await (const event of client.invocations.follow(id)) if (event.event === 'log') lines.push(event.message);
-  expect(cuts).toBe(3);
+  expect(proxy.requests.filter((request) => request.includes('/events'))).toHaveLength(4);
   expect(lines).toEqual(Array.from({ length: 2000 }, (_, line) => `line ${line}`));
-  for (const socket of sockets) socket.destroy();
-  proxy.close();
 });

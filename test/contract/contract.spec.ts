@@ -69,73 +69,59 @@ test('bodies and queries refuse unknown fields', () => {
 });
 
 test('queries accept numbers and booleans as text, because URLs contain text', () => {
-  expect(contract.browsers.list.query.parse({ limit: '5', offset: '10', include_deleted: 'true' })).toMatchObject({
-    limit: 5,
-    offset: 10,
-    include_deleted: true,
-  });
-  for (const bad of ['', 'x', '1.5', '0', '101'])
-    expect(contract.browsers.list.query.safeParse({ limit: bad }).success, bad).toBe(false);
-  expect(contract.browsers.list.query.safeParse({ include_deleted: 'yes' }).success).toBe(false);
+  const { query } = contract.browsers.list;
+  const asked = { limit: '5', offset: '10', include_deleted: 'true' };
+  expect(query.parse(asked)).toMatchObject({ limit: 5, offset: 10, include_deleted: true });
+  const bad = [...['', 'x', '1.5', '0', '101'].map((limit) => ({ limit })), { include_deleted: 'yes' }];
+  for (const value of bad) expect(query.safeParse(value).success, JSON.stringify(value)).toBe(false);
 });
 
 test('defaults and bounds of fields are those of the hosted service', () => {
-  expect(contract.browsers.create.body.parse(undefined)).toMatchObject({
+  const { browsers, browserPools } = contract;
+  const { writeFile, readFile } = browsers.fs;
+  expect(browsers.create.body.parse(undefined)).toMatchObject({
     timeout_seconds: 60,
     stealth: false,
     kiosk_mode: false,
   });
-  expect(contract.browserPools.create.body.parse({ size: 1 })).toMatchObject({
-    timeout_seconds: 600,
-    fill_rate_per_minute: 25,
-  });
-  for (const timeout_seconds of [9, 259_201, 10.5]) {
-    expect(contract.browsers.create.body.safeParse({ timeout_seconds }).success, String(timeout_seconds)).toBe(false);
-  }
-  for (const size of [0, -1, 1.5])
-    expect(contract.browserPools.create.body.safeParse({ size }).success, String(size)).toBe(false);
-  expect(contract.browserPools.release.body.parse({ session_id: 'x' })).toEqual({ session_id: 'x', reuse: true });
-  expect(contract.browsers.fs.writeFile.query.parse({ path: '/x' })).toEqual({ path: '/x', mode: '644' });
-  for (const mode of ['9z9', '64', '00644', '']) {
-    expect(contract.browsers.fs.writeFile.query.safeParse({ path: '/x', mode }).success, mode).toBe(false);
-  }
-  for (const path of ['x', '', './x', '/a\0b'])
-    expect(contract.browsers.fs.readFile.query.safeParse({ path }).success, path).toBe(false);
-  expect(contract.browsers.create.body.safeParse({ viewport: { width: 0, height: 1 } }).success).toBe(false);
+  const filled = { timeout_seconds: 600, fill_rate_per_minute: 25 };
+  expect(browserPools.create.body.parse({ size: 1 })).toMatchObject(filled);
+  expect(browserPools.release.body.parse({ session_id: 'x' })).toEqual({ session_id: 'x', reuse: true });
+  expect(writeFile.query.parse({ path: '/x' })).toEqual({ path: '/x', mode: '644' });
+  const refused: [schema: z.ZodType, values: object[]][] = [
+    [browsers.create.body, [9, 259_201, 10.5].map((timeout_seconds) => ({ timeout_seconds }))],
+    [browsers.create.body, [{ viewport: { width: 0, height: 1 } }]],
+    [browserPools.create.body, [0, -1, 1.5].map((size) => ({ size }))],
+    [writeFile.query, ['9z9', '64', '00644', ''].map((mode) => ({ path: '/x', mode }))],
+    [readFile.query, ['x', '', './x', '/a\0b'].map((path) => ({ path }))],
+  ];
+  for (const [schema, values] of refused)
+    for (const value of values) expect(schema.safeParse(value).success, JSON.stringify(value)).toBe(false);
 });
 
 test('checks nothing but the length of a text above the limit, because other checks may take quadratic time', () => {
   const long = ' '.repeat(10_000);
   const connection = { profile_name: 'ann', domain: 'a.example' };
   const credential = { name: 'ann', domain: 'a.example', values: {} };
-  const tooLong = [
+  const provider = { provider_type: 'onepassword', name: 'vault', token: 'x' };
+  for (const { error } of [
     contract.auth.connections.create.body.safeParse({ ...connection, domain: long }),
     contract.auth.connections.create.body.safeParse({ ...connection, login_url: long }),
     contract.auth.connections.create.body.safeParse({ ...connection, allowed_domains: [long] }),
     contract.credentials.create.body.safeParse({ ...credential, domain: long }),
     contract.credentials.create.body.safeParse({ ...credential, totp_secret: long }),
-    contract.credentialProviders.create.body.safeParse({
-      provider_type: 'onepassword',
-      name: 'vault',
-      token: 'x',
-      address: long,
-    }),
+    contract.credentialProviders.create.body.safeParse({ ...provider, address: long }),
     contract.proxies.check.body.safeParse({ url: long }),
-  ];
-  for (const { error } of tooLong) expect(error?.issues).toMatchObject([{ code: 'too_big' }]);
+  ])
+    expect(error?.issues).toMatchObject([{ code: 'too_big' }]);
 });
 
 test("requires a form's file, but accepts any value for it", () => {
   const { schema } = contract.browsers.fs.upload.body;
-  expect(schema.safeParse({ files: [{ dest_path: '/a', file: 'anything' }] }).success).toBe(true);
-  for (const files of [
-    [],
-    [{ dest_path: '/a' }],
-    [{ dest_path: 'a', file: 1 }],
-    [{ dest_path: '/a', file: 1, mode: '644' }],
-  ]) {
-    expect(schema.safeParse({ files }).success, JSON.stringify(files)).toBe(false);
-  }
+  const file = { dest_path: '/a', file: 'anything' };
+  expect(schema.safeParse({ files: [file] }).success).toBe(true);
+  for (const wrong of [[], [{ dest_path: '/a' }], [{ ...file, dest_path: 'a' }], [{ ...file, mode: '644' }]])
+    expect(schema.safeParse({ files: wrong }).success, JSON.stringify(wrong)).toBe(false);
 });
 
 test('answers accept fields that are not in the contract', () => {
@@ -144,16 +130,10 @@ test('answers accept fields that are not in the contract', () => {
 });
 
 test('an OperationError has the HTTP status of its error code', () => {
-  const error = new OperationError('pool_in_use', 'a browser is leased', {
-    details: [{ code: 'leased', message: 's1' }],
-  });
-  expect(error).toMatchObject({
-    name: 'OperationError',
-    status: 409,
-    code: 'pool_in_use',
-    message: 'a browser is leased',
-  });
-  expect(error.details).toEqual([{ code: 'leased', message: 's1' }]);
+  const details = [{ code: 'leased', message: 's1' }];
+  const error = new OperationError('pool_in_use', 'a browser is leased', { details });
+  const told = { name: 'OperationError', status: 409, code: 'pool_in_use', message: 'a browser is leased' };
+  expect(error).toMatchObject({ ...told, details });
 });
 
 function withoutNames(request: string): string {

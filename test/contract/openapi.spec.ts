@@ -38,39 +38,41 @@ test('the OpenAPI document describes every operation once, under its dotted name
   expect(actual.toSorted()).toEqual(expected.toSorted());
 });
 
-test('the OpenAPI document is the same after JSON.stringify and JSON.parse', () => {
-  expect(JSON.parse(JSON.stringify(document))).toEqual(document);
-});
-
-test('every $ref of the OpenAPI document has a target', () => {
-  const references = JSON.stringify(document).match(/"\$ref":"[^"]*"/g) ?? [];
-  expect(new Set(references)).toEqual(new Set(['"$ref":"#/components/schemas/Error"']));
+test('the OpenAPI document is the same after JSON.stringify and JSON.parse, and every $ref has a target', () => {
+  const text = JSON.stringify(document);
+  expect(JSON.parse(text)).toEqual(document);
+  expect(new Set(text.match(/"\$ref":"[^"]*"/g))).toEqual(new Set(['"$ref":"#/components/schemas/Error"']));
   expect(document.components.schemas).toHaveProperty('Error');
 });
 
 test('the OpenAPI document describes each path parameter, and no parameter twice', () => {
-  for (const { path, description } of described) {
-    const names = description.parameters.map((parameter) => parameter.name);
-    expect(new Set(names).size, description.operationId).toBe(names.length);
-    const inPath = description.parameters.filter((parameter) => parameter.in === 'path');
-    expect(
-      inPath.map(({ name }) => name),
-      description.operationId,
-    ).toEqual(Array.from(path.matchAll(/\{(\w+)\}/g), (match) => match[1]));
-    expect(inPath.every(({ required }) => required)).toBe(true);
-  }
+  const found = described.map(({ description: { operationId, parameters } }) => ({
+    operationId,
+    inPath: parameters.filter((each) => each.in === 'path').map(({ name, required }) => [name, required]),
+    names: parameters.map(({ name }) => name),
+  }));
+  const expected = described.map(({ path, description: { operationId, parameters } }) => ({
+    operationId,
+    inPath: Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => [name, true]),
+    names: [...new Set(parameters.map(({ name }) => name))],
+  }));
+  expect(found).toEqual(expected);
 });
 
+// A call of `expect` takes milliseconds, and there are thousands of answers.
 test('every answer has a description, every body a media type, and 204 has no body', () => {
-  for (const { description } of described) {
-    expect(Object.keys(description.responses).some((status) => status.startsWith('2'))).toBe(true);
-    for (const [status, response] of Object.entries(description.responses)) {
-      expect(status).toMatch(/^[2-5]\d\d$/);
-      expect(response.description, `${description.operationId} ${status}`).not.toBe('');
-      if (status === '204') expect(response).not.toHaveProperty('content');
-    }
-    if (description.requestBody) expect(Object.keys(description.requestBody.content)).toHaveLength(1);
-  }
+  const faults = described.flatMap(({ description: { operationId, responses, requestBody } }) => {
+    const statuses = Object.keys(responses);
+    const faulty = Object.entries(responses).filter(
+      ([status, { description, content }]) =>
+        !/^[2-5]\d\d$/.test(status) || description === '' || (status === '204' && content !== undefined),
+    );
+    const found = faulty.map(([status]) => `${operationId} ${status}`);
+    if (!statuses.some((status) => status.startsWith('2'))) found.push(`${operationId} has no success`);
+    if (requestBody && Object.keys(requestBody.content).length !== 1) found.push(`${operationId} has no media type`);
+    return found;
+  });
+  expect(faults).toEqual([]);
 });
 
 test('zod can read every schema of the OpenAPI document', () => {
@@ -78,39 +80,37 @@ test('zod can read every schema of the OpenAPI document', () => {
 });
 
 test('every operation lists its own and the common error statuses, with error object and codes', () => {
-  for (const [name, operation] of operations) {
-    const { responses } = describedAs(name);
-    const statuses = Object.keys(responses).filter((status) => Number(status) >= 400);
-    expect(statuses.toSorted(), name).toEqual(errorsOf(operation).map(String).toSorted());
-    for (const status of statuses) {
-      // A request through the browser that got no answer has Chromium's error instead.
-      const schema = status === '502' ? expect.anything() : { $ref: '#/components/schemas/Error' };
-      expect(responses[status]!.content).toEqual({ 'application/json': { schema } });
-      for (const code of responses[status]!.description.split(', '))
-        expect(errorStatus).toHaveProperty(code, Number(status));
-    }
-  }
+  const error = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
+  const found = operations.map(([name]) => {
+    const errors = Object.entries(describedAs(name).responses).filter(([status]) => Number(status) >= 400);
+    return [name, Object.fromEntries(errors.map(([status, { content }]) => [status, content]))];
+  });
+  // A request through the browser that got no answer has Chromium's error instead.
+  const contentOf = (status: number) =>
+    status === 502 ? { 'application/json': { schema: expect.anything() } } : error;
+  const expected = operations.map(([name, operation]) => [
+    name,
+    Object.fromEntries(errorsOf(operation).map((status) => [String(status), contentOf(status)])),
+  ]);
+  expect(found).toEqual(expected);
+  const codes = operations.flatMap(([name]) =>
+    Object.entries(describedAs(name).responses).flatMap(([status, { description }]) =>
+      Number(status) < 400 ? [] : description.split(', ').map((code) => `${code} ${status}`),
+    ),
+  );
+  const known = new Set(Object.entries(errorStatus).map(([code, status]) => `${code} ${status}`));
+  expect(codes.filter((code) => !known.has(code))).toEqual([]);
 });
 
 test('queries of lists have their defaults and bounds, and tags are written with brackets', () => {
-  expect(parameter('browsers.list', 'limit')).toMatchObject({
-    in: 'query',
-    required: false,
-    schema: { minimum: 1, maximum: 100, default: 20 },
-  });
-  expect(parameter('browsers.list', 'status')).toMatchObject({
-    schema: { enum: ['active', 'deleted', 'all'], default: 'active' },
-  });
-  expect(parameter('browsers.list', 'tags')).toMatchObject({
-    style: 'deepObject',
-    explode: true,
-    schema: { type: 'object' },
-  });
-  expect(parameter('browsers.fs.writeFile', 'path')).toMatchObject({ required: true, schema: { type: 'string' } });
-  expect(parameter('browsers.fs.writeFile', 'mode')).toMatchObject({
-    required: false,
-    schema: { default: '644', pattern: '^[0-7]{3,4}$' },
-  });
+  for (const [operation, name, expected] of [
+    ['browsers.list', 'limit', { in: 'query', required: false, schema: { minimum: 1, maximum: 100, default: 20 } }],
+    ['browsers.list', 'status', { schema: { enum: ['active', 'deleted', 'all'], default: 'active' } }],
+    ['browsers.list', 'tags', { style: 'deepObject', explode: true, schema: { type: 'object' } }],
+    ['browsers.fs.writeFile', 'path', { required: true, schema: { type: 'string' } }],
+    ['browsers.fs.writeFile', 'mode', { required: false, schema: { default: '644', pattern: '^[0-7]{3,4}$' } }],
+  ] as const)
+    expect(parameter(operation, name), `${operation} ${name}`).toMatchObject(expected);
 });
 
 test('a list in a query is written with commas', () => {
@@ -125,40 +125,37 @@ test('a list in a query is written with commas', () => {
 });
 
 test('operations of a project take the project header, operations of the organization do not', () => {
-  for (const [name, { scope }] of operations) {
-    const chosen = parameter(name, 'X-Kernel-Project-Id');
-    if (scope === undefined)
-      expect(chosen, name).toMatchObject({ in: 'header', required: false, schema: { type: 'string' } });
-    else expect(chosen, name).toBeUndefined();
-  }
+  const header = { in: 'header', required: false, schema: { type: 'string' } };
+  const found = operations.map(([name]) => [name, parameter(name, 'X-Kernel-Project-Id')]);
+  expect(found).toEqual(
+    operations.map(([name, { scope }]) => [name, scope === undefined ? expect.objectContaining(header) : undefined]),
+  );
 });
 
 test('renamed paths are deprecated, and list 410 among their answers', () => {
-  for (const [name, operation] of operations) {
-    const { deprecated, responses } = describedAs(name);
+  const found = operations.map(([name]) => [
+    name,
+    describedAs(name).deprecated ?? false,
+    '410' in describedAs(name).responses,
+  ]);
+  // Codes of logins are gone too, once they were used.
+  const expected = operations.map(([name, operation]) => {
     const isFormer = 'deprecated' in operation;
-    // Codes of logins are gone too, once they were used.
-    const isGone = isFormer || name === 'auth.connections.exchange';
-    expect([deprecated ?? false, '410' in responses], name).toEqual([isFormer, isGone]);
-  }
+    return [name, isFormer, isFormer || name === 'auth.connections.exchange'];
+  });
+  expect(found).toEqual(expected);
   expect(describedAs('projects.deprecated.retrieve').summary).toBe(describedAs('projects.retrieve').summary);
 });
 
-test('answers with a list declare the paging headers', () => {
+test('answers with a list declare the paging headers, and those that report a limit its headers', () => {
   const answer = describedAs('profiles.list').responses['200']!;
   expect(Object.keys(answer.headers!)).toEqual(['X-Has-More', 'X-Next-Offset', 'X-Limit', 'X-Offset']);
   expect(answer.content).toMatchObject({
     'application/json': { schema: { type: 'array', items: { type: 'object' } } },
   });
-});
-
-test('answers that report a limit declare their headers', () => {
   const { responses } = describedAs('browsers.create');
-  expect(Object.keys(responses['429']!.headers!)).toEqual([
-    'Retry-After',
-    'X-RateLimit-Limit',
-    'X-RateLimit-Remaining',
-  ]);
+  const limits = ['Retry-After', 'X-RateLimit-Limit', 'X-RateLimit-Remaining'];
+  expect(Object.keys(responses['429']!.headers!)).toEqual(limits);
   expect(responses['409']).not.toHaveProperty('headers');
 });
 
@@ -180,41 +177,29 @@ test("bodies forbid unknown fields exactly where the hosted service's document d
     expect(JSON.stringify(bodySchemaOf(name)), name).not.toContain('"additionalProperties":false');
 });
 
-test('bodies of raw bytes have a media type and no schema', () => {
-  expect(describedAs('browsers.fs.writeFile').requestBody).toEqual({
-    required: true,
-    content: { 'application/octet-stream': {} },
-  });
-  expect(describedAs('browsers.fs.readFile').responses['200']!.content).toEqual({ 'application/octet-stream': {} });
+test('bodies of raw bytes have a media type and no schema, and event streams the schema of one event', () => {
+  const raw = { 'application/octet-stream': {} };
+  expect(describedAs('browsers.fs.writeFile').requestBody).toEqual({ required: true, content: raw });
+  expect(describedAs('browsers.fs.readFile').responses['200']!.content).toEqual(raw);
+  const schema = { properties: { path: { type: 'string' } }, required: ['type', 'path'] };
+  const { content } = describedAs('browsers.fs.watch.events').responses['200']!;
+  expect(content).toMatchObject({ 'text/event-stream': { schema } });
 });
 
 test('form bodies have a schema with binary files and bracketed lists', () => {
   const file = { type: 'string', format: 'binary' };
-  expect(describedAs('browsers.fs.upload').requestBody).toMatchObject({
-    required: true,
-    content: {
-      'multipart/form-data': {
-        schema: {
-          properties: {
-            files: { type: 'array', minItems: 1, items: { properties: { file }, required: ['dest_path', 'file'] } },
-          },
-        },
-        encoding: { files: { style: 'deepObject', explode: true } },
-      },
-    },
+  const items = { properties: { file }, required: ['dest_path', 'file'] };
+  const { required, content: upload } = describedAs('browsers.fs.upload').requestBody!;
+  expect(required).toBe(true);
+  expect(upload['multipart/form-data']).toMatchObject({
+    schema: { properties: { files: { type: 'array', minItems: 1, items } } },
+    encoding: { files: { style: 'deepObject', explode: true } },
   });
   const { content } = describedAs('browsers.fs.uploadZip').requestBody!;
   expect(content['multipart/form-data']).toMatchObject({
     schema: { properties: { zip_file: file }, additionalProperties: false },
   });
   expect(content['multipart/form-data']).not.toHaveProperty('encoding');
-});
-
-test('event streams are described by the schema of one event', () => {
-  const { content } = describedAs('browsers.fs.watch.events').responses['200']!;
-  expect(content).toMatchObject({
-    'text/event-stream': { schema: { properties: { path: { type: 'string' } }, required: ['type', 'path'] } },
-  });
 });
 
 function bodySchemaOf(name: string) {

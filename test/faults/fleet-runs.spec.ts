@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, expectOnMachines, test, type Fleet, type Member } from '../support/service/fleet.ts';
 import { Network, networkProblem } from '../support/http/network.ts';
-import { wayTo, type Way } from '../support/service/partition.ts';
+import { FaultProxy } from '../support/http/fault-proxy.ts';
 import type { PlaywrightRun, RunResult } from '../support/runs/playwright-run.ts';
 import { isLong, longOnly } from '../support/processes/long-form.ts';
 
@@ -107,11 +107,11 @@ for (const { seconds, isLost } of [
     startFleet,
     start,
   }) => {
-    const ways: Way[] = [];
+    const ways: FaultProxy[] = [];
     const fleet = await startFleet({
       machines: 3,
       via: async (urls) => {
-        ways.push(...(await Promise.all(urls.map((url) => wayTo(url)))));
+        ways.push(...(await Promise.all(urls.map((url) => FaultProxy.start(url)))));
         return ways.map(({ url }) => url);
       },
     });
@@ -127,7 +127,7 @@ for (const { seconds, isLost } of [
     expect(result.stats.failed).toBeLessThanOrEqual(isLost ? there : 0);
     expect(result.stats.passed + result.stats.failed).toBe(tests);
     await expectNoneLeft(fleet, fleet.machines, result);
-    for (const way of ways) way.close();
+    for (const way of ways) await way[Symbol.asyncDispose]();
   });
 }
 

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test, type TestInfo } from '@playwright/test';
 import { makeAuthority, type Authority } from '../support/http/certificates.ts';
-import { startReverseProxy } from '../support/http/reverse-proxy.ts';
+import { FaultProxy } from '../support/http/fault-proxy.ts';
 import { callerOf } from '../support/service/service.ts';
 import { CliProcess } from '../support/service/service-process.ts';
 
@@ -86,8 +86,7 @@ test("CDP, Playwright's protocol and the live view pass a proxy that sets the he
   const authority = makeAuthority();
   const args = ['serve', '--data-dir', testInfo.outputPath('data'), '--trust-proxy', '127.0.0.1'];
   await using service = new CliProcess(args, { env: { PLAYWRIGHT_POOL_API_KEY: apiKey } });
-  await using proxy = await startReverseProxy({
-    target: (await service.firstLine()).replace('listening on ', ''),
+  await using proxy = await FaultProxy.start((await service.firstLine()).replace('listening on ', ''), {
     tls: authority.issue({ addresses: ['127.0.0.1'] }),
     headersFor: (incoming) => {
       const values: Record<string, string> = {

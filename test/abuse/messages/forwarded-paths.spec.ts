@@ -1,28 +1,17 @@
 import { once } from 'node:events';
-import { createServer, request, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, test } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
+import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { callerOf } from '../../support/service/service.ts';
 
 test('a control plane asks a machine for no other route than the caller asked for', async () => {
   const apiKey = 'the-key';
   await using machine = await startService({ apiKey });
   // A load balancer, below which the machine has the path /machine.
-  const asked: string[] = [];
-  const balancer = createServer((incoming, outgoing) => {
-    const { url = '', method, headers } = incoming;
-    asked.push(url);
-    const path = url.replace(/^\/machine(?=\/)/, '');
-    const passed = request(machine.url, { path, method, headers: { ...headers, host: new URL(machine.url).host } });
-    passed.once('response', (answer) => answer.pipe(outgoing.writeHead(answer.statusCode!, answer.headers)));
-    passed.on('error', () => outgoing.destroy());
-    outgoing.once('close', () => passed.destroy());
-    incoming.pipe(passed);
-  }).listen(0, '127.0.0.1');
-  await once(balancer, 'listening');
-  const from = `http://127.0.0.1:${(balancer.address() as AddressInfo).port}/machine`;
+  await using balancer = await FaultProxy.start(machine.url, { prefix: '/machine' });
+  const from = `${balancer.url}/machine`;
   await using service = await startService({ apiKey, machines: { from, apiKey } });
   const { body: session } = await callerOf(service)('POST', '/browsers', {});
   const id = session.session_id as string;
@@ -54,9 +43,10 @@ test('a control plane asks a machine for no other route than the caller asked fo
     `/browsers/${id}/process/${segment}%2f${segment}%2f${segment}%2forg%2fapi_keys%23/status`,
   ]);
   for (const path of paths) {
-    asked.length = 0;
+    balancer.requests.length = 0;
     expect(await ask(path), path).toBeLessThan(500);
     const expected = [`/machine/${list.split('?')[0]}`, `/machine/browsers/${id}/process/`];
+    const asked = balancer.requests.map((request) => request.split(' ')[1]!);
     const others = asked.filter((url) => url.includes(id) || !url.startsWith('/machine/'));
     for (const url of others) {
       const parts = url.split('?')[0]!.split('/');
@@ -68,6 +58,4 @@ test('a control plane asks a machine for no other route than the caller asked fo
       expect(new URL(url, 'http://machine').pathname, path).toBe(parts.join('/'));
     }
   }
-  balancer.closeAllConnections();
-  balancer.close();
 });

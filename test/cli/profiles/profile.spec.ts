@@ -1,11 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { createServer, get } from 'node:http';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { chromium, expect } from '@playwright/test';
 import { findChromium } from '../../../src/service/chromium/find-chromium.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
+import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { everywhere, kept, logInUnder, test } from './profile-commands.ts';
 
@@ -157,28 +156,19 @@ for (const [ending, expected] of [
   test(`profile download leaves no file if it ${ending}`, async ({ env, run, service, site }, testInfo) => {
     await service.call('POST', '/profiles', { name: 'ann' });
     await logInUnder(service.call, 'ann', site, 'first');
-    // Sends the beginning of each answer and holds the rest back.
-    const stalling = createServer((request, response) => {
-      get(`${service.url}${request.url}`, { headers: request.headers, agent: false }, (answer) => {
-        response.writeHead(answer.statusCode!, { 'content-type': answer.headers['content-type'] });
-        answer.once('data', (chunk: Buffer) => response.write(chunk.subarray(0, 1000)));
-      });
-    });
-    await new Promise<void>((resolve) => stalling.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(stalling.address() as AddressInfo).port}`;
+    await using stalling = await FaultProxy.start(service.url);
+    stalling.plan(/download/, { bytes: 1000, ending: 'wait' });
     const directory = testInfo.outputPath('downloads');
     await using cli = new CliProcess(['profile', 'download', 'ann', '-o', `${directory}/`], {
-      env: { ...env, PLAYWRIGHT_POOL_BASE_URL: url },
+      env: { ...env, PLAYWRIGHT_POOL_BASE_URL: stalling.url },
     });
     const files = async () => await readdir(directory, { recursive: true }).catch(() => []);
     await expect.poll(files).toContainEqual(expect.stringMatching(/part$/));
     if (expected.code === 130) cli.child.kill('SIGINT');
-    else stalling.closeAllConnections();
+    else stalling.resetConnections();
     expect(await cli.exited).toEqual({ code: expected.code, signal: null });
     expect(cli.output).toMatch(expected.output);
     expect(await files()).toEqual([]);
-    stalling.closeAllConnections();
-    stalling.close();
     expect((await run(['download', 'ann', '-o', directory])).code).toBe(0);
   });
 }

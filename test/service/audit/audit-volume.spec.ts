@@ -13,7 +13,7 @@ import { CliProcess } from '../../support/service/service-process.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 
 const apiKey = 'the-key-of-the-audited-service';
-const volume = isLong ? 200_000 : 10_000;
+const volume = isLong ? 200_000 : 5000;
 const hour = 60 * 60 * 1000;
 
 async function serve(directory: string): Promise<{ cli: CliProcess; client: Client } & AsyncDisposable> {
@@ -89,10 +89,8 @@ test(`lists and downloads ${volume} audit records in bounded memory, and the las
   for await (const _ of client.auditLogs.list({ ...query, limit: 1 })) break;
   const before = await memoryOf(cli);
   const file = testInfo.outputPath('audit.jsonl.gz');
-  expect(await client.auditLogs.download(file, query)).toMatchObject({
-    rows: volume,
-    chunks: Math.ceil(volume / 50_000),
-  });
+  const downloaded = await client.auditLogs.download(file, query);
+  expect(downloaded).toMatchObject({ rows: volume, chunks: Math.ceil(volume / 50_000) });
   const tokens: string[] = [];
   let listed = 0;
   for await (const { items, nextPageToken } of client.auditLogs.list(query).pages()) {
@@ -117,7 +115,7 @@ test(`lists and downloads ${volume} audit records in bounded memory, and the las
   const first: number[] = [];
   const last: number[] = [];
   // In turns, so that a busy machine delays both alike.
-  for (let turn = 0; turn < 50; turn += 1) {
+  for (let turn = 0; turn < 20; turn += 1) {
     first.push(await timeOf(tokens[turn]!));
     last.push(await timeOf(tokens.at(-1 - turn)!));
   }

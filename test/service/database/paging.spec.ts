@@ -1,63 +1,69 @@
 import { expect } from '@playwright/test';
 import { test, type TestAnswer } from '../../support/service/service.ts';
 
-function paging({ headers }: TestAnswer): Record<string, string | null> {
-  return {
-    more: headers.get('x-has-more'),
-    next: headers.get('x-next-offset'),
-    limit: headers.get('x-limit'),
-    offset: headers.get('x-offset'),
-  };
-}
+/** More, the next offset, the limit and the offset, of a list page. */
+const paging = ({ headers }: TestAnswer) =>
+  ['x-has-more', 'x-next-offset', 'x-limit', 'x-offset'].map((name) => headers.get(name));
 
 const names = ({ body }: TestAnswer) => (body as { name: string }[]).map(({ name }) => name);
 
 test('divides a list into list pages, newest first', async ({ service: { call } }) => {
   for (const name of ['a1', 'a2', 'a3', 'a4', 'b5']) await call('POST', '/profiles', { name });
   const first = await call('GET', '/profiles?limit=2');
-  expect(paging(first)).toEqual({ more: 'true', next: '2', limit: '2', offset: '0' });
+  expect(paging(first)).toEqual(['true', '2', '2', '0']);
   const second = await call('GET', '/profiles?limit=2&offset=2');
-  expect(paging(second)).toEqual({ more: 'true', next: '4', limit: '2', offset: '2' });
+  expect(paging(second)).toEqual(['true', '4', '2', '2']);
   const last = await call('GET', '/profiles?limit=2&offset=4');
-  expect(paging(last)).toEqual({ more: 'false', next: '0', limit: '2', offset: '4' });
+  expect(paging(last)).toEqual(['false', '0', '2', '4']);
   expect([...names(first), ...names(second), ...names(last)].toSorted()).toEqual(['a1', 'a2', 'a3', 'a4', 'b5']);
 
   const all = await call('GET', '/profiles');
-  expect(paging(all)).toEqual({ more: 'false', next: '0', limit: '20', offset: '0' });
+  expect(paging(all)).toEqual(['false', '0', '20', '0']);
   expect(names(all)).toEqual([...names(first), ...names(second), ...names(last)]);
   const created = (all.body as { created_at: string }[]).map(({ created_at }) => created_at);
   expect(created).toEqual(created.toSorted().toReversed());
   expect(await call('GET', '/profiles?offset=99')).toMatchObject({ status: 200, body: [] });
 });
 
-test('profiles are found by part of their name or id, and by their exact name', async ({ service: { call } }) => {
-  const { body: ann } = await call('POST', '/profiles', { name: 'Ann-Smith' });
-  await call('POST', '/profiles', { name: 'bob' });
-  expect(names(await call('GET', '/profiles?query=n-smi'))).toEqual(['Ann-Smith']);
-  expect(names(await call('GET', `/profiles?query=${ann.id}`))).toEqual(['Ann-Smith']);
-  expect(names(await call('GET', '/profiles?name=bob'))).toEqual(['bob']);
-  expect(names(await call('GET', '/profiles?name=bo'))).toEqual([]);
-  expect(names(await call('GET', '/profiles?query=%25'))).toEqual([]);
-});
-
-test('lists pools in pages, and finds them by part of their name or id and by their exact name', async ({
-  service: { call },
-}) => {
+test('finds profiles and pools by part of their name or id and by their exact name', async ({ service: { call } }) => {
+  const { body: ann } = await call('POST', '/profiles', { name: 'CI-main' });
+  await call('POST', '/profiles', { name: 'other' });
   const { body: ci } = await call('POST', '/browser_pools', { size: 1, name: 'CI-main' });
   await call('POST', '/browser_pools', { size: 1, name: 'other' });
   const first = await call('GET', '/browser_pools?limit=1');
-  expect(paging(first)).toEqual({ more: 'true', next: '1', limit: '1', offset: '0' });
+  expect(paging(first)).toEqual(['true', '1', '1', '0']);
   const second = await call('GET', '/browser_pools?limit=1&offset=1');
   expect([...names(first), ...names(second)].toSorted()).toEqual(['CI-main', 'other']);
-  expect(names(await call('GET', '/browser_pools?query=ci-'))).toEqual(['CI-main']);
-  expect(names(await call('GET', `/browser_pools?query=${ci.id}`))).toEqual(['CI-main']);
-  expect(names(await call('GET', '/browser_pools?name=other'))).toEqual(['other']);
-  expect(names(await call('GET', '/browser_pools?name=oth'))).toEqual([]);
+  for (const [path, id] of [
+    ['/profiles', ann.id],
+    ['/browser_pools', ci.id],
+  ])
+    for (const [query, found] of [
+      ['query=ci-', ['CI-main']],
+      [`query=${id}`, ['CI-main']],
+      ['name=other', ['other']],
+      ['name=oth', []],
+      ['query=%25', []],
+    ] as const)
+      expect(names(await call('GET', `${path}?${query}`)), `${path}?${query}`).toEqual(found);
+
+  // The former holder of a released browser can't find it.
+  const { body: leased } = await call('POST', '/browser_pools/other/acquire', {});
+  const session = `/browsers/${leased.session_id}`;
+  const files = `${session}/fs/list_files?path=/`;
+  expect((await call('GET', files)).status).toBe(200);
+  await call('POST', '/browser_pools/other/release', { session_id: leased.session_id });
+  for (const [method, path] of [
+    ['GET', session],
+    ['DELETE', session],
+    ['GET', files],
+  ] as const)
+    // prettier-ignore
+    expect((await call(method, path)).status, `${method} ${path}`).toBe(404);
+  expect((await call('POST', '/browser_pools/other/acquire', {})).body.session_id).toBe(leased.session_id);
 });
 
-test('finds sessions by status, tags and text, and leaves out the idle ones of pools @long', async ({
-  service: { call },
-}) => {
+test('finds sessions by status, tags and text, but no idle ones of pools @long', async ({ service: { call } }) => {
   await call('POST', '/browser_pools', { size: 2, name: 'ci-1' });
   await expect
     .poll(async () => (await call('GET', '/browser_pools/ci-1')).body.available_count, { timeout: 20_000 })
@@ -89,20 +95,4 @@ test('finds sessions by status, tags and text, and leaves out the idle ones of p
   expect((await call('GET', `/browsers/${ended.session_id}`)).status).toBe(404);
   const { body } = await call('GET', `/browsers/${ended.session_id}?include_deleted=true`);
   expect(body).toMatchObject({ name: 'ended', deleted_at: expect.any(String) });
-});
-
-test("the former holder of a released browser can't find it in lists", async ({ service: { call } }) => {
-  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
-  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
-  const path = `/browsers/${leased.session_id}`;
-  expect((await call('GET', `${path}/fs/list_files?path=/`)).status).toBe(200);
-  await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
-  for (const gone of [
-    await call('GET', path),
-    await call('DELETE', path),
-    await call('GET', `${path}/fs/list_files?path=/`),
-  ]) {
-    expect(gone.status).toBe(404);
-  }
-  expect((await call('POST', '/browser_pools/ci/acquire', {})).body.session_id).toBe(leased.session_id);
 });

@@ -80,16 +80,8 @@ test('refuses the database of a newer release, and leaves it unchanged', async (
 test('keeps pools and profiles after the database is closed', async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
   const clock = movableClock();
-  const config = {
-    size: 2,
-    name: 'ci',
-    fill_rate_per_minute: 25,
-    timeout_seconds: 600,
-    stealth: false,
-    kiosk_mode: false,
-    extensions: [],
-    chrome_policy: {},
-  };
+  const settings = { size: 2, fill_rate_per_minute: 25, timeout_seconds: 600, stealth: false, kiosk_mode: false };
+  const config = { ...settings, name: 'ci', extensions: [], chrome_policy: {} };
   const { name: _, ...unnamed } = config;
   const first = await openTestDatabase(file);
   new Table(first, poolsTable).insert({ id: 'a', projectId, name: 'ci', config, createdAt: 5 });
@@ -103,11 +95,10 @@ test('keeps pools and profiles after the database is closed', async ({}, testInf
     { id: 'a', projectId, name: 'ci', config, createdAt: 5 },
     { id: 'b', projectId, config: unnamed, createdAt: 6 },
   ]);
-  pools.change({ id: 'a' }, { name: 'nightly', config: { ...config, name: 'nightly' } });
+  const nightly = { name: 'nightly', config: { ...config, name: 'nightly' } };
+  pools.change({ id: 'a' }, nightly);
   pools.delete({ id: 'b' });
-  expect(pools.list()).toEqual([
-    { id: 'a', projectId, name: 'nightly', config: { ...config, name: 'nightly' }, createdAt: 5 },
-  ]);
+  expect(pools.list()).toEqual([{ id: 'a', projectId, ...nightly, createdAt: 5 }]);
   expect(new ProfileStore(second, clock).get(projectId, 'ann')).toEqual(profile);
   closeDatabase(second);
 });
@@ -117,12 +108,9 @@ test('stores a profile with times and a unique name, and finds it by id and by n
   const clock = movableClock();
   const profiles = new ProfileStore(database, clock);
   const ann = profiles.create(projectId, { name: 'ann' });
-  expect(ann).toEqual({
-    id: expect.stringMatching(/^[a-z0-9]{24}$/),
-    name: 'ann',
-    created_at: '2030-01-01T00:00:00.000Z',
-    updated_at: '2030-01-01T00:00:00.000Z',
-  });
+  const created = '2030-01-01T00:00:00.000Z';
+  const id = expect.stringMatching(/^[a-z0-9]{24}$/);
+  expect(ann).toEqual({ id, name: 'ann', created_at: created, updated_at: created });
   expect(() => profiles.create(projectId, { name: 'ann' })).toThrow(/ann exists already/);
   const nameless = profiles.create(projectId, {});
   expect(profiles.create(projectId, {}).name).toBeNull();
@@ -131,12 +119,9 @@ test('stores a profile with times and a unique name, and finds it by id and by n
 
   clock.time += 1000;
   profiles.used(ann.id);
-  expect(profiles.update(projectId, 'ann', { name: 'bob' })).toEqual({
-    ...ann,
-    name: 'bob',
-    updated_at: '2030-01-01T00:00:01.000Z',
-    last_used_at: '2030-01-01T00:00:01.000Z',
-  });
+  const now = '2030-01-01T00:00:01.000Z';
+  const bob = { ...ann, name: 'bob', updated_at: now, last_used_at: now };
+  expect(profiles.update(projectId, 'ann', { name: 'bob' })).toEqual(bob);
   profiles.update(projectId, 'bob', { name: 'bob' });
   profiles.create(projectId, { name: 'cat' });
   expect(() => profiles.update(projectId, 'bob', { name: 'cat' })).toThrow(/cat exists already/);

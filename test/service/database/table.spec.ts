@@ -29,25 +29,15 @@ test('adding a stored field takes one line in its table and one in the contract 
   });
 
   const copy = testInfo.outputPath('copy');
-  for (const name of [
-    'src',
-    'fixtures',
-    'scripts',
-    'package.json',
-    'tsconfig.json',
-    'tsconfig.build.json',
-    'tsconfig.browser.json',
-  ])
+  const configurations = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.browser.json'];
+  for (const name of ['src', 'fixtures', 'scripts', ...configurations])
     cpSync(join(root, name), join(copy, name), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   addLine(join(copy, 'src/service/profiles/profiles-table.ts'), '  updated_at: time(),', '  note: optional(text()),');
-  addLine(
-    join(copy, 'src/contract/profiles.ts'),
-    '  updated_at: timestamp.optional(),',
-    '  note: z.string().optional(),',
-  );
+  const contract = join(copy, 'src/contract/profiles.ts');
+  addLine(contract, '  updated_at: timestamp.optional(),', '  note: z.string().optional(),');
   const body = 'z.strictObject({ name: name.optional()';
-  replace(join(copy, 'src/contract/profiles.ts'), body, `${body}, note: z.string().optional()`);
+  replace(contract, body, `${body}, note: z.string().optional()`);
   execFileSync('npm', ['run', 'build'], { cwd: copy });
 
   const main = join(copy, 'dist/src/cli/main.js');
@@ -96,11 +86,8 @@ test('stores columns of every type, and changes, lists, counts and deletes rows 
   expect(ids({ size: { from: 3 } }, { order: 'size DESC' })).toEqual(['d', 'c']);
   expect(ids({ size: { below: 3 }, isNew: undefined })).toEqual(['a', 'b']);
   expect(ids({}, { search: contains('id'), query: 'C' })).toEqual(['c']);
-  expect(things.page({}, { limit: 2, offset: 1 }, ({ id }) => id)).toEqual({
-    items: ['b', 'c'],
-    hasMore: true,
-    nextOffset: 3,
-  });
+  const page = things.page({}, { limit: 2, offset: 1 }, ({ id }) => id);
+  expect(page).toEqual({ items: ['b', 'c'], hasMore: true, nextOffset: 3 });
   expect(things.count({ isNew: false })).toBe(3);
 
   expect(things.change({ id: 'b' }, { size: undefined, seenAt: undefined, isNew: true })).toBe(1);

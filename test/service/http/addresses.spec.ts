@@ -4,7 +4,7 @@ import { chromium, expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { startService } from '../../../src/service/service.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
-import { startReverseProxy } from '../../support/http/reverse-proxy.ts';
+import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { callerOf, test, type TestService } from '../../support/service/service.ts';
 
 type Sent = { status: number; body: any }; // oxlint-disable-line typescript/no-explicit-any
@@ -33,42 +33,28 @@ async function originsOf(service: TestService, headers: Record<string, string>):
   expect(session.status).toBe(200);
   const { session_id: id } = session.body;
   const { body: replay } = await send(service, `/browsers/${id}/replays`, headers, 'POST');
-  const connection = await service.call('POST', '/auth/connections', {
-    domain: '127.0.0.1',
-    profile_name: `ann-${id}`,
-    login_url: 'http://127.0.0.1:1/',
-  });
+  const login_url = 'http://127.0.0.1:1/';
+  const account = { domain: '127.0.0.1', profile_name: `ann-${id}`, login_url };
+  const connection = await service.call('POST', '/auth/connections', account);
   const { body: login } = await send(service, `/auth/connections/${connection.body.id}/login`, headers, 'POST');
   await service.call('DELETE', `/browsers/${id}`);
   const urls = Object.entries({ ...session.body, ...replay, ...login }).filter(
     ([name, value]) => typeof value === 'string' && name.endsWith('_url'),
   );
-  expect(urls.map(([name]) => name).toSorted()).toEqual(
-    expect.arrayContaining([
-      'browser_live_view_url',
-      'cdp_ws_url',
-      'hosted_url',
-      'playwright_ws_url',
-      'replay_view_url',
-    ]),
-  );
+  const names = ['browser_live_view_url', 'cdp_ws_url', 'hosted_url', 'playwright_ws_url', 'replay_view_url'];
+  expect(urls.map(([name]) => name)).toEqual(expect.arrayContaining(names));
   return [...new Set(urls.map(([, value]) => new URL(value as string).origin))].toSorted();
 }
 
 test.describe('with a public URL', () => {
   test.use({ serviceOptions: { publicUrl: 'https://pool.example:8443' } });
 
-  test('with a public URL, builds the URLs in answers from it, whatever host the caller used', async ({ service }) => {
+  test('builds URLs from a public URL, and accepts its name and this machine as Host', async ({ service }) => {
     const expected = ['https://pool.example:8443', 'wss://pool.example:8443'];
-    expect(await originsOf(service, {})).toEqual(expected);
-    expect(await originsOf(service, { host: 'pool.example:8443', 'x-forwarded-host': 'evil.example' })).toEqual(
-      expected,
-    );
-  });
-
-  test('with a public URL, accepts its name and names of this machine as the Host, and no other name', async ({
-    service,
-  }) => {
+    const forwarded = { 'x-forwarded-host': 'pool.example:8443', 'x-forwarded-for': '203.0.113.7' };
+    const hosts: Record<string, string>[] = [{}, { host: 'pool.example:8443', 'x-forwarded-host': 'evil.example' }];
+    const found = await Promise.all(hosts.map((headers) => originsOf(service, headers)));
+    expect(found).toEqual([expected, expected]);
     for (const host of ['pool.example:8443', 'POOL.example', 'localhost:1', '127.0.0.1'])
       expect((await send(service, '/browsers', { host })).status, host).toBe(200);
     for (const host of ['evil.example', 'a.pool.example', 'pool.example.evil.example', '10.0.0.1', '[::2]']) {
@@ -80,44 +66,40 @@ test.describe('with a public URL', () => {
     const origins = { 'https://pool.example:8443': 200, 'https://pool.example': 400, 'http://pool.example:8443': 400 };
     for (const [origin, status] of Object.entries(origins))
       expect((await send(service, '/browsers', { origin })).status, origin).toBe(status);
-  });
-
-  test('with a public URL, ignores forwarded headers of a proxy that it was not told to trust', async ({ service }) => {
-    const headers = { host: 'evil.example', 'x-forwarded-host': 'pool.example:8443', 'x-forwarded-for': '203.0.113.7' };
-    expect((await send(service, '/browsers', headers)).status).toBe(400);
+    // It was told to trust no proxy.
+    expect((await send(service, '/browsers', { host: 'evil.example', ...forwarded })).status).toBe(400);
   });
 });
 
 test.describe('behind a trusted proxy', () => {
   test.use({ serviceOptions: { trustedProxies: ['127.0.0.0/8', '::1'] } });
 
-  test('behind a trusted proxy, builds the URLs in answers from the forwarded headers', async ({ service }) => {
-    const forwarded = { 'x-forwarded-host': 'pool.example', 'x-forwarded-proto': 'https' };
-    expect(await originsOf(service, forwarded)).toEqual(['https://pool.example', 'wss://pool.example']);
-    const kept = { host: 'pool.example:8080', 'x-forwarded-for': '203.0.113.7' };
-    expect(await originsOf(service, kept)).toEqual(['http://pool.example:8080', 'ws://pool.example:8080']);
-    const { status } = await send(service, '/browsers', { ...forwarded, 'x-forwarded-host': 'pool.example/evil?' });
-    expect(status).toBe(400);
-    expect((await send(service, '/browsers', { host: 'pool.example' })).status).toBe(400);
-  });
-
-  test('behind a trusted proxy, records the address of the caller and not of the proxy', async ({ service }) => {
+  test('behind a trusted proxy, regards forwarded headers in URLs and audit records', async ({ service }) => {
     const start = new Date(Date.now() - 60_000).toISOString();
-    await send(service, '/profiles', { 'x-forwarded-for': '198.51.100.1, 203.0.113.7, 127.0.0.9' });
     const end = new Date(Date.now() + 60_000).toISOString();
-    await expect
-      .poll(async () => {
-        const { body } = await service.call('GET', `/audit-logs?start=${start}&end=${end}`);
-        return body.find(({ path }: { path: string }) => path === '/profiles')?.client_ip;
-      })
-      .toBe('203.0.113.7');
+    await send(service, '/profiles', { 'x-forwarded-for': '198.51.100.1, 203.0.113.7, 127.0.0.9' });
+    const recordedAddress = async () => {
+      const { body } = await service.call('GET', `/audit-logs?start=${start}&end=${end}`);
+      return body.find(({ path }: { path: string }) => path === '/profiles')?.client_ip;
+    };
+    await expect.poll(recordedAddress).toBe('203.0.113.7');
+
+    const forwarded = { 'x-forwarded-host': 'pool.example', 'x-forwarded-proto': 'https' };
+    const kept = { host: 'pool.example:8080', 'x-forwarded-for': '203.0.113.7' };
+    const found = await Promise.all([originsOf(service, forwarded), originsOf(service, kept)]);
+    expect(found).toEqual([
+      ['https://pool.example', 'wss://pool.example'],
+      ['http://pool.example:8080', 'ws://pool.example:8080'],
+    ]);
+    const evil = { ...forwarded, 'x-forwarded-host': 'pool.example/evil?' };
+    expect((await send(service, '/browsers', evil)).status).toBe(400);
+    expect((await send(service, '/browsers', { host: 'pool.example' })).status).toBe(400);
   });
 });
 
 test('Playwright, CDP and the live view connect through a proxy on another address', async ({}) => {
   await using service = await startService({ trustedProxies: ['127.0.0.1'] });
-  await using proxy = await startReverseProxy({
-    target: service.url,
+  await using proxy = await FaultProxy.start(service.url, {
     host: '127.0.0.5',
     headersFor: ({ headers, socket }) => ({
       host: 'upstream',
@@ -131,10 +113,8 @@ test('Playwright, CDP and the live view connect through a proxy on another addre
   for (const url of [session.cdp_ws_url, session.playwright_ws_url, session.browser_live_view_url])
     expect(new URL(url).host).toBe(host);
   const overCdp = await chromium.connectOverCDP(session.cdp_ws_url);
-  await overCdp
-    .contexts()[0]!
-    .newPage()
-    .then((page) => page.setContent('<title>Seen</title>'));
+  const page = await overCdp.contexts()[0]!.newPage();
+  await page.setContent('<title>Seen</title>');
   const direct = await chromium.connect(session.playwright_ws_url);
   expect(direct.version()).not.toBe('');
   const viewer = await chromium.launch({ executablePath: await systemChromium() });

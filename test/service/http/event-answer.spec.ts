@@ -1,10 +1,11 @@
-import { createServer, get, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { expect, test as base } from '@playwright/test';
 import { Hono } from 'hono';
 import { sendEvents } from '../../../src/service/http/answers/event-answer.ts';
+import { serve } from '../../support/http/serve.ts';
 import { TestClock } from '../../support/service/clock.ts';
 
 type Stream = { response: IncomingMessage; text: () => string; hangUp: () => void };
@@ -18,19 +19,16 @@ const test = base.extend<{ clock: TestClock; open: (events: AsyncIterable<unknow
     app.get('/', (context) => sendEvents(context, 200, offered, { clock }));
     app.onError(() => RESPONSE_ALREADY_SENT);
     const respond = getRequestListener(app.fetch, { overrideGlobalObjects: false });
-    const server = createServer((request, response) => void respond(request, response));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await using server = await serve((request, response) => void respond(request, response));
     await use(async (events) => {
       offered = events;
-      const request = get(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { agent: false });
-      const response = await new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
+      const request = get(server.url, { agent: false });
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
       response.on('error', () => {});
       return { response, text: () => text, hangUp: () => request.destroy() };
     });
-    server.closeAllConnections();
-    server.close();
   },
 });
 
@@ -71,7 +69,7 @@ class Source implements AsyncIterableIterator<unknown> {
   }
 }
 
-test('an event stream sends its head at once and each event as one line, and ends with its source', async ({
+test('an event stream sends its head at once, one line per event, and ends with its source', async ({
   open,
   clock,
 }) => {

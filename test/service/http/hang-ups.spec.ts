@@ -9,10 +9,8 @@ for (const [how, hangUp] of [
   ['resets', 'resetAndDestroy'],
   ['half-closes', 'end'],
 ] as const) {
-  test(`the handler of a request learns that its caller ${how} the connection`, async ({ server, noticed }) => {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-    socket.on('error', () => {}).resume();
-    socket.write(`POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`);
+  test(`the handler of a request learns that its caller ${how} the connection`, async ({ send, noticed }) => {
+    const socket = send('POST /poll', ['Content-Length: 0']).resume();
     await expect.poll(() => noticed.polls).toBe(1);
     expect(noticed.aborts).toBe(0);
     socket[hangUp]();
@@ -21,10 +19,7 @@ for (const [how, hangUp] of [
   });
 }
 
-test('the handler learns that its caller closed the connection while the answer was written', async ({
-  server,
-  noticed,
-}) => {
+test('the handler learns that its caller hung up while the answer was written', async ({ server, noticed }) => {
   const closed = new Int32Array(new SharedArrayBuffer(8));
   const request = `POST /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 0\r\n\r\n`;
   const caller = new Worker(
@@ -43,11 +38,7 @@ test('the handler learns that its caller closed the connection while the answer 
   await caller.terminate();
 });
 
-test('the handler sees no hang-up if the caller closes the connection after a complete answer', async ({
-  server,
-  noticed,
-  call,
-}) => {
+test('the handler sees no hang-up after a complete answer', async ({ server, noticed, call }) => {
   for (const [connection, counts] of Object.entries({ 'keep-alive': [1, 2, 3], close: [4] })) {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
     const head = `Host: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nConnection: ${connection}\r\nContent-Length: 0\r\n\r\n`;
@@ -63,36 +54,21 @@ test('the handler sees no hang-up if the caller closes the connection after a co
   expect(noticed.aborts).toBe(0);
 });
 
-test('an incomplete request body is not reported as an error of the service', async ({ server, call }) => {
-  const logged: unknown[][] = [];
-  const original = console.error;
-  console.error = (...parts) => logged.push(parts);
-  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
-  socket.write(
-    `POST /things/a/echo HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\nContent-Length: 100\r\n\r\n{"a":`,
-  );
+test('an incomplete request body is not reported as an error of the service', async ({ send, call, logged }) => {
+  const socket = send('POST /things/a/echo', ['Content-Length: 100'], '{"a":');
   await call('GET', '/things/a');
   socket.destroy();
   await once(socket, 'close');
   expect((await call('GET', '/things/a')).status).toBe(200);
-  console.error = original;
   expect(logged).toEqual([]);
 });
 
-test('frees the buffered bytes of a caller that hung up, without an error of the service', async ({
-  server,
-  noticed,
-}) => {
-  const logged: unknown[][] = [];
-  const original = console.error;
-  console.error = (...parts) => logged.push(parts);
-  const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
-  socket.write(`GET /poll HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+test('frees the buffered bytes of a caller that hung up, without an error', async ({ send, noticed, logged }) => {
+  const socket = send('GET /poll');
   await expect.poll(() => noticed.polls).toBe(1);
   socket.destroy();
   await expect.poll(() => noticed.aborts).toBe(1);
   noticed.finishPoll();
   await expect.poll(() => noticed.closedStreams).toBe(1);
-  console.error = original;
   expect(logged).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { test as base } from '@playwright/test';
 import { z } from 'zod';
@@ -48,6 +49,10 @@ type Fixtures = {
   server: HttpServer;
   noticed: Noticed;
   call: (method: string, path: string, init?: Init) => Promise<Response>;
+  /** Opens a connection of its own and sends the head of a request with the key. */
+  send: (request: string, headers?: string[], body?: string) => Socket;
+  /** The arguments of each call of `console.error` so far, which prints nothing. */
+  logged: unknown[][];
   bodyLimit: number | undefined;
 };
 
@@ -74,6 +79,24 @@ export const test = base.extend<Fixtures>({
     await use(server);
     server.stop();
     await server.drain();
+  },
+  send: async ({ server }, use) => {
+    const sockets: Socket[] = [];
+    await use((request, headers = [], body = '') => {
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on('error', () => {});
+      sockets.push(socket);
+      const lines = [`${request} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: Bearer ${key}`, ...headers];
+      socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`);
+      return socket;
+    });
+    for (const socket of sockets) socket.destroy();
+  },
+  logged: async ({}, use) => {
+    const logged: unknown[][] = [];
+    const original = console.error;
+    console.error = (...parts) => logged.push(parts);
+    await use(logged);
+    console.error = original;
   },
   call: async ({ server }, use) => {
     await use((method, path, init) =>

@@ -7,7 +7,7 @@ import { dataDirectory } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 
-const durationMs = isLong ? 60_000 : 4000;
+const durationMs = isLong ? 60_000 : 2500;
 /** So much longer a busy machine may take for the wanted number of leases. */
 const longestExtraMs = isLong ? 0 : 20_000;
 const wantedGrants = durationMs / 100;
@@ -75,11 +75,8 @@ class Load {
     // One in ten hangs up, at any moment.
     const hangUp = this.#random(10) === 0 ? AbortSignal.timeout(this.#random(500)) : undefined;
     try {
-      const session = await this.#client.browserPools.acquire(
-        'load',
-        { acquire_timeout_seconds: 5 },
-        { ...(hangUp && { signal: hangUp }) },
-      );
+      const options = hangUp ? { signal: hangUp } : {};
+      const session = await this.#client.browserPools.acquire('load', { acquire_timeout_seconds: 5 }, options);
       if (!session) return void (this.endings.empty += 1);
       const { session_id: sessionId } = session;
       if (this.holders.has(sessionId)) this.violations.push(`${sessionId} has two holders`);
@@ -87,12 +84,8 @@ class Load {
       this.endings.granted += 1;
       const grantedAt = performance.now();
       const releasedAt = this.#releasedAt.get(sessionId);
-      this.grants.push({
-        sessionId,
-        sentAt,
-        grantedAt,
-        handOffMs: releasedAt === undefined ? undefined : grantedAt - releasedAt,
-      });
+      const handOffMs = releasedAt === undefined ? undefined : grantedAt - releasedAt;
+      this.grants.push({ sessionId, sentAt, grantedAt, handOffMs });
       return sessionId;
     } catch (error) {
       if (hangUp?.aborted) this.endings.aborted += 1;

@@ -11,6 +11,7 @@ import { startService } from '../../../src/service/service.ts';
 import { closeDatabase, openDatabase } from '../../../src/service/database/database.ts';
 import { expectNoProcessWith, processesWith } from '../../support/processes/processes.ts';
 import { callerOf, dataDirectory, test, type TestService } from '../../support/service/service.ts';
+import { isLong } from '../../support/processes/long-form.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsDirectory } from '../../support/service/sessions-directory.ts';
 
@@ -55,10 +56,13 @@ test('a service keeps pools, profiles and its key over a restart, but no session
   expect((await again('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
 });
 
-test('only the owner can read a data directory, even if its parent is open to others', async ({}, testInfo) => {
+test('at its start, a service removes files of a killed one, and lets only the owner read its data directory', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
   await mkdir(directory, { mode: 0o755 });
+  await mkdir(join(directory, 'sessions', 'left', 'root'), { recursive: true });
   await using service = await startService({ dataDirectory: directory });
+  expect(existsSync(join(directory, 'sessions', 'left'))).toBe(false);
+  expect(await readdir(sessionsDirectory(directory))).toEqual([]);
   const credential = { name: 'ann', domain: 'shop.example', values: { password: 'correct horse' } };
   expect((await callerOf(service)('POST', '/credentials', credential)).status).toBe(201);
   const names = await readdir(directory);
@@ -67,14 +71,6 @@ test('only the owner can read a data directory, even if its parent is open to ot
     names.map(async (name) => [name, (await stat(join(directory, name))).mode & forbidden(name)]),
   );
   expect(modes.filter(([, others]) => others !== 0)).toEqual([]);
-});
-
-test('removes files of sessions that a killed service left', async ({}, testInfo) => {
-  const directory = dataDirectory(testInfo);
-  await mkdir(join(directory, 'sessions', 'left', 'root'), { recursive: true });
-  await using _service = await startService({ dataDirectory: directory });
-  expect(existsSync(join(directory, 'sessions', 'left'))).toBe(false);
-  expect(await readdir(sessionsDirectory(directory))).toEqual([]);
 });
 
 test('on closing, removes the files of sessions before another service can use the data directory', async ({}, testInfo) => {
@@ -93,9 +89,14 @@ test('on closing, removes the files of sessions before another service can use t
   expect(isLeft).toBe(false);
 });
 
-test('a given API key replaces the stored one while the service runs', async ({}, testInfo) => {
+test('a given API key replaces the stored one while the service runs, and no second one shares its data', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
+  await expect(startService(options)).rejects.toThrow(DataDirectoryInUseError);
+  await expect(startService(options)).rejects.toThrow(
+    /is in use by another service: use that service, stop it, or choose another directory/,
+  );
+  expect((await callerOf(first)('GET', '/profiles')).status).toBe(200);
   await first.close();
   const second = await startService({ ...options, apiKey: 'a-key-of-my-own' });
   expect((await callerOf(second)('GET', '/profiles')).status).toBe(200);
@@ -106,21 +107,7 @@ test('a given API key replaces the stored one while the service runs', async ({}
   expect((await callerOf({ ...third, apiKey: 'a-key-of-my-own' })('GET', '/profiles')).status).toBe(401);
 });
 
-test('refuses to start a second service on the same data directory', async ({}, testInfo) => {
-  const options = { dataDirectory: dataDirectory(testInfo) };
-  const first = await startService(options);
-  await expect(startService(options)).rejects.toThrow(DataDirectoryInUseError);
-  await expect(startService(options)).rejects.toThrow(
-    /is in use by another service: use that service, stop it, or choose another directory/,
-  );
-  expect((await callerOf(first)('GET', '/profiles')).status).toBe(200);
-  await first.close();
-  await using _second = await startService(options);
-});
-
-test('a service that finds its port in use leaves no process, and releases its data directory', async ({
-  service,
-}, testInfo) => {
+test('a service that finds its port in use leaves no process and no locked data', async ({ service }, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   await callerOf(first)('POST', '/browser_pools', { size: 1, name: 'ci' });
@@ -130,11 +117,17 @@ test('a service that finds its port in use leaves no process, and releases its d
   await using _second = await startService(options);
 });
 
-test('stopping the service answers waiting callers, ends browsers and refuses connections', async () => {
+test('answers 204 to an acquire after its timeout, and 503 when the service stops, which ends browsers', async () => {
   const service = await startService();
   const call = callerOf(service);
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
+  for (const seconds of [0, 1]) {
+    const started = performance.now();
+    const answer = await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: seconds });
+    expect(answer).toMatchObject({ status: 204, body: '' });
+    expect(performance.now() - started).toBeGreaterThanOrEqual(seconds * 1000 - 20);
+  }
   const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 30 });
   // Answered after the acquire was read, for the service reads in order of arrival.
   await call('GET', '/browser_pools/ci');
@@ -161,43 +154,25 @@ test('the shutdown takes every step although one failed, and reports the first f
   expect(taken).toEqual(['first', 'second', 'third', 'last']);
 });
 
-test('answers 204 to an acquire after its timeout, and at once if the timeout is 0', async ({ service: { call } }) => {
-  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
-  await call('POST', '/browser_pools/ci/acquire', {});
-  for (const seconds of [0, 1]) {
-    const started = performance.now();
-    expect(await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: seconds })).toMatchObject({
-      status: 204,
-      body: '',
-    });
-    expect(performance.now() - started).toBeGreaterThanOrEqual(seconds * 1000 - 20);
-  }
-});
-
-/** Sends an acquire over a socket of its own. */
-function sendAcquire({ url, apiKey }: TestService): ReturnType<typeof connect> {
+/** Sends a POST over a socket of its own. */
+function send({ url, apiKey }: TestService, path: string): ReturnType<typeof connect> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
-  socket.write(
-    `POST /browser_pools/ci/acquire HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${apiKey}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`,
-  );
+  const headers = `Host: 127.0.0.1\r\nAuthorization: Bearer ${apiKey}\r\nContent-Type: application/json`;
+  socket.write(`POST ${path} HTTP/1.1\r\n${headers}\r\nContent-Length: 2\r\n\r\n{}`);
   return socket;
 }
 
-const counts = async ({ call }: TestService) => {
-  const { available_count, acquired_count } = (await call('GET', '/browser_pools/ci')).body;
-  return { available_count, acquired_count };
-};
+const acquire = '/browser_pools/ci/acquire';
 const untouched = { available_count: 1, acquired_count: 0 };
+const ways = ['destroy', 'resetAndDestroy', 'end'] as const;
 
-test('a waiting caller that hangs up costs the pool no browser', async ({ service }) => {
+test('a caller that hangs up while it waits or gets a browser leaves no browser', async ({ service }) => {
   const { call } = service;
+  const pool = async () => (await call('GET', '/browser_pools/ci')).body;
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
-  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
-  const sockets = (['destroy', 'resetAndDestroy', 'end'] as const).map((how) => ({
-    how,
-    socket: sendAcquire(service),
-  }));
-  const patient = call('POST', '/browser_pools/ci/acquire', {});
+  const { body: leased } = await call('POST', acquire, {});
+  const sockets = ways.map((how) => ({ how, socket: send(service, acquire) }));
+  const patient = call('POST', acquire, {});
   for (const { how, socket } of sockets) {
     const closed = once(socket.resume(), 'close');
     socket[how]();
@@ -206,39 +181,24 @@ test('a waiting caller that hangs up costs the pool no browser', async ({ servic
   await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
   expect((await patient).body.session_id).toBe(leased.session_id);
   await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
-  await expect.poll(() => counts(service)).toEqual(untouched);
+  await expect.poll(pool, { timeout: 20_000 }).toMatchObject(untouched);
+
+  for (const how of isLong ? ways.flatMap((each) => Array<typeof each>(5).fill(each)) : ways) {
+    const socket = send(service, acquire).resume();
+    await once(socket, 'connect');
+    socket[how]();
+    await once(socket, 'close');
+    await expect.poll(pool, { timeout: 20_000 }).toMatchObject(untouched);
+  }
+
+  const starting = send(service, '/browsers');
+  await once(starting, 'connect');
+  await call('GET', '/browsers');
+  starting.destroy();
+  await expect.poll(async () => (await call('GET', '/browsers?status=active')).body).toEqual([]);
 });
 
-for (const how of ['destroy', 'resetAndDestroy', 'end'] as const) {
-  test(`takes a browser back if the caller hangs up (${how}) at the moment of the grant${how === 'destroy' ? '' : ' @long'}`, async ({
-    service,
-  }) => {
-    await service.call('POST', '/browser_pools', { size: 1, name: 'ci' });
-    await expect.poll(() => counts(service), { timeout: 20_000 }).toEqual(untouched);
-    for (let turn = 0; turn < 5; turn += 1) {
-      const socket = sendAcquire(service).resume();
-      await once(socket, 'connect');
-      socket[how]();
-      await once(socket, 'close');
-      await expect.poll(() => counts(service), { timeout: 20_000 }).toEqual(untouched);
-    }
-  });
-}
-
-test('leaves no browser of a session whose caller hangs up while it starts', async ({ service }) => {
-  const socket = connect(Number(new URL(service.url).port), '127.0.0.1').on('error', () => {});
-  socket.write(
-    `POST /browsers HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 0\r\n\r\n`,
-  );
-  await once(socket, 'connect');
-  await service.call('GET', '/browsers');
-  socket.destroy();
-  await expect.poll(async () => (await service.call('GET', '/browsers?status=active')).body).toEqual([]);
-});
-
-test('releasing a browser ends its running action, and the next holder can act at once @long', async ({
-  service: { call },
-}) => {
+test('releasing a browser ends its action, and the next holder can act @long', async ({ service: { call } }) => {
   await call('POST', '/browser_pools', { size: 1, name: 'ci', start_url: 'about:blank' });
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
   const path = `/browsers/${leased.session_id}/computer`;
@@ -258,46 +218,28 @@ test('releasing a browser ends its running action, and the next holder can act a
   });
 });
 
-test('the OpenAPI document describes every operation and needs no key', async ({ service }) => {
-  const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as {
+test('an update renames a session, sets its tags, and removes both', async ({ service: { call, url } }) => {
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
     openapi: string;
     paths: Record<string, object>;
   };
   expect(document.openapi).toMatch(/^3\.1/);
-  expect(Object.keys(document.paths['/browser_pools/{id_or_name}'] ?? {}).toSorted()).toEqual([
-    'delete',
-    'get',
-    'patch',
-  ]);
-});
+  const methods = Object.keys(document.paths['/browser_pools/{id_or_name}'] ?? {});
+  expect(methods.toSorted()).toEqual(['delete', 'get', 'patch']);
 
-test('an update renames a session, sets its tags, and removes both', async ({ service: { call } }) => {
-  const { body: session } = await call('POST', '/browsers', {
-    name: 'a',
-    tags: { k: 'v' },
-    stealth: true,
-    kiosk_mode: true,
-  });
-  expect(session).toMatchObject({
-    name: 'a',
-    tags: { k: 'v' },
-    stealth: true,
-    kiosk_mode: true,
-    headless: true,
-    timeout_seconds: 60,
-  });
+  const asked = { name: 'a', tags: { k: 'v' }, stealth: true, kiosk_mode: true };
+  const { body: session } = await call('POST', '/browsers', asked);
+  expect(session).toMatchObject({ ...asked, headless: true, timeout_seconds: 60 });
   expect(session.session_id).toMatch(/^[a-z0-9]{24}$/);
-  expect((await call('PATCH', '/browsers/a', { name: 'b', tags: { x: 'y' } })).body).toMatchObject({
-    name: 'b',
-    tags: { x: 'y' },
-  });
-  expect((await call('PATCH', '/browsers/b', {})).body).toMatchObject({ name: 'b', tags: { x: 'y' } });
+  const renamed = { name: 'b', tags: { x: 'y' } };
+  expect((await call('PATCH', '/browsers/a', renamed)).body).toMatchObject(renamed);
+  expect((await call('PATCH', '/browsers/b', {})).body).toMatchObject(renamed);
   const cleared = (await call('PATCH', '/browsers/b', { name: '', tags: {} })).body;
   expect(cleared).toMatchObject({ tags: {} });
   expect(cleared).not.toHaveProperty('name');
-  expect((await call('GET', `/browsers/${session.session_id}`)).body.usage.uptime_ms).toBeGreaterThan(0);
-  expect((await call('DELETE', `/browsers/${session.session_id}`)).status).toBe(204);
-  expect((await call('DELETE', `/browsers/${session.session_id}`)).status).toBe(404);
+  const path = `/browsers/${session.session_id}`;
+  expect((await call('GET', path)).body.usage.uptime_ms).toBeGreaterThan(0);
+  for (const status of [204, 404]) expect((await call('DELETE', path)).status).toBe(status);
 });
 
 /** In the system's own one, others make theirs meanwhile. */

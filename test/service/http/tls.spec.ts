@@ -3,14 +3,25 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { connect as connectPlainly } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
-import { chromium, expect, test } from '@playwright/test';
+import { chromium, expect, test, type TestInfo } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
 import { makeAuthority, type Pair } from '../../support/http/certificates.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 
+// In one worker, because keys take long to make.
+test.describe.configure({ mode: 'default' });
+
 const authority = makeAuthority();
 const local = { addresses: ['127.0.0.1'], hosts: ['localhost'] };
+const [pair, other] = [authority.issue(local), authority.issue(local)];
+
+/** Writes a certificate and its key, and returns their paths. */
+async function writePair(testInfo: TestInfo): Promise<Pair> {
+  const tls = { cert: testInfo.outputPath('cert.pem'), key: testInfo.outputPath('key.pem') };
+  await Promise.all([writeFile(tls.cert, pair.cert), writeFile(tls.key, pair.key)]);
+  return tls;
+}
 
 /** Opens a connection that trusts the authority. */
 async function open(url: string): Promise<TLSSocket> {
@@ -31,37 +42,31 @@ async function serial(url: string): Promise<string> {
 const serialOf = ({ cert }: Pair) => new X509Certificate(cert).serialNumber;
 
 test('uses a new TLS certificate when its files change, and keeps open connections', async ({}, testInfo) => {
-  const tls = { cert: testInfo.outputPath('cert.pem'), key: testInfo.outputPath('key.pem') };
-  const [first, second] = [authority.issue(local), authority.issue(local)];
-  await Promise.all([writeFile(tls.cert, first.cert), writeFile(tls.key, first.key)]);
+  const tls = await writePair(testInfo);
   await using service = await startService({ tls });
   expect(service.url).toMatch(/^https:/);
   const kept = await open(service.url);
-  expect(await serial(service.url)).toBe(serialOf(first));
+  expect(await serial(service.url)).toBe(serialOf(pair));
 
   await writeFile(tls.cert, 'not a certificate');
-  await writeFile(tls.key, second.key);
-  expect(await serial(service.url)).toBe(serialOf(first));
-  await writeFile(tls.cert, second.cert);
-  await expect.poll(() => serial(service.url)).toBe(serialOf(second));
+  await writeFile(tls.key, other.key);
+  expect(await serial(service.url)).toBe(serialOf(pair));
+  await writeFile(tls.cert, other.cert);
+  await expect.poll(() => serial(service.url)).toBe(serialOf(other));
   kept.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
   expect(String((await once(kept, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /);
   kept.destroy();
 });
 
 test('refuses to start with a TLS certificate and a key that do not fit, and names both files', async ({}, testInfo) => {
-  const tls = { cert: testInfo.outputPath('cert.pem'), key: testInfo.outputPath('key.pem') };
-  await writeFile(tls.cert, authority.issue(local).cert);
+  const tls = { ...(await writePair(testInfo)), key: testInfo.outputPath('other.pem') };
   await expect(startService({ tls })).rejects.toThrow(tls.key);
-  await writeFile(tls.key, authority.issue(local).key);
-  await expect(startService({ tls })).rejects.toThrow(/cert\.pem.*key\.pem.*cannot be used/);
+  await writeFile(tls.key, other.key);
+  await expect(startService({ tls })).rejects.toThrow(/cert\.pem.*other\.pem.*cannot be used/);
 });
 
 test('drops a caller without TLS, and keeps serving others', async ({}, testInfo) => {
-  const tls = { cert: testInfo.outputPath('cert.pem'), key: testInfo.outputPath('key.pem') };
-  const pair = authority.issue(local);
-  await Promise.all([writeFile(tls.cert, pair.cert), writeFile(tls.key, pair.key)]);
-  await using service = await startService({ tls });
+  await using service = await startService({ tls: await writePair(testInfo) });
   const plain = connectPlainly(Number(new URL(service.url).port), '127.0.0.1');
   plain.on('error', () => {}).end('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await once(plain.resume(), 'close');
@@ -70,29 +75,24 @@ test('drops a caller without TLS, and keeps serving others', async ({}, testInfo
 
 test('commands and the live view work over https with a certificate of a private authority', async ({}, testInfo) => {
   const place = (name: string) => testInfo.outputPath(name);
-  const pair = authority.issue(local);
-  await writeFile(place('cert.pem'), pair.cert);
-  await writeFile(place('key.pem'), pair.key);
+  const tls = await writePair(testInfo);
   await writeFile(place('authority.pem'), authority.cert);
-  const args = ['--data-dir', place('data'), '--tls-cert', place('cert.pem'), '--tls-key', place('key.pem')];
+  const args = ['--data-dir', place('data'), '--tls-cert', tls.cert, '--tls-key', tls.key];
   await using serving = new CliProcess(['serve', ...args], { env: { PLAYWRIGHT_POOL_API_KEY: 'the-key' } });
   const url = (await serving.firstLine()).replace('listening on ', '');
   const connection = { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: 'the-key' };
   const trusting = { ...connection, NODE_EXTRA_CA_CERTS: place('authority.pem') };
 
   const created = new CliProcess(['call', 'browsers.create'], { env: trusting });
+  const distrusting = new CliProcess(['sessions', 'list'], { env: { ...connection, NODE_EXTRA_CA_CERTS: '' } });
   expect((await created.exited).code, created.output).toBe(0);
+  expect((await distrusting.exited).code).not.toBe(0);
+  expect(distrusting.output).toContain('NODE_EXTRA_CA_CERTS');
   const session = JSON.parse(created.output);
   expect(session.cdp_ws_url).toContain(url.replace('https:', 'wss:'));
   // The data directory leads to the service, too.
   const env = { PLAYWRIGHT_POOL_DATA_DIR: place('data'), NODE_EXTRA_CA_CERTS: place('authority.pem') };
   const listed = new CliProcess(['sessions', 'list', '--json'], { env });
-  expect((await listed.exited).code, listed.output).toBe(0);
-  expect(JSON.parse(listed.output)).toHaveLength(1);
-
-  const distrusting = new CliProcess(['sessions', 'list'], { env: { ...connection, NODE_EXTRA_CA_CERTS: '' } });
-  expect((await distrusting.exited).code).not.toBe(0);
-  expect(distrusting.output).toContain('NODE_EXTRA_CA_CERTS');
 
   const viewer = await chromium.launch({ executablePath: await systemChromium() });
   const view = await viewer.newPage({ ignoreHTTPSErrors: true });
@@ -102,4 +102,6 @@ test('commands and the live view work over https with a certificate of a private
   expect(socket.url()).toMatch(/^wss:/);
   await socket.waitForEvent('framereceived');
   await viewer.close();
+  expect((await listed.exited).code, listed.output).toBe(0);
+  expect(JSON.parse(listed.output)).toHaveLength(1);
 });

@@ -12,11 +12,7 @@ import { callerOf, dataDirectory } from '../../support/service/service.ts';
 const dayMs = 24 * 3600 * 1000;
 const inDays = (clock: TestClock, days: number) => new Date(clock.now() + days * dayMs).toISOString();
 
-test('shows a new API key once and masked afterwards, renames it and deletes it', async ({
-  client,
-  callWith,
-  clock,
-}) => {
+test('shows a new API key once, later masked, renames it and deletes it', async ({ client, callWith, clock }) => {
   const created = await client.apiKeys.create({ name: 'ci' });
   const [own] = await collect(client.apiKeys.list({ name: 'service' }));
   const { key, ...shown } = created;
@@ -39,10 +35,13 @@ test('shows a new API key once and masked afterwards, renames it and deletes it'
   expect((await call('GET', '/browsers')).status).toBe(200);
   await client.apiKeys.delete(created.id);
   expect((await call('GET', '/browsers')).status).toBe(401);
-  await expect(client.apiKeys.retrieve(created.id)).rejects.toMatchObject({ status: 404 });
-  await expect(client.apiKeys.update(created.id, { name: 'x' })).rejects.toMatchObject({ status: 404 });
-  await expect(client.apiKeys.delete(created.id)).rejects.toMatchObject({ status: 404 });
-  await expect(client.apiKeys.rotate(created.id)).rejects.toMatchObject({ status: 404 });
+  for (const use of [
+    () => client.apiKeys.retrieve(created.id),
+    () => client.apiKeys.update(created.id, { name: 'x' }),
+    () => client.apiKeys.delete(created.id),
+    () => client.apiKeys.rotate(created.id),
+  ])
+    await expect(use()).rejects.toMatchObject({ status: 404 });
   const deleted = { name: 'build', deleted_at: new Date(clock.now()).toISOString() };
   expect(await client.apiKeys.retrieve(created.id, { include_deleted: true })).toMatchObject(deleted);
 });
@@ -57,21 +56,15 @@ test("the hosted service's SDK manages API keys", async ({ kernel, service }) =>
   expect(rotated).toMatchObject({ name: 'build', created_by: { id: created.id, name: 'build' } });
   await expect(collect(other.browsers.list())).rejects.toThrow(/401/);
   await expect(kernel.apiKeys.create({ name: '' })).rejects.toThrow(BadRequestError);
-  expect(
-    (await collect(kernel.apiKeys.list({ limit: 1, sort_by: 'name', sort_direction: 'asc' }))).map(({ name }) => name),
-  ).toEqual(['build', 'build', 'service']);
+  const byName = await collect(kernel.apiKeys.list({ limit: 1, sort_by: 'name', sort_direction: 'asc' }));
+  expect(byName.map(({ name }) => name)).toEqual(['build', 'build', 'service']);
   await kernel.apiKeys.delete(rotated.id);
   await expect(kernel.apiKeys.retrieve(rotated.id)).rejects.toThrow(NotFoundError);
-  expect(await kernel.apiKeys.retrieve(rotated.id, { include_deleted: true })).toMatchObject({
-    deleted_at: expect.any(String),
-  });
+  const deleted = { deleted_at: expect.any(String) };
+  expect(await kernel.apiKeys.retrieve(rotated.id, { include_deleted: true })).toMatchObject(deleted);
 });
 
-test('an API key stops working when it expires, but stays in the list until it is deleted', async ({
-  client,
-  callWith,
-  clock,
-}) => {
+test('an API key ends when it expires, and is listed until it is deleted', async ({ client, callWith, clock }) => {
   const { id, key, expires_at } = await client.apiKeys.create({ name: 'short', days_to_expire: 1 });
   expect(expires_at).toBe(inDays(clock, 1));
   const call = callWith(key);
@@ -83,21 +76,13 @@ test('an API key stops working when it expires, but stays in the list until it i
   expect(await client.apiKeys.create({ name: 'for ever', days_to_expire: null })).toMatchObject({ expires_at: null });
 });
 
-test('rotating a key creates a successor with its name, project and lifetime, and keeps the old key for a grace period', async ({
-  client,
-  callWith,
-  clock,
-}) => {
+test('a rotated key has a successor, and works for a grace period', async ({ client, callWith, clock }) => {
   const project = await client.projects.create({ name: 'shop' });
   const old = await client.apiKeys.create({ name: 'ci', project_id: project.id, days_to_expire: 30 });
   clock.advance(10 * dayMs);
   const successor = await client.apiKeys.rotate(old.id);
-  expect(successor).toMatchObject({
-    name: 'ci',
-    project_id: project.id,
-    project_name: 'shop',
-    expires_at: inDays(clock, 30),
-  });
+  const inherited = { name: 'ci', project_id: project.id, project_name: 'shop' };
+  expect(successor).toMatchObject({ ...inherited, expires_at: inDays(clock, 30) });
   expect(successor.key).not.toBe(old.key);
   expect(await client.apiKeys.retrieve(old.id)).toMatchObject({ expires_at: inDays(clock, 7) });
   clock.advance(7 * dayMs - 1);
@@ -107,23 +92,18 @@ test('rotating a key creates a successor with its name, project and lifetime, an
   expect((await callWith(successor.key)('GET', '/browsers')).status).toBe(200);
 });
 
-test('the caller chooses grace period and lifetime, but no rotation lets the old key live longer', async ({
-  client,
-  callWith,
-  clock,
-}) => {
+test('no rotation lets a key live longer, and no key deletes itself', async ({ client, callWith, clock }) => {
   const { id } = await client.apiKeys.create({ name: 'never' });
-  expect(await client.apiKeys.rotate(id, { expire_in_days: 2 })).toMatchObject({ expires_at: null });
-  expect(await client.apiKeys.retrieve(id)).toMatchObject({ expires_at: inDays(clock, 2) });
-  expect(await client.apiKeys.rotate(id, { expire_in_days: 3650, days_to_expire: null })).toMatchObject({
-    expires_at: null,
-  });
-  expect(await client.apiKeys.retrieve(id)).toMatchObject({ expires_at: inDays(clock, 2) });
-  // A successor doesn't inherit the expiry of the rotated key.
-  expect(await client.apiKeys.rotate(id)).toMatchObject({ expires_at: null });
-  expect(await client.apiKeys.rotate(id, { days_to_expire: 7, expire_in_days: null })).toMatchObject({
-    expires_at: inDays(clock, 7),
-  });
+  for (const [body, expires_at] of [
+    [{ expire_in_days: 2 }, null],
+    [{ expire_in_days: 3650, days_to_expire: null }, null],
+    // A successor doesn't inherit the expiry of the rotated key.
+    [undefined, null],
+    [{ days_to_expire: 7, expire_in_days: null }, inDays(clock, 7)],
+  ] as const) {
+    expect(await client.apiKeys.rotate(id, body), JSON.stringify(body)).toMatchObject({ expires_at });
+    expect(await client.apiKeys.retrieve(id)).toMatchObject({ expires_at: inDays(clock, 2) });
+  }
 
   const short = await client.apiKeys.create({ name: 'short', days_to_expire: 3 });
   for (const body of [undefined, { days_to_expire: 6 }, { days_to_expire: 1, expire_in_days: 2 }]) {
@@ -133,18 +113,12 @@ test('the caller chooses grace period and lifetime, but no rotation lets the old
     });
   }
   expect((await callWith(short.key)('GET', '/browsers')).status).toBe(200);
-  await client.apiKeys.rotate(short.id, { expire_in_days: 0 });
-  expect((await callWith(short.key)('GET', '/browsers')).status).toBe(401);
-});
-
-test('an API key cannot delete itself', async ({ client, callWith }) => {
-  const { id, key } = await client.apiKeys.create({ name: 'ci' });
-  const refused = {
+  expect(await callWith(short.key)('DELETE', `/org/api_keys/${short.id}`)).toMatchObject({
     status: 400,
     body: { code: 'bad_request', message: expect.stringContaining('cannot delete itself') },
-  };
-  expect(await callWith(key)('DELETE', `/org/api_keys/${id}`)).toMatchObject(refused);
-  await client.apiKeys.delete(id);
+  });
+  await client.apiKeys.rotate(short.id, { expire_in_days: 0 });
+  expect((await callWith(short.key)('GET', '/browsers')).status).toBe(401);
 });
 
 test('searches, sorts and pages the list of API keys', async ({ client, callWith, clock }) => {
@@ -187,37 +161,21 @@ test('searches, sorts and pages the list of API keys', async ({ client, callWith
 test("refuses values out of bounds with the field's name", async ({ client, service: { call } }) => {
   const invalid = { name: ['', 'x'.repeat(256), 'a\0b', null, 3] };
   const days = [0, -1, 3651, 1.5, '7', true];
-  await expectRefused(
-    call,
-    'POST',
-    '/org/api_keys',
-    { ...invalid, days_to_expire: days, project_id: [7, {}] },
-    { name: 'x' },
-  );
+  const fields = { ...invalid, days_to_expire: days, project_id: [7, {}] };
+  await expectRefused(call, 'POST', '/org/api_keys', fields, { name: 'x' });
   const { id } = await client.apiKeys.create({ name: 'ci', days_to_expire: 3650 });
   await expectRefused(call, 'PATCH', `/org/api_keys/${id}`, invalid);
   expect(await call('PATCH', `/org/api_keys/${id}`, {})).toMatchObject({
     status: 400,
     body: { details: [{ message: expect.stringMatching(/^name:/) }] },
   });
-  await expectRefused(call, 'POST', `/org/api_keys/${id}/rotate`, {
-    days_to_expire: days,
-    expire_in_days: [-1, 3651, 1.5, '7'],
-  });
-  for (const query of [
-    'limit=0',
-    'limit=101',
-    'offset=-1',
-    'sort_by=id',
-    'sort_direction=up',
-    'status=expired',
-    'include_deleted=yes',
-  ]) {
+  const periods = { days_to_expire: days, expire_in_days: [-1, 3651, 1.5, '7'] };
+  await expectRefused(call, 'POST', `/org/api_keys/${id}/rotate`, periods);
+  const queries = 'limit=0 limit=101 offset=-1 sort_by=id sort_direction=up status=expired include_deleted=yes';
+  for (const query of queries.split(' ')) {
     const { status, body } = await call('GET', `/org/api_keys?${query}`);
-    expect({ status, body }, query).toMatchObject({
-      status: 400,
-      body: { details: [{ message: expect.stringContaining(query.split('=')[0]!) }] },
-    });
+    const details = [{ message: expect.stringContaining(query.split('=')[0]!) }];
+    expect({ status, body }, query).toMatchObject({ status: 400, body: { details } });
   }
   expect(await call('POST', '/org/api_keys', { name: 'x', project_id: 'nowhere' })).toMatchObject({
     status: 404,
@@ -238,16 +196,11 @@ test("no API key is readable in the service's files, answers or output", async (
     const created = (await call('POST', '/org/api_keys', { name: 'ci' })).body;
     const rotated = (await call('POST', `/org/api_keys/${created.id}/rotate`)).body;
     keys.push(service.apiKey, created.key, rotated.key);
-    for (const key of keys) {
-      for (const path of [
-        '/org/api_keys',
-        `/org/api_keys/${created.id}`,
-        `/browsers/${key}`,
-        `/org/api_keys?query=${key}`,
-      ]) {
+    for (const key of keys)
+      for (const path of ['', `/${created.id}`, `?query=${key}`]
+        .map((rest) => `/org/api_keys${rest}`)
+        .concat(`/browsers/${key}`))
         answers.push(JSON.stringify((await callerOf({ url: service.url, apiKey: key })('GET', path)).body));
-      }
-    }
     // A path that the caller wrote itself comes back in a message.
     answers.splice(0, answers.length, ...answers.filter((answer) => !answer.includes('"code":"not_found"')));
   } finally {

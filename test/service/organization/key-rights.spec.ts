@@ -3,10 +3,14 @@ import { openDatabase, closeDatabase } from '../../../src/service/database/datab
 import { ApiKeyStore } from '../../../src/service/organization/api-keys.ts';
 import { appOf } from '../../support/service/apps.ts';
 import { TestClock } from '../../support/service/clock.ts';
-import { collect, test } from '../../support/service/organization.ts';
+import { collect, test as base } from '../../support/service/organization.ts';
 import { zipOf } from '../../support/service/uploads.ts';
 
 const dayMs = 24 * 3600 * 1000;
+
+const test = base.extend<{ works: (key: { key: string }) => Promise<boolean> }>({
+  works: async ({ callWith }, use) => use(async ({ key }) => (await callWith(key)('GET', '/browsers')).status === 200),
+});
 
 test('an API key that expires tomorrow creates no key that lives longer', async ({ client, callWith, clock }) => {
   const parent = await client.apiKeys.create({ name: 'parent', days_to_expire: 1 });
@@ -26,9 +30,8 @@ test('an API key that expires tomorrow creates no key that lives longer', async 
   expect(late.expires_at).toBe(parent.expires_at);
   // Rotation gives no longer life either: neither to the child, nor to the parent itself.
   for (const id of [late.id, parent.id]) {
-    expect((await call('POST', `/org/api_keys/${id}/rotate`, { expire_in_days: 0, days_to_expire: 30 })).status).toBe(
-      400,
-    );
+    const { status } = await call('POST', `/org/api_keys/${id}/rotate`, { expire_in_days: 0, days_to_expire: 30 });
+    expect(status).toBe(400);
   }
   const { body: rotated } = await call('POST', `/org/api_keys/${late.id}/rotate`, { expire_in_days: 0 });
   expect(rotated.expires_at).toBe(parent.expires_at);
@@ -38,12 +41,8 @@ test('an API key that expires tomorrow creates no key that lives longer', async 
   for (const { key } of [late, rotated, self]) expect((await callWith(key)('GET', '/browsers')).status).toBe(401);
 });
 
-test('deleting an API key deletes the keys that it created, except those that an organization key keeps', async ({
-  client,
-  callWith,
-}) => {
+test('deleting an API key deletes its children, unless they are kept', async ({ client, callWith, works }) => {
   const project = await client.projects.create({ name: 'shop' });
-  const works = async ({ key }: { key: string }) => (await callWith(key)('GET', '/browsers')).status === 200;
   const family = async () => {
     const parent = await client.apiKeys.create({ name: 'parent', project_id: project.id });
     const { body: child } = await callWith(parent.key)('POST', '/org/api_keys', { name: 'child' });
@@ -68,28 +67,27 @@ test('deleting an API key deletes the keys that it created, except those that an
   expect(await works(second.grandchild)).toBe(false);
 });
 
-test('the successor of a rotated API key takes over its child keys', async ({ client, callWith, clock }) => {
-  const works = async ({ key }: { key: string }) => (await callWith(key)('GET', '/browsers')).status === 200;
-  const parent = await client.apiKeys.create({ name: 'parent' });
-  const { body: child } = await callWith(parent.key)('POST', '/org/api_keys', { name: 'child' });
-  const { body: successor } = await callWith(parent.key)('POST', `/org/api_keys/${parent.id}/rotate`, {
-    days_to_expire: 30,
-  });
+test('the successor of a rotated API key takes over its child keys', async ({ client, callWith, clock, works }) => {
+  const family = async () => {
+    const parent = await client.apiKeys.create({ name: 'parent' });
+    return { parent, child: (await callWith(parent.key)('POST', '/org/api_keys', { name: 'child' })).body };
+  };
+  const rotate = async ({ key }: { key: string }, id: string, body?: object) =>
+    (await callWith(key)('POST', `/org/api_keys/${id}/rotate`, body)).body;
+
+  const rotating = await family();
+  const byChild = await rotate(rotating.child, rotating.parent.id);
+  await client.apiKeys.delete(byChild.id);
+  expect(await Promise.all([byChild, rotating.child].map(works))).toEqual([false, false]);
+
+  const { parent, child } = await family();
+  const successor = await rotate(parent, parent.id, { days_to_expire: 30 });
   clock.advance(8 * dayMs);
   await client.apiKeys.delete(parent.id);
   expect(await Promise.all([parent, child, successor].map(works))).toEqual([false, true, true]);
   expect(await client.apiKeys.retrieve(child.id)).toMatchObject({ expires_at: successor.expires_at });
   await client.apiKeys.delete(successor.id);
   expect(await works(child)).toBe(false);
-});
-
-test("an API key that rotates its parent key doesn't become its own parent", async ({ client, callWith }) => {
-  const works = async ({ key }: { key: string }) => (await callWith(key)('GET', '/browsers')).status === 200;
-  const parent = await client.apiKeys.create({ name: 'parent' });
-  const { body: child } = await callWith(parent.key)('POST', '/org/api_keys', { name: 'child' });
-  const { body: successor } = await callWith(child.key)('POST', `/org/api_keys/${parent.id}/rotate`);
-  await client.apiKeys.delete(successor.id);
-  expect(await Promise.all([successor, child].map(works))).toEqual([false, false]);
 });
 
 test('API keys stay valid if the operator starts the service with another key', async () => {
@@ -105,10 +103,7 @@ test('API keys stay valid if the operator starts the service with another key', 
   closeDatabase(database);
 });
 
-test('the key of an invocation manages no API keys, and ends with the key that started the invocation @long', async ({
-  client,
-  callWith,
-}) => {
+test('the key of an invocation manages no API keys, and ends with its parent @long', async ({ client, callWith }) => {
   const source = appOf({
     attack: `async () => {
       const headers = { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY, 'content-type': 'application/json' };
@@ -137,15 +132,10 @@ test('the key of an invocation manages no API keys, and ends with the key that s
     .toBe('running');
   const caller = await client.apiKeys.create({ name: 'caller', project_id: project.id, days_to_expire: 1 });
   await client.apiKeys.create({ name: 'other', project_id: project.id });
-  const invoke = async (action_name: string, options: object = {}) =>
-    (
-      await callWith(caller.key)('POST', '/invocations', {
-        app_name: 'app',
-        version: 'latest',
-        action_name,
-        ...options,
-      })
-    ).body;
+  const invoke = async (action_name: string, options: object = {}) => {
+    const body = { app_name: 'app', version: 'latest', action_name, ...options };
+    return (await callWith(caller.key)('POST', '/invocations', body)).body;
+  };
   const { output } = await invoke('attack');
   expect(JSON.parse(output)).toEqual(Array.from({ length: 4 }, () => [403, 'forbidden', false]));
 

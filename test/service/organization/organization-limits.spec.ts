@@ -30,59 +30,41 @@ const limited = test.extend<{ project: { id: string; call: Call } }>({
 });
 
 limited(
-  'limits of a project are none, then what they are set to; 0 removes one, and what is left out or null stays',
-  async ({ client, kernel, project: { id } }) => {
-    expect(await client.projects.limits.retrieve(id)).toEqual(none);
-    const set = { max_concurrent_sessions: 3, max_concurrent_invocations: 4, max_pooled_sessions: 5 };
-    expect(await client.projects.limits.update(id, set)).toEqual(set);
-    expect(await client.projects.limits.update(id)).toEqual(set);
-    expect(await client.projects.limits.update(id, { max_concurrent_sessions: null })).toEqual(set);
-    expect(await client.projects.limits.update(id, { max_pooled_sessions: 0 })).toEqual({
-      ...set,
-      max_pooled_sessions: null,
-    });
-    expect(await kernel.projects.limits.update(id, { max_concurrent_sessions: 0 })).toEqual({
-      ...none,
-      max_concurrent_invocations: 4,
-    });
-    expect(await kernel.projects.limits.retrieve(id)).toEqual({ ...none, max_concurrent_invocations: 4 });
-    const other = await client.projects.create({ name: 'other' });
-    expect(await client.projects.limits.retrieve(other.id)).toEqual(none);
-  },
-);
-
-limited(
-  'each bound is refused with its field, and nothing changes',
+  'limits of a project are none, then set; 0 removes one, and those left out or null stay',
   async ({ client, kernel, service: { call }, project: { id } }) => {
+    const { limits } = client.projects;
+    expect(await limits.retrieve(id)).toEqual(none);
     const invalid = [-1, 1.5, '3', true, {}];
     const fields = Object.fromEntries(Object.keys(none).map((field) => [field, invalid]));
     await expectRefused(call, 'PATCH', `/org/projects/${id}/limits`, fields, { max_pooled_sessions: 2 });
-    expect(await client.projects.limits.retrieve(id)).toEqual(none);
-    const { max_concurrent_sessions: cap } = await client.organization.limits.retrieve();
-    await expectRefused(call, 'PATCH', '/org/limits', {
-      default_project_max_concurrent_sessions: [...invalid, cap + 1],
-    });
-    await expect(
-      kernel.organization.limits.update({ default_project_max_concurrent_sessions: cap + 1 }),
-    ).rejects.toThrow(BadRequestError);
-    expect((await client.organization.limits.retrieve()).default_project_max_concurrent_sessions).toBeNull();
+    expect(await limits.retrieve(id)).toEqual(none);
+
+    const set = { max_concurrent_sessions: 3, max_concurrent_invocations: 4, max_pooled_sessions: 5 };
+    for (const body of [set, undefined, { max_concurrent_sessions: null }])
+      expect(await limits.update(id, body)).toEqual(set);
+    expect(await limits.update(id, { max_pooled_sessions: 0 })).toEqual({ ...set, max_pooled_sessions: null });
+    const last = { ...none, max_concurrent_invocations: 4 };
+    expect(await kernel.projects.limits.update(id, { max_concurrent_sessions: 0 })).toEqual(last);
+    expect(await kernel.projects.limits.retrieve(id)).toEqual(last);
+    const other = await client.projects.create({ name: 'other' });
+    expect(await limits.retrieve(other.id)).toEqual(none);
   },
 );
 
 limited(
   "the organization's default is set up to its limit, removed by 0 and left by null",
-  async ({ client, kernel }) => {
-    expect(await kernel.organization.limits.retrieve()).toEqual({
-      max_concurrent_sessions: 1000,
-      default_project_max_concurrent_sessions: null,
-    });
-    const set = { max_concurrent_sessions: 1000, default_project_max_concurrent_sessions: 1000 };
-    expect(await kernel.organization.limits.update({ default_project_max_concurrent_sessions: 1000 })).toEqual(set);
-    expect(await client.organization.limits.update()).toEqual(set);
-    expect(await client.organization.limits.update({ default_project_max_concurrent_sessions: null })).toEqual(set);
-    const removed = { ...set, default_project_max_concurrent_sessions: null };
-    expect(await client.organization.limits.update({ default_project_max_concurrent_sessions: 0 })).toEqual(removed);
-    expect(await client.organization.limits.retrieve()).toEqual(removed);
+  async ({ client, kernel, service: { call } }) => {
+    const { limits } = client.organization;
+    const field = 'default_project_max_concurrent_sessions';
+    const unset = { max_concurrent_sessions: 1000, [field]: null };
+    await expectRefused(call, 'PATCH', '/org/limits', { [field]: [-1, 1.5, '3', true, {}, 1001] });
+    await expect(kernel.organization.limits.update({ [field]: 1001 })).rejects.toThrow(BadRequestError);
+    expect(await kernel.organization.limits.retrieve()).toEqual(unset);
+    const set = { ...unset, [field]: 1000 };
+    expect(await kernel.organization.limits.update({ [field]: 1000 })).toEqual(set);
+    for (const body of [undefined, { [field]: null }]) expect(await limits.update(body)).toEqual(set);
+    expect(await limits.update({ [field]: 0 })).toEqual(unset);
+    expect(await limits.retrieve()).toEqual(unset);
   },
 );
 
@@ -117,22 +99,20 @@ limited('a project without a limit of its own has the default one @long', async 
   expect((await start(call)).status).toBe(200);
 });
 
-limited('sessions that are created at once never exceed the limit', async ({ client, project: { id, call } }) => {
-  await client.projects.limits.update(id, { max_concurrent_sessions: 3 });
-  const answers = await Promise.all(Array.from({ length: 10 }, () => start(call)));
-  expect(statuses(answers)).toEqual([200, 200, 200, ...Array.from({ length: 7 }, () => 429)]);
-  expect((await call('GET', '/browsers')).body).toHaveLength(3);
-});
-
-limited('a start that fails gives its place back', async ({ client, project: { id, call } }) => {
-  await client.projects.limits.update(id, { max_concurrent_sessions: 1 });
-  await call('POST', '/browsers', { headless: true, name: 'taken' });
-  await call('DELETE', '/browsers/taken');
-  expect(await call('POST', '/browsers', { headless: true, profile: { name: 'nobody' } })).toMatchObject({
-    status: 400,
-  });
-  expect((await start(call)).status).toBe(200);
-});
+limited(
+  'sessions that are created at once never exceed the limit, and a failed start gives its place back',
+  async ({ client, project: { id, call } }) => {
+    await client.projects.limits.update(id, { max_concurrent_sessions: 2 });
+    const answers = await Promise.all(Array.from({ length: 10 }, () => start(call)));
+    expect(statuses(answers)).toEqual([200, 200, ...Array<number>(8).fill(429)]);
+    const { body: started } = await call('GET', '/browsers');
+    expect(started).toHaveLength(2);
+    await call('DELETE', `/browsers/${started[0].session_id}`);
+    const failing = await call('POST', '/browsers', { headless: true, profile: { name: 'nobody' } });
+    expect(failing).toMatchObject({ status: 400 });
+    expect((await start(call)).status).toBe(200);
+  },
+);
 
 limited(
   'at the limit an acquire waits, and is served when a session has ended',
@@ -194,23 +174,22 @@ limited(
   },
 );
 
-const small = limited.extend({ serviceOptions: async ({ clock }, use) => use({ clock, maxConcurrentSessions: 3 }) });
+const small = limited.extend({ serviceOptions: async ({ clock }, use) => use({ clock, maxConcurrentSessions: 2 }) });
 
 small('the organization has a limit over all its projects', async ({ client, project: { call }, service }) => {
-  expect(await client.organization.limits.retrieve()).toMatchObject({ max_concurrent_sessions: 3 });
-  await createPool(call, { name: 'ci', size: 2 });
-  await idle(call, 'ci').toBe(2);
+  expect(await client.organization.limits.retrieve()).toMatchObject({ max_concurrent_sessions: 2 });
+  await createPool(call, { name: 'ci', size: 1 });
+  await idle(call, 'ci').toBe(1);
   const { body: first } = await start(service.call);
-  await call('POST', '/browser_pools/ci/acquire', {});
   await call('POST', '/browser_pools/ci/acquire', {});
   expect((await start(call)).status).toBe(429);
   const refused = await start(service.call);
   expect(refused).toMatchObject({ ...overLimit, body: { message: expect.stringContaining('organization') } });
-  expect(toldLimit(refused)).toEqual(['3', '0']);
+  expect(toldLimit(refused)).toEqual(['2', '0']);
   await call('DELETE', '/browser_pools/ci', { force: true });
   await service.call('DELETE', `/browsers/${first.session_id}`);
   const answers = await Promise.all([start(service.call), start(call), start(call), start(service.call)]);
-  expect(statuses(answers)).toEqual([200, 200, 200, 429]);
+  expect(statuses(answers)).toEqual([200, 200, 429, 429]);
 });
 
 small('pools and single sessions that start at once never exceed it @long', async ({ project: { call }, service }) => {
@@ -223,10 +202,10 @@ small('pools and single sessions that start at once never exceed it @long', asyn
     const pools = (await call('GET', '/browser_pools')).body as { available_count: number }[];
     return pools.reduce((sum, { available_count }) => sum + available_count, 0);
   };
-  await expect.poll(async () => started + (await pooled()), { timeout: 20_000 }).toBe(3);
+  await expect.poll(async () => started + (await pooled()), { timeout: 20_000 }).toBe(2);
   for (const { session_id } of (await service.call('GET', '/browsers')).body)
     await service.call('DELETE', `/browsers/${session_id}`);
-  await expect.poll(pooled, { timeout: 20_000 }).toBe(3);
+  await expect.poll(pooled, { timeout: 20_000 }).toBe(2);
 });
 
 const slow = limited.extend<{ place: string }>({

@@ -6,6 +6,8 @@ import { collect, expectRefused, test } from '../../support/service/organization
 
 const names = (projects: { name: string }[]) => projects.map(({ name }) => name);
 
+const absent = { status: 404, code: 'project_not_found' };
+
 /** The headers of a deprecated path. */
 const announced = (path: string) => ({
   deprecation: expect.stringMatching(/^@\d+$/),
@@ -13,7 +15,7 @@ const announced = (path: string) => ({
   link: `</org${path}>; rel="successor-version"`,
 });
 
-test('creates a project, reads it by id and name, renames, archives and deletes it', async ({ client, clock }) => {
+test('creates a project, reads it by id and name, and changes and deletes it by id', async ({ client, clock }) => {
   const created = await client.projects.create({ name: 'Shop ✓' });
   const now = new Date(clock.now()).toISOString();
   expect(created).toEqual({
@@ -29,14 +31,19 @@ test('creates a project, reads it by id and name, renames, archives and deletes 
   clock.advance(1000);
   const renamed = await client.projects.update(created.id, { name: 'Store' });
   expect(renamed).toEqual({ ...created, name: 'Store', updated_at: new Date(clock.now()).toISOString() });
-  expect(await client.projects.update(created.id, { status: 'archived' })).toMatchObject({
-    name: 'Store',
-    status: 'archived',
-  });
-  expect(await client.projects.update(created.id)).toMatchObject({ name: 'Store', status: 'archived' });
+  const archived = { name: 'Store', status: 'archived' };
+  for (const body of [{ status: 'archived' as const }, undefined])
+    expect(await client.projects.update(created.id, body)).toMatchObject(archived);
+  // Only reading takes a name.
+  for (const use of [
+    () => client.projects.update('Store', { name: 'x' }),
+    () => client.projects.delete('Store'),
+    () => client.projects.limits.update('Store', {}),
+  ])
+    await expect(use()).rejects.toMatchObject(absent);
   await client.projects.delete(created.id);
-  await expect(client.projects.retrieve(created.id)).rejects.toMatchObject({ status: 404, code: 'project_not_found' });
-  await expect(client.projects.delete(created.id)).rejects.toMatchObject({ status: 404, code: 'project_not_found' });
+  await expect(client.projects.retrieve(created.id)).rejects.toMatchObject(absent);
+  await expect(client.projects.delete(created.id)).rejects.toMatchObject(absent);
   // Its name is free again.
   expect((await client.projects.create({ name: 'Store' })).id).not.toBe(created.id);
 });
@@ -46,10 +53,8 @@ test("the hosted service's SDK manages projects", async ({ kernel }) => {
   expect(await kernel.projects.retrieve('shop')).toEqual(created);
   await expect(kernel.projects.create({ name: 'shop' })).rejects.toThrow(ConflictError);
   await expect(kernel.projects.create({ name: '' })).rejects.toThrow(BadRequestError);
-  expect(await kernel.projects.update(created.id, { name: 'store', status: 'archived' })).toMatchObject({
-    name: 'store',
-    status: 'archived',
-  });
+  const store = { name: 'store', status: 'archived' as const };
+  expect(await kernel.projects.update(created.id, store)).toMatchObject(store);
   await kernel.projects.delete(created.id);
   await expect(kernel.projects.retrieve(created.id)).rejects.toThrow(NotFoundError);
   await Promise.all(['a1', 'a2', 'b3'].map((name) => kernel.projects.create({ name })));
@@ -71,17 +76,12 @@ test('lists projects newest first in pages', async ({ client, clock, service: { 
   expect(page.headers.get('x-has-more')).toBe('false');
   for (const query of ['limit=0', 'limit=101', 'limit=x', 'offset=-1']) {
     const { status, body } = await call('GET', `/org/projects?${query}`);
-    expect({ status, details: body.details }, query).toMatchObject({
-      status: 400,
-      details: [{ message: expect.stringContaining(query.split('=')[0]!) }],
-    });
+    const details = [{ message: expect.stringContaining(query.split('=')[0]!) }];
+    expect({ status, details: body.details }, query).toMatchObject({ status: 400, details });
   }
 });
 
-test('project names have 1 to 255 characters and are unique among projects that are not deleted', async ({
-  client,
-  service: { call },
-}) => {
+test('project names are unique and have 1 to 255 characters', async ({ client, service: { call } }) => {
   const invalid = { name: ['', 'x'.repeat(256), '😀'.repeat(256), 'a\0b', 7, null] };
   await expectRefused(call, 'POST', '/org/projects', invalid);
   expect(await call('POST', '/org/projects', {})).toMatchObject({
@@ -89,36 +89,19 @@ test('project names have 1 to 255 characters and are unique among projects that 
     body: { details: [{ message: expect.stringMatching(/^name:/) }] },
   });
   const { id } = await client.projects.create({ name: '😀'.repeat(255) });
-  await expectRefused(call, 'PATCH', `/org/projects/${id}`, {
-    ...invalid,
-    status: ['deleted', '', 1],
-  });
+  await expectRefused(call, 'PATCH', `/org/projects/${id}`, { ...invalid, status: ['deleted', '', 1] });
   await client.projects.create({ name: 'taken' });
-  await expect(client.projects.create({ name: 'taken' })).rejects.toMatchObject({ status: 409, code: 'conflict' });
-  await expect(client.projects.update(id, { name: 'taken' })).rejects.toMatchObject({ status: 409, code: 'conflict' });
+  const taken = { status: 409, code: 'conflict' };
+  await expect(client.projects.create({ name: 'taken' })).rejects.toMatchObject(taken);
+  await expect(client.projects.update(id, { name: 'taken' })).rejects.toMatchObject(taken);
   await client.projects.update(id, { name: '😀'.repeat(255) });
-});
 
-test('concurrent calls that create a project of one name create a single project', async ({ service: { call } }) => {
   const answers = await Promise.all(Array.from({ length: 10 }, () => call('POST', '/org/projects', { name: 'same' })));
-  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
-    201,
-    ...Array.from({ length: 9 }, () => 409),
-  ]);
+  const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+  expect(statuses).toEqual([201, ...Array<number>(9).fill(409)]);
 });
 
-test('reads a project by id or name, but changes it only by id', async ({ client }) => {
-  await client.projects.create({ name: 'shop' });
-  const absent = { status: 404, code: 'project_not_found' };
-  await expect(client.projects.update('shop', { name: 'x' })).rejects.toMatchObject(absent);
-  await expect(client.projects.delete('shop')).rejects.toMatchObject(absent);
-  await expect(client.projects.limits.update('shop', {})).rejects.toMatchObject(absent);
-});
-
-test('refuses to archive the last active project, and uses the oldest active one by default', async ({
-  client,
-  service: { call },
-}) => {
+test('keeps one active project, and uses the oldest one by default', async ({ client, service: { call } }) => {
   const [first] = await collect(client.projects.list());
   await call('POST', '/profiles', { name: 'in-the-first' });
   const last = { status: 409, code: 'last_active_project' };
@@ -137,46 +120,33 @@ test('refuses to archive the last active project, and uses the oldest active one
   await client.projects.delete(second.id);
 });
 
-test('deletes a project only if it has no session, pool, profile, proxy, credential or key', async ({
-  client,
-  callWith,
-  service,
-}) => {
+test('deletes a project only if it is empty', async ({ client, callWith, service }) => {
   const project = await client.projects.create({ name: 'full' });
   const call = callWith(service.apiKey, project.id);
-  const { body: session } = await call('POST', '/browsers', { headless: true });
-  const { body: pool } = await call('POST', '/browser_pools', { size: 1, headless: true });
-  const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
-  const { body: proxy } = await call('POST', '/proxies', {
-    type: 'custom',
-    config: { host: 'proxy.example', port: 3128 },
-  });
-  const { body: credential } = await call('POST', '/credentials', {
-    name: 'shop',
-    domain: 'shop.example',
-    values: { password: 'secret' },
-  });
-  const { body: key } = await call('POST', '/org/api_keys', { name: 'robot', project_id: project.id });
-  for (const [kind, path] of [
-    ['browser sessions', `/browsers/${session.session_id}`],
-    ['browser pools', `/browser_pools/${pool.id}`],
-    ['profiles', `/profiles/${profile.id}`],
-    ['proxies', `/proxies/${proxy.id}`],
-    ['credentials', `/credentials/${credential.id}`],
-    ['API keys', `/org/api_keys/${key.id}`],
-  ]) {
-    const refused = client.projects.delete(project.id);
-    await expect(refused).rejects.toMatchObject({
-      status: 409,
-      code: 'project_not_empty',
-      message: expect.stringContaining(kind!),
-    });
-    expect(await call('DELETE', path!)).toMatchObject({ status: 204 });
+  const credential = { name: 'shop', domain: 'shop.example', values: { password: 'secret' } };
+  const proxy = { type: 'custom', config: { host: 'proxy.example', port: 3128 } };
+  const things = [
+    ['browser sessions', '/browsers', { headless: true }],
+    ['browser pools', '/browser_pools', { size: 1, headless: true }],
+    ['profiles', '/profiles', { name: 'ann' }],
+    ['proxies', '/proxies', proxy],
+    ['credentials', '/credentials', credential],
+    ['API keys', '/org/api_keys', { name: 'robot', project_id: project.id }],
+  ] as const;
+  const made: { kind: string; path: string }[] = [];
+  for (const [kind, path, fields] of things) {
+    const { body } = await call('POST', path, fields);
+    made.push({ kind, path: `${path}/${body.session_id ?? body.id}` });
+  }
+  for (const { kind, path } of made) {
+    const refusal = { status: 409, code: 'project_not_empty', message: expect.stringContaining(kind) };
+    await expect(client.projects.delete(project.id)).rejects.toMatchObject(refusal);
+    expect(await call('DELETE', path), kind).toMatchObject({ status: 204 });
   }
   await client.projects.delete(project.id);
 });
 
-test('renamed operations of projects work under their former paths until a date, and answer 410 afterwards @long', async ({
+test('former paths of projects work until a date, and then answer 410 @long', async ({
   client,
   clock,
   service: { call },
@@ -214,7 +184,7 @@ test('renamed operations of projects work under their former paths until a date,
   expect((await call('GET', '/org/projects')).headers.has('deprecation')).toBe(false);
 });
 
-test('the contract marks the former paths as deprecated, and the client does not offer them', async ({
+test('the contract marks former paths as deprecated, and the client has none', async ({
   client,
   service: { call },
 }) => {

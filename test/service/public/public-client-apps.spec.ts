@@ -13,9 +13,7 @@ const source = appOf({
   wait: "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }",
 });
 
-test("the hosted service's SDK deploys an app, follows its log, invokes, lists, cancels and deletes it", async ({
-  kernel,
-}) => {
+test("the hosted service's SDK deploys, follows, invokes, lists, cancels and deletes an app", async ({ kernel }) => {
   const file = await toFile(await zipOf([{ name: 'src/index.mjs', content: source }]), 'app.zip');
   const deployment = await kernel.deployments.create({
     entrypoint_rel_path: 'src/index.mjs',

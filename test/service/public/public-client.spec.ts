@@ -1,16 +1,25 @@
+import { createReadStream } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { expect, chromium } from '@playwright/test';
-import Kernel, { ConflictError, NotFoundError } from '@onkernel/sdk';
+import Kernel, { BadRequestError, ConflictError, InternalServerError, NotFoundError, toFile } from '@onkernel/sdk';
+import { openPromise } from 'yauzl';
+import { startAnyService } from '../../support/service/machines.ts';
+import { collect } from '../../support/service/organization.ts';
 import { test as base } from '../../support/service/service.ts';
+import { decoded, encoded } from '../../support/service/session-processes.ts';
+import { told } from '../../support/service/watches.ts';
 
-const test = base.extend<{ kernel: Kernel }>({
+const test = base.extend<{ kernel: Kernel }, { shared: { kernel: Kernel; id: string } }>({
+  shared: [
+    async ({}, use) => {
+      await using service = await startAnyService({});
+      const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
+      await use({ kernel, id: (await kernel.browsers.create({ timeout_seconds: 600 })).session_id });
+    },
+    { scope: 'worker' },
+  ],
   kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey })),
 });
-
-async function collect<T>(list: AsyncIterable<T>): Promise<T[]> {
-  const items: T[] = [];
-  for await (const item of list) items.push(item);
-  return items;
-}
 
 test("the hosted service's SDK creates, changes, lists and deletes sessions @long", async ({ kernel }) => {
   const created = await kernel.browsers.create({
@@ -36,30 +45,6 @@ test("the hosted service's SDK creates, changes, lists and deletes sessions @lon
   await kernel.browsers.deleteByID('yours');
   await expect(kernel.browsers.retrieve('yours')).rejects.toThrow(NotFoundError);
   expect((await kernel.browsers.retrieve(created.session_id, { include_deleted: true })).deleted_at).toBeTruthy();
-});
-
-test("the hosted service's SDK reads, writes and deletes files of a session", async ({ kernel }) => {
-  const { session_id: id } = await kernel.browsers.create();
-  const { fs } = kernel.browsers;
-  const content = Buffer.from('héllo\0wörld');
-  await fs.createDirectory(id, { path: '/home/user/in', mode: '700' });
-  await fs.writeFile(id, content, { path: '/home/user/in/a b.txt', mode: '600' });
-  const read = await fs.readFile(id, { path: '/home/user/in/a b.txt' });
-  expect(Buffer.from(await read.arrayBuffer()).equals(content)).toBe(true);
-  expect(await fs.fileInfo(id, { path: '/home/user/in/a b.txt' })).toMatchObject({
-    name: 'a b.txt',
-    size_bytes: content.length,
-    mode: '-rw-------',
-  });
-  await fs.move(id, { src_path: '/home/user/in/a b.txt', dest_path: '/home/user/in/b.txt' });
-  await fs.setFilePermissions(id, { path: '/home/user/in/b.txt', mode: '644' });
-  expect(await fs.listFiles(id, { path: '/home/user/in' })).toMatchObject([
-    { name: 'b.txt', path: '/home/user/in/b.txt', is_dir: false, mode: '-rw-r--r--' },
-  ]);
-  await fs.deleteFile(id, { path: '/home/user/in/b.txt' });
-  expect(await fs.listFiles(id, { path: '/home/user/in' })).toEqual([]);
-  await fs.deleteDirectory(id, { path: '/home/user' });
-  await expect(fs.listFiles(id, { path: '/home/user' })).rejects.toThrow(NotFoundError);
 });
 
 test("the hosted service's SDK moves the mouse, types and uses the clipboard @long", async ({ kernel }) => {
@@ -114,44 +99,33 @@ test("the hosted service's SDK creates pools, and leases and releases browsers @
   await expect(browserPools.retrieve('ci')).rejects.toThrow(NotFoundError);
 });
 
-test("the hosted service's SDK creates profiles, and gives them to sessions and pools", async ({ kernel }) => {
+test("the hosted service's SDK creates, saves, downloads and uses profiles", async ({ kernel }) => {
   const { profiles } = kernel;
   const ann = await profiles.create({ name: 'ann' });
   expect(await profiles.update('ann', { name: 'bob' })).toMatchObject({ id: ann.id, name: 'bob' });
-  expect((await kernel.browsers.create({ profile: { name: 'bob' } })).profile).toMatchObject({
-    id: ann.id,
-    name: 'bob',
-  });
+  const session = await kernel.browsers.create({ profile: { name: 'bob', save_changes: true } });
+  expect(session.profile).toMatchObject({ id: ann.id, name: 'bob' });
   expect((await profiles.retrieve('bob')).last_used_at).toBeTruthy();
+  expect((await profiles.download('bob')).status).toBe(202);
+  await kernel.browsers.deleteByID(session.session_id);
+  for (const format of ['tar.zst', 'tar'] as const) {
+    const answer = await profiles.download('bob', { format });
+    expect(answer.status).toBe(200);
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    if (format === 'tar') expect(bytes.subarray(257, 262).toString()).toBe('ustar');
+    else expect(bytes.readUInt32LE()).toBe(0xfd2fb528);
+  }
+
   const pool = await kernel.browserPools.create({ size: 1, profile: { id: ann.id } });
   expect(pool).toMatchObject({ profile_id: ann.id, browser_pool_config: { refresh_on_profile_update: true } });
   const cleared = await kernel.browserPools.update(pool.id, { profile: { id: '' } });
   expect(cleared.profile_id).toBeUndefined();
   expect(cleared.browser_pool_config.refresh_on_profile_update).toBe(false);
   for (let index = 0; index < 3; index += 1) await profiles.create({ name: `p${index}` });
-  expect((await collect(profiles.list({ limit: 2 }))).map(({ name }) => String(name)).toSorted()).toEqual([
-    'bob',
-    'p0',
-    'p1',
-    'p2',
-  ]);
+  const listed = await collect(profiles.list({ limit: 2 }));
+  expect(listed.map(({ name }) => String(name)).toSorted()).toEqual(['bob', 'p0', 'p1', 'p2']);
   await profiles.delete('bob');
   await expect(profiles.retrieve('bob')).rejects.toThrow(NotFoundError);
-});
-
-test("the hosted service's SDK saves a profile and downloads it", async ({ kernel }) => {
-  const { browsers, profiles } = kernel;
-  await profiles.create({ name: 'ann' });
-  const session = await browsers.create({ profile: { name: 'ann', save_changes: true } });
-  expect((await profiles.download('ann')).status).toBe(202);
-  await browsers.deleteByID(session.session_id);
-  for (const format of ['tar.zst', 'tar'] as const) {
-    const answer = await profiles.download('ann', { format });
-    expect(answer.status).toBe(200);
-    const bytes = Buffer.from(await answer.arrayBuffer());
-    if (format === 'tar') expect(bytes.subarray(257, 262).toString()).toBe('ustar');
-    else expect(bytes.readUInt32LE()).toBe(0xfd2fb528);
-  }
 });
 
 test("the hosted service's SDK may send null as an optional body @long", async ({ kernel }) => {
@@ -181,4 +155,151 @@ test("the hosted service's SDK doesn't retry after a conflict", async ({ service
   });
   await expect(counting.profiles.create({ name: 'ann' })).rejects.toThrow(/409 .*ann exists already/);
   expect(requests).toBe(1);
+});
+
+test.describe('in one session', () => {
+  test.describe.configure({ mode: 'default' });
+
+  test("the hosted service's SDK uploads and downloads files", async ({ shared: { kernel, id } }, testInfo) => {
+    const { fs } = kernel.browsers;
+    const source = testInfo.outputPath('source');
+    await writeFile(source, Buffer.alloc(1_000_000, 'source'));
+    await fs.upload(id, {
+      files: [
+        { dest_path: '/home/user/made/a', file: await toFile(Buffer.from('grüße'), 'any name') },
+        { dest_path: '/home/user/made/b', file: createReadStream(source) },
+        { dest_path: '/home/user/made/c', file: new File([], 'empty') },
+      ],
+    });
+    expect(
+      (await fs.listFiles(id, { path: '/home/user/made' })).map(({ name, size_bytes }) => [name, size_bytes]),
+    ).toEqual([
+      ['a', 7],
+      ['b', 1_000_000],
+      ['c', 0],
+    ]);
+    const answer = await fs.downloadDirZip(id, { path: '/home' });
+    expect(answer.headers.get('content-type')).toBe('application/zip');
+    const archive = testInfo.outputPath('archive.zip');
+    await writeFile(archive, Buffer.from(await answer.arrayBuffer()));
+    const names = [];
+    for await (const { fileName } of (await openPromise(archive)).eachEntry()) names.push(fileName);
+    expect(names).toEqual(['user/', 'user/Downloads/', 'user/made/', 'user/made/a', 'user/made/b', 'user/made/c']);
+
+    await fs.uploadZip(id, { dest_path: '/copy', zip_file: createReadStream(archive) });
+    expect(await (await fs.readFile(id, { path: '/copy/user/made/a' })).text()).toBe('grüße');
+    expect((await fs.fileInfo(id, { path: '/copy/user/made/b' })).size_bytes).toBe(1_000_000);
+    await expect(
+      fs.uploadZip(id, { dest_path: '/copy', zip_file: await toFile(Buffer.from('none'), 'x') }),
+    ).rejects.toThrow(/invalid zip file/);
+    const relative = fs.upload(id, { files: [{ dest_path: 'relative', file: await toFile(Buffer.from('x'), 'x') }] });
+    await expect(relative).rejects.toThrow(BadRequestError);
+    await expect(fs.downloadDirZip(id, { path: '/nowhere' })).rejects.toThrow(NotFoundError);
+  });
+
+  test("the hosted service's SDK watches a directory and reads its events", async ({ shared: { kernel, id } }) => {
+    const { fs } = kernel.browsers;
+    await fs.createDirectory(id, { path: '/home/old/inner' });
+    const { watch_id } = await fs.watch.start(id, { path: '/home', recursive: true });
+    const stream = await fs.watch.events(watch_id!, { id });
+    await fs.writeFile(id, 'x', { path: '/home/new/a' });
+    await fs.deleteDirectory(id, { path: '/home/old' });
+    // One write can be two events.
+    const events = new Set<string>();
+    for await (const event of stream) {
+      for (const line of told([event as Parameters<typeof told>[0][number]])) events.add(line);
+      if (events.size === 5) break;
+    }
+    expect([...events].toSorted()).toEqual([
+      'CREATE /home/new/',
+      'CREATE /home/new/a',
+      'DELETE /home/old/',
+      'DELETE /home/old/inner/',
+      'WRITE /home/new/a',
+    ]);
+    // Leaving the loop above doesn't end the watch.
+    const next = await fs.watch.events(watch_id!, { id });
+    await fs.watch.stop(watch_id!, { id });
+    for await (const event of next) expect(event).toBeUndefined();
+    await expect(fs.watch.stop(watch_id!, { id })).rejects.toThrow(NotFoundError);
+    await expect(fs.watch.start(id, { path: '/nowhere' })).rejects.toThrow(/404 path not found/);
+  });
+
+  test("the hosted service's SDK reads, writes and deletes files of a session", async ({ shared: { kernel, id } }) => {
+    const { fs } = kernel.browsers;
+    const content = Buffer.from('héllo\0wörld');
+    await fs.createDirectory(id, { path: '/home/user/in', mode: '700' });
+    await fs.writeFile(id, content, { path: '/home/user/in/a b.txt', mode: '600' });
+    const read = await fs.readFile(id, { path: '/home/user/in/a b.txt' });
+    expect(Buffer.from(await read.arrayBuffer()).equals(content)).toBe(true);
+    expect(await fs.fileInfo(id, { path: '/home/user/in/a b.txt' })).toMatchObject({
+      name: 'a b.txt',
+      size_bytes: content.length,
+      mode: '-rw-------',
+    });
+    await fs.move(id, { src_path: '/home/user/in/a b.txt', dest_path: '/home/user/in/b.txt' });
+    await fs.setFilePermissions(id, { path: '/home/user/in/b.txt', mode: '644' });
+    expect(await fs.listFiles(id, { path: '/home/user/in' })).toMatchObject([
+      { name: 'b.txt', path: '/home/user/in/b.txt', is_dir: false, mode: '-rw-r--r--' },
+    ]);
+    await fs.deleteFile(id, { path: '/home/user/in/b.txt' });
+    expect(await fs.listFiles(id, { path: '/home/user/in' })).toEqual([]);
+    await fs.deleteDirectory(id, { path: '/home/user/in' });
+    await expect(fs.listFiles(id, { path: '/home/user/in' })).rejects.toThrow(NotFoundError);
+  });
+
+  test("the hosted service's SDK runs programs in a session", async ({ shared: { kernel, id } }) => {
+    const programs = kernel.browsers.process;
+    const done = await programs.exec(id, {
+      command: 'sh',
+      args: ['-c', 'echo out; echo err >&2; exit 2'],
+      timeout_sec: 30,
+    });
+    expect(done).toMatchObject({ exit_code: 2, stdout_b64: encoded('out\n'), stderr_b64: encoded('err\n') });
+
+    const { process_id, pid, started_at } = await programs.spawn(id, {
+      command: 'cat',
+      cwd: '/home/user',
+      env: { A: 'b' },
+    });
+    expect(process_id).toMatch(/^[\da-f]{8}-/);
+    expect([typeof pid, Number.isNaN(Date.parse(started_at!))]).toEqual(['number', false]);
+    expect(await programs.status(process_id!, { id })).toMatchObject({ state: 'running', exit_code: null });
+    const stream = await programs.stdoutStream(process_id!, { id });
+    expect(await programs.stdin(process_id!, { id, data_b64: encoded('line\n') })).toEqual({ written_bytes: 5 });
+    const events = [];
+    for await (const event of stream) {
+      events.push(event);
+      if (event.stream) expect(await programs.kill(process_id!, { id, signal: 'TERM' })).toEqual({ ok: true });
+    }
+    expect(events).toEqual([
+      { stream: 'stdout', data_b64: encoded('line\n') },
+      { event: 'exit', exit_code: -1 },
+    ]);
+    const resized = programs.resize(process_id!, { id, rows: 10, cols: 20 });
+    await expect(resized).rejects.toThrow(BadRequestError);
+  });
+
+  test("the hosted service's SDK opens terminals, and retries no error @long", async ({ shared: { kernel, id } }) => {
+    test.skip(process.platform === 'win32', 'Windows has no sh');
+    const programs = kernel.browsers.process;
+    const { process_id } = await programs.spawn(id, {
+      command: 'sh',
+      args: ['-c', 'read line; stty size'],
+      allocate_tty: true,
+      rows: 10,
+      cols: 20,
+    });
+    await programs.resize(process_id!, { id, rows: 11, cols: 22 });
+    await programs.stdin(process_id!, { id, data_b64: encoded('\n') });
+    let output = '';
+    for await (const event of await programs.stdoutStream(process_id!, { id })) output += decoded(event.data_b64 ?? '');
+    expect(output).toContain('11 22');
+    const count = 'echo >> runs.txt; sleep 60';
+    const late = programs.exec(id, { command: 'sh', args: ['-c', count], timeout_sec: 1 });
+    await expect(late).rejects.toThrow(InternalServerError);
+    const runs = await programs.exec(id, { command: 'cat', args: ['runs.txt'] });
+    expect(decoded(runs.stdout_b64!)).toBe('\n');
+    await expect(programs.exec('nowhere', { command: 'true' })).rejects.toThrow(NotFoundError);
+  });
 });

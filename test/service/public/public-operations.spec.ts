@@ -5,15 +5,16 @@ import { test } from '../../support/service/service.ts';
 
 const operations = publicOperations(fileURLToPath(new URL('../../..', import.meta.url)));
 
-test("handles each operation of the hosted service, or answers 501 with the operation's name", async ({
-  service: { call },
-}) => {
+test('handles each operation of the hosted service, or answers 501 with its name', async ({ service: { call } }) => {
   expect(operations).toHaveLength(135);
+  const others: unknown[] = [];
   for (const request of operations) {
     const [method, path] = request.split(' ') as [string, string];
-    const { status, body } = await call(method, path.replaceAll('{}', 'some'), method === 'GET' ? undefined : {});
-    expect(status, request).not.toBe(405);
-    if (status === 404) expect(body.message, request).not.toContain('this service has no route');
-    if (status === 501) expect(body.message, request).toMatch(/this service does not support [\w.]+ \(/);
+    const answer = await call(method, path.replaceAll('{}', 'some'), method === 'GET' ? undefined : {});
+    const { status, body } = answer;
+    const isUnknown = status === 404 && body.message.includes('this service has no route');
+    const isNameless = status === 501 && !/this service does not support [\w.]+ \(/.test(body.message);
+    if (status === 405 || isUnknown || isNameless) others.push([request, answer]);
   }
+  expect(others).toEqual([]);
 });

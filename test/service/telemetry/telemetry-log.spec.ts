@@ -57,29 +57,28 @@ test('the telemetry log cuts long texts, and drops large data', () => {
 test('the telemetry log chooses categories as the hosted service does', () => {
   const on = { enabled: true };
   const off = { enabled: false };
-  expect(requestedCategories(null)).toBeUndefined();
-  expect(requestedCategories({})).toBeUndefined();
-  expect(requestedCategories({ browser: { console: off } })).toBeUndefined();
-  expect(requestedCategories({ enabled: false })).toEqual([]);
-  expect(requestedCategories({ enabled: true })).toEqual(usual);
-  expect(requestedCategories({ browser: { console: {} } })).toEqual(['console', ...usual]);
-  expect(requestedCategories({ browser: { page: on, captcha: off } }, ['console'])).toEqual(['console', 'page']);
-  expect(requestedCategories({ enabled: true, browser: { page: on } }, ['console'])).toEqual(['page', ...usual]);
-  expect(requestedCategories({ browser: { console: off } }, ['console'])).toEqual([]);
+  for (const [wanted, expected, before] of [
+    [null, undefined],
+    [{}, undefined],
+    [{ browser: { console: off } }, undefined],
+    [off, []],
+    [on, usual],
+    [{ browser: { console: {} } }, ['console', ...usual]],
+    [{ browser: { page: on, captcha: off } }, ['console', 'page'], ['console']],
+    [{ enabled: true, browser: { page: on } }, ['page', ...usual], ['console']],
+    [{ browser: { console: off } }, [], ['console']],
+  ] as const)
+    expect(requestedCategories(wanted, before && [...before]), JSON.stringify(wanted)).toEqual(expected);
 });
 
 test('the telemetry log cuts off a listener that reads nothing, without delaying others @long', async ({ service }) => {
   test.setTimeout(240_000);
   const telemetry = { browser: { console: { enabled: true } } };
-  const { body: session } = await service.call('POST', '/browsers', {
-    headless: true,
-    telemetry,
-    timeout_seconds: 600,
-  });
-  const asked = request(`${service.url}/browsers/${session.session_id}/telemetry/stream`, {
-    headers: { authorization: `Bearer ${service.apiKey}` },
-    agent: false,
-  });
+  const body = { headless: true, telemetry, timeout_seconds: 600 };
+  const { body: session } = await service.call('POST', '/browsers', body);
+  const headers = { authorization: `Bearer ${service.apiKey}` };
+  const url = `${service.url}/browsers/${session.session_id}/telemetry/stream`;
+  const asked = request(url, { headers, agent: false });
   asked.end();
   const [deaf] = (await once(asked, 'response')) as [IncomingMessage];
   deaf.socket.pause();

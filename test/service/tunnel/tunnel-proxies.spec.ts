@@ -2,7 +2,7 @@ import { chromium, expect } from '@playwright/test';
 import { TunnelClient } from '../../../src/tunnel/tunnel-client.ts';
 import { startSession } from '../../support/service/profiles.ts';
 import { test } from '../../support/service/service.ts';
-import { SocksProxy } from '../../support/http/socks-proxy.ts';
+import { startSocksProxy } from '../../support/http/socks-proxy.ts';
 import { TunneledApp } from '../../support/http/tunneled-app.ts';
 
 type Session = { session_id: string; cdp_ws_url: string; tunnel_ws_url: string };
@@ -11,7 +11,7 @@ test('a session may have any number of contexts with different proxies, one afte
   service: { call },
 }) => {
   await using app = await TunneledApp.start();
-  await using proxy = await SocksProxy.start(app.url);
+  await using proxy = await startSocksProxy(app.url);
   const { cdp_ws_url, tunnel_ws_url: url } = (await startSession(call, { headless: true })) as Session;
   const tunnel = await TunnelClient.open({ url, expose: '<loopback>', signal: AbortSignal.timeout(10_000) });
   const browser = await chromium.connectOverCDP(cdp_ws_url);

@@ -10,7 +10,7 @@ import { certificate, HttpProxy, privateKey } from '../../support/http/http-prox
 import { answersTo } from '../../support/http/connections.ts';
 import { commandLine, processesWith } from '../../support/processes/processes.ts';
 import { test as base } from '../../support/service/service.ts';
-import { SocksProxy } from '../../support/http/socks-proxy.ts';
+import { startSocksProxy } from '../../support/http/socks-proxy.ts';
 import { startSession } from '../../support/service/profiles.ts';
 import { TunneledApp } from '../../support/http/tunneled-app.ts';
 
@@ -195,7 +195,7 @@ test("a context with a SOCKS proxy uses that for all hosts that the tunnel doesn
   tunnel,
   remote,
 }) => {
-  await using proxy = await SocksProxy.start(app.url);
+  await using proxy = await startSocksProxy(app.url);
   await tunnel('<loopback>');
   const context = await remote.newContext({ proxy: { server: `socks5://localhost:${proxy.port}` } });
   const page = await context.newPage();

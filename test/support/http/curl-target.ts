@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
+import { serve, type Serving } from './serve.ts';
 
 export type Received = { method: string; url: string; headers: IncomingHttpHeaders; body: string };
 
@@ -17,7 +16,7 @@ export class CurlTarget implements AsyncDisposable {
   /** Resolves when the reader of an endless answer is gone. */
   readonly left: Promise<void>;
   #leave = () => {};
-  readonly #server = createServer((request, response) => void this.#answer(request, response));
+  #serving!: Serving;
 
   private constructor() {
     this.left = new Promise((resolve) => (this.#leave = resolve));
@@ -25,18 +24,16 @@ export class CurlTarget implements AsyncDisposable {
 
   static async start(): Promise<CurlTarget> {
     const target = new CurlTarget();
-    target.#server.listen(0, '127.0.0.1');
-    await once(target.#server, 'listening');
+    target.#serving = await serve((request, response) => void target.#answer(request, response));
     return target;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return this.#serving.url;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.close();
-    this.#server.closeAllConnections();
+    await this.#serving[Symbol.asyncDispose]();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

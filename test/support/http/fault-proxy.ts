@@ -1,13 +1,17 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import { createServer as createSecureServer } from 'node:https';
+import { connect, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { serve, type Serving } from './serve.ts';
 
 /**
  * The fault of one request. `refused`: the connection is reset before the service sees the request. `unanswered`: it is
  * reset after the service has acted. `silent`: the service has acted, and no side hears from the other any more.
- * `truncated`: the answer breaks off in its middle. `slow`: the answer comes byte by byte. A number is the
- * `Retry-After`, in seconds, of a busy service. `none` lets one request through.
+ * `truncated`: the answer breaks off in its middle. `slow`: the answer comes byte by byte. `retryAfter` is the
+ * `Retry-After`, in seconds, of a busy service. `bytes`: that much of the answer passes, and then the rest waits or the
+ * connection is reset. `none` lets one request through.
  */
 export type Fault =
   | 'none'
@@ -16,9 +20,23 @@ export type Fault =
   | 'silent'
   | 'truncated'
   | 'slow'
-  | { status: number; retryAfter: number };
+  | { status: number; retryAfter: number }
+  | { bytes: number; ending: 'wait' | 'reset' };
 
-/** A proxy between clients and a service on the loopback address. It causes planned faults. */
+type Options = {
+  /** Delays the bytes of each direction by this time, in order. */
+  delayMs?: number;
+  /** The address at which the proxy listens. Default: 127.0.0.1. */
+  host?: string;
+  /** With it, clients reach the proxy over https and wss. */
+  tls?: { key: string; cert: string };
+  /** The headers that the proxy adds or replaces. */
+  headersFor?: (incoming: IncomingMessage) => Record<string, string>;
+  /** The path of the service at the proxy, for example `/machine`. */
+  prefix?: string;
+};
+
+/** A proxy between clients and a service on the loopback address, like nginx. It can also delay, cut and cause faults. */
 export class FaultProxy implements AsyncDisposable {
   /** All requests in their order, for example `GET /browser_pools/ci`. */
   readonly requests: string[] = [];
@@ -26,27 +44,37 @@ export class FaultProxy implements AsyncDisposable {
   readonly traceparents: (string | undefined)[] = [];
   /** The faults that happened, each with its request. */
   readonly happened: string[] = [];
-  readonly #target: URL;
-  readonly #server = createServer((request, response) => void this.#pass(request, response));
+  readonly #target: { host: string; port: number } | { socketPath: string };
+  readonly #options: Options;
   readonly #sockets = new Set<Socket>();
-  readonly #webSockets = new Set<Socket>();
+  /** Each client's WebSocket with its connection to the service. */
+  readonly #webSockets = new Map<Socket, Socket>();
   readonly #planned: { request: RegExp; fault: Fault }[] = [];
+  #serving!: Serving;
+  #opened: Promise<unknown> = Promise.resolve();
+  #open = () => {};
 
-  private constructor(target: string) {
-    this.#target = new URL(target);
-    this.#server.on('connection', (socket) => this.#watch(socket));
-    this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket as Socket, head));
+  private constructor(target: string, options: Options) {
+    const isPath = target.startsWith('/');
+    this.#target = isPath
+      ? { socketPath: target }
+      : { host: new URL(target).hostname, port: Number(new URL(target).port) };
+    this.#options = options;
   }
 
-  static async start(target: string): Promise<FaultProxy> {
-    const proxy = new FaultProxy(target);
-    proxy.#server.listen(0, '127.0.0.1');
-    await once(proxy.#server, 'listening');
+  /** `target` is the URL of the service, or the path of its Unix socket. */
+  static async start(target: string, options: Options = {}): Promise<FaultProxy> {
+    const proxy = new FaultProxy(target, options);
+    const server = options.tls ? createSecureServer(options.tls) : createServer();
+    server.on('connection', (socket: Socket) => proxy.#watch(socket));
+    server.on('request', (request, response) => void proxy.#pass(request, response));
+    server.on('upgrade', (request, socket, head) => void proxy.#upgrade(request, socket as Socket, head));
+    proxy.#serving = await serve(server, options.host);
     return proxy;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return this.#options.tls ? this.#serving.url.replace('http', 'https') : this.#serving.url;
   }
 
   /** Plans faults for the next matching requests, for example `POST /browser_pools/ci/acquire`: one fault each. */
@@ -54,16 +82,28 @@ export class FaultProxy implements AsyncDisposable {
     this.#planned.push(...faults.map((fault) => ({ request, fault })));
   }
 
+  /** From now on, no byte passes, also of new connections. No side notices, as in a broken network. */
+  cut(): void {
+    this.#opened = new Promise<void>((resolve) => (this.#open = resolve));
+  }
+
+  /** Lets the waiting bytes pass. */
+  mend(): void {
+    this.#open();
+  }
+
   /** Resets the open WebSockets. */
   resetWebSockets(): void {
-    for (const socket of this.#webSockets) socket.resetAndDestroy();
+    for (const socket of [...this.#webSockets].flat()) socket.resetAndDestroy();
   }
 
   /** Ends the clients' WebSockets with a close frame, as a service that refuses to go on. */
   refuseWebSockets(reason: string): void {
     const body = Buffer.concat([Buffer.from([1008 >> 8, 1008 & 255]), Buffer.from(reason)]);
-    for (const socket of this.#webSockets)
-      if (this.#sockets.has(socket)) socket.end(Buffer.concat([Buffer.from([0x88, body.length]), body]));
+    for (const [socket, upstream] of this.#webSockets) {
+      upstream.unpipe();
+      socket.end(Buffer.concat([Buffer.from([0x88, body.length]), body]));
+    }
   }
 
   /** Resets all open connections. */
@@ -73,13 +113,12 @@ export class FaultProxy implements AsyncDisposable {
 
   /** Lets nothing through the open WebSockets, and leaves them open. */
   silenceWebSockets(): void {
-    for (const socket of this.#webSockets) socket.pause().unpipe();
+    for (const socket of [...this.#webSockets].flat()) socket.pause().unpipe();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
-    await once(this.#server, 'close');
+    await this.#serving[Symbol.asyncDispose]();
   }
 
   #watch(socket: Socket): void {
@@ -89,64 +128,121 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   async #pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.traceparents.push(request.headers['traceparent'] as string | undefined);
-    const fault = this.#take(`${request.method} ${request.url}`);
+    const fault = this.#take(request);
     if (fault === 'refused') return void request.socket.resetAndDestroy();
-    if (typeof fault === 'object') {
-      response.writeHead(fault.status, { 'retry-after': String(fault.retryAfter) }).end();
-      return;
-    }
-    const { hostname, port } = this.#target;
-    const { method, url, headers } = request;
-    const upstream = httpRequest({ hostname, port, method, path: url, headers, agent: false });
+    if (typeof fault === 'object' && 'status' in fault)
+      return void response.writeHead(fault.status, { 'retry-after': String(fault.retryAfter) }).end();
+    const body = request.pipe(this.#way());
+    await this.#passage();
+    if (response.closed) return;
+    const sent = { method: request.method, path: this.#pathOf(request), headers: this.#headersOf(request) };
+    const upstream = httpRequest({ ...this.#target, ...sent, agent: false });
     upstream.on('socket', (socket) => this.#watch(socket));
-    upstream.on('error', () => request.socket.destroy());
-    if (fault !== 'silent') response.on('close', () => upstream.destroy());
-    request.pipe(upstream);
+    upstream.on('error', () => this.#later(() => request.socket.destroy()));
+    if (fault !== 'silent') response.on('close', () => this.#later(() => upstream.destroy()));
+    body.pipe(upstream);
     const [answer] = (await once(upstream, 'response').catch(() => [])) as [IncomingMessage?];
     if (!answer || fault === 'silent') return;
     if (fault === 'unanswered') return void request.socket.resetAndDestroy();
-    answer.on('error', () => response.destroy());
-    response.writeHead(answer.statusCode ?? 502, answer.headers);
-    if (fault === undefined || fault === 'none') return void answer.pipe(response);
-    const body = Buffer.concat(await answer.toArray());
-    if (fault === 'truncated')
-      response.write(body.subarray(0, body.length / 2), () => request.socket.resetAndDestroy());
-    else await writeSlowly(response, body);
+    answer.on('error', () => this.#later(() => response.destroy()));
+    const bytes = answer.pipe(this.#way());
+    await this.#passage();
+    response.writeHead(answer.statusCode ?? 502, answer.headers).flushHeaders();
+    const reset = () => request.socket.resetAndDestroy();
+    if (fault === undefined || fault === 'none') return void bytes.pipe(response);
+    if (typeof fault === 'object')
+      return passFirst(fault.bytes, bytes, response, fault.ending === 'reset' ? reset : () => {});
+    const whole = Buffer.concat(await bytes.toArray());
+    if (fault === 'truncated') response.write(whole.subarray(0, whole.length / 2), reset);
+    else await writeSlowly(response, whole);
   }
 
-  #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
-    this.traceparents.push(request.headers['traceparent'] as string | undefined);
-    if (this.#take(`${request.method} ${request.url}`) === 'refused') return void socket.resetAndDestroy();
-    const upstream = connect(Number(this.#target.port), this.#target.hostname);
+  async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    this.#watch(socket);
+    if (this.#take(request) === 'refused') return void socket.resetAndDestroy();
+    const bytes = socket.pipe(this.#way());
+    await this.#passage();
+    if (socket.destroyed) return;
+    const target = this.#target;
+    const upstream = 'socketPath' in target ? connect(target.socketPath) : connect(target);
     this.#watch(upstream);
-    for (const [one, other] of [
-      [socket, upstream],
-      [upstream, socket],
-    ] as const) {
-      this.#webSockets.add(one);
-      one.on('close', () => {
-        this.#webSockets.delete(one);
-        other.destroy();
-      });
-    }
-    const lines = [`${request.method} ${request.url} HTTP/1.1`];
-    for (let index = 0; index < request.rawHeaders.length; index += 2) {
-      lines.push(`${request.rawHeaders[index]}: ${request.rawHeaders[index + 1]}`);
-    }
-    upstream.write(`${lines.join('\r\n')}\r\n\r\n`);
+    this.#webSockets.set(socket, upstream);
+    const headers = Object.entries(this.#headersOf(request)).map(([name, value]) => `${name}: ${String(value)}\r\n`);
+    upstream.write(`GET ${this.#pathOf(request)} HTTP/1.1\r\n${headers.join('')}\r\n`);
     upstream.write(head);
-    upstream.pipe(socket).pipe(upstream);
+    bytes.pipe(upstream);
+    upstream.pipe(this.#way()).pipe(socket);
+    upstream.once('close', () => this.#later(() => socket.destroySoon()));
+    socket.once('close', () => {
+      this.#webSockets.delete(socket);
+      this.#later(() => upstream.destroySoon());
+    });
   }
 
-  #take(request: string): Fault | undefined {
+  #take({ method, url, headers }: IncomingMessage): Fault | undefined {
+    const request = `${method} ${url}`;
     this.requests.push(request);
+    this.traceparents.push(headers['traceparent'] as string | undefined);
     const index = this.#planned.findIndex((planned) => planned.request.test(request));
     const [planned] = index < 0 ? [] : this.#planned.splice(index, 1);
-    if (planned && planned.fault !== 'none')
-      this.happened.push(`${typeof planned.fault === 'string' ? planned.fault : planned.fault.status}: ${request}`);
+    if (planned && planned.fault !== 'none') this.happened.push(`${nameOf(planned.fault)}: ${request}`);
     return planned?.fault;
   }
+
+  #pathOf({ url = '' }: IncomingMessage): string {
+    const { prefix } = this.#options;
+    return prefix && url.startsWith(`${prefix}/`) ? url.slice(prefix.length) : url;
+  }
+
+  #headersOf(request: IncomingMessage) {
+    return { ...request.headers, ...this.#options.headersFor?.(request) };
+  }
+
+  /** Passes bytes in order, each after its delay. */
+  #way(): Transform {
+    const { delayMs = 0 } = this.#options;
+    let last: Promise<unknown> = Promise.resolve();
+    const way = new Transform({
+      transform: (chunk, _encoding, taken) => {
+        const due = this.#passage();
+        last = last.then(() => due).then(() => way.destroyed || way.push(chunk));
+        // Bytes without a delay wait for their reader.
+        if (delayMs > 0) taken();
+        else void last.then(() => taken());
+      },
+      flush: (ended) => {
+        const due = this.#passage();
+        void last.then(() => due).then(() => ended());
+      },
+    });
+    return way;
+  }
+
+  #later(act: () => void): void {
+    void this.#passage().then(act);
+  }
+
+  /** Resolves when something that is sent now arrives. */
+  async #passage(): Promise<void> {
+    const { delayMs = 0 } = this.#options;
+    if (delayMs > 0) await sleep(delayMs);
+    await this.#opened;
+  }
+}
+
+function nameOf(fault: Fault): string {
+  if (typeof fault === 'string') return fault;
+  return 'status' in fault ? String(fault.status) : `${fault.bytes} bytes`;
+}
+
+function passFirst(left: number, bytes: Transform, response: ServerResponse, afterwards: () => void): void {
+  bytes.once('end', () => response.end());
+  bytes.on('data', (chunk: Buffer) => {
+    const isLast = chunk.length >= left;
+    if (isLast) bytes.pause();
+    response.write(chunk.subarray(0, left), () => isLast && afterwards());
+    left -= chunk.length;
+  });
 }
 
 async function writeSlowly(response: ServerResponse, body: Buffer): Promise<void> {

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import {
   createServer,
   request as sendRequest,
@@ -7,8 +6,9 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import { connect, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { pipeline, type Duplex } from 'node:stream';
+import { serve, type Serving } from './serve.ts';
 
 type Options = {
   /** The address that gets all requests, with any host name. */
@@ -29,39 +29,28 @@ export class HttpProxy implements AsyncDisposable {
   /** Stops answering. */
   isSilent = false;
   readonly #options: Options;
-  readonly #server: Server;
-  readonly #sockets = new Set<Duplex>();
+  #serving!: Serving;
 
   private constructor(options: Options) {
     this.#options = options;
-    this.#server = options.secure ? createSecureServer({ cert: certificate, key: privateKey }) : createServer();
-    this.#server.on(options.secure ? 'secureConnection' : 'connection', (socket: Duplex) => this.#watch(socket));
-    this.#server.on('request', (request, response) => this.#pass(request, response));
-    this.#server.on('connect', (request, socket, head) => this.#tunnel(request, socket, head));
   }
 
   static async start(options: Options): Promise<HttpProxy> {
     const proxy = new HttpProxy(options);
-    proxy.#server.listen(0, '127.0.0.1');
-    await once(proxy.#server, 'listening');
+    const server: Server = options.secure ? createSecureServer({ cert: certificate, key: privateKey }) : createServer();
+    server.on('secureConnection', (socket: Duplex) => socket.on('error', () => undefined));
+    server.on('request', (request, response) => proxy.#pass(request, response));
+    server.on('connect', (request, socket, head) => proxy.#tunnel(request, socket, head));
+    proxy.#serving = await serve(server);
     return proxy;
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return this.#serving.port;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
-    await closed;
-  }
-
-  #watch(socket: Duplex): void {
-    this.#sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.once('close', () => this.#sockets.delete(socket));
+    await this.#serving[Symbol.asyncDispose]();
   }
 
   #pass(request: IncomingMessage, response: ServerResponse): void {
@@ -84,8 +73,8 @@ export class HttpProxy implements AsyncDisposable {
   #tunnel(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (!this.#admits(request)) return void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
     if (this.isSilent) return;
-    const target = connect(Number(new URL(this.#options.site).port), '127.0.0.1');
-    this.#watch(target);
+    const target = connect(Number(new URL(this.#options.site).port), '127.0.0.1').on('error', () => undefined);
+    socket.once('close', () => target.destroy());
     socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
     target.write(head);
     pipeline(socket, target, socket, () => undefined);

@@ -1,48 +1,40 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { WebSocketServer } from 'ws';
 import { certificate, privateKey } from './http-proxy.ts';
+import { serve, type Serving } from './serve.ts';
 
 /** An app on the loopback addresses of this machine, as a developer's. */
 export class TunneledApp implements AsyncDisposable {
   /** The paths of the received requests. */
   readonly requests: string[] = [];
-  readonly #servers: Server[];
-  readonly #sockets: WebSocketServer[];
-
-  private constructor() {
-    const answer = (request: IncomingMessage, response: ServerResponse) => {
-      this.requests.push(request.url ?? '');
-      this.#answer(request, response).catch(() => response.destroy());
-    };
-    this.#servers = [createServer(answer), createSecureServer({ cert: certificate, key: privateKey }, answer)];
-    this.#sockets = this.#servers.map((server) => new WebSocketServer({ server }));
-    for (const sockets of this.#sockets)
-      sockets.on('connection', (socket) => {
-        socket.on('message', (data: Buffer) => socket.send(`echo of ${String(data)}`));
-      });
-  }
+  readonly #servings: Serving[] = [];
 
   static async start(): Promise<TunneledApp> {
     const app = new TunneledApp();
-    for (const server of app.#servers) {
-      server.listen(0, '::');
-      await once(server, 'listening');
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
+      app.requests.push(request.url ?? '');
+      app.#answer(request, response).catch(() => response.destroy());
+    };
+    const secure = createSecureServer({ cert: certificate, key: privateKey }, answer);
+    for (const server of [createServer(answer), secure]) {
+      new WebSocketServer({ server }).on('connection', (socket) => {
+        socket.on('message', (data: Buffer) => socket.send(`echo of ${String(data)}`));
+      });
+      app.#servings.push(await serve(server, '::'));
     }
     return app;
   }
 
   get port(): number {
-    return (this.#servers[0]!.address() as AddressInfo).port;
+    return this.#servings[0]!.port;
   }
 
   get securePort(): number {
-    return (this.#servers[1]!.address() as AddressInfo).port;
+    return this.#servings[1]!.port;
   }
 
   /** The app under the name `localhost`. */
@@ -55,11 +47,7 @@ export class TunneledApp implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const sockets of this.#sockets) for (const socket of sockets.clients) socket.terminate();
-    for (const server of this.#servers) {
-      server.close();
-      server.closeAllConnections();
-    }
+    for (const serving of this.#servings) await serving[Symbol.asyncDispose]();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,12 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { pipeline, type Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { FaultProxy } from '../http/fault-proxy.ts';
 
 /** Whether this machine allows a mount namespace per process. */
 export const canSeparate = process.platform === 'linux' && spawnSync('unshare', ['-m', 'true']).status === 0;
@@ -71,7 +70,7 @@ export async function startFarService(hidden: string): Promise<SeparateService> 
   const socketPath = join(directory, 'service');
   const start = `ip link set lo up && exec "$3" "${socketService}" "${socketPath}" "$4"`;
   const service = await startUnshared(hidden, ['-n'], start);
-  const way = await relayTo(socketPath);
+  const way = await FaultProxy.start(socketPath);
   return {
     ...service,
     url: way.url,
@@ -79,26 +78,6 @@ export async function startFarService(hidden: string): Promise<SeparateService> 
       await way[Symbol.asyncDispose]();
       await service[Symbol.asyncDispose]();
       rmSync(directory, { recursive: true, force: true });
-    },
-  };
-}
-
-/** Starts a relay from a port of this namespace to a Unix socket. */
-export async function relayTo(socketPath: string): Promise<{ url: string } & AsyncDisposable> {
-  const connections = new Set<Duplex>();
-  const server = createServer((client) => {
-    const target = connect(socketPath);
-    for (const end of [client, target]) connections.add(end.once('close', () => connections.delete(end)));
-    pipeline(client, target, client, () => undefined);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      for (const end of connections) end.destroy();
-      await once(server, 'close');
     },
   };
 }

@@ -5,8 +5,9 @@ import { createClient, type Client } from '../../../src/client/index.ts';
 import { expect, test as base } from '../runs/fault-runs.ts';
 import { expectNoProcessWith } from '../processes/processes.ts';
 import { callerOf, type Call } from './service.ts';
+import { FaultProxy } from '../http/fault-proxy.ts';
 import type { Network } from '../http/network.ts';
-import { relayTo, socketService } from '../processes/separate-service.ts';
+import { socketService } from '../processes/separate-service.ts';
 import { CliProcess, main } from './service-process.ts';
 
 const apiKey = 'the-key';
@@ -44,7 +45,7 @@ export const test = base.extend<{ startFleet: (options?: FleetOptions) => Promis
         : new CliProcess(serve, { env });
       started.push(cli);
       const own = (await cli.firstLine()).replace(/^listening on /, '');
-      const relay = place && (await relayTo(socket));
+      const relay = place && (await FaultProxy.start(socket));
       if (relay) relays.push(relay);
       const url = place ? `http://${place.address}:${new URL(own).port}` : own;
       const baseURL = relay?.url ?? url;
