@@ -62,7 +62,7 @@ test('a control plane that ends waits until machines have saved their profiles',
   const id = await startSaved(first.call);
   way.plan(/^DELETE \/browsers\//, { status: 503, retryAfter: 1 });
   const answer = first.call('DELETE', `/browsers/${id}`).catch(() => undefined);
-  await expect.poll(() => way.happened).toContain(`DELETE /browsers/${id}`);
+  await expect.poll(() => way.happened).toContain(`503: DELETE /browsers/${id}`);
   await first.close();
   await answer;
   const second = await start();

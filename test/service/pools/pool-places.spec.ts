@@ -45,17 +45,17 @@ for (const kind of kinds) {
       .toMatch(
         /^1 waiting, 0 leased.*, (the service's limit of 2 browsers is reached|no machine has a free slot) \(2 outside pools\): release browsers, or /,
       );
-    await call('DELETE', `/browsers/${outside[0]!.body.session_id}`);
+    await call('DELETE', `/browsers/${outside[0].body.session_id}`);
     expect((await waiting).status).toBe(200);
 
-    await call('DELETE', `/browsers/${outside[1]!.body.session_id}`);
+    await call('DELETE', `/browsers/${outside[1].body.session_id}`);
     await release(call, 'idle', await waiting, true);
     await expectCounts(call, 'idle', [slots, 0]);
     await createPool(call, 'busy');
     const leased = await Promise.all([acquire(call, 'busy'), acquire(call, 'busy')]);
     expect(leased.map(({ status }) => status)).toEqual([200, 200]);
     expect(await countsOf(call, 'idle')).toEqual([0, 0]);
-    await release(call, 'busy', leased[0]!, false);
+    await release(call, 'busy', leased[0], false);
     // The pool that was used last fills up first.
     await expectCounts(call, 'busy', [1, 1]);
     expect((await acquire(call, 'idle')).status).toBe(200);
