@@ -1,43 +1,27 @@
 import { expect } from '@playwright/test';
-import { startService, type Service } from '../../../src/service/service.ts';
-import { FaultProxy } from '../../support/http/fault-proxy.ts';
+import { startService } from '../../../src/service/service.ts';
+import { apiKey, test, withCall } from '../../support/service/plane.ts';
 import { startSession } from '../../support/service/profiles.ts';
 import { custom } from '../../support/service/proxies.ts';
-import { callerOf, test as base, type TestService } from '../../support/service/service.ts';
+import type { TestService } from '../../support/service/service.ts';
 
-const apiKey = 'the-key';
-
-type Plane = {
-  control: TestService;
-  machine: TestService;
-  /** The way from the control plane to its machine. */
-  way: FaultProxy;
-};
-
-const test = base.extend<{ plane: Plane }>({
-  plane: async ({}, use) => {
-    await using machine = await startService({ apiKey });
-    await using way = await FaultProxy.start(machine.url);
-    await using control = await startService({ apiKey, machines: { from: way.url } });
-    await use({ control: withCall(control), machine: withCall(machine), way });
-  },
-});
+test.describe.configure({ mode: 'default' });
 
 const silence = { status: 503, body: { code: 'unavailable', message: expect.stringContaining('does not answer') } };
 
-for (const [what, change] of [
-  ['profile', { profile: { name: 'ann' } }],
-  ['viewport', { viewport: { width: 500, height: 400 } }],
-] as const)
-  test(`a browser goes to no other lease if the answer about its new ${what} is lost`, async ({ plane }) => {
-    const { call } = plane.control;
-    const first = await leaseOf(plane.control);
+test('a browser goes to no other lease if the answer about its new profile or viewport is lost', async ({ plane }) => {
+  const { call } = plane.control;
+  let id = await leaseOf(plane.control);
+  for (const change of [{ profile: { name: 'ann' } }, { viewport: { width: 500, height: 400 } }]) {
     plane.way.plan(/^PATCH \/browsers\//, 'unanswered');
-    expect(await call('PATCH', `/browsers/${first}`, change)).toMatchObject(silence);
-    await call('POST', '/browser_pools/ci/release', { session_id: first, reuse: true });
-    const { body: second } = await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 20 });
-    expect(second.session_id).not.toBe(first);
-  });
+    expect(await call('PATCH', `/browsers/${id}`, change)).toMatchObject(silence);
+    await call('POST', '/browser_pools/ci/release', { session_id: id, reuse: true });
+    const { body: next } = await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 20 });
+    expect(next.session_id).toEqual(expect.any(String));
+    expect(next.session_id).not.toBe(id);
+    id = next.session_id;
+  }
+});
 
 test('a browser goes to no other lease if it is released while it loads a profile', async ({ plane }) => {
   const { control, machine, way } = plane;
@@ -52,17 +36,14 @@ test('a browser goes to no other lease if it is released while it loads a profil
   expect((await machine.call('GET', '/profiles')).body).toEqual([]);
 });
 
-test('calls about a session fail with 503 while its machine does not answer', async ({ plane: { control, way } }) => {
+test('calls about a session fail with 503 while its machine does not answer, and with 404 once it knows no such session', async ({
+  plane: { control, machine, way },
+}) => {
   const first = await leaseOf(control);
   way.plan(/^POST \/profiles/, 'unanswered');
   expect(await control.call('PATCH', `/browsers/${first}`, { profile: { name: 'ann' } })).toMatchObject(silence);
   way.plan(/^PATCH \/browsers\//, 'unanswered');
   expect(await control.call('POST', `/browsers/${first}/hand_over`)).toMatchObject(silence);
-});
-
-test('a session that its machine no longer knows answers 404 to a new holder', async ({ plane }) => {
-  const { control, machine } = plane;
-  const first = await leaseOf(control);
   await machine.call('DELETE', `/browsers/${first}`);
   expect((await control.call('POST', `/browsers/${first}/hand_over`)).status).toBe(404);
 });
@@ -108,10 +89,6 @@ test('a session can be recorded many times without a warning about listeners @lo
   process.off('warning', note);
   expect(warnings).toEqual([]);
 });
-
-function withCall(service: Service): TestService {
-  return { ...service, call: callerOf(service) };
-}
 
 /** Leases the only browser of a new pool. The profile `ann` exists, too. */
 async function leaseOf({ call }: TestService): Promise<string> {

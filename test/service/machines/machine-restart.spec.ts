@@ -5,38 +5,45 @@ import { expect, type TestInfo } from '@playwright/test';
 import { startService, type ServiceOptions } from '../../../src/service/service.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { startSession } from '../../support/service/profiles.ts';
-import { callerOf, test as base, type Call, type TestService } from '../../support/service/service.ts';
+import { apiKey, withCall } from '../../support/service/plane.ts';
+import { test as base, type Call, type TestService } from '../../support/service/service.ts';
+import { empty } from '../../support/service/shared-service.ts';
 
-const apiKey = 'the-key';
-
-type Plane = {
+type Shared = {
   machine: TestService;
-  /** The way from the control plane to its machine. */
+  /** The way from control planes to the machine. */
   way: FaultProxy;
+};
+
+type Plane = Shared & {
   /** Starts a control plane on the data directory `name` of the test. */
   start: (name?: string, options?: Omit<ServiceOptions, 'machines'>, others?: string[]) => Promise<TestService>;
 };
 
-const test = base.extend<{ plane: Plane }>({
-  plane: async ({}, use, testInfo) => {
-    await using machine = await startService({ apiKey });
-    await using way = await FaultProxy.start(machine.url);
+const test = base.extend<{ plane: Plane }, { shared: Shared }>({
+  shared: [
+    async ({}, use) => {
+      await using machine = await startService({ apiKey });
+      await using way = await FaultProxy.start(machine.url);
+      await use({ machine: withCall(machine), way });
+    },
+    { scope: 'worker' },
+  ],
+  plane: async ({ shared }, use, testInfo) => {
     const started: TestService[] = [];
     const start: Plane['start'] = async (name = 'control', options = {}, others = []) => {
-      const from = [way.url, ...others];
-      const service = await startService({
-        ...options,
-        apiKey,
-        dataDirectory: directoryOf(testInfo, name),
-        machines: { from },
-      });
-      started.push({ ...service, call: callerOf(service) });
-      return started.at(-1)!;
+      const from = [shared.way.url, ...others];
+      const dataDirectory = directoryOf(testInfo, name);
+      const service = withCall(await startService({ ...options, apiKey, dataDirectory, machines: { from } }));
+      started.push(service);
+      return service;
     };
-    await use({ machine: { ...machine, call: callerOf(machine) }, way, start });
+    await use({ ...shared, start });
     for (const service of started) await service.close();
+    await empty(shared.machine.call);
   },
 });
+test.describe.configure({ mode: 'default' });
 
 const directoryOf = (testInfo: TestInfo, name = 'control') => testInfo.outputPath(name);
 
@@ -50,14 +57,12 @@ const acquire = async ({ call }: TestService): Promise<string> =>
 
 const isSaved = async (call: Call) => (await call('GET', '/profiles/ann/download')).status === 200;
 
-test('a control plane that ends waits until the machines of ending sessions have saved their profiles', async ({
-  plane: { way, start },
-}) => {
+test('a control plane that ends waits until machines have saved their profiles', async ({ plane: { way, start } }) => {
   const first = await start();
   const id = await startSaved(first.call);
   way.plan(/^DELETE \/browsers\//, { status: 503, retryAfter: 1 });
   const answer = first.call('DELETE', `/browsers/${id}`).catch(() => undefined);
-  await expect.poll(() => way.happened).toHaveLength(1);
+  await expect.poll(() => way.happened).toContain(`503: DELETE /browsers/${id}`);
   await first.close();
   await answer;
   const second = await start();
@@ -85,30 +90,9 @@ test('after a crash, the next control plane ends the ending sessions and saves t
   await answer;
 });
 
-test('a control plane without the key of its secrets starts, and ends the sessions that it cannot read', async ({
+test('a restarted control plane knows its sessions, and ends those that it cannot read without its key', async ({
   plane: { machine, start },
 }, testInfo) => {
-  const first = await start();
-  const { session_id: id } = await startSession(first.call, {});
-  await first.close();
-  const key = join(directoryOf(testInfo), 'secrets-key');
-  writeFileSync(key, 'damaged');
-  // The file may be restored, so the sessions stay.
-  await expect(start()).rejects.toThrow('secrets-key in the data directory is damaged');
-  rmSync(key);
-  const forgotten: unknown[] = [];
-  const second = await start('control', {
-    log: (event, fields) => event === 'session_forgotten' && forgotten.push(fields?.['session']),
-  });
-  expect(forgotten).toEqual([id]);
-  expect((await second.call('GET', `/browsers/${id}`)).status).toBe(404);
-  await expect.poll(async () => (await machine.call('GET', '/browsers')).body).toEqual([]);
-  await second.close();
-  await start('control', { log: (event) => event === 'session_forgotten' && forgotten.push(event) });
-  expect(forgotten).toEqual([id]);
-});
-
-test('a restarted control plane knows the telemetry that a lease asked for', async ({ plane: { machine, start } }) => {
   const first = await start();
   const { session_id: id } = await startSession(first.call, {});
   const on = { enabled: true };
@@ -119,6 +103,23 @@ test('a restarted control plane knows the telemetry that a lease asked for', asy
   await second.call('PATCH', `/browsers/${id}`, { telemetry: { browser: { network: on } } });
   const { body } = await machine.call('GET', `/browsers/${id}`);
   expect(body.telemetry).toMatchObject({ browser: { console: on, network: on } });
+  await second.close();
+
+  const key = join(directoryOf(testInfo), 'secrets-key');
+  writeFileSync(key, 'damaged');
+  // The file may be restored, so the sessions stay.
+  await expect(start()).rejects.toThrow('secrets-key in the data directory is damaged');
+  rmSync(key);
+  const forgotten: unknown[] = [];
+  const log: NonNullable<ServiceOptions['log']> = (event, fields) =>
+    event === 'session_forgotten' && forgotten.push(fields?.['session']);
+  const third = await start('control', { log });
+  expect(forgotten).toEqual([id]);
+  expect((await third.call('GET', `/browsers/${id}`)).status).toBe(404);
+  await expect.poll(async () => (await machine.call('GET', '/browsers')).body).toEqual([]);
+  await third.close();
+  await start('control', { log });
+  expect(forgotten).toEqual([id]);
 });
 
 test('a control plane that still starts saves the profile of an ended session, and its pools get the profile', async ({

@@ -7,25 +7,27 @@ import { TestClock } from '../../support/service/clock.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { scrape } from '../../support/http/scrape.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
-import { callerOf, test as base, type TestService } from '../../support/service/service.ts';
+import { apiKey, test } from '../../support/service/plane.ts';
+import { callerOf } from '../../support/service/service.ts';
 
-const test = base.extend<{ service: TestService }>({
-  service: async ({ serviceOptions }, use) => {
-    await using service = await startControlPlane(2, serviceOptions);
-    await use({ ...service, call: callerOf(service) });
-  },
-});
+test.describe.configure({ mode: 'default' });
 
-test('a control plane starts sessions on the machine with the most free places', async ({ service }) => {
-  const { call } = service;
-  const start = async () => (await call('POST', '/browsers', {})).body.machine;
+test('a control plane finds machines by URL or host name, and starts sessions on the one with the most free places', async () => {
+  const malformed = startService({ machines: { from: 'dns://machines.internal' } });
+  await expect(malformed).rejects.toThrow('neither the URL of a machine nor dns://NAME:PORT');
+  await using one = await startService({ apiKey });
+  await using other = await startService({ apiKey });
+  const { port } = new URL(one.url);
+  await using service = await startService({ apiKey, machines: { from: [`dns://localhost:${port}`, other.url] } });
+  const start = async () => (await callerOf(service)('POST', '/browsers', {})).body.machine;
   const machines = [await start(), await start(), await start(), await start()];
-  expect(new Set(machines.slice(0, 2)).size).toBe(2);
-  expect(new Set(machines.slice(2)).size).toBe(2);
+  const both = new Set([`http://127.0.0.1:${port}`, other.url]);
+  expect(new Set(machines.slice(0, 2))).toEqual(both);
+  expect(new Set(machines.slice(2))).toEqual(both);
 });
 
-test('a control plane passes CDP, files, input and event streams on to the machine', async ({ service }) => {
-  const { call } = service;
+test('a control plane passes CDP, files, input and event streams on to the machine', async ({ plane }) => {
+  const { call } = plane.control;
   const { body } = await call('POST', '/browsers', { start_url: 'data:text/html,<title>here</title>' });
   const path = `/browsers/${body.session_id}`;
   const browser = await chromium.connectOverCDP(body.cdp_ws_url);
@@ -41,17 +43,93 @@ test('a control plane passes CDP, files, input and event streams on to the machi
   expect((await call('GET', `${path}/fs/read_file?path=/tmp/a.txt`)).status).toBe(404);
 });
 
-test('a control plane finds its machines by a host name', async ({}) => {
-  const apiKey = 'the-key';
-  await using machine = await startService({ apiKey });
-  const { port } = new URL(machine.url);
-  await using service = await startService({ apiKey, machines: { from: `dns://localhost:${port}` } });
-  const { body } = await callerOf(service)('POST', '/browsers', {});
-  expect(body.machine).toBe(`http://127.0.0.1:${port}`);
+test('the machine of a session learns the test that uses the session', async ({ plane: { control, machine } }) => {
+  const { body } = await control.call('POST', '/browsers', {});
+  const shown = async () => (await machine.call('GET', '/browsers')).body[0].tags['playwright-pool.test'];
+  for (const title of ['first', 'second', 'third', undefined]) {
+    const tags = { team: 'shop', ...(title && { 'playwright-pool.test': title }) };
+    await control.call('PATCH', `/browsers/${body.session_id}`, { tags });
+    if (title !== 'second') await expect.poll(shown).toBe(title);
+  }
 });
 
-test('a control plane answers 504 if a machine answers health checks but not a call', async ({}) => {
-  const apiKey = 'the-key';
+test('a control plane passes the traceparent header of a call to the machine', async ({ plane: { control, way } }) => {
+  const traced = async (digit: string, method: string, path: string, body?: unknown) =>
+    (await control.call(method, path, body, { traceparent: traceparentOf(digit) })).body;
+  await control.call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const { session_id: id } = await traced('1', 'POST', '/browsers', {});
+  await traced('2', 'GET', `/browsers/${id}/fs/list_files?path=/`);
+  await traced('3', 'DELETE', `/browsers/${id}`);
+  const { session_id: leased } = await traced('4', 'POST', '/browser_pools/ci/acquire', {});
+  const passedOn = way.requests.filter((_, index) => way.traceparents[index] !== undefined);
+  expect(passedOn).toEqual([
+    'POST /browsers',
+    `GET /browsers/${id}/fs/list_files?path=/`,
+    `DELETE /browsers/${id}`,
+    `PATCH /browsers/${leased}`,
+  ]);
+  expect(way.traceparents.filter((given) => given !== undefined)).toEqual(['1', '2', '3', '4'].map(traceparentOf));
+});
+
+test('a control plane counts the bytes of tunnels, and refuses headful browsers', async ({ plane: { control } }) => {
+  const { call, url } = control;
+  const { body } = await call('POST', '/browsers', {});
+  const tunnel = new WebSocket(`${body.tunnel_ws_url}&expose=*&client=me`);
+  await once(tunnel, 'open');
+  const name = 'playwright_pool_tunnel_bytes_total{direction="sent"}';
+  await expect.poll(async () => (await scrape(control))[name]).toBeGreaterThan(0);
+  tunnel.close();
+  expect(new URL(body.tunnel_ws_url).host).toBe(new URL(url).host);
+  expect(await call('POST', '/browsers', { headless: false })).toMatchObject({
+    status: 400,
+    body: { message: expect.stringContaining('a control plane starts headless browsers only') },
+  });
+});
+
+test("the hosted service's SDK works with a control plane", async ({ plane: { control } }) => {
+  const kernel = new Kernel({ baseURL: control.url, apiKey });
+  const { session_id: id } = await kernel.browsers.create({ name: 'mine', start_url: 'about:blank' });
+  await kernel.browsers.fs.writeFile(id, 'text', { path: '/home/user/a.txt' });
+  expect(await (await kernel.browsers.fs.readFile(id, { path: '/home/user/a.txt' })).text()).toBe('text');
+  await kernel.browsers.computer.moveMouse(id, { x: 1, y: 2 });
+  expect(await kernel.browsers.computer.getMousePosition(id)).toEqual({ x: 1, y: 2 });
+  await kernel.browsers.deleteByID('mine');
+  await kernel.browserPools.create({ name: 'ci', size: 1 });
+  const leased = await kernel.browserPools.acquire('ci', {});
+  await (await chromium.connectOverCDP(leased.cdp_ws_url)).close();
+  await kernel.browserPools.release('ci', { session_id: leased.session_id });
+  await kernel.browserPools.delete('ci', { force: true });
+});
+
+test("with direct sessions, a control plane returns the machine's own links, and new ones to the next holder", async () => {
+  await using service = await startControlPlane(1, {}, { directSessions: true });
+  const call = callerOf(service);
+  await call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const { body: first } = await call('POST', '/browser_pools/ci/acquire', {});
+  expect(first.cdp_ws_url).toMatch(first.machine.replace('http', 'ws'));
+  await call('POST', '/browser_pools/ci/release', { session_id: first.session_id, reuse: true });
+  const { body: second } = await call('POST', '/browser_pools/ci/acquire', {});
+  expect(second.session_id).toBe(first.session_id);
+  expect(second.cdp_ws_url).not.toBe(first.cdp_ws_url);
+  await expect(chromium.connectOverCDP(first.cdp_ws_url)).rejects.toThrow('401');
+  await (await chromium.connectOverCDP(second.cdp_ws_url)).close();
+});
+
+test('a profile and a replay on a control plane survive the machine of their session', async ({ plane }) => {
+  const { call, url } = plane.control;
+  await call('POST', '/profiles', { name: 'ann' });
+  const { body: session } = await call('POST', '/browsers', { profile: { name: 'ann', save_changes: true } });
+  const path = `/browsers/${session.session_id}`;
+  const { body: replay } = await call('POST', `${path}/replays`, {});
+  expect(new URL(replay.replay_view_url).host).toBe(new URL(url).host);
+  expect((await call('DELETE', path)).status).toBe(204);
+  expect((await call('GET', `${path}?include_deleted=true`)).body.profile_save).toEqual({ status: 'saved' });
+  expect((await call('GET', '/profiles/ann/download')).status).toBe(200);
+  const video = `${path}/replays/${replay.replay_id}`;
+  await expect.poll(async () => (await call('GET', video)).status, { timeout: 15_000 }).not.toBe(202);
+});
+
+test('by its own clock, a control plane ends recordings, and answers 504 for a machine that answers only health checks', async () => {
   await using machine = await startService({ apiKey });
   await using way = await FaultProxy.start(machine.url);
   const clock = new TestClock();
@@ -72,6 +150,11 @@ test('a control plane answers 504 if a machine answers health checks but not a c
       message: `the machine ${way.url} did not answer GET ${path}/fs/list_files within 60 s: check whether the call took effect before you repeat it`,
     },
   });
+  await call('POST', `${path}/replays`, { max_duration_in_seconds: 60 });
+  const isFinished = async () => (await call('GET', `${path}/replays`)).body[0].finished_at !== null;
+  expect(await isFinished()).toBe(false);
+  clock.advance(60_000);
+  await expect.poll(isFinished).toBe(true);
   // Typing takes as long as the caller asks for.
   way.plan(/computer/, 'silent');
   const typing = call('POST', `${path}/computer/type`, { text: 'a' });
@@ -81,121 +164,6 @@ test('a control plane answers 504 if a machine answers health checks but not a c
   await call('DELETE', path);
   clock.advance(3000);
   expect(await typing).toMatchObject({ status: 404 });
-});
-
-test('the machine of a session learns the test that uses the session', async ({}) => {
-  const apiKey = 'the-key';
-  await using machine = await startService({ apiKey });
-  await using service = await startService({ apiKey, machines: { from: machine.url } });
-  const call = callerOf(service);
-  const { body } = await call('POST', '/browsers', {});
-  const shown = async () => (await callerOf(machine)('GET', '/browsers')).body[0].tags['playwright-pool.test'];
-  for (const title of ['first', 'second', 'third', undefined]) {
-    const tags = { team: 'shop', ...(title && { 'playwright-pool.test': title }) };
-    await call('PATCH', `/browsers/${body.session_id}`, { tags });
-    if (title !== 'second') await expect.poll(shown).toBe(title);
-  }
-});
-
-test('a control plane passes the traceparent header of a call on to the machine', async ({}) => {
-  const apiKey = 'the-key';
-  await using machine = await startService({ apiKey });
-  await using way = await FaultProxy.start(machine.url);
-  await using service = await startService({ apiKey, machines: { from: way.url, apiKey } });
-  const call = callerOf(service);
-  const traced = async (digit: string, method: string, path: string, body?: unknown) =>
-    (await call(method, path, body, { traceparent: traceparentOf(digit) })).body;
-  await call('POST', '/browser_pools', { name: 'ci', size: 1 });
-  const { session_id: id } = await traced('1', 'POST', '/browsers', {});
-  await traced('2', 'GET', `/browsers/${id}/fs/list_files?path=/`);
-  await traced('3', 'DELETE', `/browsers/${id}`);
-  const { session_id: leased } = await traced('4', 'POST', '/browser_pools/ci/acquire', {});
-  const passedOn = way.requests.filter((_, index) => way.traceparents[index] !== undefined);
-  expect(passedOn).toEqual([
-    'POST /browsers',
-    `GET /browsers/${id}/fs/list_files?path=/`,
-    `DELETE /browsers/${id}`,
-    `PATCH /browsers/${leased}`,
-  ]);
-  expect(way.traceparents.filter((given) => given !== undefined)).toEqual(['1', '2', '3', '4'].map(traceparentOf));
-});
-
-test('a control plane counts the bytes of tunnels, and refuses headful browsers', async ({ service }) => {
-  const { call, url } = service;
-  await call('POST', '/browser_pools', { name: 'ci', size: 1 });
-  const { body } = await call('POST', '/browser_pools/ci/acquire', {});
-  const tunnel = new WebSocket(`${body.tunnel_ws_url}&expose=*&client=me`);
-  await once(tunnel, 'open');
-  const name = 'playwright_pool_tunnel_bytes_total{direction="sent"}';
-  await expect.poll(async () => (await scrape(service))[name]).toBeGreaterThan(0);
-  tunnel.close();
-  expect(new URL(body.tunnel_ws_url).host).toBe(new URL(url).host);
-  expect(await call('POST', '/browsers', { headless: false })).toMatchObject({
-    status: 400,
-    body: { message: expect.stringContaining('a control plane starts headless browsers only') },
-  });
-});
-
-test("the hosted service's SDK works with a control plane", async ({ service }) => {
-  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
-  const { session_id: id } = await kernel.browsers.create({ name: 'mine', start_url: 'about:blank' });
-  await kernel.browsers.fs.writeFile(id, 'text', { path: '/home/user/a.txt' });
-  expect(await (await kernel.browsers.fs.readFile(id, { path: '/home/user/a.txt' })).text()).toBe('text');
-  await kernel.browsers.computer.moveMouse(id, { x: 1, y: 2 });
-  expect(await kernel.browsers.computer.getMousePosition(id)).toEqual({ x: 1, y: 2 });
-  await kernel.browsers.deleteByID('mine');
-  await kernel.browserPools.create({ name: 'ci', size: 1 });
-  const leased = await kernel.browserPools.acquire('ci', {});
-  const browser = await chromium.connectOverCDP(leased.cdp_ws_url);
-  await browser.close();
-  await kernel.browserPools.release('ci', { session_id: leased.session_id });
-  await kernel.browserPools.delete('ci', { force: true });
-});
-
-test('a control plane refuses a malformed list of machines', async ({}) => {
-  const starting = startService({ machines: { from: 'dns://machines.internal' } });
-  await expect(starting).rejects.toThrow('neither the URL of a machine nor dns://NAME:PORT');
-});
-
-test("with direct sessions, a control plane returns the machine's own links, and new ones to the next holder", async ({}) => {
-  await using service = await startControlPlane(1, {}, { directSessions: true });
-  const call = callerOf(service);
-  await call('POST', '/browser_pools', { name: 'ci', size: 1 });
-  const { body: first } = await call('POST', '/browser_pools/ci/acquire', {});
-  expect(first.cdp_ws_url).toMatch(first.machine.replace('http', 'ws'));
-  await call('POST', '/browser_pools/ci/release', { session_id: first.session_id, reuse: true });
-  const { body: second } = await call('POST', '/browser_pools/ci/acquire', {});
-  expect(second.session_id).toBe(first.session_id);
-  expect(second.cdp_ws_url).not.toBe(first.cdp_ws_url);
-  await expect(chromium.connectOverCDP(first.cdp_ws_url)).rejects.toThrow('401');
-  await (await chromium.connectOverCDP(second.cdp_ws_url)).close();
-});
-
-test('a profile and a replay on a control plane survive the machine of their session', async ({ service }) => {
-  const { call } = service;
-  await call('POST', '/profiles', { name: 'ann' });
-  const { body: session } = await call('POST', '/browsers', { profile: { name: 'ann', save_changes: true } });
-  const { body: replay } = await call('POST', `/browsers/${session.session_id}/replays`, {});
-  expect(new URL(replay.replay_view_url).host).toBe(new URL(service.url).host);
-  expect((await call('DELETE', `/browsers/${session.session_id}`)).status).toBe(204);
-  const { body: ended } = await call('GET', `/browsers/${session.session_id}?include_deleted=true`);
-  expect(ended.profile_save).toEqual({ status: 'saved' });
-  expect((await call('GET', '/profiles/ann/download')).status).toBe(200);
-  const video = `/browsers/${session.session_id}/replays/${replay.replay_id}`;
-  await expect.poll(async () => (await call('GET', video)).status, { timeout: 15_000 }).not.toBe(202);
-});
-
-test('a recording on a control plane ends after its maximum duration, by the clock of the service', async ({}) => {
-  const clock = new TestClock();
-  await using service = await startControlPlane(1, { clock });
-  const call = callerOf(service);
-  const { body: session } = await call('POST', '/browsers', { timeout_seconds: 600 });
-  const path = `/browsers/${session.session_id}/replays`;
-  await call('POST', path, { max_duration_in_seconds: 60 });
-  const isFinished = async () => (await call('GET', path)).body[0].finished_at !== null;
-  expect(await isFinished()).toBe(false);
-  clock.advance(60_000);
-  await expect.poll(isFinished).toBe(true);
 });
 
 function traceparentOf(digit: string): string {

@@ -1,7 +1,9 @@
 import { chromium, expect } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
-import { callerOf, test as base, type TestService } from '../../support/service/service.ts';
+import { withCall } from '../../support/service/plane.ts';
+import { test as base, type TestService } from '../../support/service/service.ts';
+import { empty } from '../../support/service/shared-service.ts';
 
 const machineKey = 'key-of-the-machine';
 const otherKey = 'key-of-the-other-service';
@@ -15,16 +17,25 @@ type Services = {
   way: FaultProxy;
 };
 
-const test = base.extend<{ services: Services }>({
-  services: async ({}, use) => {
-    await using machine = await startService({ apiKey: machineKey, maxConcurrentSessions: 1 });
-    await using other = await startService({ apiKey: otherKey });
-    await using way = await FaultProxy.start(other.url);
-    const overflow = { url: `${way.url}/`, apiKey: otherKey, maxSessions: 2 };
-    await using control = await startService({ machines: { from: machine.url, apiKey: machineKey, overflow } });
-    await use({ control: withCall(control), machine: withCall(machine), other: withCall(other), way });
+const test = base.extend<{ services: Services }, { sharedServices: Services }>({
+  sharedServices: [
+    async ({}, use) => {
+      await using machine = await startService({ apiKey: machineKey, maxConcurrentSessions: 1 });
+      await using other = await startService({ apiKey: otherKey });
+      await using way = await FaultProxy.start(other.url);
+      const overflow = { url: `${way.url}/`, apiKey: otherKey, maxSessions: 2 };
+      await using control = await startService({ machines: { from: machine.url, apiKey: machineKey, overflow } });
+      await use({ control: withCall(control), machine: withCall(machine), other: withCall(other), way });
+    },
+    { scope: 'worker' },
+  ],
+  services: async ({ sharedServices: services }, use) => {
+    await use(services);
+    for (const { call } of [services.control, services.other]) await empty(call);
   },
 });
+
+test.describe.configure({ mode: 'default' });
 
 test('a lease that has no free slot on a machine gets a browser on the service for overflow, which ends with it', async ({
   services: { control, machine, other, way },
@@ -84,9 +95,7 @@ test('the service for overflow gets at most its number of sessions, and none tha
   expect(ids).toContain(foreign);
 });
 
-test('an acquire waits, and its pool goes on, if the service for overflow refuses @long', async ({
-  services: { control, other, way },
-}) => {
+test('an acquire waits if the service for overflow refuses @long', async ({ services: { control, other, way } }) => {
   way.plan(/^POST \/browsers$/, { status: 503, retryAfter: 1 });
   await control.call('POST', '/browser_pools', { name: 'ci', size: 3 });
   const acquire = async () => await control.call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 30 });
@@ -97,7 +106,3 @@ test('an acquire waits, and its pool goes on, if the service for overflow refuse
   expect((await waiting).body.session_id).toBe(first.session_id);
   await expect.poll(async () => (await other.call('GET', '/browsers')).body).toEqual([]);
 });
-
-function withCall<S extends { url: string; apiKey: string }>(service: S) {
-  return { ...service, call: callerOf(service) };
-}

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { get, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { chromium, expect, type Browser } from '@playwright/test';
@@ -8,6 +8,7 @@ import { WebSocket } from 'ws';
 import { installedPlaywrights } from '../../../src/service/playwright/installed-playwright.ts';
 import { startService } from '../../../src/service/service.ts';
 import { standInStart } from '../../../src/service/sessions/cdp/attached-path.ts';
+import { refusalOf } from '../../support/http/refusal.ts';
 import { TestClock } from '../../support/service/clock.ts';
 import { commandLine, processesWith, processFile, sendSignal } from '../../support/processes/processes.ts';
 import { callerOf, test as base, type TestService } from '../../support/service/service.ts';
@@ -59,11 +60,7 @@ const test = base.extend<Fixtures, { shared: TestService }>({
 });
 test.describe.configure({ mode: 'serial' });
 
-test("Playwright drives a session's browser by its own protocol @long", async ({
-  session,
-  connect,
-  service,
-}, testInfo) => {
+test('Playwright drives a session by its own protocol @long', async ({ session, connect, service }, testInfo) => {
   expect(session.playwright_versions).toEqual([version]);
   const browser = await connect(session.playwright_ws_url);
   const [defaultContext] = browser.contexts();
@@ -119,9 +116,10 @@ test("Playwright drives a session's browser by its own protocol @long", async ({
   });
 });
 
-test('a Playwright client sees only its own contexts, which close when it disconnects', async ({
+test("a Playwright client sees only its own contexts, which close when it disconnects, from a host of the session's user", async ({
   session,
   connect,
+  hosts,
 }) => {
   const [first, second] = await Promise.all([connect(session.playwright_ws_url), connect(session.playwright_ws_url)]);
   const context = await first.newContext();
@@ -135,45 +133,36 @@ test('a Playwright client sees only its own contexts, which close when it discon
   await first.close();
   await expect.poll(contexts).toBe(0);
   await cdp.close();
+  // Only root on Linux can give sessions users.
+  if (process.platform === 'linux' && process.getuid?.() === 0)
+    expect(hosts().some((pid) => uidOf(pid) >= 20_000)).toBe(true);
 });
 
-test("the Playwright host runs as the session's user", async ({ session, connect, hosts }) => {
-  test.skip(process.platform !== 'linux' || process.getuid?.() !== 0, 'only root on Linux can give sessions users');
-  await connect(session.playwright_ws_url);
-  expect(hosts().some((pid) => uidOf(pid) >= 20_000)).toBe(true);
-});
-
-for (const [client, text] of [
-  ['Playwright/1.2.3 (x64)', 'the client is Playwright 1.2.3'],
-  ['curl/8', 'the client does not name its version'],
-] as const)
-  test(`refuses to connect the client ${client}, and names the versions`, async ({ session }) => {
-    const [status, body] = await refusal(session.playwright_ws_url, { 'user-agent': client });
-    expect(status).toBe(428);
-    expect(body.message).toContain(text);
-    expect(body.message).toContain(`this service has ${version}`);
-    expect(body.message).toContain('--playwright-core');
-  });
-
-test('the Playwright endpoint takes the token from the URL or the Authorization header only', async ({
+test('refuses Playwright clients without the token in the URL or the Authorization header, and those of other versions', async ({
   session,
   service,
 }) => {
+  for (const [client, text] of [
+    ['Playwright/1.2.3 (x64)', 'the client is Playwright 1.2.3'],
+    ['curl/8', 'the client does not name its version'],
+  ] as const) {
+    const { status, message } = await refusalOf(session.playwright_ws_url, { 'user-agent': client });
+    expect(status).toBe(428);
+    for (const part of [text, `this service has ${version}`, '--playwright-core']) expect(message).toContain(part);
+  }
+
   const { origin, pathname, search } = new URL(session.playwright_ws_url);
   const bare = `${origin.replace('http', 'ws')}${pathname}`;
   const token = search.replace('?jwt=', '');
   expect(await open(bare, { 'user-agent': userAgent, authorization: `Bearer ${token}` })).toBe('open');
-  expect((await refusal(bare, { 'user-agent': userAgent }))[0]).toBe(401);
-  expect((await refusal(`${bare}?jwt=${token}x`, { 'user-agent': userAgent }))[0]).toBe(401);
+  const refused = async (url: string) => (await refusalOf(url, { 'user-agent': userAgent })).status;
+  expect(await refused(bare)).toBe(401);
+  expect(await refused(`${bare}?jwt=${token}x`)).toBe(401);
   await service.call('DELETE', `/browsers/${session.session_id}`);
-  expect((await refusal(session.playwright_ws_url, { 'user-agent': userAgent }))[0]).toBe(401);
+  expect(await refused(session.playwright_ws_url)).toBe(401);
 });
 
-test('tells a Playwright client that its session has ended, and ends the Playwright host', async ({
-  session,
-  service,
-  hosts,
-}) => {
+test('tells a Playwright client the end of its session, and ends the host', async ({ session, service, hosts }) => {
   const socket = new WebSocket(session.playwright_ws_url, { headers: { 'user-agent': userAgent } });
   await once(socket, 'open');
   const [closed] = await Promise.all([
@@ -202,10 +191,7 @@ test('a session survives a killed Playwright host', async ({ session, connect, h
   await (await next.newPage()).goto('about:blank');
 });
 
-test('each lease of a reused browser connects to a Playwright host, and the hosts of earlier leases end @long', async ({
-  service: { call },
-  hosts,
-}) => {
+test('the Playwright hosts of earlier leases of a reused browser end @long', async ({ call, hosts }) => {
   await call('POST', '/browser_pools', { name: 'reused', size: 1 });
   for (let lease = 1; lease <= 20; lease++) {
     const { body } = await call('POST', '/browser_pools/reused/acquire', {});
@@ -257,7 +243,7 @@ test("offers no Playwright endpoint with --block-loopback, because it could not 
   const { body } = await callerOf(service)('POST', '/browsers', {});
   expect(body.playwright_ws_url).toBeUndefined();
   const url = (body.cdp_ws_url as string).replace('/browser/cdp', '/browser/playwright');
-  expect((await refusal(url, { 'user-agent': userAgent }))[0]).toBe(428);
+  expect((await refusalOf(url, { 'user-agent': userAgent })).status).toBe(428);
 });
 
 async function open(url: string, headers: Record<string, string>): Promise<string> {
@@ -268,24 +254,6 @@ async function open(url: string, headers: Record<string, string>): Promise<strin
   ]);
   socket.on('error', () => {}).terminate();
   return result;
-}
-
-async function refusal(
-  url: string,
-  headers: Record<string, string>,
-): Promise<[status: number | undefined, body: { message: string }]> {
-  const upgrade = get(url.replace('ws:', 'http:'), {
-    headers: {
-      connection: 'Upgrade',
-      upgrade: 'websocket',
-      'sec-websocket-version': '13',
-      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-      ...headers,
-    },
-  });
-  const [response] = (await once(upgrade, 'response')) as [IncomingMessage];
-  const chunks = await response.toArray();
-  return [response.statusCode, JSON.parse(Buffer.concat(chunks).toString()) as { message: string }];
 }
 
 /** With namespaces, `nsenter` is between the service and its host. */

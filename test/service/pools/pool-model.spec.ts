@@ -9,7 +9,11 @@ import { expectCounts, test, type TestPools } from '../../support/service/pools.
 import { projectId } from '../../support/runs/project.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 
-const timeLimitMs = isLong ? 900_000 : 40_000;
+/** Each run uses the pool in 30 to 60 steps. */
+const forms = [
+  { runs: 2, timeLimitMs: 40_000, tag: [] },
+  { ...(isLong ? { runs: 300, timeLimitMs: 900_000 } : { runs: 6, timeLimitMs: 40_000 }), tag: ['@long'] },
+];
 
 /** An acquire, from its call to its end. */
 type Acquire = {
@@ -45,14 +49,11 @@ class Users {
   }
 
   acquire(timeoutMs: number): void {
-    const acquire: Acquire = {
-      order: this.acquires.length,
-      pool: this.pool,
-      hangUp: new AbortController(),
-      state: 'waiting',
-    };
-    this.acquires.push(acquire);
-    const granted = this.pool.acquire({ timeoutMs, signal: acquire.hangUp.signal });
+    const { pool, acquires } = this;
+    const hangUp = new AbortController();
+    const acquire: Acquire = { order: acquires.length, pool, hangUp, state: 'waiting' };
+    acquires.push(acquire);
+    const granted = pool.acquire({ timeoutMs, signal: hangUp.signal });
     granted.then(
       (session) => this.#settled(acquire, session),
       (error: unknown) => {
@@ -251,10 +252,11 @@ const steps = [
   { weight: 4, arbitrary: fc.constant(new Step('wait for rest', (users, model) => users.checkAtRest(model))) },
 ];
 
-test('a pool always agrees with a model of its rules while random steps use it', async ({ testPools }) => {
-  test.setTimeout(timeLimitMs + 60_000);
-  await fc.assert(
-    fc.asyncProperty(fc.array(fc.oneof(...steps), { size: 'max', minLength: 30, maxLength: 60 }), async (commands) => {
+for (const { runs, timeLimitMs, tag } of forms) {
+  const title = `a pool always agrees with a model of its rules while random steps use it in ${runs} runs`;
+  test(title, { tag }, async ({ testPools }) => {
+    test.setTimeout(timeLimitMs + 60_000);
+    const runOf = async (commands: Iterable<fc.AsyncCommand<Model, Users>>) => {
       const users = new Users(testPools, 2);
       const model: Model = { size: 2 };
       try {
@@ -268,11 +270,14 @@ test('a pool always agrees with a model of its rules while random steps use it',
       }
       expect(users.waiting, 'every acquire comes to an end').toEqual([]);
       expect(users.violations).toEqual([]);
-    }),
-    // Each try takes seconds, so a failure is not reduced to a shorter one.
-    { numRuns: isLong ? 300 : 6, endOnFailure: true, interruptAfterTimeLimit: timeLimitMs },
-  );
-});
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(...steps), { size: 'max', minLength: 30, maxLength: 60 }), runOf),
+      // Each try takes seconds, so a failure is not reduced to a shorter one.
+      { numRuns: runs, endOnFailure: true, interruptAfterTimeLimit: timeLimitMs },
+    );
+  });
+}
 
 function chosen<T>(from: T[], index: number): T | undefined {
   return from[index % from.length];

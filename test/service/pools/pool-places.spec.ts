@@ -1,71 +1,72 @@
 import { expect, test as base } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { callerOf, type Call } from '../../support/service/service.ts';
+import { empty } from '../../support/service/shared-service.ts';
 
 const slots = 2;
 const apiKey = 'the-key';
+const kinds = ['a service', 'a control plane'] as const;
 
-/** A service with two slots: on its own machine, or on two machines of a control plane. */
-const places = {
-  'a service': base.extend<{ call: Call }>({
-    call: async ({}, use) => {
-      await using service = await startService({ apiKey, maxConcurrentSessions: slots });
-      await use(callerOf(service));
-    },
-  }),
-  'a control plane': base.extend<{ call: Call }>({
-    call: async ({}, use) => {
+/** Services with two slots: on its own machine, or on two machines of a control plane. */
+type Places = Record<(typeof kinds)[number], Call>;
+
+const test = base.extend<{ places: Places }, { sharedPlaces: Places }>({
+  sharedPlaces: [
+    async ({}, use) => {
+      await using alone = await startService({ apiKey, maxConcurrentSessions: slots });
       await using first = await startService({ apiKey, maxConcurrentSessions: 1 });
       await using second = await startService({ apiKey, maxConcurrentSessions: 1 });
-      await using service = await startService({ apiKey, machines: { from: [first.url, second.url], apiKey } });
-      await use(callerOf(service));
+      await using control = await startService({ apiKey, machines: { from: [first.url, second.url], apiKey } });
+      await use({ 'a service': callerOf(alone), 'a control plane': callerOf(control) });
     },
-  }),
-};
+    { scope: 'worker' },
+  ],
+  places: async ({ sharedPlaces: places }, use) => {
+    await use(places);
+    for (const call of Object.values(places)) await empty(call);
+  },
+});
+test.describe.configure({ mode: 'default' });
 
-for (const [kind, test] of Object.entries(places))
-  test.describe(kind, () => {
-    test('ends idle browsers of a pool for an acquire of another pool, and does not start them again meanwhile', async ({
-      call,
-    }) => {
-      await createPool(call, 'idle');
-      await expect.poll(() => countsOf(call, 'idle'), { timeout: 20_000 }).toEqual([slots, 0]);
-      await createPool(call, 'busy');
-      const [first, second] = await Promise.all([acquire(call, 'busy'), acquire(call, 'busy')]);
-      expect([first.status, second.status]).toEqual([200, 200]);
-      expect(await countsOf(call, 'idle')).toEqual([0, 0]);
-      await release(call, 'busy', first, false);
-      // The pool that was used last fills up first.
-      await expect.poll(() => countsOf(call, 'busy'), { timeout: 20_000 }).toEqual([1, 1]);
-      const back = await acquire(call, 'idle');
-      expect(back.status).toBe(200);
-      expect(await countsOf(call, 'busy')).toEqual([0, 1]);
-    });
+for (const kind of kinds) {
+  test(`${kind} ends idle browsers of a pool for sessions outside pools and for other pools, and does not start them again meanwhile`, async ({
+    places: { [kind]: call },
+  }) => {
+    await createPool(call, 'idle');
+    await expectCounts(call, 'idle', [slots, 0]);
+    const create = () => call('POST', '/browsers', { headless: true });
+    const outside = await Promise.all([create(), create()]);
+    expect(outside.map(({ status }) => status)).toEqual([200, 200]);
+    expect(await countsOf(call, 'idle')).toEqual([0, 0]);
+    expect([429, 529]).toContain((await create()).status);
+    const waiting = acquire(call, 'idle');
+    await expect
+      .poll(async () => (await call('GET', '/browser_pools/idle')).body.wait_reason)
+      .toMatch(
+        /^1 waiting, 0 leased.*, (the service's limit of 2 browsers is reached|no machine has a free slot) \(2 outside pools\): release browsers, or /,
+      );
+    await call('DELETE', `/browsers/${outside[0].body.session_id}`);
+    expect((await waiting).status).toBe(200);
 
-    test('ends idle browsers of a pool for sessions outside pools, and refuses one if all are in use', async ({
-      call,
-    }) => {
-      await createPool(call, 'ci');
-      await expect.poll(() => countsOf(call, 'ci'), { timeout: 20_000 }).toEqual([slots, 0]);
-      const create = () => call('POST', '/browsers', { headless: true });
-      const [first, second] = await Promise.all([create(), create()]);
-      expect([first.status, second.status]).toEqual([200, 200]);
-      expect(await countsOf(call, 'ci')).toEqual([0, 0]);
-      const refused = await create();
-      expect([429, 529]).toContain(refused.status);
-      const waiting = acquire(call, 'ci');
-      await expect
-        .poll(async () => (await call('GET', '/browser_pools/ci')).body.wait_reason)
-        .toMatch(
-          /^1 waiting, 0 leased.*, (the service's limit of 2 browsers is reached|no machine has a free slot) \(2 outside pools\): release browsers, or /,
-        );
-      await call('DELETE', `/browsers/${first.body.session_id}`);
-      expect((await waiting).status).toBe(200);
-    });
+    await call('DELETE', `/browsers/${outside[1].body.session_id}`);
+    await release(call, 'idle', await waiting, true);
+    await expectCounts(call, 'idle', [slots, 0]);
+    await createPool(call, 'busy');
+    const leased = await Promise.all([acquire(call, 'busy'), acquire(call, 'busy')]);
+    expect(leased.map(({ status }) => status)).toEqual([200, 200]);
+    expect(await countsOf(call, 'idle')).toEqual([0, 0]);
+    await release(call, 'busy', leased[0], false);
+    // The pool that was used last fills up first.
+    await expectCounts(call, 'busy', [1, 1]);
+    expect((await acquire(call, 'idle')).status).toBe(200);
+    expect(await countsOf(call, 'busy')).toEqual([0, 1]);
+  });
 
-    test('gives the place of a reused browser to the pool that has fewer, and among equals to the older acquire', async ({
-      call,
-    }) => {
+  const tag = kind === 'a service' ? [] : ['@long'];
+  test(
+    `${kind} gives the place of a reused browser to the pool that has fewer, and among equals to the older acquire`,
+    { tag },
+    async ({ places: { [kind]: call } }) => {
       await createPool(call, 'large');
       await createPool(call, 'small');
       const held = [await acquire(call, 'large'), await acquire(call, 'large')];
@@ -73,45 +74,47 @@ for (const [kind, test] of Object.entries(places))
       const wait = async (pool: string) => {
         const answer = await acquire(call, pool);
         served.push(pool);
-        return { pool, answer };
+        return answer;
       };
-      const waiting = [];
+      const waiting: Promise<Answer>[] = [];
       for (const pool of ['large', 'large', 'small', 'small']) {
-        waiting.push(wait(pool));
-        const count = waiting.length;
-        await expect.poll(() => waitingIn(call)).toBe(count);
+        const count = waiting.push(wait(pool));
+        await expect.poll(() => waitingIn(call), quickly).toBe(count);
       }
-      await release(call, 'large', held[0]!, true);
-      await expect.poll(() => served).toEqual(['small']);
-      await release(call, 'large', held[1]!, true);
-      await expect.poll(() => served).toEqual(['small', 'large']);
-      const [large, , small] = waiting;
-      await release(call, 'small', (await small!).answer, true);
-      await expect.poll(() => served).toEqual(['small', 'large', 'small']);
-      await release(call, 'large', (await large!).answer, true);
+      const turns = [
+        ['large', async () => held[0]!, 'small'],
+        ['large', async () => held[1]!, 'large'],
+        ['small', () => waiting[2]!, 'small'],
+        ['large', () => waiting[0]!, 'large'],
+      ] as const;
+      for (const [count, [pool, holder]] of turns.entries()) {
+        await release(call, pool, await holder(), true);
+        await expect.poll(() => served, quickly).toEqual(turns.slice(0, count + 1).map(([, , next]) => next));
+      }
       await Promise.all(waiting);
-      expect(served).toEqual(['small', 'large', 'small', 'large']);
-    });
-  });
+    },
+  );
+}
 
-places['a service']('a project at its own limit ends its own idle browsers only', async ({ call }) => {
+test('a project at its own limit ends its own idle browsers only', async ({ places: { 'a service': call } }) => {
   const { body: project } = await call('POST', '/org/projects', { name: 'shop' });
   await call('PATCH', `/org/projects/${project.id}/limits`, { max_concurrent_sessions: 1 });
   const inShop: Call = (method, path, body) => call(method, path, body, { 'x-kernel-project-id': project.id });
   await createPool(call, 'others', 1);
   await createPool(inShop, 'ci', 1);
-  await expect.poll(() => countsOf(call, 'others'), { timeout: 20_000 }).toEqual([1, 0]);
-  await expect.poll(() => countsOf(inShop, 'ci'), { timeout: 20_000 }).toEqual([1, 0]);
+  await expectCounts(call, 'others', [1, 0]);
+  await expectCounts(inShop, 'ci', [1, 0]);
   expect((await inShop('POST', '/browsers', { headless: true })).status).toBe(200);
   expect(await countsOf(inShop, 'ci')).toEqual([0, 0]);
   expect(await countsOf(call, 'others')).toEqual([1, 0]);
   expect((await inShop('POST', '/browsers', { headless: true })).status).toBe(429);
+  await empty(inShop);
 });
 
-base('a pool of a service that drains says so while tests wait', async () => {
+test('a pool of a service that drains says so while tests wait', async () => {
   await using service = await startService({ apiKey });
   const call = callerOf(service);
-  await createPool(call, 'ci');
+  await createPool(call, 'ci', 1);
   const lease = await acquire(call, 'ci');
   const drained = service.drain();
   expect((await call('GET', '/browser_pools/ci')).body.wait_reason).toContain('the service is about to end');
@@ -120,6 +123,8 @@ base('a pool of a service that drains says so while tests wait', async () => {
 });
 
 type Answer = Awaited<ReturnType<Call>>;
+
+const quickly = { timeout: 20_000, intervals: [50] };
 
 async function createPool(call: Call, name: string, size = slots): Promise<void> {
   expect((await call('POST', '/browser_pools', { name, size, headless: true })).status).toBe(201);
@@ -133,7 +138,11 @@ async function release(call: Call, pool: string, { body }: Answer, reuse: boolea
   await call('POST', `/browser_pools/${pool}/release`, { session_id: body.session_id, reuse });
 }
 
-/** The idle and the leased browsers of a pool. */
+/** Waits until a pool has these idle and leased browsers. */
+async function expectCounts(call: Call, pool: string, counts: number[]): Promise<void> {
+  await expect.poll(() => countsOf(call, pool), quickly).toEqual(counts);
+}
+
 async function countsOf(call: Call, pool: string): Promise<number[]> {
   const { available_count, acquired_count } = (await call('GET', `/browser_pools/${pool}`)).body;
   return [available_count, acquired_count];

@@ -24,7 +24,7 @@ test('a pool serves test runs in turn, so that a short run waits for one lease o
   expect(await Promise.all(waiting)).toEqual(turns.map(() => first));
 });
 
-test('an acquire that hangs up leaves the queue, and those behind it keep their order', async ({
+test('those behind an acquire that hangs up keep their order', async ({
   testPools: { createFull, acquire, lease },
 }) => {
   const pool = await createFull({ size: 1 });
@@ -44,9 +44,7 @@ test('an acquire that hangs up leaves the queue, and those behind it keep their 
   await later;
 });
 
-test('a pool says how many acquires wait, and why', async ({
-  testPools: { createFull, lease, acquire, pools, clock },
-}) => {
+test('a pool says how many wait, and why', async ({ testPools: { createFull, lease, acquire, pools, clock } }) => {
   const pool = await createFull({ size: 1 });
   const first = await lease(pool);
   expect(pools.describe(pool)).not.toHaveProperty('wait_reason');

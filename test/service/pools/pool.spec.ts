@@ -14,7 +14,7 @@ const launchesAtOnce = 2 * availableParallelism();
 const update = (patch: object) => browserPools.update.body.parse(patch);
 
 test.describe('leases', () => {
-  test('a pool fills in the background, and leases an idle browser at once', async ({
+  test('a pool fills in the background, leases a reused browser first, and a fresh one after a recycling release', async ({
     testPools: { pools, createFull, lease },
   }) => {
     const pool = await createFull({ size: 2, name: 'ci', timeout_seconds: 100 });
@@ -27,16 +27,25 @@ test.describe('leases', () => {
       browser_pool_config: pool.config,
       extension_ids: [],
     });
-    const session = await lease(pool, { name: 'mine', tags: { team: 'web' } });
-    expect(session.alive).toBe(true);
-    expect(session.lease).toMatchObject({ name: 'mine', tags: { team: 'web' }, pool: { id: pool.id, name: 'ci' } });
-    await session.ping();
+    const lent = { name: 'mine', tags: { team: 'web' } };
+    const first = await lease(pool, lent);
+    expect(first.alive).toBe(true);
+    expect(first.lease).toMatchObject({ ...lent, pool: { id: pool.id, name: 'ci' } });
+    await first.ping();
     expect(pools.describe(pool)).toMatchObject({ available_count: 1, acquired_count: 1 });
+
+    pool.release(first.id, true);
+    expect(await lease(pool)).toBe(first);
+    pool.release(first.id, false);
+    expect(first.alive).toBe(false);
+    const second = await lease(pool);
+    const third = await lease(pool);
+    expect(new Set([first.id, second.id, third.id]).size).toBe(3);
+    await first.ended;
+    await expectCounts(pools, pool, { available_count: 0, acquired_count: 2 });
   });
 
-  test('serves acquires first come first served, with the same browser on reuse', async ({
-    testPools: { createFull, lease, acquire },
-  }) => {
+  test('serves acquires in their order, by the same browser', async ({ testPools: { createFull, lease, acquire } }) => {
     const pool = await createFull({ size: 1 });
     const first = await lease(pool, { name: 'first', tags: { a: 'b' }, startUrl: 'data:text/html,first' });
     const { token } = first.lease;
@@ -58,28 +67,11 @@ test.describe('leases', () => {
     expect(first.lease).toMatchObject({ name: undefined, tags: undefined, pool: undefined });
   });
 
-  test('leases a reused browser first, and a fresh one after a recycling release', async ({
-    testPools: { createFull, lease, pools },
+  test('an acquire gets no browser after its timeout, at once with a timeout of 0, or if its caller hangs up', async ({
+    testPools: { clock, createFull, lease, acquire, pools },
   }) => {
-    const pool = await createFull({ size: 2 });
-    const first = await lease(pool);
-    pool.release(first.id, true);
-    expect(await lease(pool)).toBe(first);
-    pool.release(first.id, false);
-    expect(first.alive).toBe(false);
-    const second = await lease(pool);
-    const third = await lease(pool);
-    expect(new Set([first.id, second.id, third.id]).size).toBe(3);
-    await first.ended;
-    await expectCounts(pools, pool, { available_count: 0, acquired_count: 2 });
-  });
-
-  test("an acquire returns no browser if none is free in time, and doesn't wait with a timeout of 0", async ({
-    testPools,
-  }) => {
-    const { clock, createFull, lease, acquire } = testPools;
     const pool = await createFull({ size: 1 });
-    await lease(pool);
+    const first = await lease(pool);
     expect(await acquire(pool, { timeoutMs: 0 })).toBeUndefined();
     const waiting = acquire(pool, { timeoutMs: 5000 });
     const longer = acquire(pool, { timeoutMs: 5001 });
@@ -87,45 +79,29 @@ test.describe('leases', () => {
     expect(await waiting).toBeUndefined();
     clock.advance(1);
     expect(await longer).toBeUndefined();
-  });
 
-  test('gives no browser to a waiting caller that hung up', async ({
-    testPools: { createFull, lease, acquire, pools },
-  }) => {
-    const pool = await createFull({ size: 1 });
-    const first = await lease(pool);
-    const hangUp = new AbortController();
-    const gone = acquire(pool, { signal: hangUp.signal });
-    const next = acquire(pool);
-    hangUp.abort();
-    pool.release(first.id, true);
-    expect(await gone).toBeUndefined();
-    expect(await next).toBe(first);
-    expect(await acquire(pool, { signal: hangUp.signal })).toBeUndefined();
-    expect(pools.describe(pool)).toMatchObject({ available_count: 0, acquired_count: 1 });
-  });
-
-  test('takes the browser back if the waiting caller hangs up while it gets it', async ({ testPools }) => {
-    const { createFull, lease, acquire } = testPools;
-    const pool = await createFull({ size: 1 });
-    const first = await lease(pool);
-    const hangUp = new AbortController();
-    const gone = acquire(pool, { signal: hangUp.signal });
-    const next = acquire(pool);
-    pool.release(first.id, true);
-    hangUp.abort();
-    expect(await gone).toBeUndefined();
-    const session = await next;
-    expect(session?.alive).toBe(true);
-    expect(pool.acquiredCount).toBe(1);
-    pool.takeBack(session!);
-    pool.takeBack(session!);
-    expect(session?.alive).toBe(false);
+    // One hangs up before the release, another one while it gets the browser.
+    for (const isLate of [false, true]) {
+      const hangUp = new AbortController();
+      const gone = acquire(pool, { signal: hangUp.signal });
+      const next = acquire(pool);
+      if (!isLate) hangUp.abort();
+      pool.release(first.id, true);
+      if (isLate) hangUp.abort();
+      expect(await gone).toBeUndefined();
+      expect(await next).toBe(first);
+      expect(first.alive).toBe(true);
+      expect(await acquire(pool, { signal: hangUp.signal })).toBeUndefined();
+      expect(pools.describe(pool)).toMatchObject({ available_count: 0, acquired_count: 1 });
+    }
+    pool.takeBack(first);
+    pool.takeBack(first);
+    expect(first.alive).toBe(false);
     expect(pool.acquiredCount).toBe(0);
   });
 
-  test('refuses a name for a lease that another live session has, also while waiting', async ({
-    testPools: { createFull, lease, acquire },
+  test('refuses a name for a lease that another live session has, also while waiting, and releases only its own leases', async ({
+    testPools: { create, createFull, lease, acquire },
   }) => {
     const pool = await createFull({ size: 2 });
     const first = await lease(pool, { name: 'same' });
@@ -141,21 +117,16 @@ test.describe('leases', () => {
     pool.release(second.id, true);
     await expect(late).rejects.toMatchObject({ code: 'conflict' });
     expect(await other).toBe(second);
+
+    const otherPool = create({ size: 1, name: 'other' });
+    const notFound = expect.objectContaining({ code: 'not_found' });
+    expect(() => otherPool.release(second.id, true)).toThrow('leased from the pool other');
+    expect(() => pool.release('nobody', true)).toThrow(notFound);
+    pool.release(second.id, true);
+    expect(() => pool.release(second.id, true)).toThrow(notFound);
   });
 
-  test('releases only browsers that the pool leased', async ({ testPools: { createFull, lease } }) => {
-    const pool = await createFull({ size: 1, name: 'one' });
-    const other = await createFull({ size: 1, name: 'other' });
-    const session = await lease(pool);
-    expect(() => other.release(session.id, true)).toThrow('leased from the pool other');
-    expect(() => pool.release('nobody', true)).toThrow(expect.objectContaining({ code: 'not_found' }));
-    pool.release(session.id, true);
-    expect(() => pool.release(session.id, true)).toThrow(expect.objectContaining({ code: 'not_found' }));
-  });
-
-  test("opens the pool's start page in fresh browsers, and the lease's start page in leased ones @long", async ({
-    testPools: { createFull, lease },
-  }) => {
+  test('opens the start pages of the pool and of the lease @long', async ({ testPools: { createFull, lease } }) => {
     const pool = await createFull({ size: 1, start_url: 'data:text/html,pool' });
     const session = await lease(pool, { startUrl: 'data:text/html,lease' });
     expect(await pagesOf(session)).toEqual(['data:text/html,lease', 'data:text/html,pool']);
@@ -167,7 +138,7 @@ test.describe('leases', () => {
 });
 
 test.describe('browsers that end', () => {
-  test('ends leased browsers after the idle timeout, but not idle ones, and starts others @long', async ({
+  test('the idle timeout replaces leased browsers only @long', async ({
     testPools: { clock, createFull, lease, pools },
   }) => {
     const pool = await createFull({ size: 2, timeout_seconds: 10 });
@@ -203,7 +174,7 @@ test.describe('browsers that end', () => {
     await expectCounts(pools, pool, { available_count: 1, acquired_count: 1 });
   });
 
-  test('flush ends idle browsers, keeps leased ones, and fills the pool again @long', async ({
+  test('flush replaces idle browsers and keeps leased ones @long', async ({
     testPools: { createFull, lease, sessions, pools },
   }) => {
     const pool = await createFull({ size: 3 });
@@ -218,9 +189,7 @@ test.describe('browsers that end', () => {
 });
 
 test.describe('updates', () => {
-  test('a pool with a new size grows or shrinks, and keeps leased browsers @long', async ({
-    testPools: { createFull, lease, pools },
-  }) => {
+  test('a resized pool keeps leased browsers @long', async ({ testPools: { createFull, lease, pools } }) => {
     const pool = await createFull({ size: 1 });
     await pools.update(projectId, pool.id, update({ size: 3 }));
     await expectCounts(pools, pool, { available_count: 3 });
@@ -234,9 +203,7 @@ test.describe('updates', () => {
     expect(pools.describe(pool)).toMatchObject({ available_count: 1, acquired_count: 0 });
   });
 
-  test('a new pool configuration applies to later browsers, and to idle ones only on demand @long', async ({
-    testPools,
-  }) => {
+  test('a new configuration applies to idle browsers only on demand @long', async ({ testPools }) => {
     const { createFull, lease, pools } = testPools;
     const pool = await createFull({ size: 2 });
     const leased = await lease(pool);
@@ -300,28 +267,25 @@ test.describe('ends of a pool', () => {
     expect(sessions.list().filter((session) => session.alive)).toEqual([]);
   });
 
-  test('leaves nothing of a pool that is deleted while it fills', async ({
-    testPools: { create, pools, sessions },
+  test('leaves nothing of a pool that is deleted while it fills, and tells waiting callers that the service stops', async ({
+    testPools: { create, acquire, pools, sessions },
   }) => {
-    const pool = create({ size: 4 });
-    expect(pool.startingCount).toBe(Math.min(4, launchesAtOnce));
-    await pools.delete(projectId, pool.id, { force: false });
-    await pools.close();
-    expect(sessions.list().filter((session) => session.alive)).toEqual([]);
-  });
-
-  test('tells waiting callers that the service stops', async ({ testPools: { create, acquire, pools } }) => {
+    const filling = create({ size: 4 });
+    expect(filling.startingCount).toBe(Math.min(4, launchesAtOnce));
+    await pools.delete(projectId, filling.id, { force: false });
     const pool = create({ size: 1 });
     const waiting = acquire(pool);
     const closed = pools.close();
-    await expect(waiting).rejects.toMatchObject({ code: 'unavailable' });
+    const stopped = { code: 'unavailable' };
+    await expect(waiting).rejects.toMatchObject(stopped);
     await closed;
-    await expect(acquire(pool)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(acquire(pool)).rejects.toMatchObject(stopped);
+    expect(sessions.list().filter((session) => session.alive)).toEqual([]);
   });
 });
 
 test.describe('launches', () => {
-  test('starts a few browsers at a time, first for pools with waiting callers @long', async ({
+  test('starts a few browsers at a time, first for waiting callers @long', async ({
     testPools: { create, lease, pools },
   }) => {
     const large = create({ size: 4 * launchesAtOnce });
@@ -344,9 +308,7 @@ test.describe('launches', () => {
       },
     });
 
-    test('repeats failed starts of browsers after growing pauses, and tells waiting callers the reason @long', async ({
-      testPools,
-    }, testInfo) => {
+    test('repeats failed starts after growing pauses, and tells the reason @long', async ({ testPools }, testInfo) => {
       const { clock, create, acquire, lease, pools } = testPools;
       await writeFile(testInfo.outputPath('broken'), '');
       const reason = { code: 'unavailable', message: expect.stringContaining('it is broken') };

@@ -5,9 +5,7 @@ import { browserPools } from '../../../src/contract/browser-pools.ts';
 import { test } from '../../support/service/pools.ts';
 import { projectId } from '../../support/runs/project.ts';
 
-test("a shared pool's size is the sum of what its running processes ask for", async ({
-  testPools: { pools, createFull, lease },
-}) => {
+test('the size of a shared pool is the sum for its processes', async ({ testPools: { pools, createFull, lease } }) => {
   const pool = await createFull({ size: 1, name: 'shared' });
   const sizeFor = async ({ pid }: { pid?: number | undefined }, size: number) =>
     (await pools.update(projectId, 'shared', browserPools.update.body.parse({ size, size_for_process: pid }))).config

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { expect } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
+import type { Client } from '../../../src/client/index.ts';
 import { Isolation } from '../../../src/service/chromium/isolation.ts';
 import { installedPlaywrights } from '../../../src/service/playwright/installed-playwright.ts';
 import { systemClock } from '../../../src/service/process/clock.ts';
@@ -8,13 +9,16 @@ import { PlaywrightCode } from '../../../src/service/processes/playwright-code.t
 import { Processes } from '../../../src/service/processes/processes.ts';
 import { compiledCode } from '../../../src/service/processes/compiled-code.ts';
 import { test as sessionTest } from '../../support/service/browser-sessions.ts';
-import { runningCount, test, uniqueSleep } from '../../support/service/session-processes.ts';
+import { runningCount, test as base, uniqueSleep } from '../../support/service/session-processes.ts';
 
-test('playwright/execute runs TypeScript with page, context and browser of the session', async ({
-  client,
-  shell: { id },
-}) => {
-  const { playwright } = client.browsers;
+type Execute = (code: string, timeout_sec?: number) => ReturnType<Client['browsers']['playwright']['execute']>;
+
+const test = base.extend<{ execute: Execute }>({
+  execute: async ({ client, shell: { id } }, use) =>
+    use((code, timeout_sec) => client.browsers.playwright.execute(id, { code, ...(timeout_sec && { timeout_sec }) })),
+});
+
+test("playwright/execute runs TypeScript with the session's page and browser", async ({ execute }) => {
   const code = `
     const title: string = 'made';
     await page.setContent(\`<title>\${title}</title>\`);
@@ -22,22 +26,18 @@ test('playwright/execute runs TypeScript with page, context and browser of the s
     console.error('err');
     await (await context.newPage()).bringToFront();
     return { title: await page.title(), same: page.context() === context, contexts: browser.contexts().length } as object;`;
-  expect(await playwright.execute(id, { code })).toEqual({
+  expect(await execute(code)).toEqual({
     success: true,
     result: { title: 'made', same: true, contexts: 1 },
     stdout: 'out made\n',
     stderr: 'err\n',
   });
   // The browser keeps its state, and the next code gets the first page, not the one in front.
-  expect(await playwright.execute(id, { code: 'return page.title()' })).toMatchObject({ result: 'made' });
+  expect(await execute('return page.title()')).toMatchObject({ result: 'made' });
 });
 
-test('playwright/execute returns an error of the code as a result with message and stack @long', async ({
-  client,
-  shell: { id },
-}) => {
-  const { playwright } = client.browsers;
-  const failed = await playwright.execute(id, { code: "console.log('before'); throw new TypeError('not today');" });
+test('playwright/execute returns errors with message and stack @long', async ({ execute }) => {
+  const failed = await execute("console.log('before'); throw new TypeError('not today');");
   expect(failed).toMatchObject({ success: false, error: 'not today', stdout: 'before\n' });
   expect(failed.stderr).toMatch(/^TypeError: not today\n +at /);
   expect(failed).not.toHaveProperty('result');
@@ -73,15 +73,12 @@ const others: Record<string, { code: string; answer: Record<string, unknown> }> 
 };
 
 for (const [title, { code, answer }] of Object.entries(others)) {
-  test(`playwright/execute returns a result for code that ${title} @long`, async ({ client, shell: { id } }) => {
-    expect(await client.browsers.playwright.execute(id, { code })).toMatchObject(answer);
+  test(`playwright/execute returns a result for code that ${title} @long`, async ({ execute }) => {
+    expect(await execute(code)).toMatchObject(answer);
   });
 }
 
-test('a timeout of playwright/execute ends the code and its child processes, even in an endless loop @long', async ({
-  client,
-  shell: { id },
-}) => {
+test('a timeout ends code in an endless loop and its children @long', async ({ execute }) => {
   test.skip(process.platform !== 'linux', 'counts processes');
   const line = uniqueSleep();
   const [command, seconds] = line.split(' ');
@@ -89,11 +86,10 @@ test('a timeout of playwright/execute ends the code and its child processes, eve
     const { spawn } = await import('node:child_process');
     spawn('${command}', ['${seconds}'], { detached: true });
     for (;;);`;
-  const { playwright } = client.browsers;
-  const answer = await playwright.execute(id, { code, timeout_sec: 5 });
+  const answer = await execute(code, 5);
   expect(answer).toMatchObject({ success: false, error: 'Execution timed out after 5000ms' });
   await expect.poll(() => runningCount(line)).toBe(0);
-  expect(await playwright.execute(id, { code: 'return 1' })).toMatchObject({ success: true, result: 1 });
+  expect(await execute('return 1')).toMatchObject({ success: true, result: 1 });
 });
 
 sessionTest('a caller that hangs up while its code starts keeps no turn', async ({ session, sessions }, testInfo) => {
@@ -116,12 +112,12 @@ sessionTest('a caller that hangs up while its code starts keeps no turn', async 
   await sessions.close();
 });
 
-test('ending a session ends its running code @long', async ({ client, shell: { id } }) => {
+test('ending a session ends its running code @long', async ({ execute, client, shell: { id } }) => {
   test.skip(process.platform !== 'linux', 'counts processes');
   const line = uniqueSleep();
   const [command, seconds] = line.split(' ');
   const code = `(await import('node:child_process')).spawn('${command}', ['${seconds}']); for (;;);`;
-  const ended = expect(client.browsers.playwright.execute(id, { code })).rejects.toMatchObject({
+  const ended = expect(execute(code)).rejects.toMatchObject({
     status: expect.any(Number),
   });
   await expect.poll(() => runningCount(line)).toBe(1);
@@ -131,28 +127,23 @@ test('ending a session ends its running code @long', async ({ client, shell: { i
 });
 
 test('playwright/execute runs code of a session one after the other, and cuts off a flood of output @long', async ({
-  client,
-  shell: { id },
+  execute,
 }) => {
-  const { playwright } = client.browsers;
   const code = `const before = await page.evaluate(() => (window.count = (window.count ?? 0) + 1));
     await page.waitForTimeout(200);
     return [before, await page.evaluate(() => window.count)];`;
-  const runs = await Promise.all([1, 2, 3].map(() => playwright.execute(id, { code })));
+  const runs = await Promise.all([1, 2, 3].map(() => execute(code)));
   const counts = runs.map(({ result }) => JSON.stringify(result)).toSorted();
   expect(counts).toEqual(['[1,1]', '[2,2]', '[3,3]']);
-  const flood = await playwright.execute(id, {
-    code: "for (let i = 0; i < 50; i++) console.log('x'.repeat(100_000));",
-  });
+  const flood = await execute("for (let i = 0; i < 50; i++) console.log('x'.repeat(100_000));");
   expect(flood.success).toBe(true);
   expect(flood.stdout!.length).toBeLessThan(1024 * 1024 + 100);
   expect(flood.stdout).toContain('the rest was dropped');
 });
 
 test("playwright/execute runs code as the session's user, without environment variables of the service @long", async ({
-  client,
+  execute,
   service,
-  shell: { id },
 }, testInfo) => {
   test.skip(process.getuid?.() !== 0, 'only root can give sessions users of their own');
   process.env['PLAYWRIGHT_POOL_TEST_SECRET'] = 'hidden';
@@ -162,7 +153,7 @@ test("playwright/execute runs code as the session's user, without environment va
     for (const file of ${JSON.stringify([testInfo.outputPath('data/api-key'), `/proc/${process.pid}/environ`])})
       try { readFileSync(file); } catch (error) { denied.push(error.code); }
     return { uid: process.getuid(), denied, environment: JSON.stringify(process.env), cwd: process.cwd() };`;
-  const { result } = await client.browsers.playwright.execute(id, { code });
+  const { result } = await execute(code);
   delete process.env['PLAYWRIGHT_POOL_TEST_SECRET'];
   const { uid, denied, environment, cwd } = result as {
     uid: number;

@@ -1,70 +1,58 @@
-import { expect } from '@playwright/test';
+import { expect, type TestInfo } from '@playwright/test';
 import { createClient } from '../../../src/client/index.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
-import { reading, runningCount, shellIn, test, uniqueSleep } from '../../support/service/session-processes.ts';
+import {
+  reading,
+  runningCount,
+  shellIn,
+  test,
+  uniqueSleep,
+  type Shell,
+} from '../../support/service/session-processes.ts';
 
 const hasUsers = process.platform === 'linux' && process.getuid?.() === 0;
 
 test.skip(process.platform !== 'linux', 'other systems find no processes that left their group');
 
 test('ending a session ends its programs, also those that left their process group', async ({ client, shell }) => {
-  const lines = [uniqueSleep(), uniqueSleep(), uniqueSleep()] as const;
-  // Without user ids, a process without the mark of its session is not found.
-  const hidden = hasUsers ? `env -i setsid ${lines[1]} &` : '';
-  const processId = await shell.spawn(`setsid ${lines[0]} & ${hidden} echo begun; ${lines[2]}`);
-  const stream = reading(client.browsers.process.stdoutStream(shell.id, processId));
+  const programs = await startPrograms(shell);
+  const stream = reading(client.browsers.process.stdoutStream(shell.id, programs.id));
   await stream.until('begun');
   const line = uniqueSleep();
   const refused = expect(shell.run(line)).rejects.toMatchObject({ status: expect.any(Number) });
-  const running = () => [...lines, line].map((one) => runningCount(one));
-  await expect.poll(running).toEqual([1, hasUsers ? 1 : 0, 1, 1]);
+  await expect.poll(() => runningCount(line)).toBe(1);
   await client.browsers.deleteByID(shell.id);
   await Promise.all([stream.end(), refused]);
-  await expect.poll(running).toEqual([0, 0, 0, 0]);
+  await programs.expectEnd();
+  await expect.poll(() => runningCount(line)).toBe(0);
 });
 
 test('the programs of a lease end before the next holder gets the browser', async ({ client }) => {
   const { id: pool } = await client.browserPools.create({ size: 1 });
   const first = await client.browserPools.acquire(pool, { acquire_timeout_seconds: 30 });
   const shell = shellIn(client, first!.session_id);
-  const lines = [uniqueSleep(), uniqueSleep(), uniqueSleep()] as const;
-  const hidden = hasUsers ? `env -i setsid ${lines[1]} &` : '';
-  const processId = await shell.spawn(`setsid ${lines[0]} & ${hidden} echo begun; ${lines[2]}`);
-  await reading(client.browsers.process.stdoutStream(shell.id, processId)).until('begun');
-  const running = () => lines.map((line) => runningCount(line));
-  await expect.poll(running).toEqual([1, hasUsers ? 1 : 0, 1]);
+  const programs = await startPrograms(shell);
   await client.browserPools.release(pool, { session_id: shell.id, reuse: true });
   const second = await client.browserPools.acquire(pool, { acquire_timeout_seconds: 30 });
   expect(second!.session_id).toBe(shell.id);
-  await expect.poll(running).toEqual([0, 0, 0]);
+  await programs.expectEnd();
   // The browser itself lives, and the next holder knows nothing of the process.
-  await expect(client.browsers.process.status(shell.id, processId)).rejects.toMatchObject({ status: 404 });
+  await expect(client.browsers.process.status(shell.id, programs.id)).rejects.toMatchObject({ status: 404 });
   await client.browsers.computer.getMousePosition(shell.id).catch(({ status }) => expect(status).toBe(409));
   expect(await shell.run('echo again')).toBe('again');
 });
 
 test('killing the service ends the programs of its sessions', async ({}, testInfo) => {
-  const env = { PLAYWRIGHT_POOL_API_KEY: 'key' };
-  await using cli = new CliProcess(['serve', '--port', '0', '--data-dir', testInfo.outputPath('data')], { env });
-  const baseURL = (await cli.firstLine()).replace('listening on ', '');
-  await using client = createClient({ baseURL, apiKey: 'key' });
-  const shell = shellIn(client, (await client.browsers.create()).session_id);
-  const lines = [uniqueSleep(), uniqueSleep(), uniqueSleep()] as const;
-  const hidden = hasUsers ? `env -i setsid ${lines[1]} &` : '';
-  await shell.spawn(`setsid ${lines[0]} & ${hidden} ${lines[2]}`);
-  const running = () => lines.map((line) => runningCount(line));
-  await expect.poll(running).toEqual([1, hasUsers ? 1 : 0, 1]);
-  cli.child.kill('SIGKILL');
-  await expect.poll(running).toEqual([0, 0, 0]);
+  await using far = await startKillable(testInfo);
+  const programs = await startPrograms(shellIn(far.client, far.id));
+  far.kill();
+  await programs.expectEnd();
 });
 
 test('killing the service ends its terminals and its running Playwright code @long', async ({}, testInfo) => {
-  const env = { PLAYWRIGHT_POOL_API_KEY: 'key' };
-  await using cli = new CliProcess(['serve', '--port', '0', '--data-dir', testInfo.outputPath('data')], { env });
-  const baseURL = (await cli.firstLine()).replace('listening on ', '');
-  await using client = createClient({ baseURL, apiKey: 'key' });
-  const { session_id: id } = await client.browsers.create();
+  await using far = await startKillable(testInfo);
+  const { client, id } = far;
   const lines = [uniqueSleep(), uniqueSleep()] as const;
   const args = ['-c', `trap '' HUP TERM; ${lines[0]}`];
   await client.browsers.process.spawn(id, { command: 'sh', args, allocate_tty: true });
@@ -73,7 +61,7 @@ test('killing the service ends its terminals and its running Playwright code @lo
   const failed = expect(client.browsers.playwright.execute(id, { code })).rejects.toThrow();
   const running = () => lines.map((line) => runningCount(line));
   await expect.poll(running).toEqual([1, 1]);
-  cli.child.kill('SIGKILL');
+  far.kill();
   await failed;
   await expect.poll(running).toEqual([0, 0]);
 });
@@ -126,3 +114,28 @@ test('without user ids, programs and code run on a machine that shares no disk w
   expect(await client.browsers.playwright.execute(id, { code })).toMatchObject({ success: true, result: 'there' });
   await client.browsers.deleteByID(id);
 });
+
+/** Starts programs, some of which leave their process group. */
+async function startPrograms(shell: Shell): Promise<{ id: string; expectEnd: () => Promise<void> }> {
+  const lines = [uniqueSleep(), uniqueSleep(), uniqueSleep()] as const;
+  // Without user ids, a process without the mark of its session is not found.
+  const hidden = hasUsers ? `env -i setsid ${lines[1]} &` : '';
+  const id = await shell.spawn(`setsid ${lines[0]} & ${hidden} echo begun; ${lines[2]}`);
+  const running = () => lines.map((line) => runningCount(line));
+  await expect.poll(running).toEqual([1, hasUsers ? 1 : 0, 1]);
+  return { id, expectEnd: () => expect.poll(running).toEqual([0, 0, 0]) };
+}
+
+/** A session of a service in a process of its own. */
+async function startKillable(testInfo: TestInfo) {
+  const env = { PLAYWRIGHT_POOL_API_KEY: 'key' };
+  const cli = new CliProcess(['serve', '--port', '0', '--data-dir', testInfo.outputPath('data')], { env });
+  const baseURL = (await cli.firstLine()).replace('listening on ', '');
+  const client = createClient({ baseURL, apiKey: 'key' });
+  const { session_id: id } = await client.browsers.create();
+  const end = async () => {
+    await client[Symbol.asyncDispose]();
+    await cli[Symbol.asyncDispose]();
+  };
+  return { client, id, kill: () => cli.child.kill('SIGKILL'), [Symbol.asyncDispose]: end };
+}

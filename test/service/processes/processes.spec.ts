@@ -3,11 +3,12 @@ import { expect } from '@playwright/test';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { decoded, encoded, reading, runningCount, test, uniqueSleep } from '../../support/service/session-processes.ts';
 
-test("runs a program in the session's home directory, and returns its output and exit code", async ({
+test("runs a program in the session's home directory, and returns its result", async ({
   client,
   shell: { id },
+  programs,
 }, testInfo) => {
-  const { process: programs, fs } = client.browsers;
+  const { fs } = client.browsers;
   await fs.writeFile(id, Buffer.from('written'), { path: '/home/user/a.txt' });
   const result = await programs.exec(id, {
     command: 'sh',
@@ -38,11 +39,7 @@ test('runs a program that a caller wrote into the session @long', async ({ clien
   }
 });
 
-test('refuses programs, working directories and users that a session does not have @long', async ({
-  client,
-  shell: { id },
-}) => {
-  const { process: programs } = client.browsers;
+test('refuses programs, directories and users that a session lacks @long', async ({ shell: { id }, programs }) => {
   const refusals: [body: Parameters<typeof programs.exec>[1], status: number, message: RegExp][] = [
     [{ command: 'no-such-program' }, 400, /there is no program "no-such-program" in PATH. The service uses no shell/],
     [{ command: '/no/such' }, 400, /there is no program/],
@@ -63,9 +60,8 @@ test('refuses programs, working directories and users that a session does not ha
   await expect(programs.status(id, 'nothing')).rejects.toMatchObject({ status: 404 });
 });
 
-test('a program in the background takes input, streams its output and gets signals', async ({ client, shell }) => {
+test('a program in the background takes input, streams its output and gets signals', async ({ shell, programs }) => {
   const { id } = shell;
-  const { process: programs } = client.browsers;
   const processId = await shell.spawn('echo begun; cat');
   const input = { data_b64: encoded('grüße\n') };
   expect(await programs.stdin(id, processId, input)).toMatchObject({ written_bytes: 8 });
@@ -84,8 +80,7 @@ test('a program in the background takes input, streams its output and gets signa
   await expect(resized).rejects.toMatchObject({ status: 400, message: expect.stringContaining('no terminal') });
 });
 
-test('keeps the output of a program that ended before it had a reader @long', async ({ client, shell }) => {
-  const { process: programs } = client.browsers;
+test('keeps the output of a program that ended before it had a reader @long', async ({ shell, programs }) => {
   const processId = await shell.spawn('echo out; echo err >&2; exit 4');
   await expect.poll(async () => (await programs.status(shell.id, processId)).state).toBe('exited');
   const read = reading(programs.stdoutStream(shell.id, processId));
@@ -94,9 +89,11 @@ test('keeps the output of a program that ended before it had a reader @long', as
   expect(read.events.at(-1)).toEqual({ event: 'exit', exit_code: 4 });
 });
 
-test('a timeout ends a program and its process group, even if they ignore SIGTERM @long', async ({ client, shell }) => {
+test('a timeout ends a program and its process group, even if they ignore SIGTERM @long', async ({
+  shell,
+  programs,
+}) => {
   const { id } = shell;
-  const { process: programs } = client.browsers;
   const [child, single] = [uniqueSleep(), uniqueSleep()];
   const line = `trap 'echo told > told.txt' TERM; (trap '' TERM; ${child}) & while :; do wait; done`;
   const late = programs.exec(id, { command: 'sh', args: ['-c', line], timeout_sec: 1 });
@@ -112,11 +109,7 @@ test('a timeout ends a program and its process group, even if they ignore SIGTER
   await expect.poll(async () => (await programs.status(id, spawned.process_id)).state).toBe('exited');
 });
 
-test('makes a program wait for a reader that reads nothing, and ends one whose exec has too much output @long', async ({
-  client,
-  shell,
-}) => {
-  const { process: programs } = client.browsers;
+test('programs wait for their readers, and too much output ends an exec @long', async ({ shell, programs }) => {
   const processId = await shell.spawn("head -c 30000000 /dev/zero | tr '\\0' x; echo end");
   const read = reading(programs.stdoutStream(shell.id, processId));
   await read.end();
@@ -141,8 +134,7 @@ test('makes a program wait for a reader that reads nothing, and ends one whose e
   await expect(programs.exec(shell.id, { command: 'yes' })).rejects.toMatchObject({ status: 413 });
 });
 
-test('refuses input beyond 1 MiB that a program does not read @long', async ({ client, shell }) => {
-  const { process: programs } = client.browsers;
+test('refuses input beyond 1 MiB that a program does not read @long', async ({ shell, programs }) => {
   const processId = await shell.spawn(uniqueSleep());
   const write = () => programs.stdin(shell.id, processId, { data_b64: Buffer.alloc(700_000).toString('base64') });
   await write();
@@ -157,8 +149,7 @@ test('refuses input beyond 1 MiB that a program does not read @long', async ({ c
   await expect.poll(refused).toContain('closed its standard input');
 });
 
-test('a session runs 32 programs at once @long', async ({ client, shell }) => {
-  const { process: programs } = client.browsers;
+test('a session runs 32 programs at once @long', async ({ shell, programs }) => {
   const ids = await Promise.all(Array.from({ length: 32 }, () => shell.spawn('read line')));
   const tooMany = programs.exec(shell.id, { command: 'true' }, { maxRetries: 0 });
   await expect(tooMany).rejects.toMatchObject({ status: 429, message: expect.stringContaining('32 processes') });

@@ -12,16 +12,12 @@ import {
 
 test.skip(process.platform === 'win32', 'the terminals of Windows have other programs');
 
-test('a program runs in a terminal of the given size, which can change', async ({ client, shell }) => {
-  const { process: programs } = client.browsers;
+test('a program runs in a terminal of the given size, which can change', async ({ shell, programs }) => {
   const id = await inTerminal(
-    client,
+    programs,
     shell,
     'tty; echo $TERM; stty size; trap "stty size; exit 5" WINCH; echo ready; while :; do sleep 0.1; done',
-    {
-      rows: 30,
-      cols: 100,
-    },
+    { rows: 30, cols: 100 },
   );
   const read = reading(programs.stdoutStream(shell.id, id));
   await read.until('ready\r\n');
@@ -33,9 +29,8 @@ test('a program runs in a terminal of the given size, which can change', async (
   await expect(programs.resize(shell.id, id, { rows: 1, cols: 1 })).rejects.toMatchObject({ status: 409 });
 });
 
-test('a terminal keeps the output of an ended program until it is read @long', async ({ client, shell }) => {
-  const { process: programs } = client.browsers;
-  const id = await inTerminal(client, shell, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last; exit 3");
+test('a terminal keeps the output of an ended program until it is read @long', async ({ shell, programs }) => {
+  const id = await inTerminal(programs, shell, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last; exit 3");
   // More than the service keeps: the program waits for its reader.
   const read = reading(programs.stdoutStream(shell.id, id));
   await read.until('x');
@@ -47,17 +42,16 @@ test('a terminal keeps the output of an ended program until it is read @long', a
   expect(rest.events.at(-1)).toEqual({ event: 'exit', exit_code: 3 });
 });
 
-test('a terminal passes input, the end of input and Control+C to its program @long', async ({ client, shell }) => {
-  const { process: programs } = client.browsers;
+test('a terminal passes input, the end of input and Control+C to its program @long', async ({ shell, programs }) => {
   const write = (id: string, text: string) => programs.stdin(shell.id, id, { data_b64: encoded(text) });
-  const sorting = await inTerminal(client, shell, 'stty -echo; echo ready; sort; echo sorted');
+  const sorting = await inTerminal(programs, shell, 'stty -echo; echo ready; sort; echo sorted');
   const sorted = reading(programs.stdoutStream(shell.id, sorting));
   await sorted.until('ready');
   await write(sorting, 'b\nä\na\n\x04');
   await sorted.end();
   expect(sorted.text()).toBe('ready\r\na\r\nb\r\nä\r\nsorted\r\n');
   const waiting = await inTerminal(
-    client,
+    programs,
     shell,
     `trap 'echo interrupted; exit 6' INT; echo ready; while :; do sleep 0.1; done`,
   );
@@ -69,9 +63,8 @@ test('a terminal passes input, the end of input and Control+C to its program @lo
   expect(interrupted.events.at(-1)).toEqual({ event: 'exit', exit_code: 6 });
 });
 
-test('a terminal buffers up to 1 MiB of input that its program does not read @long', async ({ client, shell }) => {
-  const { process: programs } = client.browsers;
-  const id = await inTerminal(client, shell, `stty raw -echo; echo ready; ${uniqueSleep()}`);
+test('a terminal buffers up to 1 MiB of input that its program does not read @long', async ({ shell, programs }) => {
+  const id = await inTerminal(programs, shell, `stty raw -echo; echo ready; ${uniqueSleep()}`);
   await reading(programs.stdoutStream(shell.id, id)).until('ready');
   const write = () =>
     programs.stdin(shell.id, id, { data_b64: Buffer.alloc(500_000, 'x').toString('base64') }).then(
@@ -83,13 +76,16 @@ test('a terminal buffers up to 1 MiB of input that its program does not read @lo
   await programs.kill(shell.id, id, { signal: 'KILL' });
 });
 
-test('signals, timeouts and the end of the session end programs in terminals @long', async ({ client, shell }) => {
+test('signals, timeouts and the end of the session end programs in terminals @long', async ({
+  client,
+  shell,
+  programs,
+}) => {
   test.skip(process.platform !== 'linux', 'counts processes');
-  const { process: programs } = client.browsers;
   const [killed, late, ignoring] = [uniqueSleep(), uniqueSleep(), uniqueSleep()] as const;
-  const one = await inTerminal(client, shell, `exec ${killed}`);
-  const two = await inTerminal(client, shell, `trap '' HUP TERM; ${late}`, { timeout_sec: 1 });
-  await inTerminal(client, shell, `trap '' HUP TERM; ${ignoring}`);
+  const one = await inTerminal(programs, shell, `exec ${killed}`);
+  const two = await inTerminal(programs, shell, `trap '' HUP TERM; ${late}`, { timeout_sec: 1 });
+  await inTerminal(programs, shell, `trap '' HUP TERM; ${ignoring}`);
   await expect.poll(() => [killed, ignoring].map(runningCount)).toEqual([1, 1]);
   await programs.kill(shell.id, one, { signal: 'TERM' });
   for (const id of [one, two])
@@ -125,12 +121,12 @@ function moduleUrl(source: string): string {
 }
 
 async function inTerminal(
-  client: Client,
+  programs: Client['browsers']['process'],
   { id }: Shell,
   line: string,
   options: { rows?: number; cols?: number; timeout_sec?: number } = {},
 ): Promise<string> {
-  const started = await client.browsers.process.spawn(id, {
+  const started = await programs.spawn(id, {
     command: 'sh',
     args: ['-c', line],
     allocate_tty: true,

@@ -42,10 +42,7 @@ const test = base.extend<{ profiles: Profiles; directory: string }>({
 
 const cookie = { name: 'a', value: 'b' };
 
-test('the first copy of a profile is empty, and a copy after a save has the saved data', async ({
-  profiles,
-  directory,
-}) => {
+test('the first copy of a profile is empty, and later ones have the saved data', async ({ profiles, directory }) => {
   const directories = await profiles.open();
   const { id } = profiles.store.create(projectId, { name: 'ann' });
   expect(directories.read(id)).toBeUndefined();
@@ -96,10 +93,7 @@ test('removes unfinished saves of an earlier service, and keeps finished ones', 
   expect((await profiles.copy(after, id)).sessionCookies).toEqual([cookie]);
 });
 
-test('keeps a profile version until its last reader is done, also after the profile is deleted', async ({
-  profiles,
-  directory,
-}) => {
+test('keeps the version of a deleted profile until its last reader is done', async ({ profiles, directory }) => {
   const directories = await profiles.open();
   const { id } = profiles.store.create(projectId, { name: 'ann' });
   await (await profiles.copy(directories, id)).save('session', []);

@@ -31,10 +31,7 @@ test('a profile that was never saved has no archive to download @long', async ({
   expect((await call('GET', '/profiles/ann/download')).status).toBe(200);
 });
 
-test('downloads a user-data directory whose login works in any Chromium of the platform @long', async ({
-  service,
-  site,
-}, testInfo) => {
+test('downloads user data whose login works in any Chromium @long', async ({ service, site }, testInfo) => {
   await service.call('POST', '/profiles', { name: 'ann' });
   await logInUnder(service.call, 'ann', site, 'first');
   const answer = await download(service, '/profiles/ann/download');

@@ -5,7 +5,15 @@ import { expect } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { writeAsOwner } from '../../support/processes/open-directory.ts';
 import { expectNoProcessWith, processesWith, sendSignal } from '../../support/processes/processes.ts';
-import { everywhere, keptIn, logIn, logInUnder, startSession, test as base } from '../../support/service/profiles.ts';
+import {
+  everywhere,
+  keptIn,
+  logIn,
+  logInUnder,
+  profileSaveOf,
+  startSession,
+  test as base,
+} from '../../support/service/profiles.ts';
 import { callerOf, dataDirectory, type Call } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
@@ -25,9 +33,6 @@ const test = base.extend<{ mountDisk: (directory: string, megabytes: number) => 
   },
 });
 
-const profileSaveOf = async (call: Call, { session_id }: { session_id: string }) =>
-  (await call('GET', `/browsers/${session_id}?include_deleted=true`)).body.profile_save;
-
 /** A session with the saved profile `ann`. The site has stored `second` there, and the profile has `first`. */
 async function changedSession(call: Call, site: string): Promise<{ session_id: string; cdp_ws_url: string }> {
   await call('POST', '/profiles', { name: 'ann' });
@@ -46,9 +51,7 @@ function signalAll({ session_id }: { session_id: string }, signal: NodeJS.Signal
   sendSignal(processesWith(`/${session_id}/user-data`), signal);
 }
 
-test('keeps the previous profile version if the service is killed during a save, and tidies up afterwards @long', async ({
-  site,
-}, testInfo) => {
+test('a kill during a save keeps the previous profile version @long', async ({ site }, testInfo) => {
   const directory = dataDirectory(testInfo);
   const child = new CliProcess(['serve', '--port', '0', '--data-dir', directory]);
   const url = (await child.firstLine()).replace('listening on ', '');
@@ -72,10 +75,7 @@ test('keeps the previous profile version if the service is killed during a save,
   await expectUnchanged(callerOf(service), site);
 });
 
-test('keeps the profile, and reports it, if the browser crashes or does not end @long', async ({
-  service: { call },
-  site,
-}) => {
+test('keeps the profile, and reports it, if the browser crashes or does not end @long', async ({ call, site }) => {
   const crashed = await changedSession(call, site);
   const frozen = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(frozen, site, 'third');
@@ -121,10 +121,7 @@ test('keeps the profile if a full disk prevents a save or a copy @long', async (
   await expectUnchanged(call, site);
 });
 
-test('saves profiles on a disk of their own, and keeps them if it is full @long', async ({
-  mountDisk,
-  site,
-}, testInfo) => {
+test('keeps profiles on a disk of their own if it is full @long', async ({ mountDisk, site }, testInfo) => {
   const directory = dataDirectory(testInfo);
   mountDisk(join(directory, 'profiles'), 8);
   await using service = await startService({ dataDirectory: directory });

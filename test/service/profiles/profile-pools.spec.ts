@@ -6,6 +6,7 @@ import {
   keptIn,
   logIn,
   logInUnder,
+  profileSaveOf,
   startSession,
   test,
 } from '../../support/service/profiles.ts';
@@ -21,10 +22,7 @@ const release = async (call: Call, { session_id }: { session_id: string }, reuse
   expect(await call('POST', `/browser_pools/${pool}/release`, { session_id, reuse })).toMatchObject({ status: 204 });
 };
 
-test('a pool leases browsers with a copy of its profile, and never saves the copies', async ({
-  service: { call },
-  site,
-}) => {
+test('a pool leases browsers with a copy of its profile, and never saves the copies', async ({ call, site }) => {
   const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const { body: pool } = await call('POST', '/browser_pools', {
@@ -52,7 +50,7 @@ test('a pool leases browsers with a copy of its profile, and never saves the cop
   expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(before.updated_at);
 });
 
-test('a pool keeps its profile after a rename @long', async ({ service: { call }, site }) => {
+test('a pool keeps its profile after a rename @long', async ({ call, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const { body: pool } = await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
@@ -65,10 +63,7 @@ test('a pool keeps its profile after a rename @long', async ({ service: { call }
   expect(await keptIn(await lease(call), site)).toEqual(everywhere('first'));
 });
 
-test('replaces idle browsers after a profile was saved only in pools that follow the profile @long', async ({
-  service: { call },
-  site,
-}) => {
+test('replaces idle browsers of pools that follow a saved profile @long', async ({ call, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const body = { size: 1, profile: { name: 'ann' } };
@@ -87,10 +82,7 @@ test('replaces idle browsers after a profile was saved only in pools that follow
   expect(await keptIn(stayed, site)).toEqual(everywhere('first'));
 });
 
-test("replaces idle and starting browsers before it answers the profile's save @long", async ({
-  service: { call },
-  site,
-}) => {
+test("replaces idle and starting browsers before it answers the profile's save @long", async ({ call, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(session, site, 'first');
@@ -101,7 +93,7 @@ test("replaces idle and starting browsers before it answers the profile's save @
     expect(await keptIn(leased, site)).toEqual(everywhere('first'));
 });
 
-test('removes the profile of a pool if the given id is empty @long', async ({ service: { call }, site }) => {
+test('removes the profile of a pool if the given id is empty @long', async ({ call, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
@@ -114,7 +106,7 @@ test('removes the profile of a pool if the given id is empty @long', async ({ se
   expect(await keptIn(leased, site)).toEqual({});
 });
 
-test('replaces a released browser whose holder gave it another profile @long', async ({ service: { call }, site }) => {
+test('replaces a released browser whose holder gave it another profile @long', async ({ call, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await call('POST', '/browser_pools', { name: 'ci', size: 1 });
   const leased = await lease(call);
@@ -125,17 +117,14 @@ test('replaces a released browser whose holder gave it another profile @long', a
   });
   await logIn(leased, site, 'leased');
   await release(call, leased, true);
-  const { body: ended } = await call('GET', `/browsers/${leased.session_id}?include_deleted=true`);
-  expect(ended.profile_save).toEqual({ status: 'saved' });
+  expect(await profileSaveOf(call, leased)).toEqual({ status: 'saved' });
   const next = await lease(call);
   expect(next.session_id).not.toBe(leased.session_id);
   expect(await keptIn(next, site)).toEqual({});
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('leased'));
 });
 
-test('a pool reports a deleted profile, and fills again when a profile of that name exists', async ({
-  service: { call },
-}) => {
+test('a pool reports a deleted profile, and fills again when a profile of that name exists', async ({ call }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
   const leased = await lease(call);

@@ -13,15 +13,27 @@ import {
   keptIn,
   logIn,
   logInUnder,
+  profileSaveOf,
   startSession,
   test,
 } from '../../support/service/profiles.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsIn } from '../../support/service/sessions-directory.ts';
 
-test('saves a profile, and the next session starts from it', async ({ service: { call }, site }) => {
+test('saves a profile before it answers the end of the session, and the next session starts from it', async ({
+  call,
+  site,
+}) => {
   const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
-  await logInUnder(call, 'ann', site, 'first');
+  const first = await startSession(call, { profile: { name: 'ann', save_changes: true } });
+  await logIn(first, site, 'first');
+  const path = `/browsers/${first.session_id}`;
+  const ending = call('DELETE', path);
+  await expect.poll(async () => (await call('GET', path)).status).toBe(404);
+  // A repeated call also waits until the profile is saved.
+  expect((await call('DELETE', path)).status).toBe(404);
+  expect(await profileSaveOf(call, first)).toEqual({ status: 'saved' });
+  expect((await ending).status).toBe(204);
   const { body: saved } = await call('GET', '/profiles/ann');
   expect(Date.parse(saved.updated_at)).toBeGreaterThan(Date.parse(profile.updated_at));
   expect(saved.last_used_at).toBeTruthy();
@@ -43,9 +55,7 @@ test('saves a profile, and the next session starts from it', async ({ service: {
   expect(newest.profile_version).not.toBe(last.profile_version);
 });
 
-test('a profile lists the sites that have storage in it, also after a restart of the service @long', async ({
-  site,
-}, testInfo) => {
+test('a profile lists the sites with storage in it, also after a restart @long', async ({ site }, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo), apiKey: 'key' };
   const { origin } = new URL(site);
   {
@@ -63,7 +73,7 @@ test('a profile lists the sites that have storage in it, also after a restart of
   expect((await callerOf(service)('GET', '/profiles/ann')).body.storage_origins).toHaveLength(2);
 });
 
-test('shows the new name of a renamed profile on sessions and idle browsers @long', async ({ service: { call } }) => {
+test('shows the new name of a renamed profile on sessions and idle browsers @long', async ({ call }) => {
   const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann' } });
   await call('POST', '/browser_pools', { name: 'ci', size: 1, profile: { name: 'ann' } });
@@ -77,7 +87,7 @@ test('shows the new name of a renamed profile on sessions and idle browsers @lon
   expect((await call('GET', '/browsers?query=anna')).body).toHaveLength(3);
 });
 
-test('sessions that use the same profile do not affect each other @long', async ({ service: { call }, site }) => {
+test('sessions that use the same profile do not affect each other @long', async ({ call, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const [one, other] = await Promise.all([1, 2].map(() => startSession(call, { profile: { name: 'ann' } })));
@@ -86,22 +96,7 @@ test('sessions that use the same profile do not affect each other @long', async 
   expect(await keptIn(one!, site)).toEqual(everywhere('second'));
 });
 
-test('a repeated call to delete a session also waits until its profile is saved', async ({
-  service: { call },
-  site,
-}) => {
-  await call('POST', '/profiles', { name: 'ann' });
-  const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
-  await logIn(session, site, 'first');
-  const path = `/browsers/${session.session_id}`;
-  const first = call('DELETE', path);
-  await expect.poll(async () => (await call('GET', path)).status).toBe(404);
-  expect((await call('DELETE', path)).status).toBe(404);
-  expect((await call('GET', `${path}?include_deleted=true`)).body.profile_save).toEqual({ status: 'saved' });
-  expect((await first).status).toBe(204);
-});
-
-test('keeps the last of two profile saves, and tells both sessions @long', async ({ service: { call }, site }) => {
+test('keeps the last of two profile saves, and tells both sessions @long', async ({ call, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const start = () => startSession(call, { profile: { name: 'ann', save_changes: true } });
   const [one, other] = [await start(), await start()];
@@ -113,8 +108,7 @@ test('keeps the last of two profile saves, and tells both sessions @long', async
     message: expect.stringContaining(one.session_id),
     other_session_id: one.session_id,
   });
-  const { body: loser } = await call('GET', `/browsers/${one.session_id}?include_deleted=true`);
-  expect(loser.profile_save).toEqual({
+  expect(await profileSaveOf(call, one)).toEqual({
     status: 'overwritten',
     message: expect.stringContaining(other.session_id),
     other_session_id: other.session_id,
@@ -122,10 +116,7 @@ test('keeps the last of two profile saves, and tells both sessions @long', async
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('other'));
 });
 
-test('reports no overwritten save if a session started from the last saved version @long', async ({
-  service: { call },
-  site,
-}) => {
+test('reports no overwritten save after a start from the last version @long', async ({ call, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'one');
   await logInUnder(call, 'ann', site, 'two');
@@ -144,9 +135,7 @@ test('saves the profile at the idle timeout @long', async ({ site }) => {
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true }, timeout_seconds: 10 });
   await logIn(session, site, 'idle');
   clock.advance(10_000);
-  const ended = async () =>
-    (await call('GET', `/browsers/${session.session_id}?include_deleted=true`)).body.profile_save;
-  await expect.poll(ended).toEqual({ status: 'saved' });
+  await expect.poll(() => profileSaveOf(call, session)).toEqual({ status: 'saved' });
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('idle'));
 });
 
@@ -162,23 +151,19 @@ test('saves profiles when the service stops, for the next service @long', async 
   expect(await keptIn(session, site)).toEqual(everywhere('first'));
 });
 
-test('saves the profile when a client closes the browser @long', async ({ service: { call }, site }) => {
+test('saves the profile when a client closes the browser @long', async ({ call, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   const session = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(session, site, 'closed');
   const socket = new WebSocket(session.cdp_ws_url);
   socket.once('open', () => socket.send('{"id":1,"method":"Browser.close"}'));
-  const ended = async () =>
-    (await call('GET', `/browsers/${session.session_id}?include_deleted=true`)).body.profile_save;
-  await expect.poll(ended).toEqual({ status: 'saved' });
+  await expect.poll(() => profileSaveOf(call, session)).toEqual({ status: 'saved' });
   // Chromium forgets its session cookies if it ends by itself.
   const { sessionCookie: _, ...lasting } = everywhere('closed');
   expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(lasting);
 });
 
-test('replaces the previous profile version at each save, and removes a deleted profile completely @long', async ({
-  site,
-}, testInfo) => {
+test('keeps only the last version of a profile, and none of a deleted one @long', async ({ site }, testInfo) => {
   const directory = dataDirectory(testInfo);
   await using service = await startService({ dataDirectory: directory });
   const call = callerOf(service);
@@ -199,17 +184,16 @@ test('replaces the previous profile version at each save, and removes a deleted 
     status: 409,
     body: { message: expect.stringContaining('was deleted') },
   });
-  const { body: ended } = await call('GET', `/browsers/${session.session_id}?include_deleted=true`);
-  expect(ended.profile_save).toEqual({ status: 'failed', message: expect.stringContaining('was deleted') });
+  expect(await profileSaveOf(call, session)).toEqual({
+    status: 'failed',
+    message: expect.stringContaining('was deleted'),
+  });
   expect(versions()).toEqual([]);
   expect(sessionsIn(directory)).toEqual([]);
 });
 
 test.describe('a session that gets its profile later', () => {
-  test('a running session that gets a profile restarts from a copy of it, and saves it @long', async ({
-    service: { call },
-    site,
-  }) => {
+  test('a running session restarts from a copy of a profile, and saves it @long', async ({ call, site }) => {
     await call('POST', '/profiles', { name: 'ann' });
     await logInUnder(call, 'ann', site, 'first');
     const session = await startSession(call, { tags: { a: 'b' }, start_url: site });
@@ -227,10 +211,7 @@ test.describe('a session that gets its profile later', () => {
     expect(await keptIn(await startSession(call, { profile: { name: 'ann' } }), site)).toEqual(everywhere('second'));
   });
 
-  test('refuses a profile for a session while a client is connected, and a missing profile @long', async ({
-    service: { call },
-    site,
-  }) => {
+  test('refuses a missing profile, and one while a client is connected @long', async ({ call, site }) => {
     await call('POST', '/profiles', { name: 'ann' });
     const session = await startSession(call, { name: 'before' });
     await logIn(session, site, 'own');
@@ -249,10 +230,7 @@ test.describe('a session that gets its profile later', () => {
     expect(await keptIn(session, site)).toEqual(everywhere('own'));
   });
 
-  test('saves the profile of a running session only if the last PATCH with this profile asks for it @long', async ({
-    service: { call },
-    site,
-  }) => {
+  test('saves the profile of a session if its last PATCH asks for it @long', async ({ call, site }) => {
     await call('POST', '/profiles', { name: 'ann' });
     for (const [value, saves, end, kept] of [
       ['first', [false, true], 'saved', 'first'],
@@ -272,9 +250,7 @@ test.describe('a session that gets its profile later', () => {
     }
   });
 
-  test('a running session gets one of two profiles that are requested at the same time', async ({
-    service: { call },
-  }) => {
+  test('a running session gets one of two profiles that are requested at the same time', async ({ call }) => {
     const profiles = ['ann', 'bob'];
     for (const name of profiles) await call('POST', '/profiles', { name });
     const { session_id } = await startSession(call, {});

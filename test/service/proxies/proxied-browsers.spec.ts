@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { chromium, expect, type Page } from '@playwright/test';
 import { LocalProxy } from '../../../src/service/chromium/network/local-proxy.ts';
 import { certificate, HttpProxy } from '../../support/http/http-proxy.ts';
+import { serve } from '../../support/http/serve.ts';
 import { commandLine, processesWith } from '../../support/processes/processes.ts';
 import { startSession } from '../../support/service/profiles.ts';
 import { credentials, custom, password, test, username } from '../../support/service/proxies.ts';
@@ -11,7 +12,7 @@ import { credentials, custom, password, test, username } from '../../support/ser
 test("a browser connects through its session's proxy with credentials, and directly to this machine @long", async ({
   client,
   guarded,
-  service: { call },
+  call,
   site,
 }) => {
   const { id } = await client.proxies.create({
@@ -24,11 +25,10 @@ test("a browser connects through its session's proxy with credentials, and direc
     await page.goto('http://shop.example/');
     expect(await page.title()).toBe('shop.example');
     expect(await page.textContent('p')).not.toMatch(/proxy-|pa55/i);
-    expect(
-      await page.evaluate(
-        async () => await (await fetch('/form', { method: 'POST', body: 'x'.repeat(100_000) })).text(),
-      ),
-    ).toContain('POST');
+    const posted = await page.evaluate(
+      async () => await (await fetch('/form', { method: 'POST', body: 'x'.repeat(100_000) })).text(),
+    );
+    expect(posted).toContain('POST');
     const echo = await page.evaluate(
       async () =>
         await new Promise((resolve) => {
@@ -43,11 +43,8 @@ test("a browser connects through its session's proxy with credentials, and direc
     );
     const reaches = async (host: string) =>
       await page.evaluate(async (url) => await fetch(url, { mode: 'no-cors' }).then(() => true, () => false), `http://${host}/`); // prettier-ignore
-    expect(await Promise.all(['inside.example', 'direct.example', 'deep.inside.example'].map(reaches))).toEqual([
-      true,
-      false,
-      false,
-    ]);
+    const hosts = ['inside.example', 'direct.example', 'deep.inside.example'];
+    expect(await Promise.all(hosts.map(reaches))).toEqual([true, false, false]);
     await page.goto(site);
     expect(await page.title()).toBe(new URL(site).host);
   });
@@ -71,11 +68,7 @@ test("a browser connects through its session's proxy with credentials, and direc
   });
 });
 
-test('a browser shows an error page if its proxy refuses the credentials, and asks nobody for others @long', async ({
-  client,
-  guarded,
-  service: { call },
-}) => {
+test('a browser shows an error page if its proxy refuses the credentials @long', async ({ client, guarded, call }) => {
   const { id } = await client.proxies.create(custom(guarded.port, { username, password: 'a wrong one' }));
   const session = await startSession(call, { headless: true, proxy_id: id });
   await inPage(session, async (page) => {
@@ -89,11 +82,7 @@ test('a browser shows an error page if its proxy refuses the credentials, and as
   );
 });
 
-test('trusts the certificate given for an https proxy for that proxy only @long', async ({
-  client,
-  service: { call },
-  site,
-}) => {
+test('trusts the certificate given for an https proxy for that proxy only @long', async ({ client, call, site }) => {
   await using secure = await HttpProxy.start({ site, credentials, secure: true });
   const config = { host: 'localhost', port: secure.port, username, password };
   const trusted = await client.proxies.create({ type: 'custom', config: { ...config, ca_bundle: certificate } });
@@ -112,12 +101,7 @@ test('trusts the certificate given for an https proxy for that proxy only @long'
   expect(secure.requests).toEqual(expect.arrayContaining(['GET http://example.com/', 'GET http://shop.example/']));
 });
 
-test("connects the browsers of a pool through the pool's proxy @long", async ({
-  client,
-  clock,
-  open,
-  service: { call },
-}) => {
+test("connects the browsers of a pool through the pool's proxy @long", async ({ client, clock, open, call }) => {
   const { id } = await client.proxies.create(custom(open.port));
   const { body: pool } = await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true, proxy_id: id });
   expect(pool.browser_pool_config).toMatchObject({ proxy_id: id });
@@ -148,11 +132,7 @@ test.describe('without a user id per session', () => {
   // A local proxy takes connections of its session's user only.
   test.use({ serviceOptions: { sessionUids: false } });
 
-  test("closes a session's local proxy with its browser, and refuses requests from outside the browser @long", async ({
-    client,
-    open,
-    service: { call },
-  }) => {
+  test('a local proxy ends with its browser and serves no other @long', async ({ client, open, call }) => {
     const { id } = await client.proxies.create(custom(open.port));
     const session = await startSession(call, { headless: true, proxy_id: id });
     const port = wayOf(session);
@@ -191,14 +171,9 @@ test("a session's local proxy keeps working after the remote proxy answers with 
     ['HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhi', /200[^]*hi$/],
   ];
   let answer = '';
-  const proxy = createServer((socket) => {
-    socket.on('error', () => undefined).once('data', () => socket.end(answer));
-  });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  const { port } = proxy.address() as AddressInfo;
+  await using proxy = await serve(createServer((socket) => socket.once('data', () => socket.end(answer))));
   const localProxy = await LocalProxy.open({
-    proxy: { id: 'p', protocol: 'http', host: '127.0.0.1', port, bypassHosts: [] },
+    proxy: { id: 'p', protocol: 'http', host: '127.0.0.1', port: proxy.port, bypassHosts: [] },
   });
   const [, localPort] = /:(\d+)$/.exec(localProxy.address)!;
   const ask = async (head: string) => {
@@ -215,8 +190,6 @@ test("a session's local proxy keeps working after the remote proxy answers with 
     expect(await ask('CONNECT a.example:443'), text).toMatch(ofConnect);
   }
   localProxy.close();
-  proxy.close();
-  await once(proxy, 'close');
 });
 
 /** Opens a page in a session. */

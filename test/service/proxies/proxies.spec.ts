@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { InternalServerError, NotFoundError } from '@onkernel/sdk';
 import type { Client } from '../../../src/client/index.ts';
 import { startService } from '../../../src/service/service.ts';
 import { certificate } from '../../support/http/http-proxy.ts';
+import { serve } from '../../support/http/serve.ts';
 import { collect, expectRefused } from '../../support/service/organization.ts';
 import { credentials, custom, password, test, username } from '../../support/service/proxies.ts';
 import { callerOf, dataDirectory } from '../../support/service/service.ts';
@@ -66,11 +65,7 @@ test("the hosted service's SDK manages proxies", async ({ kernel, guarded }) => 
   await expect(kernel.proxies.retrieve(id)).rejects.toThrow(NotFoundError);
 });
 
-test('lists proxies newest first in pages, and finds them by name, host and id', async ({
-  client,
-  clock,
-  service: { call },
-}) => {
+test('lists proxies newest first in pages, and finds them by name, host and id', async ({ client, clock, call }) => {
   const add = async (name: string | undefined, host: string) => {
     clock.advance(1000);
     return await client.proxies.create({ type: 'custom', ...(name && { name }), config: { host, port: 1 } });
@@ -101,10 +96,7 @@ test('lists proxies newest first in pages, and finds them by name, host and id',
   }
 });
 
-test("refuses wrong values and unsupported features of a proxy with the field's name", async ({
-  client,
-  service: { call },
-}) => {
+test("refuses wrong values and unsupported features of a proxy with the field's name", async ({ client, call }) => {
   const host = { host: 'proxy.example' };
   const good = { ...host, port: 1 };
   const each = (field: string, values: unknown[]) => values.map((value) => Object.assign({}, good, { [field]: value }));
@@ -208,36 +200,24 @@ test('checks a proxy with a request through it, and reports the result', async (
     last_checked: expect.any(String),
   });
   expect(guarded.requests.at(-1)).toBe('GET http://shop.example:81/a?b=c');
-  expect(await client.proxies.check(id, { url: 'https://shop.example/' })).toMatchObject({
-    status: 'unavailable',
-    status_reason: expect.stringContaining(`127.0.0.1:${guarded.port} does not work`),
-  });
+  expect(await client.proxies.check(id, { url: 'https://shop.example/' })).toMatchObject(
+    unavailable(`127.0.0.1:${guarded.port} does not work`),
+  );
   expect(guarded.requests.at(-1)).toBe('CONNECT shop.example:443');
   expect(await client.proxies.retrieve(id)).toEqual(before);
 
   const { id: wrong = '' } = await client.proxies.create(custom(guarded.port, { username, password: 'another one' }));
   for (const body of [{}, { url: 'https://shop.example/' }]) {
     const refused = await client.proxies.check(wrong, body);
-    expect(refused).toMatchObject({
-      status: 'unavailable',
-      status_reason: expect.stringContaining('refuses the user name and password (407)'),
-    });
+    expect(refused).toMatchObject(unavailable('refuses the user name and password (407)'));
     expect(JSON.stringify(refused)).not.toMatch(/another one|YW5vdGhlc/);
   }
-  expect(await client.proxies.retrieve(wrong)).toMatchObject({
-    status: 'unavailable',
-    status_reason: expect.stringContaining('407'),
-  });
+  expect(await client.proxies.retrieve(wrong)).toMatchObject(unavailable('407'));
 
-  const closed = createServer().listen(0, '127.0.0.1');
-  await once(closed, 'listening');
-  const { port } = closed.address() as AddressInfo;
-  closed.close();
-  const gone = await client.proxies.create(custom(port));
-  expect(await client.proxies.check(gone.id!)).toMatchObject({
-    status: 'unavailable',
-    status_reason: expect.stringContaining('ECONNREFUSED'),
-  });
+  const closed = await serve({});
+  await closed[Symbol.asyncDispose]();
+  const gone = await client.proxies.create(custom(closed.port));
+  expect(await client.proxies.check(gone.id!)).toMatchObject(unavailable('ECONNREFUSED'));
   const plain = await client.proxies.create({
     type: 'custom',
     config: { host: '127.0.0.1', port: Number(new URL(site).port) },
@@ -252,10 +232,7 @@ test('ends the check of a proxy after 10 s, and answers 404 for a deleted one', 
     const checked = client.proxies.check(id, body);
     await expect.poll(() => open.requests.length).toBe(count + 1);
     clock.advance(10_000);
-    expect(await checked).toMatchObject({
-      status: 'unavailable',
-      status_reason: expect.stringContaining('no answer within 10 s'),
-    });
+    expect(await checked).toMatchObject(unavailable('no answer within 10 s'));
   }
   const checked = client.proxies.check(id);
   await expect.poll(() => open.requests.length).toBe(3);
@@ -313,3 +290,7 @@ test("reads a proxy's password after a restart, and stores it encrypted", async 
   await using service = await startService({ dataDirectory: directory });
   expect(await callerOf(service)('POST', `${path}/check`, {})).toMatchObject({ body: { status: 'available' } });
 });
+
+function unavailable(reason: string) {
+  return { status: 'unavailable', status_reason: expect.stringContaining(reason) };
+}

@@ -5,12 +5,7 @@ import { startControlPlane } from '../../support/service/machines.ts';
 import { processesWith } from '../../support/processes/processes.ts';
 import { custom, test } from '../../support/service/proxies.ts';
 
-test('sends the next requests of a session through another proxy, and keeps its pages', async ({
-  client,
-  open,
-  service: { call },
-  site,
-}) => {
+test('a session gets another proxy and keeps its pages', async ({ client, open, call, site }) => {
   await using other = await HttpProxy.start({ site });
   const ids = await Promise.all([open, other].map(async ({ port }) => (await client.proxies.create(custom(port))).id!));
   const { session_id, cdp_ws_url } = await client.browsers.create({ headless: true, proxy_id: ids[0]! });
@@ -37,11 +32,7 @@ test('sends the next requests of a session through another proxy, and keeps its 
   await browser.close();
 });
 
-test('restarts the browser for its first proxy, and for one with other exceptions @long', async ({
-  client,
-  open,
-  site,
-}) => {
+test('restarts a browser for its first proxy, or for other exceptions @long', async ({ client, open, site }) => {
   const first = (await client.proxies.create(custom(open.port))).id!;
   const second = (await client.proxies.create({ ...custom(open.port), bypass_hosts: ['direct.example'] })).id!;
   await client.browserPools.create({ name: 'ci', size: 1, headless: true });
@@ -77,11 +68,7 @@ test('restarts the browser for its first proxy, and for one with other exception
   expect(next).not.toHaveProperty('proxy_id');
 });
 
-test('one call at a time restarts the browser, and the end of the session ends the restart @long', async ({
-  client,
-  open,
-  service: { call },
-}) => {
+test('one call at a time restarts a browser, until its session ends @long', async ({ client, open, call }) => {
   const proxies = await Promise.all(
     ['a.example', 'b.example'].map((host) => client.proxies.create({ ...custom(open.port), bypass_hosts: [host] })),
   );

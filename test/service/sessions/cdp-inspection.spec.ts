@@ -29,10 +29,7 @@ const progress = (client: RawClient) =>
   client.received.findLast(({ method }) => method === 'Browser.downloadProgress')?.params;
 
 test.describe("the service's own page is hidden", () => {
-  test("hides the service's own page from Playwright, before and after the client connects", async ({
-    session,
-    connect,
-  }) => {
+  test("hides the service's own page from Playwright at any time", async ({ session, connect }) => {
     await clipboardOf(session).write('before');
     const first = await connect(session);
     const second = await connect(session);
@@ -92,7 +89,7 @@ test.describe("the service's own page is hidden", () => {
 test.describe('paths', () => {
   test.use({ environment: { ...process.env, LC_ALL: 'C' } });
 
-  test('a file field gets a file of the session, and CDP answers contain the path that the client gave', async ({
+  test('a file field gets a file by the path that the client gave', async ({
     session,
     connectRaw,
     addressOf,
@@ -132,12 +129,7 @@ test.describe('paths', () => {
     expect(await evaluate(files)).toEqual([['missing', 0]]);
   });
 
-  test("a download goes into the session's directory that the CDP client named", async ({
-    session,
-    connectRaw,
-    addressOf,
-    site,
-  }) => {
+  test('a download goes into the directory that the client named', async ({ session, connectRaw, addressOf, site }) => {
     const client = await connectRaw(addressOf(session));
     const { evaluate } = await openPage(client, await site(links));
     const choose = (downloadPath: string) =>
@@ -156,12 +148,7 @@ test.describe('paths', () => {
     expect(await readdir(path.join(session.root, 'C/Users/me'))).toEqual(['Temp']);
   });
 
-  test("a download goes into the session's home directory if the CDP client named no directory @long", async ({
-    session,
-    connectRaw,
-    addressOf,
-    site,
-  }) => {
+  test('without a directory, a download goes into the home @long', async ({ session, connectRaw, addressOf, site }) => {
     const url = await site(links);
     const downloads = path.join(session.root, 'home/user/Downloads');
     for (let time = 1; time <= 2; time++) {
@@ -181,11 +168,7 @@ test.describe('paths', () => {
     await expect.poll(() => progress(client)?.filePath).toBe('/home/user/Downloads/report.txt');
   });
 
-  test("Playwright's downloads stay in its own download directory, within the session's files", async ({
-    session,
-    connect,
-    site,
-  }) => {
+  test("Playwright's downloads stay within the session's files", async ({ session, connect, site }) => {
     const ours = await (await connect(session)).newPage();
     await ours.goto(await site(links));
     const [download] = await Promise.all([ours.waitForEvent('download'), ours.getByText('report').click()]);

@@ -38,10 +38,7 @@ const test = base.extend<{ directory: string; start: (port?: string) => Promise<
   },
 });
 
-test('a service ends the browsers and encoders that its killed predecessor left, and no other process @long', async ({
-  start,
-  directory,
-}) => {
+test('a service ends the browsers and encoders of its killed predecessor @long', async ({ start, directory }) => {
   const first = await start();
   const { body: session } = await first.call('POST', '/browsers', {});
   expect((await first.call('POST', `/browsers/${session.session_id}/replays`, {})).status).toBe(201);
@@ -70,9 +67,7 @@ test('a service ends the browsers and encoders that its killed predecessor left,
   await Promise.all(strangers.map((stranger) => once(stranger, 'exit')));
 });
 
-test('after a kill, the next service keeps pools, profiles and settings, and reports the sessions as ended @long', async ({
-  start,
-}) => {
+test('after a kill, pools, profiles and settings stay, and sessions have ended @long', async ({ start }) => {
   const first = await start();
   const { body: pool } = await first.call('POST', '/browser_pools', {
     size: 2,
@@ -178,10 +173,7 @@ test('the next service answers repeatable calls that a killed service did not an
   expect(session?.pool?.name).toBe('ci');
 });
 
-test('a service whose data directory was deleted leaves a new directory at that path alone @long', async ({
-  start,
-  directory,
-}) => {
+test('a service leaves a directory that replaced its own alone @long', async ({ start, directory }) => {
   const first = await start();
   rmSync(directory, { recursive: true });
   const second = await start();

@@ -3,14 +3,17 @@ import Kernel from '@onkernel/sdk';
 import { createClient } from '../../../src/client/index.ts';
 import { openStream } from '../../support/http/event-streams.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
-import { callerOf, test as base, type Call } from '../../support/service/service.ts';
+import { callerOf, type Call } from '../../support/service/service.ts';
+import { test as base } from '../../support/service/shared-service.ts';
 
 type Log = { event: 'log'; timestamp: string; message: string };
 
 const test = base.extend<{ id: string; write: (text: string) => Promise<void> }>({
-  id: async ({ service: { call } }, use) => use((await call('POST', '/browsers', { headless: true })).body.session_id),
-  write: async ({ service: { call }, id }, use) => use((text) => writeLog(call, id, text)),
+  id: async ({ call }, use) => use((await call('POST', '/browsers', { headless: true })).body.session_id),
+  write: async ({ call, id }, use) => use((text) => writeLog(call, id, text)),
 });
+
+test.describe.configure({ mode: 'default' });
 
 async function writeLog(call: Call, id: string, text: string): Promise<void> {
   const path = `/browsers/${id}/fs/write_file?path=/tmp/app.log`;
@@ -23,25 +26,43 @@ async function collect(lines: AsyncIterable<{ message: string }>): Promise<strin
   return messages;
 }
 
-test("reads all lines of a session's log file, and ends", async ({ service, id, write }) => {
+test("reads a log file and the browser's messages, and reports a missing source", async ({ service, id, write }) => {
   await write('one\r\n\ntwo\nä'.padEnd(100, 'x'));
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const query = { source: 'path', path: '/tmp/app.log', follow: false } as const;
   expect(await collect(client.browsers.logs.stream(id, query))).toEqual(['one', 'two', 'ä'.padEnd(90, 'x')]);
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
   expect(await collect(await kernel.browsers.logs.stream(id, query))).toHaveLength(3);
+
+  const { call } = service;
+  const messages = async (query: string) => {
+    const { body } = await call('GET', `/browsers/${id}/logs/stream?${query}`);
+    return Array.from((body as string).matchAll(/^data: (.*)$/gm), ([, data]) => (JSON.parse(data!) as Log).message);
+  };
+  const missing = ['logs source not available'];
+  for (const query of [
+    'source=path',
+    ...['/nowhere', 'relative', '/../../etc/passwd', '/tmp'].map((path) => `source=path&path=${path}`),
+    'source=supervisor&supervisor_process=xorg',
+  ])
+    expect(await messages(query), query).toEqual(missing);
+  const all = await messages('source=supervisor&supervisor_process=chromium&follow=false');
+  expect(all).not.toEqual(missing);
+  expect((await call('GET', `/browsers/${id}/logs/stream`)).status).toBe(400);
+  expect((await call('GET', '/browsers/none/logs/stream?source=path&path=/a')).status).toBe(404);
 });
 
 test("follows a session's log file from its end until the session ends", async ({ service, id, write }) => {
   const { call } = service;
   await write('old\n');
   const stream = await openStream<Log>(service, `/browsers/${id}/logs/stream?source=path&path=/tmp/app.log`);
-  const append = (text: string) =>
-    call('POST', `/browsers/${id}/process/exec`, { command: '/bin/sh', args: ['-c', `printf '${text}' >> app.log`], cwd: '/tmp' }); // prettier-ignore
+  const run = (line: string) =>
+    call('POST', `/browsers/${id}/process/exec`, { command: '/bin/sh', args: ['-c', line], cwd: '/tmp' });
+  const append = (text: string) => run(`printf '${text}' >> app.log`);
   await append('new\\n\\nha');
   await append('lf\\n');
   await expect.poll(() => stream.events.map(({ message }) => message)).toEqual(['new', 'half']);
-  await call('POST', `/browsers/${id}/process/exec`, { command: '/bin/sh', args: ['-c', ': > app.log'], cwd: '/tmp' });
+  await run(': > app.log');
   // The service looks at the file every 100 ms; without a look between, it can't know that the file was emptied.
   await expect
     .poll(async () => {
@@ -54,30 +75,7 @@ test("follows a session's log file from its end until the session ends", async (
   await stream.ended;
 });
 
-test("reads the browser's own messages as a log, and reports a missing log source", async ({ service, id }) => {
-  const { call } = service;
-  const messages = async (query: string) => {
-    const { body } = await call('GET', `/browsers/${id}/logs/stream?${query}`);
-    return Array.from((body as string).matchAll(/^data: (.*)$/gm), ([, data]) => (JSON.parse(data!) as Log).message);
-  };
-  const missing = ['logs source not available'];
-  expect(await messages('source=path&path=/nowhere')).toEqual(missing);
-  expect(await messages('source=path&path=relative')).toEqual(missing);
-  expect(await messages('source=path&path=/../../etc/passwd')).toEqual(missing);
-  expect(await messages('source=path&path=/tmp')).toEqual(missing);
-  expect(await messages('source=path')).toEqual(missing);
-  expect(await messages('source=supervisor&supervisor_process=xorg')).toEqual(missing);
-  const all = await messages('source=supervisor&supervisor_process=chromium&follow=false');
-  expect(all).not.toEqual(missing);
-  expect((await call('GET', `/browsers/${id}/logs/stream`)).status).toBe(400);
-  expect((await call('GET', '/browsers/none/logs/stream?source=path&path=/a')).status).toBe(404);
-});
-
-test('limits a lease to 20 log streams, and ends them when the session gets another holder @long', async ({
-  service,
-  id,
-  write,
-}) => {
+test('a lease has at most 20 log streams, which end with it @long', async ({ service, id, write }) => {
   await write('old\n');
   const path = `/browsers/${id}/logs/stream?source=path&path=/tmp/app.log`;
   const streams = await Promise.all(Array.from({ length: 20 }, () => openStream<Log>(service, path)));

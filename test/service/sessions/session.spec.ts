@@ -28,32 +28,32 @@ function browserProcess(session: LocalSession): number {
 }
 
 test.describe('one session', () => {
-  test('a session has an id, a token, its usual directories and a running browser without pages', async ({
+  test('a session has an id, a token, its usual directories and a browser without pages, and opens pages', async ({
     session,
+    sessions,
     connect,
+    site,
   }) => {
-    expect(session.id).toMatch(/^[a-z0-9]{24}$/);
-    expect(session.lease.token.length).toBeGreaterThan(40);
+    const { id } = session;
+    const { token } = session.lease;
+    expect(id).toMatch(/^[a-z0-9]{24}$/);
+    expect(token.length).toBeGreaterThan(40);
+    const start = token.slice(0, -1);
+    for (const wrong of ['', id, `${id}.`, start, `${token}x`, `${start}é`, `${id}.${'a'.repeat(32)}`])
+      expect(sessions.byToken(wrong), 'a token that resembles its own').toBeUndefined();
     expect(session.alive).toBe(true);
     expect(session.endedAt).toBeUndefined();
-    expect((await stat(path.join(session.root, 'tmp'))).isDirectory()).toBe(true);
-    expect((await stat(path.join(session.root, 'home/user'))).isDirectory()).toBe(true);
+    for (const directory of ['tmp', 'home/user'])
+      expect((await stat(path.join(session.root, directory))).isDirectory()).toBe(true);
     const browser = await connect(session);
     expect(browser.contexts().flatMap((context) => context.pages())).toEqual([]);
     await session.ping();
-  });
-
-  test('a session opens a page in the default context', async ({ session, site, connect }) => {
     await session.openPage(await site(page('<title>Start</title>')));
-    const browser = await connect(session);
+    await expect.poll(() => browser.contexts()[0]!.pages().length).toBe(1);
     await expect(browser.contexts()[0]!.pages()[0]!).toHaveTitle('Start');
   });
 
-  test('a session leaves no process and no file when it ends, and ends only once', async ({
-    session,
-    sessions,
-    clock,
-  }, testInfo) => {
+  test('a session ends once, and leaves no process and no file', async ({ session, sessions, clock }, testInfo) => {
     await session.openPage('about:blank');
     clock.advance(5000);
     await Promise.all([session.end(), session.end()]);
@@ -113,55 +113,23 @@ test.describe('one session', () => {
     const records = new Table(await openTestDatabase(), replaysTable);
     const directory = testInfo.outputPath('replays');
     const encoder = new Encoder({ directory: testInfo.outputPath(), chromium: {}, environment: process.env, clock });
-    const replays = await Replays.open({
-      directory,
-      records,
-      record: recorder({ encoder, format: undefined, clock }),
-      clock,
-    });
+    const record = recorder({ encoder, format: undefined, clock });
+    const replays = await Replays.open({ directory, records, record, clock });
     const starting = replays.start(session, { framerate: 10, record_audio: false });
     session.changeHands();
     await expect(starting).rejects.toMatchObject({ code: 'conflict' });
     expect([records.list(), await readdir(directory)]).toEqual([[], []]);
   });
 
-  test('a session refuses tokens that resemble its own', ({ session, sessions }) => {
-    const {
-      id,
-      lease: { token },
-    } = session;
-    for (const wrong of [
-      '',
-      id,
-      `${id}.`,
-      token.slice(0, -1),
-      `${token}x`,
-      `${token.slice(0, -1)}é`,
-      `${id}.${'a'.repeat(32)}`,
-    ]) {
-      expect(sessions.byToken(wrong)).toBeUndefined();
-    }
-  });
-});
-
-test.describe('the idle timeout', () => {
-  test('the idle timeout ends a session that nobody uses', async ({ session, clock }) => {
-    session.watchIdle(60);
-    clock.advance(59_999);
-    expect(session.alive).toBe(true);
-    clock.advance(1);
-    expect(session.alive).toBe(false);
-    await session.ended;
-  });
-
-  test('the idle timeout counts from the last activity, such as a frame of a client', async ({
+  test('the idle timeout counts from the last activity, such as a frame', async ({
     session,
     clock,
     connectRaw,
     addressOf,
   }) => {
     session.watchIdle(60);
-    clock.advance(50_000);
+    clock.advance(59_999);
+    expect(session.alive).toBe(true);
     session.touch();
     clock.advance(50_000);
     expect(session.alive).toBe(true);
@@ -172,6 +140,7 @@ test.describe('the idle timeout', () => {
     clock.advance(1);
     expect(session.alive).toBe(false);
     await client.closed;
+    await session.ended;
   });
 
   test('the idle timeout can be restarted and stopped', async ({ session, clock }) => {
@@ -221,9 +190,7 @@ test.describe('all sessions', () => {
     await expect(sessions.create(settings, abort.signal)).rejects.toThrow('the caller hung up');
   });
 
-  test('closing all sessions also ends those that are starting, and starts no others', async ({
-    sessions,
-  }, testInfo) => {
+  test('the end of all sessions includes those that are starting', async ({ sessions }, testInfo) => {
     const session = await sessions.create(settings);
     const starting = sessions.create(settings);
     const refused = expect(starting).rejects.toMatchObject({ code: 'unavailable' });
@@ -237,24 +204,18 @@ test.describe('all sessions', () => {
   test('a session can be headful if the environment names a display', async ({ clock }, testInfo) => {
     test.skip(process.platform !== 'linux', 'there is always a display');
     const profiles = await noProfiles(testInfo);
-    const of = (environment: Record<string, string>) =>
-      new LocalLauncher({ clock, directory: testInfo.outputPath('none'), profiles, chromium: {}, environment });
-    expect([
-      of({}).hasDisplay,
-      of({ DISPLAY: ':0' }).hasDisplay,
-      of({ WAYLAND_DISPLAY: 'wayland-0' }).hasDisplay,
-    ]).toEqual([false, true, true]);
+    const directory = testInfo.outputPath('none');
+    const hasDisplay = (environment: Record<string, string>) =>
+      new LocalLauncher({ clock, directory, profiles, chromium: {}, environment }).hasDisplay;
+    const environments = [{}, { DISPLAY: ':0' }, { WAYLAND_DISPLAY: 'wayland-0' }] as Record<string, string>[];
+    expect(environments.map(hasDisplay)).toEqual([false, true, true]);
   });
 
   test("a session whose Chromium can't start leaves no files and no processes", async ({ clock }, testInfo) => {
     const directory = testInfo.outputPath('sessions');
+    const profiles = await noProfiles(testInfo);
     const sessions = new Sessions(
-      new LocalLauncher({
-        clock,
-        directory,
-        profiles: await noProfiles(testInfo),
-        chromium: { executable: '/bin/false' },
-      }),
+      new LocalLauncher({ clock, directory, profiles, chromium: { executable: '/bin/false' } }),
     );
     await expect(sessions.create(settings)).rejects.toMatchObject({ code: 'unavailable' });
     expect(await readdir(directory)).toEqual([]);

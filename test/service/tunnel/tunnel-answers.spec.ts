@@ -1,8 +1,8 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server } from 'node:net';
+import { createServer } from 'node:net';
 import { chromium, expect, type Page } from '@playwright/test';
 import { TunnelClient } from '../../../src/tunnel/tunnel-client.ts';
 import { oddAnswers, type OddAnswer } from '../../support/http/odd-answers.ts';
+import { serve, type Serving } from '../../support/http/serve.ts';
 import { startSession } from '../../support/service/profiles.ts';
 import { test } from '../../support/service/service.ts';
 
@@ -21,31 +21,25 @@ for (const { answers, tag } of [
   { answers: oddAnswers.filter(({ name }) => few.has(name)), tag: [] },
   { answers: oddAnswers, tag: ['@long'] },
 ])
-  test(
-    `${answers.length} odd answers look the same through a tunnel as without it`,
-    { tag },
-    async ({ service: { call } }) => {
-      const app = await startApp();
-      const origin = `http://localhost:${(app.address() as AddressInfo).port}`;
-      const observed = async (isTunneled: boolean) => {
-        const session = (await startSession(call, { headless: true })) as Session;
-        const options = { url: session.tunnel_ws_url, expose: '<loopback>', signal: AbortSignal.timeout(9000) };
-        const tunnel = isTunneled ? await TunnelClient.open(options) : undefined;
-        const browser = await chromium.connectOverCDP(session.cdp_ws_url);
-        const page = await browser.newPage();
-        await page.goto(`${origin}/page`);
-        const found: Record<string, unknown> = {};
-        for (const odd of answers) found[odd.name] = await observe(page, odd);
-        await browser.close();
-        tunnel?.close();
-        return found;
-      };
-      const direct = await observed(false);
-      expect(Object.keys(direct)).toHaveLength(answers.length);
-      expect(await observed(true)).toEqual(direct);
-      app.close();
-    },
-  );
+  test(`${answers.length} odd answers look the same through a tunnel as without it`, { tag }, async ({ call }) => {
+    await using app = await startApp();
+    const { cdp_ws_url, tunnel_ws_url } = (await startSession(call, { headless: true })) as Session;
+    const observed = async () => {
+      const browser = await chromium.connectOverCDP(cdp_ws_url);
+      const page = await browser.newPage();
+      await page.goto(`http://localhost:${app.port}/page`);
+      const found: Record<string, unknown> = {};
+      for (const odd of answers) found[odd.name] = await observe(page, odd);
+      await browser.close();
+      return found;
+    };
+    const direct = await observed();
+    expect(Object.keys(direct)).toHaveLength(answers.length);
+    const options = { url: tunnel_ws_url, expose: '<loopback>', signal: AbortSignal.timeout(9000) };
+    const tunnel = await TunnelClient.open(options);
+    expect(await observed()).toEqual(direct);
+    tunnel.close();
+  });
 
 /** What a page and its network events show of an answer. */
 async function observe(page: Page, odd: OddAnswer): Promise<unknown> {
@@ -75,7 +69,7 @@ async function observe(page: Page, odd: OddAnswer): Promise<unknown> {
 }
 
 /** Serves `/odd/<index>` with the bytes of that odd answer, and a page for all else. Listens on IPv6 only. */
-async function startApp(): Promise<Server> {
+async function startApp(): Promise<Serving> {
   const server = createServer((socket) => {
     let received = '';
     socket.on('error', () => undefined);
@@ -94,6 +88,5 @@ async function startApp(): Promise<Server> {
       });
     });
   });
-  await once(server.listen(0, '::1'), 'listening');
-  return server;
+  return await serve(server, '::1');
 }

@@ -7,9 +7,7 @@ import { TunneledApp } from '../../support/http/tunneled-app.ts';
 
 type Session = { session_id: string; cdp_ws_url: string; tunnel_ws_url: string };
 
-test('a session may have any number of contexts with different proxies, one after another', async ({
-  service: { call },
-}) => {
+test('a session may have any number of contexts with different proxies, one after another', async ({ call }) => {
   await using app = await TunneledApp.start();
   await using proxy = await startSocksProxy(app.url);
   const { cdp_ws_url, tunnel_ws_url: url } = (await startSession(call, { headless: true })) as Session;

@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import type { TLSSocket } from 'node:tls';
 import { chromium, expect, type Browser, type Page } from '@playwright/test';
-import { TunnelClient } from '../../../src/tunnel/tunnel-client.ts';
+import { TunnelClient, type TunnelOptions } from '../../../src/tunnel/tunnel-client.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { certificate, HttpProxy, privateKey } from '../../support/http/http-proxy.ts';
+import { serve } from '../../support/http/serve.ts';
 import { answersTo } from '../../support/http/connections.ts';
 import { commandLine, processesWith } from '../../support/processes/processes.ts';
 import { test as base } from '../../support/service/service.ts';
@@ -28,12 +27,12 @@ const test = base.extend<{
     await using app = await TunneledApp.start();
     await use(app);
   },
-  session: async ({ service: { call } }, use) =>
+  session: async ({ call }, use) =>
     use((await startSession(call, { headless: true, timeout_seconds: 600 })) as Tunneled),
   tunnel: async ({ session }, use) => {
     const tunnels: TunnelClient[] = [];
     await use(async (expose, { tunnel_ws_url: url } = session) => {
-      const tunnel = await TunnelClient.open({ url, expose, signal: AbortSignal.timeout(10_000) });
+      const tunnel = await openTunnel(url, expose);
       tunnels.push(tunnel);
       return tunnel;
     });
@@ -50,11 +49,7 @@ const test = base.extend<{
 test.describe('with --block-loopback', () => {
   test.use({ serviceOptions: { blockLoopback: true } });
 
-  test("through a tunnel, pages reach apps on the client's machine by HTTP, HTTPS and WebSocket @long", async ({
-    app,
-    tunnel,
-    remote,
-  }) => {
+  test('through a tunnel, pages reach apps by HTTP, HTTPS and WebSocket @long', async ({ app, tunnel, remote }) => {
     await tunnel('<loopback>');
     const page = await remote.newPage({ ignoreHTTPSErrors: true });
     for (const host of ['localhost', '127.0.0.1', '[::1]', 'deep.localhost']) {
@@ -111,11 +106,7 @@ test.describe('with --block-loopback', () => {
   });
 });
 
-test("a tunnel to an app that isn't running shows an error page, and for https refuses the connection @long", async ({
-  app,
-  tunnel,
-  remote,
-}) => {
+test("a tunnel to an app that isn't running shows an error @long", async ({ app, tunnel, remote }) => {
   const gone = await TunneledApp.start();
   const { url, secureUrl } = gone;
   await gone[Symbol.asyncDispose]();
@@ -140,16 +131,9 @@ test('a broken tunnel can be opened again, and ends with its lease @long', async
     (await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 30 })).body as Tunneled;
   const session = await lease();
   const changes: boolean[] = [];
-  const open = async (url: string) =>
-    await TunnelClient.open({
-      url,
-      expose: '<loopback>',
-      signal: AbortSignal.timeout(10_000),
-      onChange: ({ isOpen }) => void changes.push(isOpen),
-    });
-  const tunnel = await open(
-    session.tunnel_ws_url.replace(url.replace('http', 'ws'), between.url.replace('http', 'ws')),
-  );
+  const open = (url: string) => openTunnel(url, '<loopback>', { onChange: ({ isOpen }) => void changes.push(isOpen) });
+  const [own, other] = [url, between.url].map((one) => one.replace('http', 'ws')) as [string, string];
+  const tunnel = await open(session.tunnel_ws_url.replace(own, other));
   await expect(open(session.tunnel_ws_url)).rejects.toThrow('has an open tunnel of another client');
   await expect(open(`${session.tunnel_ws_url}x`)).rejects.toThrow('the token is unknown');
   const browser = await chromium.connectOverCDP(session.cdp_ws_url);
@@ -170,51 +154,33 @@ test('a broken tunnel can be opened again, and ends with its lease @long', async
   await expect(open(session.tunnel_ws_url)).rejects.toThrow('the token is unknown');
 });
 
-test("a context with its own HTTP proxy uses that for all hosts that the tunnel doesn't expose", async ({
-  app,
-  tunnel,
-  remote,
-}) => {
+test('contexts with a proxy use it for hosts that no tunnel exposes', async ({ app, tunnel, remote }) => {
   await using proxy = await HttpProxy.start({ site: app.url, credentials: 'robot:pa55' });
+  await using socks = await startSocksProxy(app.url);
   await tunnel('<loopback>');
-  const own = { server: `http://localhost:${proxy.port}`, username: 'robot', password: 'pa55' };
-  const context = await remote.newContext({ proxy: own });
-  const page = await context.newPage();
-  // The proxy itself is on the client's machine.
-  await page.goto('http://shop.example/');
-  expect(await page.title()).toBe('shop.example');
-  expect(await echo(page)).toBe('echo of hello');
+  const pageVia = async (own: { server: string; username?: string; password?: string }) => {
+    const page = await (await remote.newContext({ proxy: own })).newPage();
+    // The proxy itself is on the client's machine.
+    await page.goto('http://shop.example/');
+    expect(await page.title()).toBe('shop.example');
+    expect(await echo(page)).toBe('echo of hello');
+    await page.goto(app.url);
+    expect(await echo(page)).toBe('echo of hello');
+    return page;
+  };
+  await pageVia({ server: `http://localhost:${proxy.port}`, username: 'robot', password: 'pa55' });
   expect(proxy.requests).toEqual(expect.arrayContaining(['GET http://shop.example/', 'CONNECT shop.example:80']));
-  await page.goto(app.url);
-  expect(await echo(page)).toBe('echo of hello');
   expect(proxy.requests.filter((asked) => asked.includes(`localhost:${app.port}`))).toEqual([]);
-});
 
-test("a context with a SOCKS proxy uses that for all hosts that the tunnel doesn't expose", async ({
-  app,
-  tunnel,
-  remote,
-}) => {
-  await using proxy = await startSocksProxy(app.url);
-  await tunnel('<loopback>');
-  const context = await remote.newContext({ proxy: { server: `socks5://localhost:${proxy.port}` } });
-  const page = await context.newPage();
-  await page.goto('http://shop.example/');
-  expect(await page.title()).toBe('shop.example');
-  expect(await echo(page)).toBe('echo of hello');
-  await page.goto(app.url);
-  expect(await echo(page)).toBe('echo of hello');
-  expect(new Set(proxy.requests)).toEqual(new Set(['shop.example:80']));
-  await proxy[Symbol.asyncDispose]();
+  const page = await pageVia({ server: `socks5://localhost:${socks.port}` });
+  expect(new Set(socks.requests)).toEqual(new Set(['shop.example:80']));
+  await socks[Symbol.asyncDispose]();
   expect((await page.goto('http://other.example/'))?.status()).toBe(502);
   expect(await page.textContent('body')).toContain('ECONNREFUSED');
 });
 
 for (const transport of ['cdp', 'playwright'] as const)
-  test(`a context with client certificates presents them to exposed hosts over ${transport} @long`, async ({
-    tunnel,
-    session,
-  }) => {
+  test(`exposed hosts get the client certificates over ${transport} @long`, async ({ tunnel, session }) => {
     const server = createServer(
       { cert: certificate, key: privateKey, requestCert: true, rejectUnauthorized: false },
       ({ socket }, response) => {
@@ -222,8 +188,8 @@ for (const transport of ['cdp', 'playwright'] as const)
         response.setHeader('content-type', 'text/html').end(`<title>${String(subject?.CN)}</title>`);
       },
     );
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const origin = `https://localhost:${(server.address() as AddressInfo).port}`;
+    await using serving = await serve(server);
+    const origin = `https://localhost:${serving.port}`;
     const { proxy } = await tunnel('<loopback>');
     const browser =
       transport === 'cdp'
@@ -239,14 +205,13 @@ for (const transport of ['cdp', 'playwright'] as const)
     await page.goto(origin);
     expect(await page.title()).toBe('proxy.test');
     await browser.close();
-    server.close();
   });
 
-test('pages of the default context use the tunnel, also after a profile was loaded into the session @long', async ({
+test('the default context uses the tunnel, also after the load of a profile @long', async ({
   app,
   tunnel,
   session,
-  service: { call },
+  call,
 }) => {
   await call('POST', '/profiles', { name: 'ada' });
   const asking = (await startSession(call, { headless: true, tunnel: true })) as Tunneled;
@@ -267,37 +232,33 @@ for (const sessionUids of [undefined, false] as const)
     test.skip(process.platform !== 'linux', 'the owner of a connection is known on Linux only');
     test.use({ serviceOptions: sessionUids === false ? { sessionUids } : {} });
 
-    test("a browser can't use the tunnel of another session", async ({ app, tunnel, service: { call } }) => {
+    test("a browser can't use the tunnel of another session", async ({ app, call }) => {
       test.skip(sessionUids === undefined && process.getuid?.() !== 0, 'only root can give sessions user ids');
       const owner = (await startSession(call, { headless: true, tunnel: true })) as Tunneled;
       const stranger = (await startSession(call, { headless: true })) as Tunneled;
-      await tunnel('<loopback>', owner);
+      const opened = await openTunnel(owner.tunnel_ws_url, '<loopback>');
       const server = hopOf(owner);
-      for (const { cdp_ws_url } of [owner, stranger]) {
+      const statusIn = async ({ cdp_ws_url }: Tunneled, path: string, meanwhile = async () => {}) => {
         const browser = await chromium.connectOverCDP(cdp_ws_url);
         const page = await (await browser.newContext({ proxy: { server } })).newPage();
-        const status = await page.goto(`${app.url}/${cdp_ws_url === owner.cdp_ws_url ? 'owner' : 'stranger'}`).then(
-          (answer) => answer?.status(),
-          () => 'no answer',
-        );
-        expect([status, cdp_ws_url === owner.cdp_ws_url]).toEqual(
-          cdp_ws_url === owner.cdp_ws_url ? [200, true] : [sessionUids === false ? 502 : 'no answer', false],
-        );
-        // A program with the browser's port at another address.
-        if (cdp_ws_url === owner.cdp_ws_url)
-          for (const answer of await answersTo(`${app.url}/stranger`, Number(new URL(server).port)))
-            expect(answer).toMatch(sessionUids === false ? /^HTTP\/1.1 502/ : /^$/);
+        const answer = await page.goto(`${app.url}${path}`).catch(() => undefined);
+        await meanwhile();
         await browser.close();
-      }
+        return answer?.status();
+      };
+      const asOwner = await statusIn(owner, '/owner', async () => {
+        // A program with the browser's port at another address.
+        for (const answer of await answersTo(`${app.url}/stranger`, Number(new URL(server).port)))
+          expect(answer).toMatch(sessionUids === false ? /^HTTP\/1.1 502/ : /^$/);
+      });
+      expect(asOwner).toBe(200);
+      expect(await statusIn(stranger, '/stranger')).toBe(sessionUids === false ? 502 : undefined);
       expect(app.requests.filter((path) => path === '/stranger')).toEqual([]);
+      opened.close();
     });
   });
 
-test("a response that the page doesn't read delays no other transfer through the tunnel @long", async ({
-  app,
-  tunnel,
-  remote,
-}) => {
+test('an unread response delays no other transfer of a tunnel @long', async ({ app, tunnel, remote }) => {
   await tunnel('<loopback>');
   const page = await remote.newPage();
   await page.goto(app.url);
@@ -308,6 +269,10 @@ test("a response that the page doesn't read delays no other transfer through the
   expect(stalled).toBe(4);
   expect(await upload(page, 1_000_000)).toBe(1_000_000);
 });
+
+async function openTunnel(url: string, expose: string, more: Partial<TunnelOptions> = {}): Promise<TunnelClient> {
+  return await TunnelClient.open({ url, expose, signal: AbortSignal.timeout(10_000), ...more });
+}
 
 /** The address of the local proxy of a session's browser. */
 function hopOf({ session_id }: Tunneled): string {

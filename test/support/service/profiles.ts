@@ -1,10 +1,9 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { chromium, expect, type Page, type TestInfo } from '@playwright/test';
 import { ProfileDirectories } from '../../../src/service/profiles/profile-directories.ts';
 import { systemClock } from '../../../src/service/process/clock.ts';
 import { openDatabase } from '../../../src/service/database/database.ts';
 import { ProfileStore } from '../../../src/service/profiles/profiles.ts';
+import { serve } from '../http/serve.ts';
 import { test as base, type Call } from './service.ts';
 
 /** The values that a site stores in a browser, each under `login`. */
@@ -15,13 +14,8 @@ type Started = { session_id: string; cdp_ws_url: string; profile_version?: strin
 export const test = base.extend<{ site: string }>({
   /** The address of a site that stores values for tests. */
   site: async ({}, use) => {
-    const server = createServer((_request, response) =>
-      response.setHeader('content-type', 'text/html').end('<title>Site</title>'),
-    );
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    await use(`http://localhost:${(server.address() as AddressInfo).port}/`);
-    server.closeAllConnections();
-    server.close();
+    await using server = await serve({ '/': '<title>Site</title>' });
+    await use(`http://localhost:${server.port}/`);
   },
 });
 
@@ -59,6 +53,11 @@ export async function startSession(call: Call, body: object): Promise<Started> {
 /** Ends a session and returns the result of saving its profile. */
 export async function endSession(call: Call, { session_id }: { session_id: string }): Promise<unknown> {
   expect(await call('DELETE', `/browsers/${session_id}`)).toMatchObject({ status: 204 });
+  return await profileSaveOf(call, { session_id });
+}
+
+/** How the profile of an ended session was saved. */
+export async function profileSaveOf(call: Call, { session_id }: { session_id: string }): Promise<unknown> {
   return (await call('GET', `/browsers/${session_id}?include_deleted=true`)).body.profile_save;
 }
 

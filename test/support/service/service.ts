@@ -24,6 +24,7 @@ type Fixtures = {
   serviceOptions: ServiceOptions;
   /** A service in this process, in memory unless `serviceOptions` say otherwise. */
   service: TestService;
+  call: Call;
 };
 
 export const test = base.extend<Fixtures>({
@@ -32,6 +33,7 @@ export const test = base.extend<Fixtures>({
     await using service = await startAnyService(serviceOptions);
     await use({ ...service, call: callerOf(service) });
   },
+  call: async ({ service }, use) => use(service.call),
 });
 
 /** Calls a service with its key, and checks every answer against the contract. */

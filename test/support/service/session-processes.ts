@@ -14,12 +14,20 @@ export type Shell = {
   spawn(line: string): Promise<string>;
 };
 
-export const test = base.extend<{ client: Client; shell: Shell }>({
+type Fixtures = {
+  client: Client;
+  /** The client's calls about processes. */
+  programs: Client['browsers']['process'];
+  shell: Shell;
+};
+
+export const test = base.extend<Fixtures>({
   serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: testInfo.outputPath('data') }),
   client: async ({ service }, use) => {
     await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
     await use(client);
   },
+  programs: async ({ client }, use) => use(client.browsers.process),
   shell: async ({ client }, use) => {
     const { session_id: id } = await client.browsers.create();
     await use(shellIn(client, id));

@@ -1,0 +1,37 @@
+import { startAnyService } from './machines.ts';
+import { TestClock } from './clock.ts';
+import { callerOf, test as base, type Call, type TestService } from './service.ts';
+
+type Shared = { service: TestService; clock: TestClock };
+
+/**
+ * A service for all tests of a worker, by a clock that stands still. A test gets it without pools, sessions and
+ * profiles.
+ */
+export const test = base.extend<{ clock: TestClock }, { shared: Shared }>({
+  shared: [
+    async ({}, use) => {
+      const clock = new TestClock();
+      await using service = await startAnyService({ clock });
+      await use({ service: { ...service, call: callerOf(service) }, clock });
+    },
+    { scope: 'worker' },
+  ],
+  service: async ({ shared: { service } }, use) => {
+    await use(service);
+    await empty(service.call);
+  },
+  clock: async ({ shared }, use) => use(shared.clock),
+});
+
+/** Deletes all pools, sessions and profiles of a service. */
+export async function empty(call: Call): Promise<void> {
+  for (const [path, body] of [
+    ['/browser_pools', { force: true }],
+    ['/browsers', undefined],
+    ['/profiles', undefined],
+  ] as const) {
+    const { body: found } = (await call('GET', path)) as { body: { id?: string; session_id?: string }[] };
+    await Promise.all(found.map(({ id, session_id }) => call('DELETE', `${path}/${id ?? session_id}`, body)));
+  }
+}
