@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from '@playwright/test';
-import { createClient, type Client } from '../../../src/client/index.ts';
+import type { Client } from '../../../src/client/index.ts';
 import type { ProcessEvent } from '../../../src/contract/processes.ts';
 import { test as base } from './service.ts';
 
@@ -14,12 +14,8 @@ export type Shell = {
   spawn(line: string): Promise<string>;
 };
 
-export const test = base.extend<{ client: Client; shell: Shell }>({
+export const test = base.extend<{ shell: Shell }>({
   serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: testInfo.outputPath('data') }),
-  client: async ({ service }, use) => {
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-    await use(client);
-  },
   shell: async ({ client }, use) => {
     const { session_id: id } = await client.browsers.create();
     await use(shellIn(client, id));
