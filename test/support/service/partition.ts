@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { serve } from '../http/serve.ts';
 
 /** A way to a service that can be cut without either side noticing, as by a broken network. */
 export type Way = {
@@ -32,13 +32,12 @@ export async function wayTo(url: string): Promise<Way> {
       if (isCut) from.pause();
     }
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const serving = await serve(server);
   const each = (act: (socket: Socket) => void) => {
     for (const socket of ends) act(socket);
   };
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: serving.url,
     cut: () => {
       isCut = true;
       each((socket) => socket.pause());
@@ -48,7 +47,7 @@ export async function wayTo(url: string): Promise<Way> {
       each((socket) => socket.resume());
     },
     close: () => {
-      server.close();
+      void serving[Symbol.asyncDispose]();
       each((socket) => socket.destroy());
     },
   };

@@ -1,34 +1,28 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { chromium, expect, type Page, type TestInfo } from '@playwright/test';
+import { chromium, expect, type Page } from '@playwright/test';
 import { ProfileDirectories } from '../../../src/service/profiles/profile-directories.ts';
 import { systemClock } from '../../../src/service/process/clock.ts';
 import { openDatabase } from '../../../src/service/database/database.ts';
 import { ProfileStore } from '../../../src/service/profiles/profiles.ts';
+import { serve } from '../http/serve.ts';
 import { test as base, type Call } from './service.ts';
 
 /** The values that a site stores in a browser, each under `login`. */
-export type Kept = { cookie?: string; sessionCookie?: string; localStorage?: string; indexedDB?: string };
+type Kept = { cookie?: string; sessionCookie?: string; localStorage?: string; indexedDB?: string };
 
 type Started = { session_id: string; cdp_ws_url: string; profile_version?: string };
 
 export const test = base.extend<{ site: string }>({
   /** The address of a site that stores values for tests. */
   site: async ({}, use) => {
-    const server = createServer((_request, response) =>
-      response.setHeader('content-type', 'text/html').end('<title>Site</title>'),
-    );
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    await use(`http://localhost:${(server.address() as AddressInfo).port}/`);
-    server.closeAllConnections();
-    server.close();
+    await using server = await serve({ '/': '<title>Site</title>' });
+    await use(`http://localhost:${server.port}/`);
   },
 });
 
 /** An empty store of profiles. */
-export async function noProfiles(testInfo: TestInfo): Promise<ProfileDirectories> {
+export async function noProfiles(place: { outputPath: (name: string) => string }): Promise<ProfileDirectories> {
   const records = new ProfileStore(await openDatabase(), systemClock);
-  return await ProfileDirectories.open({ directory: testInfo.outputPath('profiles'), records, onSaved: () => {} });
+  return await ProfileDirectories.open({ directory: place.outputPath('profiles'), records, onSaved: () => {} });
 }
 
 /** The same value in every storage. */

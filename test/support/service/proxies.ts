@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { WebSocketServer } from 'ws';
 import { HttpProxy } from '../http/http-proxy.ts';
+import { serve } from '../http/serve.ts';
 import { test as base } from './organization.ts';
 
 export const username = 'robot';
@@ -28,11 +27,8 @@ export const test = base.extend<Fixtures>({
     new WebSocketServer({ server }).on('connection', (socket) => {
       socket.on('message', (data: Buffer) => socket.send(`echo of ${String(data)}`));
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    server.closeAllConnections();
-    server.close();
+    await using site = await serve(server);
+    await use(site.url);
   },
   open: async ({ site }, use) => {
     await using proxy = await HttpProxy.start({ site });
