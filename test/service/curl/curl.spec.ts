@@ -26,7 +26,11 @@ const test = base.extend<Fixtures, { shared: { service: TestService; id: string 
     { scope: 'worker' },
   ],
   service: async ({ shared }, use) => use(shared.service),
-  id: async ({ shared }, use) => use(shared.id),
+  id: async ({ shared, kernel }, use) => {
+    // The hosted service's SDK fetches only through sessions that it has seen.
+    await kernel.browsers.retrieve(shared.id);
+    await use(shared.id);
+  },
   target: async ({}, use) => {
     await using target = await CurlTarget.start();
     await use(target);
