@@ -7,18 +7,15 @@ import { expect, test } from '@playwright/test';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
+/** The words of a text. */
+const words = (text: string) => text.split(/\s+/);
+
 /** For a file in each room: allowed and forbidden imports. The prefix `type:` marks an import of types. */
 const rules: Record<string, { may: string[]; mayNot: string[] }> = {
   'src/contract/a.ts': {
     may: ['zod', './b.ts'],
-    mayNot: [
-      'node:fs',
-      'undici',
-      '../client/index.ts',
-      '../service/service.ts',
-      '../archive/index.ts',
-      'type:../../fixtures/index.ts',
-    ],
+    mayNot: words(`node:fs undici ../client/index.ts ../service/service.ts ../archive/index.ts
+      type:../../fixtures/index.ts`),
   },
   'src/archive/a.ts': {
     may: ['node:fs/promises', 'tar-stream', '@mongodb-js/zstd', 'fzstd', 'xxhash-wasm', './b.ts'],
@@ -26,13 +23,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
   },
   'src/tunnel/a.ts': {
     may: ['node:http2', 'ws', './b.ts'],
-    mayNot: [
-      '../contract/contract.ts',
-      '../service/tunnel/b.ts',
-      '../client/index.ts',
-      '../../fixtures/index.ts',
-      'undici',
-    ],
+    mayNot: words('../contract/contract.ts ../service/tunnel/b.ts ../client/index.ts ../../fixtures/index.ts undici'),
   },
   'src/tracing/a.ts': {
     may: ['@opentelemetry/api', 'node:os', './b.ts'],
@@ -40,128 +31,49 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
   },
   'src/client/a.ts': {
     may: ['../contract/contract.ts', 'undici', 'p-retry', 'eventsource-parser', 'node:stream/promises', './b.ts'],
-    mayNot: [
-      '../service/process/clock.ts',
-      '../archive/index.ts',
-      '../../fixtures/index.ts',
-      '../reaper/ledger.ts',
-      '@playwright/test',
-      'hono',
-      'zod',
-    ],
+    mayNot: words(`../service/process/clock.ts ../archive/index.ts ../../fixtures/index.ts ../reaper/ledger.ts
+      @playwright/test hono zod`),
   },
   'src/service/a.ts': {
-    may: [
-      '../contract/contract.ts',
-      '../archive/index.ts',
-      './http/b.ts',
-      './replays/b.ts',
-      'libsql',
-      'ws',
-      'hono',
-      'node:os',
-    ],
-    mayNot: [
-      '../client/index.ts',
-      '../cli/main.ts',
-      '../reaper/ledger.ts',
-      '../../fixtures/index.ts',
-      '@playwright/test',
-      'undici',
-      'commander',
-    ],
+    may: words('../contract/contract.ts ../archive/index.ts ./http/b.ts ./replays/b.ts libsql ws hono node:os'),
+    mayNot: words(`../client/index.ts ../cli/main.ts ../reaper/ledger.ts ../../fixtures/index.ts @playwright/test
+      undici commander`),
   },
   'src/reaper/a.ts': {
     may: ['../client/index.ts', '../service/process/children/is-running.ts', 'node:net', './b.ts'],
-    mayNot: [
-      '../client/request.ts',
-      '../service/service.ts',
-      '../service/process/clock.ts',
-      '../contract/contract.ts',
-      '../../fixtures/index.ts',
-      'undici',
-    ],
+    mayNot: words(`../client/request.ts ../service/service.ts ../service/process/clock.ts ../contract/contract.ts
+      ../../fixtures/index.ts undici`),
   },
   'src/cli/a.ts': {
-    may: [
-      '../contract/contract.ts',
-      '../client/index.ts',
-      '../service/service.ts',
-      '../service/process/b.ts',
-      '../archive/index.ts',
-      '../tunnel/b.ts',
-      'commander',
-      'yazl',
-      'node:path',
-      './b.ts',
-    ],
-    mayNot: [
-      '../../fixtures/index.ts',
-      '../reaper/ledger.ts',
-      '../service/sessions/b.ts',
-      '../client/request.ts',
-      '@playwright/test',
-    ],
+    may: words(`../contract/contract.ts ../client/index.ts ../service/service.ts ../service/process/b.ts
+      ../archive/index.ts ../tunnel/b.ts commander yazl node:path ./b.ts`),
+    mayNot: words(`../../fixtures/index.ts ../reaper/ledger.ts ../service/sessions/b.ts ../client/request.ts
+      @playwright/test`),
   },
   'fixtures/a.ts': {
-    may: [
-      '../src/client/index.ts',
-      'type:../src/contract/files.ts',
-      '@playwright/test',
-      './b.ts',
-      './lease/b.ts',
-      './lease/browser/b.ts',
-      './report/b.ts',
-      '../src/tunnel/pattern.ts',
-    ],
-    mayNot: [
-      '../src/contract/files.ts',
-      '../src/archive/index.ts',
-      '../src/reaper/ledger.ts',
-      '../src/service/service.ts',
-      'type:../src/service/service.ts',
-      '../src/cli/main.ts',
-      '../src/client/request.ts',
-      'undici',
-      'ws',
-    ],
+    may: words(`../src/client/index.ts type:../src/contract/files.ts @playwright/test ./b.ts ./lease/b.ts
+      ./lease/browser/b.ts ./report/b.ts ../src/tunnel/pattern.ts`),
+    mayNot: words(`../src/contract/files.ts ../src/archive/index.ts ../src/reaper/ledger.ts
+      ../src/service/service.ts type:../src/service/service.ts ../src/cli/main.ts ../src/client/request.ts undici ws`),
   },
   'fixtures/reporter.ts': {
     may: ['./report/b.ts', '../src/reaper/ledger.ts', 'type:@playwright/test/reporter', 'node:fs'],
-    mayNot: [
-      './options.ts',
-      './lease/b.ts',
-      '../src/reaper/holder.ts',
-      '../src/client/index.ts',
-      '@playwright/test',
-      'picomatch',
-    ],
+    mayNot: words(`./options.ts ./lease/b.ts ../src/reaper/holder.ts ../src/client/index.ts @playwright/test
+      picomatch`),
   },
   ...roomsOfFixtures(),
   'fixtures/lease/service/embedded-service.ts': {
     may: ['../../../src/service/process/start/b.ts', '../../options.ts', 'node:path'],
-    mayNot: [
-      './b.ts',
-      '../b.ts',
-      '../../../src/service/sessions/b.ts',
-      '../../../src/cli/main.ts',
-      '../../../src/client/index.ts',
-    ],
+    mayNot: words(`./b.ts ../b.ts ../../../src/service/sessions/b.ts ../../../src/cli/main.ts
+      ../../../src/client/index.ts`),
   },
   'src/service/logins/reading/a.ts': {
     may: ['./b.ts'],
     mayNot: ['../robot/b.ts', '../flow.ts', '../../sessions/b.ts', '../../../contract/errors.ts', 'node:fs', 'zod'],
   },
   'src/service/logins/robot/a.ts': {
-    may: [
-      './b.ts',
-      '../reading/b.ts',
-      '../../chromium/b.ts',
-      '../../sessions/b.ts',
-      '../../input/b.ts',
-      '../../../contract/errors.ts',
-      'node:fs',
-    ],
+    may: words(`./b.ts ../reading/b.ts ../../chromium/b.ts ../../sessions/b.ts ../../input/b.ts
+      ../../../contract/errors.ts node:fs`),
     mayNot: ['../flow.ts', '../../replays/b.ts', '../../credentials/b.ts', '../../../client/index.ts', 'zod'],
   },
   'src/player/a.ts': {
@@ -187,34 +99,9 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
 };
 
 /** The rooms of the service in the order of imports: each may import the rooms before it. */
-const serviceRooms = [
-  'process',
-  'http',
-  'database',
-  'chromium',
-  'sessions',
-  'playwright',
-  'input',
-  'files',
-  'processes',
-  'curl',
-  'telemetry',
-  'replays',
-  'live-view',
-  'profiles',
-  'proxies',
-  'extensions',
-  'pools',
-  'credentials',
-  'logins',
-  'organization',
-  'audit',
-  'apps',
-  'tunnel',
-  'machines',
-  'metrics',
-  'dashboard',
-];
+const serviceRooms =
+  words(`process http database chromium sessions playwright input files processes curl telemetry replays live-view profiles
+  proxies extensions pools credentials logins organization audit apps tunnel machines metrics dashboard`);
 
 /** The folders of rooms. They follow the rule of their room. */
 const foldersOf: Record<string, string[]> = {
@@ -283,14 +170,9 @@ function inFolders(room: string): string[] {
 
 /** The allowed imports of the rooms of the fixtures. All others are forbidden. */
 function roomsOfFixtures(): typeof rules {
-  const usual = [
-    '../options.ts',
-    '../errors.ts',
-    '../camel-case.ts',
-    '../../src/client/index.ts',
-    'type:../../src/contract/files.ts',
-    '@playwright/test',
-  ];
+  const usual =
+    words(`../options.ts ../errors.ts ../camel-case.ts ../../src/client/index.ts type:../../src/contract/files.ts
+  @playwright/test`);
   const rooms: Record<string, string[]> = {
     report: ['../../src/player/player.ts', '../../src/reaper/ledger.ts', 'type:@playwright/test/reporter'],
     files: [...usual, 'picomatch', 'tinyglobby'],
@@ -311,13 +193,9 @@ function roomsOfFixtures(): typeof rules {
     input: [...usual, '../lease/b.ts'],
     replay: [...usual, '../report/b.ts', '../lease/b.ts'],
   };
-  const never = [
-    '../test.ts',
-    '../../src/service/service.ts',
-    '../../src/contract/files.ts',
-    '../../src/client/request.ts',
-    'undici',
-  ];
+  const never = words(
+    `../test.ts ../../src/service/service.ts ../../src/contract/files.ts ../../src/client/request.ts undici`,
+  );
   const all = new Set([
     ...Object.keys(rooms).map((room) => `../${room}/b.ts`),
     ...Object.values(rooms).flat(),

@@ -4,14 +4,23 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
-import { chromium, expect, test } from '@playwright/test';
-import { launchChromium } from '../../../src/service/chromium/chromium.ts';
+import { chromium, expect, test, type TestInfo } from '@playwright/test';
+import { launchChromium, type LaunchOptions } from '../../../src/service/chromium/chromium.ts';
 import { findChromium } from '../../../src/service/chromium/find-chromium.ts';
 import { withUtf8 } from '../../../src/service/chromium/locale.ts';
 import { chromiumSwitches } from '../../../src/service/chromium/switches.ts';
 import { expectNoProcessWith, processesWith, processFile } from '../../support/processes/processes.ts';
 
 const viewport = { width: 1000, height: 500 };
+
+/** Launches an executable with the user-data directory of a test. */
+function launch(
+  testInfo: TestInfo,
+  options: Pick<LaunchOptions, 'executable'> & Partial<LaunchOptions>,
+): ReturnType<typeof launchChromium> {
+  const userDataDirectory = testInfo.outputPath('user-data');
+  return launchChromium({ userDataDirectory, headless: true, viewport, environment: process.env, ...options });
+}
 
 /** The number of sockets that listen in this process. */
 function serverCount(): number {
@@ -130,13 +139,7 @@ test.describe('launching', () => {
   test('throws the last output and advice if Chromium ends at once', async ({}, testInfo) => {
     const words = 'chromium: error while loading shared libraries: libnss3.so: cannot open shared object file';
     const executable = await script(testInfo.outputPath('chromium'), `echo '${words}' >&2; exit 127`);
-    const launched = launchChromium({
-      executable,
-      userDataDirectory: testInfo.outputDir,
-      headless: true,
-      viewport,
-      environment: process.env,
-    });
+    const launched = launch(testInfo, { executable });
     await expect(launched).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(words) });
     await expect(launched).rejects.toThrow('npx playwright install-deps chromium');
   });
@@ -144,13 +147,7 @@ test.describe('launching', () => {
   test("throws if the executable isn't a program", async ({}, testInfo) => {
     const executable = testInfo.outputPath('chromium');
     await writeFile(executable, '\0');
-    const launched = launchChromium({
-      executable,
-      userDataDirectory: testInfo.outputDir,
-      headless: true,
-      viewport,
-      environment: process.env,
-    });
+    const launched = launch(testInfo, { executable });
     await expect(launched).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(executable) });
   });
 
@@ -158,8 +155,7 @@ test.describe('launching', () => {
     const executable = await script(testInfo.outputPath('chromium'), 'sh -c "sleep 1000; exit" "$@" & wait');
     const abort = new AbortController();
     const userDataDirectory = testInfo.outputPath('user-data');
-    const options = { executable, userDataDirectory, headless: true, viewport, environment: process.env };
-    const launched = launchChromium({ ...options, signal: abort.signal });
+    const launched = launch(testInfo, { executable, signal: abort.signal });
     await expect.poll(() => processesWith(userDataDirectory)).toHaveLength(2);
     abort.abort(new Error('not needed any more'));
     await expect(launched).rejects.toThrow('not needed any more');
@@ -168,15 +164,8 @@ test.describe('launching', () => {
 
   test("closes its local proxy if Chromium can't be launched", async ({}, testInfo) => {
     const before = serverCount();
-    const userDataDirectory = testInfo.outputPath('user-data');
-    const options = {
-      executable: 'no\0program',
-      userDataDirectory,
-      headless: true,
-      viewport,
-      environment: process.env,
-    };
-    await expect(launchChromium({ ...options, tunnel: true })).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_VALUE' });
+    const launched = launch(testInfo, { executable: 'no\0program', tunnel: true });
+    await expect(launched).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_VALUE' });
     await expect.poll(serverCount).toBe(before);
   });
 
@@ -185,8 +174,7 @@ test.describe('launching', () => {
     const executable = await script(testInfo.outputPath('chromium'), `nice > ${priority}; sleep 1000`);
     const userDataDirectory = testInfo.outputPath('user-data');
     const caller = new AbortController();
-    const options = { executable, userDataDirectory, headless: true, viewport, environment: process.env };
-    const launching = launchChromium({ ...options, niceness: 7, signal: caller.signal });
+    const launching = launch(testInfo, { executable, niceness: 7, signal: caller.signal });
     const aborted = expect(launching).rejects.toThrow('the caller has left');
     await expect.poll(() => readFile(priority, 'utf8').catch(() => '')).toBe('7\n');
     caller.abort(new Error('the caller has left'));
@@ -200,7 +188,7 @@ test.describe('launching', () => {
       test.skip(executable === '', `${command} is not installed`);
       const userDataDirectory = testInfo.outputPath('user-data');
       const environment = { ...process.env, PLAYWRIGHT_POOL_API_KEY: 'secret-key' };
-      const launched = await launchChromium({ executable, userDataDirectory, headless: true, viewport, environment });
+      const launched = await launch(testInfo, { executable, environment });
       try {
         const { cdp } = launched;
         expect((await cdp.send('Target.getTargets', {})).targetInfos).toEqual([]);
@@ -226,7 +214,7 @@ test.describe('launching', () => {
       const module = pathToFileURL(path.resolve('build/src/service/chromium/chromium.js')).href;
       const options = { executable, userDataDirectory, headless: true, viewport };
       const program = `
-        import { launchChromium } from ${JSON.stringify(module)};
+        import { launchChromium, type LaunchOptions } from ${JSON.stringify(module)};
         const { cdp } = await launchChromium({ ...${JSON.stringify(options)}, environment: process.env });
         await cdp.send('Target.createTarget', { url: 'data:text/html,<script>for (;;);</script>' });
         console.log('ready');

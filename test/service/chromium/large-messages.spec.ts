@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { chromium, expect, type Browser } from '@playwright/test';
 import { WebSocketServer } from 'ws';
+import { serve } from '../../support/http/serve.ts';
 import { startSession } from '../../support/service/profiles.ts';
 import { test as base } from '../../support/service/service.ts';
 
@@ -32,9 +31,9 @@ test("the Playwright host passes on WebSocket messages and page errors above its
   const server = createServer((_request, response) => response.setHeader('content-type', 'text/html').end());
   const sockets = new WebSocketServer({ server });
   sockets.on('connection', (socket) => socket.send(Buffer.alloc(megabyte)));
-  await once(server.listen(0, '127.0.0.1'), 'listening');
+  await using site = await serve(server);
   const page = await (await connect('playwright')).newPage();
-  await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  await page.goto(site.url);
   const received = page.waitForEvent('websocket').then((socket) => socket.waitForEvent('framereceived'));
   await page.evaluate(() => void new WebSocket(location.href.replace('http', 'ws')));
   expect((await received).payload).toHaveLength(megabyte);
@@ -48,8 +47,6 @@ test("the Playwright host passes on WebSocket messages and page errors above its
   );
   expect((await failed).message).toHaveLength(megabyte);
   expect(await page.evaluate(() => 6 * 7)).toBe(42);
-  for (const socket of sockets.clients) socket.terminate();
-  server.close();
 });
 
 for (const transport of ['cdp', 'playwright'] as const)

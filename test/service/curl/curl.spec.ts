@@ -3,31 +3,46 @@ import { request } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { chromium, expect } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
-import { createClient } from '../../../src/client/index.ts';
 import { CurlTarget, everyByte } from '../../support/http/curl-target.ts';
 import { bracketed } from '../../../src/service/http/addresses.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
 import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
-import { test as base } from '../../support/service/service.ts';
+import { startTestService, test as base, type TestService } from '../../support/service/service.ts';
 
-type Fixtures = { target: CurlTarget; kernel: Kernel; id: string };
+type Fixtures = {
+  target: CurlTarget;
+  /** The id of a session. */
+  id: string;
+};
 
-const test = base.extend<Fixtures>({
+/** All tests of a worker have one service with one session. */
+const test = base.extend<Fixtures, { shared: { service: TestService; id: string } }>({
+  shared: [
+    async ({}, use) => {
+      await using service = await startTestService();
+      const { body } = await service.call('POST', '/browsers', { headless: true });
+      await use({ service, id: body.session_id });
+    },
+    { scope: 'worker' },
+  ],
+  service: async ({ shared }, use) => use(shared.service),
+  id: async ({ shared, kernel }, use) => {
+    // The hosted service's SDK fetches only through sessions that it has seen.
+    await kernel.browsers.retrieve(shared.id);
+    await use(shared.id);
+  },
   target: async ({}, use) => {
     await using target = await CurlTarget.start();
     await use(target);
   },
-  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 })),
-  id: async ({ kernel }, use) => use((await kernel.browsers.create({ headless: true })).session_id),
 });
 
 test("/curl sends requests with the browser's cookies and user agent, and follows redirects", async ({
-  service,
+  client,
   kernel,
   id,
   target,
 }) => {
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const first = await client.browsers.curl(id, { url: `${target.url}/cookies` });
   expect(first).toMatchObject({ status: 200, body: 'héllo GET', duration_ms: expect.any(Number) });
   expect(first.headers['set-cookie']).toEqual(['shop=1; SameSite=Strict; Path=/', 'secret=2; HttpOnly; Path=/']);
@@ -81,23 +96,23 @@ test("/curl returns any status of the target, and Chromium's error if the target
   expect(await statusOf('/zipped')).toEqual([200, '<script>zipped</script>']);
   expect(await statusOf('/file')).toEqual([200, 'a file']);
 
-  const failed = async (body: object) => {
-    const answer = await call('POST', `/browsers/${id}/curl`, body);
-    expect(answer.status).toBe(502);
-    return answer.body;
-  };
-  const refused = { message: expect.any(String), net_error: -102, net_error_name: 'ERR_CONNECTION_REFUSED' };
   const closed = await CurlTarget.start();
   const { url: closedUrl } = closed;
   await closed[Symbol.asyncDispose]();
-  expect(await failed({ url: closedUrl })).toEqual(refused);
-  expect(await failed({ url: 'http://nowhere.invalid/' })).toMatchObject({ net_error_name: 'ERR_NAME_NOT_RESOLVED' });
-  expect(await failed({ url: `${target.url}/redirect?to=file:///etc/passwd` })).toMatchObject({ net_error: -311 });
-  expect(await failed({ url: `${target.url}/broken` })).toMatchObject({ net_error_name: expect.any(String) });
+  const refused = { message: expect.any(String), net_error: -102, net_error_name: 'ERR_CONNECTION_REFUSED' };
   const late = { net_error: -7, message: expect.stringContaining('1000 ms') };
-  expect(await failed({ url: `${target.url}/silent`, timeout_ms: 1000 })).toMatchObject(late);
-  expect(await failed({ url: `${target.url}/slow`, timeout_ms: 1000 })).toMatchObject(late);
-  expect((await failed({ url: `${target.url}/endless` })).message).toContain('10485760 bytes');
+  const failures: [body: object, error: unknown][] = [
+    [{ url: 'http://nowhere.invalid/' }, expect.objectContaining({ net_error_name: 'ERR_NAME_NOT_RESOLVED' })],
+    [{ url: closedUrl }, refused],
+    [{ url: `${target.url}/redirect?to=file:///etc/passwd` }, expect.objectContaining({ net_error: -311 })],
+    [{ url: `${target.url}/broken` }, expect.objectContaining({ net_error_name: expect.any(String) })],
+    [{ url: `${target.url}/silent`, timeout_ms: 1000 }, expect.objectContaining(late)],
+    [{ url: `${target.url}/slow`, timeout_ms: 1000 }, expect.objectContaining(late)],
+  ];
+  const answers = await Promise.all(failures.map(([body]) => call('POST', `/browsers/${id}/curl`, body)));
+  expect(answers.map(({ status, body }) => [status, body])).toEqual(failures.map(([, error]) => [502, error]));
+  const endless = await call('POST', `/browsers/${id}/curl`, { url: `${target.url}/endless` });
+  expect(endless).toMatchObject({ status: 502, body: { message: expect.stringContaining('10485760 bytes') } });
   await target.left;
 });
 
@@ -151,9 +166,12 @@ test("/curl never connects to the service's own port", async ({ service, kernel,
     ...names.split(' '),
     ...addresses.filter(({ scopeid }) => !scopeid).map(({ address }) => bracketed(address)),
   ];
-  for (const url of [redirected, ...hosts.map((host) => `http://${host}:${port}/healthz`)]) {
-    const asked = kernel.browsers.curl(id, { url });
-    await expect(asked, url).rejects.toMatchObject({ status: 502, error: { net_error_name: 'ERR_BLOCKED_BY_CLIENT' } });
+  const urls = [redirected, ...hosts.map((host) => `http://${host}:${port}/healthz`)];
+  const blocked = { status: 502, error: { net_error_name: 'ERR_BLOCKED_BY_CLIENT' } };
+  // A session takes ten requests at once.
+  while (urls.length > 0) {
+    const asked = urls.splice(0, 8).map((url) => [url, kernel.browsers.curl(id, { url })] as const);
+    await Promise.all(asked.map(([url, answer]) => expect(answer, url).rejects.toMatchObject(blocked)));
   }
 });
 
@@ -162,14 +180,16 @@ test('/curl refuses headers that could smuggle others, bodies that would not be 
   id,
   target,
 }) => {
-  const refused = async (body: object) => (await call('POST', `/browsers/${id}/curl`, body)).status;
-  expect(await refused({ url: target.url, headers: { 'x-a': 'b\r\nx-c: d' } })).toBe(400);
-  expect(await refused({ url: target.url, headers: { 'x-a\r\nx-c': 'd' } })).toBe(400);
-  expect(await refused({ url: target.url, headers: { host: 'bank.example' } })).toBe(400);
-  expect(await refused({ url: target.url, headers: { 'content-length': '5' } })).toBe(400);
-  expect(await refused({ url: target.url, body: 'x' })).toBe(400);
-  expect(await refused({ url: 'file:///etc/passwd' })).toBe(400);
-  expect(await refused({ url: target.url, timeout_ms: 60_001 })).toBe(400);
+  for (const body of [
+    { url: target.url, headers: { 'x-a': 'b\r\nx-c: d' } },
+    { url: target.url, headers: { 'x-a\r\nx-c': 'd' } },
+    { url: target.url, headers: { host: 'bank.example' } },
+    { url: target.url, headers: { 'content-length': '5' } },
+    { url: target.url, body: 'x' },
+    { url: 'file:///etc/passwd' },
+    { url: target.url, timeout_ms: 60_001 },
+  ])
+    expect((await call('POST', `/browsers/${id}/curl`, body)).status, JSON.stringify(body)).toBe(400);
   expect(target.received).toEqual([]);
 
   const session = (await call('GET', `/browsers/${id}`)).body;
@@ -183,10 +203,10 @@ test('/curl refuses headers that could smuggle others, bodies that would not be 
 
 test('/curl takes at most ten requests at once, and hides the page that it uses from other clients @long', async ({
   service,
-  id,
   target,
 }) => {
   const { call } = service;
+  const id = (await call('POST', '/browsers', { headless: true })).body.session_id;
   const { cdp_ws_url } = (await call('GET', `/browsers/${id}`)).body;
   const browser = await chromium.connectOverCDP(cdp_ws_url);
   const context = browser.contexts()[0]!;
@@ -220,11 +240,8 @@ test('/curl takes at most ten requests at once, and hides the page that it uses 
   await browser.close();
 });
 
-test('the end of a session or lease aborts its running /curl requests @long', async ({
-  service: { call },
-  id,
-  target,
-}) => {
+test('the end of a session or lease aborts its running /curl requests @long', async ({ service: { call }, target }) => {
+  const id = (await call('POST', '/browsers', { headless: true })).body.session_id;
   const asked = call('POST', `/browsers/${id}/curl`, { url: `${target.url}/silent` });
   await expect.poll(() => target.received.length).toBe(1);
   await call('POST', `/browsers/${id}/hand_over`);
@@ -258,18 +275,17 @@ test("a /curl upload does nothing for the session's next holder if its token was
   expect((await once(slow, 'response'))[0].statusCode).toBe(401);
 });
 
-test.describe('with --block-loopback', () => {
-  test.use({ serviceOptions: async ({}, use) => use({ blockLoopback: true }) });
-
-  test("/curl with --block-loopback reaches nothing on the service's machine", async ({ kernel, id, target }) => {
-    for (const host of ['127.0.0.1', 'localhost', '0.0.0.0']) {
-      const answer = await kernel.browsers.curl(id, { url: target.url.replace('127.0.0.1', host) });
-      expect([answer.status, answer.body]).toEqual([502, expect.stringContaining('--block-loopback')]);
-      const secure = kernel.browsers.curl(id, { url: target.url.replace('http://127.0.0.1', `https://${host}`) });
-      await expect(secure).rejects.toMatchObject({ error: { net_error_name: 'ERR_TUNNEL_CONNECTION_FAILED' } });
-    }
-    expect(target.received).toEqual([]);
-  });
+test("/curl with --block-loopback reaches nothing on the service's machine", async ({ target }) => {
+  await using service = await startTestService({ blockLoopback: true });
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });
+  const { session_id: id } = await kernel.browsers.create({ headless: true });
+  for (const host of ['127.0.0.1', 'localhost', '0.0.0.0']) {
+    const answer = await kernel.browsers.curl(id, { url: target.url.replace('127.0.0.1', host) });
+    expect([answer.status, answer.body]).toEqual([502, expect.stringContaining('--block-loopback')]);
+    const secure = kernel.browsers.curl(id, { url: target.url.replace('http://127.0.0.1', `https://${host}`) });
+    await expect(secure).rejects.toMatchObject({ error: { net_error_name: 'ERR_TUNNEL_CONNECTION_FAILED' } });
+  }
+  expect(target.received).toEqual([]);
 });
 
 test("a control plane passes /curl requests on to its machine, and sends the machine's key to no target", async ({

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { chromium, expect, type Page } from '@playwright/test';
-import Kernel, { toFile } from '@onkernel/sdk';
-import { createClient, type Client } from '../../../src/client/index.ts';
+import { chromium, expect, type Browser, type Page } from '@playwright/test';
+import { toFile } from '@onkernel/sdk';
+import { createClient } from '../../../src/client/index.ts';
 import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
 import { startService } from '../../../src/service/service.ts';
 import { needChromium } from '../../support/views/chromium.ts';
@@ -10,15 +10,10 @@ import { canSeparate, startSeparateService } from '../../support/processes/separ
 import { collect } from '../../support/service/apps.ts';
 import { extensionZip } from '../../support/views/extensions.ts';
 import { sessionDirectory, startControlPlane } from '../../support/service/machines.ts';
-import { dataDirectory, test as base, type TestService } from '../../support/service/service.ts';
+import { dataDirectory, test as base } from '../../support/service/service.ts';
 
-const test = base.extend<{ client: Client; kernel: Kernel; marks: (session: Linked) => Promise<Marks> }>({
+const test = base.extend<{ marks: (session: Linked) => Promise<Marks> }>({
   serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }),
-  client: async ({ service }, use) => {
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-    await use(client);
-  },
-  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 })),
   marks: async ({ service }, use) => use((session) => marksIn(session, service.url)),
 });
 
@@ -28,31 +23,27 @@ type Linked = { cdp_ws_url: string };
 /** The marks that extensions set in pages of the default context and of a new one. */
 type Marks = { default: string[]; own: string[] };
 
-const file = (zip: Buffer) => toFile(zip, 'extension.zip');
+const file = async (name: string) => toFile(await extensionZip(name), 'extension.zip');
+
+/** The body that loads an extension. */
+const loading = async (name: string, manifest?: object) => ({
+  extensions: [{ name, zip_file: await extensionZip(name, manifest) }],
+});
 
 test('a session starts with stored extensions, which work in all contexts @long', async ({
   service,
   kernel,
   marks,
 }, testInfo) => {
-  const { id } = await kernel.extensions.upload({ file: await file(await extensionZip('one')), name: 'one' });
-  await kernel.extensions.upload({ file: await file(await extensionZip('two')), name: 'two' });
+  const { id } = await kernel.extensions.upload({ file: await file('one'), name: 'one' });
+  await kernel.extensions.upload({ file: await file('two'), name: 'two' });
   const session = await kernel.browsers.create({ headless: true, extensions: [{ id }, { name: 'two' }, { id }] });
   expect(await marks(session)).toEqual({ default: ['one', 'two'], own: ['one', 'two'] });
   expect((await kernel.extensions.get(id)).last_used_at).toEqual(expect.any(String));
 
-  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
-  const page = await browser.contexts()[0]!.newPage();
-  await page.goto(`${service.url}/openapi.json`);
+  const { browser, page } = await pageOf(session, service.url);
   const isBlocked = (path: string) =>
-    page.evaluate(
-      async (url) =>
-        await fetch(url).then(
-          () => false,
-          () => true,
-        ),
-      path,
-    );
+    page.evaluate((url) => Promise.allSettled([fetch(url)]).then(([answer]) => answer.status === 'rejected'), path);
   expect(await isBlocked('/blocked')).toBe(true);
   expect(await isBlocked('/healthz')).toBe(false);
   await browser.close();
@@ -77,8 +68,7 @@ test('a session loads extensions although only root can enter TMPDIR', async ({}
     await using service = await startService({ dataDirectory: join(closed, 'data') });
     const client = createClient({ baseURL: service.url, apiKey: service.apiKey });
     const { session_id: id } = await client.browsers.create({ headless: true });
-    const extensions = [{ name: 'one', zip_file: await extensionZip('one') }];
-    await client.browsers.loadExtensions(id, { extensions });
+    await client.browsers.loadExtensions(id, await loading('one'));
     await client.close();
   } finally {
     if (TMPDIR === undefined) delete process.env['TMPDIR'];
@@ -89,22 +79,18 @@ test('a session loads extensions although only root can enter TMPDIR', async ({}
 test('loading extensions into a running session restarts its browser once', async ({ service, client, marks }) => {
   const session = await client.browsers.create({ headless: true });
   const id = session.session_id;
-  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
-  const page = await browser.contexts()[0]!.newPage();
-  await page.goto(`${service.url}/openapi.json`);
+  const { browser, page } = await pageOf(session, service.url);
   await page.evaluate(() => {
     localStorage.setItem('kept', 'yes');
     document.cookie = 'until=the-end';
   });
   const ended = new Promise((resolve) => browser.once('disconnected', resolve));
-  await client.browsers.loadExtensions(id, { extensions: [{ name: 'one', zip_file: await extensionZip('one') }] });
+  await client.browsers.loadExtensions(id, await loading('one'));
   await ended;
   expect((await client.browsers.retrieve(id)).cdp_ws_url).toBe(session.cdp_ws_url);
   expect(await marks(session)).toEqual({ default: ['one'], own: ['one'] });
 
-  const again = await chromium.connectOverCDP(session.cdp_ws_url);
-  const second = await again.contexts()[0]!.newPage();
-  await second.goto(`${service.url}/openapi.json`);
+  const { browser: again, page: second } = await pageOf(session, service.url);
   expect(await second.evaluate(() => [localStorage.getItem('kept'), document.cookie])).toEqual([
     'yes',
     'until=the-end',
@@ -115,21 +101,15 @@ test('loading extensions into a running session restarts its browser once', asyn
   for (const method of ['Extensions.loadUnpacked', 'Extensions.getExtensions', 'Extensions.uninstall'])
     await expect(send(method, { path: '/tmp', id: 'x' })).rejects.toThrow(`${method} is not offered`);
 
-  const load = async (name: string, zip: Buffer) =>
-    await client.browsers.loadExtensions(id, { extensions: [{ name, zip_file: zip }] });
-  await expect(load('one', await extensionZip('one'))).rejects.toThrow(/has an extension named one already/);
-  await expect(load('bad', await extensionZip('bad', { manifest_version: 1 }))).rejects.toThrow(
-    /Chromium refused bad: .*manifest/i,
-  );
+  const load = async (...extension: Parameters<typeof loading>) =>
+    client.browsers.loadExtensions(id, await loading(...extension));
+  await expect(load('one')).rejects.toThrow(/has an extension named one already/);
+  await expect(load('bad', { manifest_version: 1 })).rejects.toThrow(/Chromium refused bad: .*manifest/i);
   // The second one is wrong, so the first one isn't loaded either.
-  const both = client.browsers.loadExtensions(id, {
-    extensions: [
-      { name: 'two', zip_file: await extensionZip('two') },
-      { name: 'bad', zip_file: await extensionZip('bad', { name: 7 }) },
-    ],
-  });
+  const [two, bad] = [await loading('two'), await loading('bad', { name: 7 })];
+  const both = client.browsers.loadExtensions(id, { extensions: [...two.extensions, ...bad.extensions] });
   await expect(both).rejects.toMatchObject({ status: 400 });
-  await load('three', await extensionZip('three'));
+  await load('three');
   expect(again.isConnected()).toBe(true);
   expect(await marks(session)).toEqual({ default: ['one', 'three'], own: ['one', 'three'] });
   await again.close();
@@ -144,9 +124,7 @@ test("a client of Playwright's protocol is disconnected when the browser restart
   const page = await browser.contexts()[0]!.newPage();
   const waiting = expect(page.waitForEvent('popup', { timeout: 0 })).rejects.toThrow(/has been closed/);
   const ended = new Promise((resolve) => browser.once('disconnected', resolve));
-  await client.browsers.loadExtensions(session.session_id, {
-    extensions: [{ name: 'one', zip_file: await extensionZip('one') }],
-  });
+  await client.browsers.loadExtensions(session.session_id, await loading('one'));
   await Promise.all([waiting, ended]);
   await expect(page.goto(service.url)).rejects.toThrow(/the browser has closed: if the session goes on, connect again/);
 
@@ -161,7 +139,7 @@ test("after the hosted service's SDK loads an extension into a pool's session, n
   kernel,
   marks,
 }) => {
-  const stored = await kernel.extensions.upload({ file: await file(await extensionZip('one')), name: 'one' });
+  const stored = await kernel.extensions.upload({ file: await file('one'), name: 'one' });
   const pool = await kernel.browserPools.create({ size: 1, headless: true, extensions: [{ name: 'one' }] });
   expect(pool).toMatchObject({ extension_ids: [stored.id], browser_pool_config: { extensions: [{ name: 'one' }] } });
   const lease = async () => (await kernel.browserPools.acquire(pool.id, {})) as { session_id: string } & Linked;
@@ -172,7 +150,7 @@ test("after the hosted service's SDK loads an extension into a pool's session, n
   const second = await lease();
   expect(second.session_id).toBe(first.session_id);
   await kernel.browsers.loadExtensions(second.session_id, {
-    extensions: [{ name: 'two', zip_file: await file(await extensionZip('two')) }],
+    extensions: [{ name: 'two', zip_file: await file('two') }],
   });
   expect((await marks(second)).default).toEqual(['one', 'two']);
   await kernel.browserPools.release(pool.id, { session_id: second.session_id });
@@ -200,9 +178,7 @@ test("refuses extensions for a browser that can't load any, and names the browse
   const started = client.browsers.create({ headless: true, extensions: [{ name: 'one' }] });
   await expect(started).rejects.toMatchObject({ status: 501, message: /let the service use Chromium or Chrome/ });
   const session = await client.browsers.create({ headless: true });
-  const loaded = client.browsers.loadExtensions(session.session_id, {
-    extensions: [{ name: 'one', zip_file: await extensionZip('one') }],
-  });
+  const loaded = client.browsers.loadExtensions(session.session_id, await loading('one'));
   await expect(loaded).rejects.toMatchObject({ status: 501 });
   expect((await marksIn(session, service.url)).default).toEqual([]);
 });
@@ -214,13 +190,10 @@ test('a loaded extension survives the loading of a profile, and is not saved int
 }) => {
   await client.profiles.create({ name: 'ada' });
   const session = await client.browsers.create({ headless: true });
-  const load = { extensions: [{ name: 'one', zip_file: await extensionZip('one') }] };
-  await client.browsers.loadExtensions(session.session_id, load);
+  await client.browsers.loadExtensions(session.session_id, await loading('one'));
   await client.browsers.update(session.session_id, { profile: { name: 'ada', save_changes: true } });
   expect(await marks(session)).toEqual({ default: ['one'], own: ['one'] });
-  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
-  const page = await browser.contexts()[0]!.newPage();
-  await page.goto(`${service.url}/openapi.json`);
+  const { browser, page } = await pageOf(session, service.url);
   await page.evaluate(() => localStorage.setItem('kept', 'yes'));
   await browser.close();
   await client.browsers.deleteByID(session.session_id);
@@ -229,11 +202,9 @@ test('a loaded extension survives the loading of a profile, and is not saved int
   for (const extensions of [[], [{ name: 'two' }]]) {
     const next = await client.browsers.create({ headless: true, profile: { name: 'ada' }, extensions });
     expect((await marks(next)).default).toEqual(extensions.map(({ name }) => name));
-    const connected = await chromium.connectOverCDP(next.cdp_ws_url);
-    const opened = await connected.contexts()[0]!.newPage();
-    await opened.goto(`${service.url}/openapi.json`);
-    expect(await opened.evaluate(() => localStorage.getItem('kept'))).toBe('yes');
-    await connected.close();
+    const opened = await pageOf(next, service.url);
+    expect(await opened.page.evaluate(() => localStorage.getItem('kept'))).toBe('yes');
+    await opened.browser.close();
   }
 });
 
@@ -243,9 +214,7 @@ test('a control plane sends stored extensions to the machine, and passes uploade
   await client.extensions.upload({ file: await extensionZip('one'), name: 'one' });
   const session = await client.browsers.create({ headless: true, extensions: [{ name: 'one' }] });
   expect((await marksIn(session, service.url)).default).toEqual(['one']);
-  await client.browsers.loadExtensions(session.session_id, {
-    extensions: [{ name: 'two', zip_file: await extensionZip('two') }],
-  });
+  await client.browsers.loadExtensions(session.session_id, await loading('two'));
   expect((await marksIn(session, service.url)).default).toEqual(['one', 'two']);
   await client.extensions.upload({ file: await extensionZip('bad', { manifest_version: 1 }), name: 'bad' });
   const bad = client.browsers.create({ headless: true, extensions: [{ name: 'bad' }] });
@@ -259,20 +228,25 @@ base('extensions reach a service on another machine @long', async ({}, testInfo)
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   await client.extensions.upload({ file: await extensionZip('one'), name: 'one' });
   const session = await client.browsers.create({ headless: true, extensions: [{ name: 'one' }] });
-  await client.browsers.loadExtensions(session.session_id, {
-    extensions: [{ name: 'two', zip_file: await extensionZip('two') }],
-  });
+  await client.browsers.loadExtensions(session.session_id, await loading('two'));
   expect((await marksIn(session, service.url)).default).toEqual(['one', 'two']);
 });
 
-async function marksIn({ cdp_ws_url }: Linked, url: TestService['url']): Promise<Marks> {
-  const browser = await chromium.connectOverCDP(cdp_ws_url);
-  const marksOf = async (page: Page) => {
-    await page.goto(`${url}/openapi.json`);
-    return await page.evaluate(() => Object.keys(document.documentElement.dataset).toSorted());
-  };
+async function marksIn(session: Linked, url: string): Promise<Marks> {
+  const { browser, page } = await pageOf(session, url);
   const own = await browser.newPage();
-  const marks = { default: await marksOf(await browser.contexts()[0]!.newPage()), own: await marksOf(own) };
+  await own.goto(page.url());
+  const [inDefault, inOwn] = await Promise.all(
+    [page, own].map((marked) => marked.evaluate(() => Object.keys(document.documentElement.dataset).toSorted())),
+  );
   await browser.close();
-  return marks;
+  return { default: inDefault!, own: inOwn! };
+}
+
+/** A page of the default context on the service's site. */
+async function pageOf({ cdp_ws_url }: Linked, url: string): Promise<{ browser: Browser; page: Page }> {
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
+  const page = await browser.contexts()[0]!.newPage();
+  await page.goto(`${url}/openapi.json`);
+  return { browser, page };
 }

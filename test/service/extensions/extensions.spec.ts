@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect } from '@playwright/test';
 import Kernel, { ConflictError, NotFoundError, toFile } from '@onkernel/sdk';
 import { createClient } from '../../../src/client/index.ts';
 import { startService } from '../../../src/service/service.ts';
+import { serve } from '../../support/http/serve.ts';
 import { collect } from '../../support/service/apps.ts';
 import { crxOf, extensionZip } from '../../support/views/extensions.ts';
 import { dataDirectory, test } from '../../support/service/service.ts';
@@ -17,9 +15,8 @@ import { contentType, encoded, type Part } from '../../support/service/uploads.t
 test.use({ serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }) });
 
 test("stores an extension, and the hosted service's SDK finds, downloads and deletes it", async ({
-  service,
+  kernel,
 }, testInfo) => {
-  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
   const zip = await extensionZip('one');
   const made = await kernel.extensions.upload({ file: await toFile(zip, 'one.zip'), name: 'One' });
   const checksum = createHash('sha256').update(zip).digest('hex');
@@ -47,9 +44,10 @@ test("stores an extension, and the hosted service's SDK finds, downloads and del
   expect(readdirSync(join(dataDirectory(testInfo), 'extensions'))).toEqual([]);
 });
 
-test('keeps an extension over a restart, and hides it from other projects', async ({ service }, testInfo) => {
-  const directory = dataDirectory(testInfo);
-  await using first = createClient({ baseURL: service.url, apiKey: service.apiKey });
+test('keeps an extension over a restart, and hides it from other projects', async ({
+  service,
+  client: first,
+}, testInfo) => {
   const zip = await extensionZip('one');
   const { id } = await first.extensions.upload({ file: zip, name: 'one' });
   const project = await first.projects.create({ name: 'other' });
@@ -62,7 +60,7 @@ test('keeps an extension over a restart, and hides it from other projects', asyn
   await expect(first.projects.delete(project.id)).rejects.toThrow(/extensions/);
   await service.close();
 
-  await using again = await startService({ dataDirectory: directory });
+  await using again = await startService({ dataDirectory: dataDirectory(testInfo) });
   await using client = createClient({ baseURL: again.url, apiKey: again.apiKey });
   const { stream } = await client.extensions.download('one');
   expect(zip.equals(await buffer(stream))).toBe(true);
@@ -88,34 +86,29 @@ test('accepts extensions with the form field names of other clients', async ({ s
   }
 });
 
-test.describe('the Chrome Web Store', () => {
+test('downloads an extension from the Chrome Web Store that can be uploaded unchanged', async ({}, testInfo) => {
   const id = 'abcdefghijklmnopabcdefghijklmnop';
   const page = `https://chromewebstore.google.com/detail/some-name/${id}`;
-
-  test('downloads an extension from the Chrome Web Store that can be uploaded unchanged', async ({}, testInfo) => {
-    const zip = await extensionZip('one');
-    const asked: string[] = [];
-    const store = createServer((request, response) => {
-      asked.push(request.url ?? '');
-      if (request.url?.includes('os=mac')) response.writeHead(204).end();
-      else if (request.url?.includes('os=win')) response.end('no extension');
-      else response.end(crxOf(zip));
-    }).listen(0, '127.0.0.1');
-    await once(store, 'listening');
-    const chromeStore = `http://127.0.0.1:${(store.address() as AddressInfo).port}/crx`;
-    await using service = await startService({ dataDirectory: testInfo.outputPath('with-store'), chromeStore });
-    const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });
-    const answer = await kernel.extensions.downloadFromChromeStore({ url: page });
-    expect(zip.equals(Buffer.from(await answer.arrayBuffer()))).toBe(true);
-    expect(new URL(asked[0]!, chromeStore).searchParams.get('x')).toBe(`id=${id}&installsource=ondemand&uc`);
-
-    const fetched = (query: { url: string; os?: 'mac' | 'win' }) => kernel.extensions.downloadFromChromeStore(query);
-    await expect(fetched({ url: page, os: 'mac' })).rejects.toMatchObject({ status: 400, message: /has no extension/ });
-    await expect(fetched({ url: page, os: 'win' })).rejects.toMatchObject({ status: 503, message: /CRX3/ });
-    for (const url of [`http://127.0.0.1/detail/${id}`, 'https://chromewebstore.google.com/detail/x'])
-      await expect(fetched({ url })).rejects.toMatchObject({ status: 400, message: /url: must be the page/ });
-    store.close();
-    store.closeAllConnections();
-    await expect(fetched({ url: page })).rejects.toMatchObject({ status: 503, message: /can reach the internet/ });
+  const zip = await extensionZip('one');
+  const asked: string[] = [];
+  const store = await serve((request, response) => {
+    asked.push(request.url ?? '');
+    if (request.url?.includes('os=mac')) response.writeHead(204).end();
+    else if (request.url?.includes('os=win')) response.end('no extension');
+    else response.end(crxOf(zip));
   });
+  const chromeStore = `${store.url}/crx`;
+  await using service = await startService({ dataDirectory: testInfo.outputPath('with-store'), chromeStore });
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });
+  const answer = await kernel.extensions.downloadFromChromeStore({ url: page });
+  expect(zip.equals(Buffer.from(await answer.arrayBuffer()))).toBe(true);
+  expect(new URL(asked[0]!, chromeStore).searchParams.get('x')).toBe(`id=${id}&installsource=ondemand&uc`);
+
+  const fetched = (query: { url: string; os?: 'mac' | 'win' }) => kernel.extensions.downloadFromChromeStore(query);
+  await expect(fetched({ url: page, os: 'mac' })).rejects.toMatchObject({ status: 400, message: /has no extension/ });
+  await expect(fetched({ url: page, os: 'win' })).rejects.toMatchObject({ status: 503, message: /CRX3/ });
+  for (const url of [`http://127.0.0.1/detail/${id}`, 'https://chromewebstore.google.com/detail/x'])
+    await expect(fetched({ url })).rejects.toMatchObject({ status: 400, message: /url: must be the page/ });
+  await store[Symbol.asyncDispose]();
+  await expect(fetched({ url: page })).rejects.toMatchObject({ status: 503, message: /can reach the internet/ });
 });

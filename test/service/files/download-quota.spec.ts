@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { chromium, expect, type Page } from '@playwright/test';
+import { serve } from '../../support/http/serve.ts';
 import { test as base } from '../../support/service/service.ts';
 
 const kibibyte = 1024;
@@ -13,7 +11,7 @@ const test = base.extend<{ site: string }>({
    * other paths with a page.
    */
   site: async ({}, use) => {
-    const server = createServer((request, response) => {
+    await using server = await serve((request, response) => {
       const { pathname, searchParams } = new URL(request.url!, 'http://site');
       if (pathname !== '/file') {
         response.setHeader('content-type', 'text/html').end('<body>');
@@ -27,11 +25,7 @@ const test = base.extend<{ site: string }>({
       response.write(Buffer.alloc(searchParams.has('announced') ? size / 2 : size));
       if (!isOpen) response.end();
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    server.closeAllConnections();
-    server.close();
+    await use(server.url);
   },
 });
 

@@ -162,30 +162,9 @@ test.describe('directories, moves and permissions', () => {
     await files.createDirectory('/home/user/directory/below', '755');
     await symlink(place.outside, path.join(place.root, 'home/user/link'));
     expect(await files.list('/home/user/')).toEqual([
-      {
-        name: 'a',
-        path: '/home/user/a',
-        size_bytes: 1,
-        is_dir: false,
-        mod_time: expect.any(String),
-        mode: '-rw-------',
-      },
-      {
-        name: 'b',
-        path: '/home/user/b',
-        size_bytes: 2,
-        is_dir: false,
-        mod_time: expect.any(String),
-        mode: '-rw-r--r--',
-      },
-      {
-        name: 'directory',
-        path: '/home/user/directory',
-        size_bytes: 0,
-        is_dir: true,
-        mod_time: expect.any(String),
-        mode: 'drwxr-xr-x',
-      },
+      entry('a', 1, '-rw-------'),
+      entry('b', 2, '-rw-r--r--'),
+      entry('directory', 0, 'drwxr-xr-x', true),
       expect.objectContaining({ name: 'link', is_dir: false, mode: 'lrwxrwxrwx' }),
     ]);
     expect(await files.list('/home/user/directory/below')).toEqual([]);
@@ -293,3 +272,8 @@ test.describe('directories, moves and permissions', () => {
     }
   });
 });
+
+/** The description of an entry of /home/user. */
+function entry(name: string, size_bytes: number, mode: string, is_dir = false) {
+  return { name, path: `/home/user/${name}`, size_bytes, is_dir, mod_time: expect.any(String), mode };
+}

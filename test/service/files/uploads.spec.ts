@@ -1,8 +1,17 @@
-import { mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
-import { createClient } from '../../../src/client/index.ts';
-import { breakOff, contents, encoded, onTheirWay, test, type Part } from '../../support/service/uploads.ts';
+import { sessionDirectory } from '../../support/service/machines.ts';
+import { startTestService } from '../../support/service/service.ts';
+import {
+  breakOff,
+  contents,
+  contentType,
+  encoded,
+  onTheirWay,
+  test,
+  type Part,
+} from '../../support/service/uploads.ts';
 
 const spellings: Record<string, (field: string, index: number) => string> = {
   'files[0][file]': (field, index) => `files[${index}][${field}]`,
@@ -37,13 +46,32 @@ test("stores uploaded files at their paths, with any spelling and order of the f
   }
 });
 
-test('accepts a single uploaded file that is not in a list', async ({ send, root }) => {
+test('accepts a single uploaded file that is not in a list, also without a name or type, and replaces files', async ({
+  service,
+  send,
+  fs,
+  root,
+}) => {
   expect((await send('upload', [['file', 'a', 'file'], ['dest_path', '/a']])).status).toBe(201); // prettier-ignore
   expect(await contents(root)).toContain('a 0644 a');
-});
 
-test('an upload replaces an existing file, with mode 644', async ({ send, root }) => {
-  await writeFile(join(root, 'a'), 'old', { mode: 0o600 });
+  const body = [
+    '--cut',
+    'Content-Disposition: form-data; name="files[0][file]"',
+    '',
+    'text',
+    '--cut',
+    'content-disposition: form-data; name="files[0][dest_path]"; filename="x"',
+    '',
+    '/a',
+    '--cut--',
+    '',
+  ].join('\r\n');
+  const type = { 'content-type': 'Multipart/Form-Data; boundary="cut"' };
+  expect((await service.call('POST', `${fs}/upload`, body, type)).status).toBe(201);
+  expect(await contents(root)).toContain('a 0644 text');
+
+  await chmod(join(root, 'a'), 0o600);
   await symlink('a', join(root, 'link'));
   expect((await send('upload', [['dest_path', '/link'], ['file', 'new', 'file']])).status).toBe(201); // prettier-ignore
   expect((await contents(root)).split('\n')).toEqual(expect.arrayContaining(['a 0644 new', 'link 0777']));
@@ -64,26 +92,6 @@ test('stores no file of an upload if one destination is impossible', async ({ se
   expect(await contents(root)).toBe(before);
 });
 
-test('accepts a file part without a name or type', async ({ service, fs, root }) => {
-  const body = [
-    '--cut',
-    'Content-Disposition: form-data; name="files[0][file]"',
-    '',
-    'text',
-    '--cut',
-    'content-disposition: form-data; name="files[0][dest_path]"; filename="x"',
-    '',
-    '/a',
-    '--cut--',
-    '',
-  ].join('\r\n');
-  expect(
-    (await service.call('POST', `${fs}/upload`, body, { 'content-type': 'Multipart/Form-Data; boundary="cut"' }))
-      .status,
-  ).toBe(201);
-  expect(await contents(root)).toContain('a 0644 text');
-});
-
 /** Parts for small files with these destinations. */
 function at(...paths: string[]): Part[] {
   return paths.flatMap((path, index): Part[] => [
@@ -92,60 +100,43 @@ function at(...paths: string[]): Part[] {
   ]);
 }
 
-const mistakes: Record<string, { parts: Part[]; message: RegExp; status?: number }> = {
-  'no parts': { parts: [], message: /files/ },
-  'a destination without a file': { parts: [['files[0][dest_path]', '/a']], message: /files\.0\.file: must be a file/ },
-  'a file without a destination': { parts: [['files[0][file]', 'x', 'file']], message: /files\.0\.dest_path/ },
-  'a relative destination': { parts: at('/ok', 'a'), message: /files\.1\.dest_path: must be an absolute path/ },
-  'an empty destination': { parts: at(''), message: /files\.0\.dest_path/ },
-  'a destination with a NUL character': { parts: at('/a\0b'), message: /files\.0\.dest_path/ },
-  'a destination outside the root': { parts: at('/ok', '/../../x'), message: /leads out of the session/, status: 403 },
-  'a destination behind a link out of the root': {
-    parts: at('/ok', '/out/x'),
-    message: /leads out of the session/,
-    status: 403,
-  },
-  'the root as a destination': { parts: at('/ok', '/'), message: /is a directory/ },
-  'a directory as a destination': { parts: at('/ok', '/home'), message: /"\/home" is a directory/ },
-  'a destination below a file': { parts: at('/ok', '/file/x'), message: /a file exists where a directory is needed/ },
-  'a name that is too long': { parts: at('/ok', `/${'x'.repeat(300)}`), message: /too long/ },
-  'one destination for two files': { parts: at('/a', '/./a'), message: /two files have the destination "\/a"/ },
-  'a destination below that of another file': {
-    parts: at('/a/b', '/a'),
-    message: /two files have the destination "\/a", or another file needs it/,
-  },
-  'a destination below that of another file, others between them': {
-    parts: at('/a', '/a.b', '/a/b', '/undefined'),
-    message: /two files have the destination "\/a", or another file needs it/,
-  },
-  'an unknown text': { parts: [...at('/a'), ['mode', '644']], message: /mode: unknown field/ },
-  'an unknown file': { parts: [...at('/a'), ['zip_file', 'x', 'file']], message: /zip_file: unknown field/ },
-  'an unknown field of a file': {
-    parts: [...at('/a'), ['files[0][mode]', '644']],
-    message: /files\.0\.mode: unknown field/,
-  },
-  'a list by a name': { parts: [['files[a][dest_path]', '/a']], message: /files\.a\.dest_path: unknown field/ },
-  'a list without a number': { parts: [['files', '/a']], message: /files: unknown field/ },
-  'a field of everything': { parts: [['__proto__[polluted]', 'x']], message: /__proto__\.polluted: unknown field/ },
-  'a part without a name': { parts: [['', 'x']], message: /unknown field/ },
-  'a part twice': {
-    parts: [...at('/a'), ['files[0].dest_path', '/b']],
-    message: /files\.0\.dest_path: was sent twice/,
-  },
-};
+const below = /two files have the destination "\/a", or another file needs it/;
+
+const mistakes: [title: string, parts: Part[], message: RegExp, status?: number][] = [
+  ['no parts', [], /files/],
+  ['a destination without a file', [['files[0][dest_path]', '/a']], /files\.0\.file: must be a file/],
+  ['a file without a destination', [['files[0][file]', 'x', 'file']], /files\.0\.dest_path/],
+  ['a relative destination', at('/ok', 'a'), /files\.1\.dest_path: must be an absolute path/],
+  ['an empty destination', at(''), /files\.0\.dest_path/],
+  ['a destination with a NUL character', at('/a\0b'), /files\.0\.dest_path/],
+  ['a destination outside the root', at('/ok', '/../../x'), /leads out of the session/, 403],
+  ['a destination behind a link out of the root', at('/ok', '/out/x'), /leads out of the session/, 403],
+  ['the root as a destination', at('/ok', '/'), /is a directory/],
+  ['a directory as a destination', at('/ok', '/home'), /"\/home" is a directory/],
+  ['a destination below a file', at('/ok', '/file/x'), /a file exists where a directory is needed/],
+  ['a name that is too long', at('/ok', `/${'x'.repeat(300)}`), /too long/],
+  ['one destination for two files', at('/a', '/./a'), /two files have the destination "\/a"/],
+  ['a destination below that of another file', at('/a/b', '/a'), below],
+  ['a destination below that of another file, others between them', at('/a', '/a.b', '/a/b', '/undefined'), below],
+  ['an unknown text', [...at('/a'), ['mode', '644']], /mode: unknown field/],
+  ['an unknown file', [...at('/a'), ['zip_file', 'x', 'file']], /zip_file: unknown field/],
+  ['an unknown field of a file', [...at('/a'), ['files[0][mode]', '644']], /files\.0\.mode: unknown field/],
+  ['a list by a name', [['files[a][dest_path]', '/a']], /files\.a\.dest_path: unknown field/],
+  ['a list without a number', [['files', '/a']], /files: unknown field/],
+  ['a field of everything', [['__proto__[polluted]', 'x']], /__proto__\.polluted: unknown field/],
+  ['a part without a name', [['', 'x']], /unknown field/],
+  ['a part twice', [...at('/a'), ['files[0].dest_path', '/b']], /files\.0\.dest_path: was sent twice/],
+];
 
 test('refuses bad uploads, names the mistake and stores nothing', async ({ service, send, fs, root, outside }) => {
   await writeFile(join(root, 'file'), 'old');
   await symlink(outside, join(root, 'out'));
   const before = await contents(root);
-  for (const [mistake, { parts, message, status = 400 }] of Object.entries(mistakes)) {
+  for (const [mistake, parts, message, status = 400] of mistakes) {
     await test.step(mistake, async () => {
-      const answer = await send('upload', parts);
-      expect(
-        [answer.body.message, ...(answer.body.details ?? []).map((detail: { message: string }) => detail.message)].join(
-          '\n',
-        ),
-      ).toMatch(message);
+      const { body, ...answer } = await send('upload', parts);
+      const details: { message: string }[] = body.details ?? [];
+      expect([body, ...details].map((detail) => detail.message).join('\n')).toMatch(message);
       expect(answer.status).toBe(status);
       expect(await contents(root)).toBe(before);
     });
@@ -204,8 +195,7 @@ test('refuses an upload of 2000 files to deep paths if two of the paths collide 
   expect(await contents(root)).toBe(before);
 });
 
-test('streams a large upload with little memory @long', async ({ service, fs, root }) => {
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+test('streams a large upload with little memory @long', async ({ client, fs, root }) => {
   const chunk = Buffer.alloc(1024 * 1024, 'x');
   const before = process.memoryUsage().rss;
   let highest = before;
@@ -222,29 +212,23 @@ test('streams a large upload with little memory @long', async ({ service, fs, ro
   expect((highest - before) / 1024 / 1024).toBeLessThan(120);
 });
 
-test.describe('with a limit', () => {
-  test.use({
-    serviceOptions: async ({}, use, testInfo) =>
-      use({ dataDirectory: testInfo.outputPath('data'), bodyLimit: 100_000 }),
+test('refuses an upload over the limit, and stores nothing', async ({}, testInfo) => {
+  const data = testInfo.outputPath('data');
+  await using service = await startTestService({ dataDirectory: data, bodyLimit: 100_000 });
+  const { call } = service;
+  const id = (await call('POST', '/browsers', {})).body.session_id;
+  const root = join(sessionDirectory(data, id), 'root');
+  const before = await contents(root);
+  const send = (path: string, size: number) => {
+    const body = encoded([['dest_path', path], ['file', Buffer.alloc(size), 'file']]); // prettier-ignore
+    return call('POST', `/browsers/${id}/fs/upload`, body, { 'content-type': contentType });
+  };
+  expect((await send('/a', 99_000)).status).toBe(201);
+  expect(await send('/b', 200_000)).toMatchObject({
+    status: 413,
+    body: { code: 'payload_too_large', message: expect.stringContaining('100000 bytes') },
   });
-
-  test('refuses an upload over the limit, and stores nothing', async ({ send, root }) => {
-    const before = await contents(root);
-    expect(
-      (
-        await send('upload', [
-          ['dest_path', '/a'],
-          ['file', Buffer.alloc(99_000), 'file'],
-        ])
-      ).status,
-    ).toBe(201);
-    const tooLarge = await send('upload', [['dest_path', '/b'], ['file', Buffer.alloc(200_000), 'file']]); // prettier-ignore
-    expect(tooLarge).toMatchObject({
-      status: 413,
-      body: { code: 'payload_too_large', message: expect.stringContaining('100000 bytes') },
-    });
-    expect(await contents(root)).toBe(`a 0644 ${'\0'.repeat(99_000)}\n${before}`);
-  });
+  expect(await contents(root)).toBe(`a 0644 ${'\0'.repeat(99_000)}\n${before}`);
 });
 
 test('answers 507 to an upload on a full disk, and keeps no part of any file', async ({ send, tinyRoot }) => {

@@ -1,24 +1,12 @@
-import { sessionDirectory } from '../../support/service/machines.ts';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { expect } from '@playwright/test';
 import type { FileEvent } from '../../../src/contract/files.ts';
 import { openStream } from '../../support/http/event-streams.ts';
-import { dataDirectory, test as base } from '../../support/service/service.ts';
+import { startTestService } from '../../support/service/service.ts';
+import { test } from '../../support/service/uploads.ts';
 import { told } from '../../support/service/watches.ts';
-
-const test = base.extend<{ fs: string; root: string }>({
-  serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }),
-  /** `/browsers/{id}/fs` of a session. */
-  fs: async ({ service }, use) => {
-    const { body } = await service.call('POST', '/browsers', {});
-    await use(`/browsers/${body.session_id}/fs`);
-  },
-  /** The host path of the root of that file system. */
-  root: async ({ fs }, use, testInfo) =>
-    use(join(sessionDirectory(dataDirectory(testInfo), fs.split('/')[2]!), 'root')),
-});
 
 test('starts, reads and stops a watch of a directory', async ({ service, fs, root }) => {
   const { call } = service;
@@ -66,19 +54,22 @@ test("opens a watch's event stream before the first event, and answers a HEAD re
   expect(await service.call('HEAD', path)).toMatchObject({ status: 200, body: '' });
 });
 
-test('ends event streams of watches with their session', async ({ service, fs }) => {
-  const { body } = await service.call('POST', `${fs}/watch`, { path: '/' });
-  const stream = await openStream(service, `${fs}/watch/${body.watch_id}/events`);
-  expect((await service.call('DELETE', fs.replace('/fs', ''))).status).toBe(204);
-  await stream.ended;
-  expect((await service.call('GET', `${fs}/watch/${body.watch_id}/events`)).status).toBe(404);
-});
-
-test('ends event streams of watches at once when the service stops', async ({ service, fs }) => {
-  const { body } = await service.call('POST', `${fs}/watch`, { path: '/' });
-  const stream = await openStream(service, `${fs}/watch/${body.watch_id}/events`);
+test('ends event streams of watches with their session, and at once when the service stops', async () => {
+  await using service = await startTestService();
+  const { call } = service;
+  const [first, second] = await Promise.all(
+    ['first', 'second'].map(async () => {
+      const { body: session } = await call('POST', '/browsers', {});
+      const { body } = await call('POST', `/browsers/${session.session_id}/fs/watch`, { path: '/' });
+      const events = `/browsers/${session.session_id}/fs/watch/${body.watch_id}/events`;
+      return { id: session.session_id, events, stream: await openStream(service, events) };
+    }),
+  );
+  expect((await call('DELETE', `/browsers/${first!.id}`)).status).toBe(204);
+  await first!.stream.ended;
+  expect((await call('GET', first!.events)).status).toBe(404);
   await service.close();
-  await stream.ended;
+  await second!.stream.ended;
 });
 
 test("the next holder of a browser doesn't get the watches of the former one", async ({ service }) => {
@@ -117,7 +108,9 @@ test("answers other calls, with bounded memory, while a watch's reader reads not
   unread.destroy();
 });
 
-test('limits a session to 100 watches at a time', async ({ service, fs }) => {
+test('limits a session to 100 watches at a time', async ({ service }) => {
+  const { body } = await service.call('POST', '/browsers', {});
+  const fs = `/browsers/${body.session_id}/fs`;
   const start = () => service.call('POST', `${fs}/watch`, { path: '/tmp' });
   const started = await Promise.all(Array.from({ length: 100 }, start));
   expect(started.map(({ status }) => status)).toEqual(Array.from({ length: 100 }, () => 201));

@@ -121,7 +121,7 @@ test('zips a directory completely while its entries appear, vanish and replace o
 
 test('closes all files if nobody reads a zip archive to its end', async ({ service, fs, root }) => {
   await mkdir(join(root, 'd'));
-  for (let index = 0; index < 5; index += 1) await writeFile(join(root, `d/${index}`), Buffer.alloc(20_000_000));
+  for (let index = 0; index < 5; index += 1) await writeFile(join(root, `d/${index}`), randomBytes(5_000_000));
   const headers = { authorization: `Bearer ${service.apiKey}` };
   const unread = request(`${service.url}${fs}/download_dir_zip?path=/d`, { headers, agent: false }).end();
   await new Promise((resolve) => unread.once('response', resolve));
@@ -179,81 +179,64 @@ async function damaged(exchange: (zip: Buffer) => void): Promise<Buffer> {
   return zip;
 }
 
-const archives: Record<string, { zip: () => Promise<Buffer>; message: string | RegExp; status?: number }> = {
-  'no archive': { zip: async () => Buffer.from('no archive'), message: /^invalid zip file: / },
-  nothing: { zip: async () => Buffer.alloc(0), message: /^invalid zip file: / },
-  'half an archive': {
-    zip: async () => (await zipOf([{ name: 'a', content: 'x' }])).subarray(0, -30),
-    message: /^invalid zip file: /,
-  },
-  'an absolute path': { zip: () => zipWith('/etc/evil'), message: 'invalid zip file: absolute path: /etc/evil' },
-  'a path that climbs out': {
-    zip: () => zipWith('../evil'),
-    message: 'invalid zip file: invalid relative path: ../evil',
-  },
-  'a path that climbs out further down': {
-    zip: () => zipWith('a/../../evil'),
-    message: 'invalid zip file: invalid relative path: a/../../evil',
-  },
-  'a path of Windows': {
-    zip: () => zipWith('..\\evil'),
-    message: 'invalid zip file: invalid characters in fileName: ..\\evil',
-  },
-  'a drive': { zip: () => zipWith('C:/evil'), message: 'invalid zip file: absolute path: C:/evil' },
-  'a NUL character': { zip: () => zipWith('a\0evil'), message: /^invalid zip file: .*NUL/ },
-  'a link': { zip: () => zipWith('link', '/etc', { mode: 0o120777 }), message: 'invalid zip file: "link" is a link' },
-  'a device': {
-    zip: () => zipWith('null', '', { mode: 0o020666 }),
-    message: 'invalid zip file: "null" is neither a file nor a directory',
-  },
-  'a name twice': {
-    zip: () => zipOf([{ name: 'a/b', content: 'x' }, { name: 'a/./b', content: 'y' }]), // prettier-ignore
-    message: 'invalid zip file: two entries have the path a/b, or another entry needs it as its directory',
-  },
-  'a file below a file': {
-    zip: () => zipOf([{ name: 'a/b', content: 'x' }, { name: 'a', content: 'y' }]), // prettier-ignore
-    message: 'invalid zip file: two entries have the path a, or another entry needs it as its directory',
-  },
-  'a directory in the place of a file': {
-    zip: () => zipOf([{ name: 'a', content: 'x' }, { name: 'a/' }]),
-    message: 'invalid zip file: two entries have the path a, or another entry needs it as its directory',
-  },
-  'a name that is too long': { zip: () => zipOf([{ name: 'ok', content: '' }, { name: 'x'.repeat(300), content: '' }]), message: /too long/ }, // prettier-ignore
-  'a file where a directory is': { zip: () => zipOf([{ name: 'ok', content: '' }, { name: 'taken', content: '' }]), message: /is a directory/ }, // prettier-ignore
-  'a directory where a file is': {
-    zip: () => zipOf([{ name: 'ok', content: '' }, { name: 'file/' }]),
-    message: /a file exists where a directory is needed/,
-  },
-  'a file behind a link out of the root': { zip: () => zipOf([{ name: 'ok', content: '' }, { name: 'out/x', content: '' }]), message: /leads out of the session/, status: 403 }, // prettier-ignore
-  'damaged bytes': {
-    zip: () => damaged((zip) => zip.write('S', zip.indexOf('some text'))),
-    message: 'invalid zip file: the checksum of "damaged" is wrong',
-  },
-  'an encrypted file': {
-    zip: () =>
-      damaged((zip) =>
-        zip.writeUInt16LE(zip.readUInt16LE(zip.lastIndexOf('PK\x01\x02') + 8) | 1, zip.lastIndexOf('PK\x01\x02') + 8),
-      ),
-    message: /^invalid zip file: .*(encrypted|mismatch)/,
-  },
-  'an unknown compression': {
-    zip: () => damaged((zip) => zip.writeUInt16LE(99, zip.lastIndexOf('PK\x01\x02') + 10)),
-    message: 'invalid zip file: "damaged" has the unknown compression method 99',
-  },
-  'more bytes than it says': {
-    zip: async () => {
+const invalid = (text: string) => `invalid zip file: ${text}`;
+const twice = (path: string) =>
+  invalid(`two entries have the path ${path}, or another entry needs it as its directory`);
+const zipOfNames = (...names: string[]) =>
+  zipOf(names.map((name) => (name.endsWith('/') ? { name } : { name, content: 'x' })));
+/** The position of the first entry in the archive's list. */
+const listed = (zip: Buffer) => zip.lastIndexOf('PK\x01\x02');
+
+const archives: [title: string, zip: () => Promise<Buffer> | Buffer, message: string | RegExp, status?: number][] = [
+  ['no archive', () => Buffer.from('no archive'), /^invalid zip file: /],
+  ['nothing', () => Buffer.alloc(0), /^invalid zip file: /],
+  ['half an archive', async () => (await zipOfNames('a')).subarray(0, -30), /^invalid zip file: /],
+  ['an absolute path', () => zipWith('/etc/evil'), invalid('absolute path: /etc/evil')],
+  ['a path that climbs out', () => zipWith('../evil'), invalid('invalid relative path: ../evil')],
+  ['a path that climbs out below', () => zipWith('a/../../evil'), invalid('invalid relative path: a/../../evil')],
+  ['a path of Windows', () => zipWith('..\\evil'), invalid('invalid characters in fileName: ..\\evil')],
+  ['a drive', () => zipWith('C:/evil'), invalid('absolute path: C:/evil')],
+  ['a NUL character', () => zipWith('a\0evil'), /^invalid zip file: .*NUL/],
+  ['a link', () => zipWith('link', '/etc', { mode: 0o120777 }), invalid('"link" is a link')],
+  ['a device', () => zipWith('null', '', { mode: 0o020666 }), invalid('"null" is neither a file nor a directory')],
+  ['a name twice', () => zipOfNames('a/b', 'a/./b'), twice('a/b')],
+  ['a file below a file', () => zipOfNames('a/b', 'a'), twice('a')],
+  ['a directory in the place of a file', () => zipOfNames('a', 'a/'), twice('a')],
+  ['a name that is too long', () => zipOfNames('ok', 'x'.repeat(300)), /too long/],
+  ['a file where a directory is', () => zipOfNames('ok', 'taken'), /is a directory/],
+  ['a directory where a file is', () => zipOfNames('ok', 'file/'), /a file exists where a directory is needed/],
+  ['a file behind a link out of the root', () => zipOfNames('ok', 'out/x'), /leads out of the session/, 403],
+  [
+    'damaged bytes',
+    () => damaged((zip) => zip.write('S', zip.indexOf('some text'))),
+    invalid('the checksum of "damaged" is wrong'),
+  ],
+  [
+    'an encrypted file',
+    () => damaged((zip) => zip.writeUInt16LE(zip.readUInt16LE(listed(zip) + 8) | 1, listed(zip) + 8)),
+    /^invalid zip file: .*(encrypted|mismatch)/,
+  ],
+  [
+    'an unknown compression',
+    () => damaged((zip) => zip.writeUInt16LE(99, listed(zip) + 10)),
+    invalid('"damaged" has the unknown compression method 99'),
+  ],
+  [
+    'more bytes than it says',
+    async () => {
       const zip = await zipOf([{ name: 'a', content: Buffer.alloc(100_000) }]);
-      zip.writeUInt32LE(10, zip.lastIndexOf('PK\x01\x02') + 24);
+      zip.writeUInt32LE(10, listed(zip) + 24);
       return zip;
     },
-    message: /^invalid zip file: too many bytes/,
-  },
-  'a file that grows a thousandfold': {
-    zip: () => zipOf([{ name: 'a', content: Buffer.alloc(70 * 1024 * 1024) }]),
-    message: /would extract to 73400320, more than the allowed 67108864/,
-    status: 413,
-  },
-};
+    /^invalid zip file: too many bytes/,
+  ],
+  [
+    'a file that grows a thousandfold',
+    () => zipOf([{ name: 'a', content: Buffer.alloc(70 * 1024 * 1024) }]),
+    /would extract to 73400320, more than the allowed 67108864/,
+    413,
+  ],
+];
 
 test('refuses bad zip archives, names the mistake and stores nothing @long', async ({
   service,
@@ -266,7 +249,7 @@ test('refuses bad zip archives, names the mistake and stores nothing @long', asy
   await writeFile(join(root, 'to/file'), 'old');
   await symlink(outside, join(root, 'to/out'));
   const before = await contents(root);
-  for (const [mistake, { zip, message, status = 400 }] of Object.entries(archives)) {
+  for (const [mistake, zip, message, status = 400] of archives) {
     await test.step(mistake, async () => {
       const answer = await send('upload_zip', [['dest_path', '/to'], ['zip_file', await zip(), 'file']]); // prettier-ignore
       expect(answer.body.message).toMatch(message);

@@ -30,51 +30,53 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
   test.describe(command, () => {
     test.use({ command });
 
-    test('the clipboard of a session is empty at first, and returns the text that was written', async ({ session }) => {
-      expect(await clipboardOf(session).read()).toBe('');
+    test("a session's pages share one clipboard, empty at first, for keys, commands, scripts and the service", async ({
+      session,
+      site,
+      connect,
+    }) => {
+      const clipboard = clipboardOf(session);
+      expect(await clipboard.read()).toBe('');
       for (const text of ['one', 'grüße 😀\nline two\ttab "quoted" \u2028 \0', '', 'x'.repeat(1_000_000)]) {
-        await clipboardOf(session).write(text);
-        expect(await clipboardOf(session).read()).toBe(text);
+        await clipboard.write(text);
+        expect(await clipboard.read()).toBe(text);
       }
-      await Promise.all(['a', 'b', 'c'].map((text) => clipboardOf(session).write(text)));
-      expect(await clipboardOf(session).read()).toBe('c');
-    });
+      await Promise.all(['a', 'b', 'c'].map((text) => clipboard.write(text)));
+      expect(await clipboard.read()).toBe('c');
 
-    test("a session's pages share one clipboard for keys, commands and scripts", async ({ session, site, connect }) => {
-      const url = await site(page('<textarea>from the page</textarea>'));
       const browser = await connect(session);
       const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
       const ours = await context.newPage();
-      await ours.goto(url);
+      await ours.goto(await site(page('<textarea>from the page</textarea><canvas>')));
       const field = ours.locator('textarea');
-
       await field.selectText();
       await ours.keyboard.press('ControlOrMeta+c');
-      expect(await clipboardOf(session).read()).toBe('from the page');
+      expect(await clipboard.read()).toBe('from the page');
       await field.fill('by command');
       await field.selectText();
       await ours.evaluate(`document.execCommand('copy')`);
-      expect(await clipboardOf(session).read()).toBe('by command');
+      expect(await clipboard.read()).toBe('by command');
       await ours.evaluate(`navigator.clipboard.writeText('by script')`);
-      expect(await clipboardOf(session).read()).toBe('by script');
+      expect(await clipboard.read()).toBe('by script');
 
-      await clipboardOf(session).write('from outside');
+      await clipboard.write('from outside');
       await field.fill('');
       await ours.keyboard.press('ControlOrMeta+v');
       await expect(field).toHaveValue('from outside');
       expect(await ours.evaluate('navigator.clipboard.readText()')).toBe('from outside');
-    });
 
-    test('returns no text if a picture was copied', async ({ session, site, connect }) => {
-      const browser = await connect(session);
-      const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
-      const ours = await context.newPage();
-      await ours.goto(await site(page('<canvas>')));
+      // A picture is no text.
       await ours.evaluate(`
         new Promise((resolve) => document.querySelector('canvas').toBlob(resolve))
           .then((picture) => navigator.clipboard.write([new ClipboardItem({ 'image/png': picture })]))
       `);
-      expect(await clipboardOf(session).read()).toBe('');
+      expect(await clipboard.read()).toBe('');
+
+      await field.fill('');
+      await field.focus();
+      await useClipboard(session);
+      await actionsOf(session).type({ text: 'in view' });
+      await expect(field).toHaveValue('in view');
     });
 
     test('reading and writing the clipboard is invisible to pages, with and without emulated focus @long', async ({
@@ -106,27 +108,18 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       expect(await evaluate('noticed')).toEqual([]);
       expect(await evaluate('({ focus: document.hasFocus(), visible: document.visibilityState })')).toEqual(before);
     });
-
-    test('reading and writing the clipboard leaves the page in view in view', async ({ session, site, connect }) => {
-      const ours = await (await connect(session)).newPage();
-      await ours.goto(await site(page('<input>')));
-      await ours.locator('input').focus();
-      await useClipboard(session);
-      await actionsOf(session).type({ text: 'typed' });
-      await expect(ours.locator('input')).toHaveValue('typed');
-    });
   });
 }
 
-test('each session has a clipboard of its own', async ({ sessions }) => {
-  const [a, b] = await Promise.all([sessions.create(settings), sessions.create(settings)]);
-  await clipboardOf(a).write('of a');
-  expect(await clipboardOf(b).read()).toBe('');
-  expect(await clipboardOf(a).read()).toBe('of a');
-});
-
-test("the clipboard works again after the service's own page crashed", async ({ session }) => {
+test("each session has its own clipboard, which survives a crash of the service's page and ends with the session", async ({
+  session,
+  sessions,
+}) => {
+  const other = await sessions.create(settings);
   await clipboardOf(session).write('kept');
+  expect(await clipboardOf(other).read()).toBe('');
+  expect(await clipboardOf(session).read()).toBe('kept');
+
   const { cdp } = session;
   const { targetInfos } = await cdp.send('Target.getTargets', {});
   const { targetId } = targetInfos[0]!;
@@ -134,13 +127,10 @@ test("the clipboard works again after the service's own page crashed", async ({ 
   const isCrashed = new Promise<void>((resolve) => {
     cdp.onEvent(({ method }) => method === 'Target.targetCrashed' && resolve());
   });
-  const crashed = cdp.send('Page.crash', {}, { sessionId }).catch(() => {});
+  cdp.send('Page.crash', {}, { sessionId }).catch(() => {});
   await isCrashed;
   expect(await clipboardOf(session).read()).toBe('kept');
-  void crashed;
-});
 
-test('a clipboard operation ends with its session, and when its caller aborts', async ({ session }) => {
   await expect(clipboardOf(session).read(AbortSignal.abort(new Error('hung up')))).rejects.toThrow('hung up');
   const read = clipboardOf(session).read();
   const refused = expect(read).rejects.toMatchObject({ code: expect.stringMatching(/conflict|unavailable/) });

@@ -1,23 +1,31 @@
 import { chromium, expect, type Page } from '@playwright/test';
-import Kernel, { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
-import { forget, recorder, seen } from '../../support/service/input-events.ts';
-import { test as base } from '../../support/service/service.ts';
+import { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
+import { forget, recorder, seen, way } from '../../support/service/input-events.ts';
+import { startTestService, test as base, type TestService } from '../../support/service/service.ts';
 
 type Fixtures = {
-  kernel: Kernel;
   /** The id of a session with a screen of 800x600. */
   id: string;
   /** A page of it that writes down its input events, with a text field in the upper half. */
   ours: Page;
 };
 
-const test = base.extend<Fixtures>({
-  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 })),
-  id: async ({ kernel }, use) =>
-    use((await kernel.browsers.create({ viewport: { width: 800, height: 600 } })).session_id),
+const size = { width: 800, height: 600 };
+
+const test = base.extend<Fixtures, { shared: { service: TestService; id: string } }>({
+  shared: [
+    async ({}, use) => {
+      await using service = await startTestService();
+      const { body } = await service.call('POST', '/browsers', { viewport: size });
+      await use({ service, id: body.session_id });
+    },
+    { scope: 'worker' },
+  ],
+  service: async ({ shared }, use) => use(shared.service),
+  id: async ({ shared }, use) => use(shared.id),
   ours: async ({ kernel, id }, use) => {
     const browser = await chromium.connectOverCDP((await kernel.browsers.retrieve(id)).cdp_ws_url);
-    const ours = await browser.newPage({ viewport: { width: 800, height: 600 } });
+    const ours = await browser.newPage({ viewport: size });
     await ours.setContent(
       `<body style="margin: 0; height: 3000px">${recorder}<textarea style="width: 790px; height: 280px"></textarea>`,
     );
@@ -44,16 +52,8 @@ test("the hosted service's SDK moves, clicks, drags and scrolls with the mouse o
     [2, 2],
   ]);
   await forget(ours);
-  await computer.dragMouse(id, {
-    path: [
-      [10, 400],
-      [60, 450],
-    ],
-    steps_per_segment: 2,
-    step_delay_ms: 1,
-    smooth: false,
-    delay: 1,
-  });
+  const path = way([10, 400], [60, 450]);
+  await computer.dragMouse(id, { path, steps_per_segment: 2, step_delay_ms: 1, smooth: false, delay: 1 });
   expect((await seen(ours, 'pointerdown', 'pointermove', 'pointerup')).map(({ x, buttons }) => [x, buttons])).toEqual([
     [10, 0],
     [10, 1],
@@ -114,15 +114,7 @@ test("the hosted service's SDK sends a batch of mouse and keyboard actions", asy
       { type: 'sleep', sleep: { duration_ms: 10 } },
       { type: 'set_cursor', set_cursor: { hidden: true } },
       { type: 'scroll', scroll: { x: 400, y: 500, delta_y: 1 } },
-      {
-        type: 'drag_mouse',
-        drag_mouse: {
-          path: [
-            [10, 500],
-            [50, 500],
-          ],
-        },
-      },
+      { type: 'drag_mouse', drag_mouse: { path: way([10, 500], [50, 500]) } },
       { type: 'move_mouse', move_mouse: { x: 7, y: 8 } },
     ],
   });
@@ -133,6 +125,8 @@ test("the hosted service's SDK sends a batch of mouse and keyboard actions", asy
 test('refuses a whole batch of actions if one is wrong', async ({ service, kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   const scrolled = { type: 'scroll', scroll: { x: 1, y: 1, delta_y: 1 } } as const;
+  const beyond = { type: 'scroll', scroll: { x: 5000, y: 1, delta_y: 1 } };
+  const pressed = { type: 'press_key', press_key: { keys: ['Tap'] } };
   const sleep = { type: 'sleep', sleep: { duration_ms: 0 } } as const;
   const mistakes: [path: string, body: unknown, message: RegExp][] = [
     ['click_mouse', { x: -1, y: 0 }, /x: coordinates must be non-negative/],
@@ -145,17 +139,7 @@ test('refuses a whole batch of actions if one is wrong', async ({ service, kerne
     ['move_mouse', { x: 0, y: 0, duration_ms: 49 }, /duration_ms: /],
     ['drag_mouse', { path: [[1, 1]] }, /path: /],
     ['drag_mouse', { path: [[1, 1], [2]] }, /path\.1/],
-    [
-      'drag_mouse',
-      {
-        path: [
-          [1, 1],
-          [2, 2],
-          [800, 2],
-        ],
-      },
-      /coordinates exceed screen bounds/,
-    ],
+    ['drag_mouse', { path: way([1, 1], [2, 2], [800, 2]) }, /coordinates exceed screen bounds/],
     ['scroll', { x: 1, y: 1 }, /must not both be 0/],
     ['scroll', { x: 1, y: 1, delta_y: 0.5 }, /delta_y: /],
     ['type', { text: 'x', delay: -1 }, /delay: /],
@@ -173,16 +157,8 @@ test('refuses a whole batch of actions if one is wrong', async ({ service, kerne
     ['batch', { actions: [scrolled, { type: 'scroll', sleep: { duration_ms: 1 } }] }, /actions\.1\.scroll: /],
     ['batch', { actions: [scrolled, { ...scrolled, ...sleep }] }, /actions\.1/],
     ['batch', { actions: [scrolled, { type: 'screenshot' }] }, /actions\.1\.type: .*'click_mouse'/],
-    [
-      'batch',
-      { actions: [scrolled, { type: 'scroll', scroll: { x: 5000, y: 1, delta_y: 1 } }] },
-      /^actions\[1\] \(scroll\): coordinates exceed/,
-    ],
-    [
-      'batch',
-      { actions: [scrolled, { type: 'press_key', press_key: { keys: ['Tap'] } }] },
-      /^actions\[1\] \(press_key\): there is no key/,
-    ],
+    ['batch', { actions: [scrolled, beyond] }, /^actions\[1\] \(scroll\): coordinates exceed/],
+    ['batch', { actions: [scrolled, pressed] }, /^actions\[1\] \(press_key\): there is no key/],
     ['batch', { actions: [scrolled, { type: 'sleep', sleep: { duration_ms: 30_001 } }] }, /actions\.1\.sleep/],
   ];
   for (const [path, body, message] of mistakes) {
@@ -200,9 +176,9 @@ test('refuses a whole batch of actions if one is wrong', async ({ service, kerne
 
 test('in a session without a page, refuses actions on pages, but moves the mouse and reads the clipboard', async ({
   kernel,
-  id,
 }) => {
   const { computer } = kernel.browsers;
+  const { session_id: id } = await kernel.browsers.create({ viewport: size });
   await expect(computer.clickMouse(id, { x: 1, y: 1 })).rejects.toThrow(ConflictError);
   await expect(computer.captureScreenshot(id)).rejects.toThrow(ConflictError);
   await expect(computer.clickMouse(id, { x: 800, y: 1 })).rejects.toThrow(BadRequestError);

@@ -1,15 +1,10 @@
 import { expect, type Page } from '@playwright/test';
-import { settings, test as base } from '../../support/service/browser-sessions.ts';
-import { systemChromium } from '../../support/views/chromium.ts';
-import { actionsOf, openPage, recording, seen } from '../../support/service/input-events.ts';
+import { settings } from '../../support/service/browser-sessions.ts';
+import { actionsOf, seen, test, way, type Point } from '../../support/service/input-events.ts';
 import { computerOf } from '../../../src/service/input/computer.ts';
 
-const test = base.extend({
-  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
-});
-
 /** Red but for a green field of 50x40 pixels at 100,60 that has a blue pixel in its corner. */
-const painted = recording(`
+const painted = `
   <style>
     html { background: red }
     div { position: fixed; left: 100px; top: 60px; width: 50px; height: 40px; background: lime }
@@ -20,14 +15,10 @@ const painted = recording(`
     window.changes = [];
     addEventListener('resize', () => changes.push('resize'));
     matchMedia('(resolution: ' + devicePixelRatio + 'dppx)').addEventListener('change', () => changes.push('resolution'));
-  </script>`);
+  </script>`;
 
 /** Size and pixels of a PNG image, as a browser shows it. */
-async function look(
-  viewer: Page,
-  png: Buffer,
-  ...points: [number, number][]
-): Promise<{ size: number[]; pixels: string[] }> {
+async function look(viewer: Page, png: Buffer, ...points: Point[]): Promise<{ size: number[]; pixels: string[] }> {
   return await viewer.evaluate(
     async ({ source, points }) => {
       const image = new Image();
@@ -44,147 +35,110 @@ async function look(
 
 const [red, green, blue] = ['255,0,0', '0,255,0', '0,0,255'];
 
-test.describe('a screenshot', () => {
-  test('a screenshot shows the page in view or a region of it, one pixel for each screen pixel @long', async ({
-    session,
-    site,
-    connect,
-    page,
-  }) => {
-    await openPage(await connect(session), await site(painted));
-    const whole = await computerOf(session).screenshot();
-    expect(await look(page, whole, [0, 0], [100, 60], [149, 99], [150, 99])).toEqual({
-      size: [1280, 720],
-      pixels: [red, green, blue, red],
-    });
-    const region = await computerOf(session).screenshot({ x: 99, y: 59, width: 51, height: 41 });
-    expect(await look(page, region, [0, 0], [1, 1], [50, 40])).toEqual({ size: [51, 41], pixels: [red, green, blue] });
-    const pixel = await computerOf(session).screenshot({ x: 1279, y: 719, width: 1, height: 1 });
-    expect(await look(page, pixel, [0, 0])).toEqual({ size: [1, 1], pixels: [red] });
+test('a screenshot shows the page in view or a region of it, one pixel for each screen pixel @long', async ({
+  session,
+  open,
+  page,
+}) => {
+  await open(painted);
+  const whole = await computerOf(session).screenshot();
+  expect(await look(page, whole, [0, 0], [100, 60], [149, 99], [150, 99])).toEqual({
+    size: [1280, 720],
+    pixels: [red, green, blue, red],
   });
-
-  test('a screenshot waits until a page that has just opened is drawn @long', async ({ session }) => {
-    for (let count = 1; count <= 60; count++) {
-      await session.openPage('about:blank');
-      expect((await computerOf(session).screenshot()).byteLength).toBeGreaterThan(100);
-    }
-  });
-
-  test('a screenshot of a region equals the same region of the whole screenshot @long', async ({
-    session,
-    site,
-    connect,
-    page,
-  }) => {
-    const colours = Array.from({ length: 40 }, (_, index) => `hsl(${index * 9} 80% ${30 + index}%)`);
-    const text = colours
-      .map((colour) => `<span style="color: ${colour}; font-size: 20px">Quick brown foxes </span>`)
-      .join('');
-    const gradient = 'background: radial-gradient(yellow, teal, purple)';
-    await openPage(
-      await connect(session),
-      await site(recording(`<p style="margin: 0; height: 100vh; ${gradient}">${text}</p>`)),
-    );
-    const [whole, region] = [
-      await computerOf(session).screenshot(),
-      await computerOf(session).screenshot({ x: 303, y: 101, width: 211, height: 97 }),
-    ];
-    const points = Array.from({ length: 211 * 97 }, (_, index): [number, number] => [
-      index % 211,
-      Math.floor(index / 211),
-    ]);
-    const ofRegion = await look(page, region, ...points);
-    const ofWhole = await look(page, whole, ...points.map(([x, y]): [number, number] => [x + 303, y + 101]));
-    expect(new Set(ofRegion.pixels).size).toBeGreaterThan(1000);
-    expect(ofRegion.pixels).toEqual(ofWhole.pixels);
-  });
-
-  test('a screenshot leaves the page unchanged, with any emulated device @long', async ({
-    session,
-    site,
-    connect,
-    page,
-  }) => {
-    const browser = await connect(session);
-    const url = await site(painted);
-    for (const [options, expected] of [
-      [{ viewport: { width: 400, height: 300 }, deviceScaleFactor: 2 }, [400, 300]],
-      [{ viewport: { width: 390, height: 600 }, deviceScaleFactor: 3, isMobile: true, hasTouch: true }, [390, 600]],
-    ] as const) {
-      const ours = await openPage(browser, url, options);
-      expect((await look(page, await computerOf(session).screenshot())).size).toEqual(expected);
-      expect(
-        (await look(page, await computerOf(session).screenshot({ x: 10, y: 10, width: 20, height: 30 }))).size,
-      ).toEqual([20, 30]);
-      expect(await ours.evaluate('changes')).toEqual([]);
-      expect(await ours.evaluate('devicePixelRatio')).toBe(options.deviceScaleFactor);
-    }
-  });
-
-  test('refuses a screenshot of a region outside the page', async ({ session, connect }) => {
-    await openPage(await connect(session), 'about:blank');
-    for (const region of [
-      { x: 1280, y: 0, width: 1, height: 1 },
-      { x: 0, y: 700, width: 10, height: 21 },
-    ]) {
-      const message = 'region exceeds screen bounds: the page in view shows 1280x720 pixels';
-      await expect(computerOf(session).screenshot(region)).rejects.toMatchObject({ code: 'bad_request', message });
-    }
-  });
+  const region = await computerOf(session).screenshot({ x: 99, y: 59, width: 51, height: 41 });
+  expect(await look(page, region, [0, 0], [1, 1], [50, 40])).toEqual({ size: [51, 41], pixels: [red, green, blue] });
+  const pixel = await computerOf(session).screenshot({ x: 1279, y: 719, width: 1, height: 1 });
+  expect(await look(page, pixel, [0, 0])).toEqual({ size: [1, 1], pixels: [red] });
 });
 
-test.describe('the screen', () => {
-  test("the screen is as large as the session's viewport", async ({ session, connect }) => {
-    const { move, click, drag, scroll } = actionsOf(session);
-    await expect(move({ x: 1280, y: 0 })).rejects.toMatchObject(outside('1280,0'));
-    await openPage(await connect(session), 'about:blank', { viewport: { width: 300, height: 200 } });
-    await expect(click({ x: 0, y: 720 })).rejects.toMatchObject(outside('0,720'));
-    await expect(scroll({ x: 5000, y: 5000, delta_y: 1 })).rejects.toMatchObject(outside('5000,5000'));
-    await expect(
-      drag({
-        path: [
-          [0, 0],
-          [10, 10],
-          [1280, 10],
-        ],
-      }),
-    ).rejects.toMatchObject(outside('1280,10'));
-    expect(computerOf(session).mousePosition()).toEqual({ x: 0, y: 0 });
-    await move({ x: 1279, y: 719 });
-  });
+test('a screenshot waits until a page that has just opened is drawn @long', async ({ sessions }) => {
+  const session = await sessions.create(settings);
+  for (let count = 1; count <= 60; count++) {
+    await session.openPage('about:blank');
+    expect((await computerOf(session).screenshot()).byteLength).toBeGreaterThan(100);
+  }
+});
 
-  test('the screen grows to the size of a larger page in view', async ({ sessions, site, connect }) => {
-    const session = await sessions.create({ ...settings, viewport: { width: 400, height: 300 } });
-    const { click } = actionsOf(session);
-    const ours = await openPage(await connect(session), await site(recording('')), {
-      viewport: { width: 900, height: 1200 },
-    });
-    await click({ x: 899, y: 1199 });
-    expect(await seen(ours, 'click')).toMatchObject([{ x: 899, y: 1199 }]);
-    await expect(click({ x: 900, y: 0 })).rejects.toMatchObject({
-      code: 'bad_request',
-      message: expect.stringContaining('max: 899x1199'),
-    });
-  });
+test('a screenshot of a region equals the same region of the whole screenshot @long', async ({
+  session,
+  open,
+  page,
+}) => {
+  const colours = Array.from({ length: 40 }, (_, index) => `hsl(${index * 9} 80% ${30 + index}%)`);
+  const text = colours.map((colour) => `<span style="color: ${colour}; font-size: 20px">Quick brown foxes </span>`);
+  const gradient = 'background: radial-gradient(yellow, teal, purple)';
+  await open(`<p style="margin: 0; height: 100vh; ${gradient}">${text.join('')}</p>`);
+  const whole = await computerOf(session).screenshot();
+  const region = await computerOf(session).screenshot({ x: 303, y: 101, width: 211, height: 97 });
+  const points = Array.from({ length: 211 * 97 }, (_, index): Point => [index % 211, Math.floor(index / 211)]);
+  const ofRegion = await look(page, region, ...points);
+  const ofWhole = await look(page, whole, ...points.map(([x, y]): Point => [x + 303, y + 101]));
+  expect(new Set(ofRegion.pixels).size).toBeGreaterThan(1000);
+  expect(ofRegion.pixels).toEqual(ofWhole.pixels);
+});
 
-  test('the screen shows phone pages scaled, and clicks hit the elements shown', async ({
-    session,
-    site,
-    connect,
-    page,
-  }) => {
-    const ours = await openPage(await connect(session), await site(painted), {
-      viewport: { width: 390, height: 600 },
-      isMobile: true,
-    });
-    const scale: number = await ours.evaluate('visualViewport.scale');
-    expect(scale).toBeLessThan(0.5);
-    const [x, y] = [Math.round(125 * scale), Math.round(80 * scale)];
-    expect((await look(page, await computerOf(session).screenshot(), [x, y])).pixels).toEqual([green]);
-    await actionsOf(session).click({ x, y });
-    expect(await seen(ours, 'click')).toMatchObject([{ target: 'field' }]);
-    expect(computerOf(session).mousePosition()).toEqual({ x, y });
-  });
+test('a screenshot leaves the page unchanged, with any emulated device @long', async ({ session, open, page }) => {
+  for (const [options, expected] of [
+    [{ viewport: { width: 400, height: 300 }, deviceScaleFactor: 2 }, [400, 300]],
+    [{ viewport: { width: 390, height: 600 }, deviceScaleFactor: 3, isMobile: true, hasTouch: true }, [390, 600]],
+  ] as const) {
+    const ours = await open(painted, options);
+    const whole = await computerOf(session).screenshot();
+    expect((await look(page, whole)).size).toEqual(expected);
+    const region = await computerOf(session).screenshot({ x: 10, y: 10, width: 20, height: 30 });
+    expect((await look(page, region)).size).toEqual([20, 30]);
+    expect(await ours.evaluate('changes')).toEqual([]);
+    expect(await ours.evaluate('devicePixelRatio')).toBe(options.deviceScaleFactor);
+  }
+});
+
+test('refuses a screenshot of a region outside the page', async ({ session, open }) => {
+  await open('');
+  for (const region of [
+    { x: 1280, y: 0, width: 1, height: 1 },
+    { x: 0, y: 700, width: 10, height: 21 },
+  ]) {
+    const message = 'region exceeds screen bounds: the page in view shows 1280x720 pixels';
+    await expect(computerOf(session).screenshot(region)).rejects.toMatchObject({ code: 'bad_request', message });
+  }
+});
+
+test("the screen is as large as the session's viewport", async ({ sessions, connect }) => {
+  const session = await sessions.create(settings);
+  const { move, click, drag, scroll } = actionsOf(session);
+  await expect(move({ x: 1280, y: 0 })).rejects.toMatchObject(outside('1280,0'));
+  await (await connect(session)).newPage({ viewport: { width: 300, height: 200 } });
+  await expect(click({ x: 0, y: 720 })).rejects.toMatchObject(outside('0,720'));
+  await expect(scroll({ x: 5000, y: 5000, delta_y: 1 })).rejects.toMatchObject(outside('5000,5000'));
+  const dragged = drag({ path: way([0, 0], [10, 10], [1280, 10]) });
+  await expect(dragged).rejects.toMatchObject(outside('1280,10'));
+  expect(computerOf(session).mousePosition()).toEqual({ x: 0, y: 0 });
+  await move({ x: 1279, y: 719 });
+});
+
+test('the screen grows to the size of a larger page in view', async ({ open, act: { click } }) => {
+  const ours = await open('', { viewport: { width: 1400, height: 1200 } });
+  await click({ x: 1399, y: 1199 });
+  expect(await seen(ours, 'click')).toMatchObject([{ x: 1399, y: 1199 }]);
+  const refused = { code: 'bad_request', message: expect.stringContaining('max: 1399x1199') };
+  await expect(click({ x: 1400, y: 0 })).rejects.toMatchObject(refused);
+});
+
+test('the screen shows phone pages scaled, and clicks hit the elements shown', async ({
+  session,
+  open,
+  page,
+  act: { click },
+}) => {
+  const ours = await open(painted, { viewport: { width: 390, height: 600 }, isMobile: true });
+  const scale: number = await ours.evaluate('visualViewport.scale');
+  expect(scale).toBeLessThan(0.5);
+  const [x, y] = [Math.round(125 * scale), Math.round(80 * scale)];
+  expect((await look(page, await computerOf(session).screenshot(), [x, y])).pixels).toEqual([green]);
+  await click({ x, y });
+  expect(await seen(ours, 'click')).toMatchObject([{ target: 'field' }]);
+  expect(computerOf(session).mousePosition()).toEqual({ x, y });
 });
 
 function outside(point: string) {

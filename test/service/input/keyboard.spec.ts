@@ -1,197 +1,164 @@
 import { expect } from '@playwright/test';
 import { keysOf } from '../../../src/service/input/key-names.ts';
-import { page, test } from '../../support/service/browser-sessions.ts';
-import { actionsOf, forget, openPage, recording, seen } from '../../support/service/input-events.ts';
+import { forget, seen, test } from '../../support/service/input-events.ts';
 import { computerOf } from '../../../src/service/input/computer.ts';
 
-const field = recording('<textarea rows=8 cols=80></textarea>');
+const field = '<textarea rows=8 cols=80></textarea>';
 
-test.describe('typing', () => {
-  test('types literal text with line breaks and letters of all scripts', async ({ session, site, connect }) => {
-    const ours = await openPage(await connect(session), await site(field));
-    const text = 'Hello, World! ~`@#$%^&*()_+-=[]{}\\|;:\'",.<>/?\nÄrger — 日本語 👩‍👩‍👧‍👦é\r\n\n end {Enter}';
-    const { type } = actionsOf(session);
+test('types literal text with line breaks and letters of all scripts', async ({ open, act: { type } }) => {
+  const ours = await open(field);
+  const text = 'Hello, World! ~`@#$%^&*()_+-=[]{}\\|;:\'",.<>/?\nÄrger — 日本語 👩‍👩‍👧‍👦é\r\n\n end {Enter}';
+  await type({ text });
+  await expect(ours.locator('textarea')).toHaveValue(text.replace('\r\n', '\n'));
+  const keys = await seen(ours, 'keydown');
+  expect(keys.every(({ isTrusted }) => isTrusted)).toBe(true);
+  expect(keys.slice(0, 5).map(({ key }) => key)).toEqual(['H', 'e', 'l', 'l', 'o']);
+  expect(keys.filter(({ key }) => key === 'Enter')).toHaveLength(3);
+  await type({ text: '' });
+});
+
+test('a typed tab moves the focus, and a typed line break sends a form', async ({ open, act: { type } }) => {
+  const ours = await open('<form><input name=a><input name=b><button></button></form>');
+  await type({ text: 'first\tsecond\n' });
+  await ours.waitForURL('**/?a=first&b=second');
+  await ours.locator('[name=a]').focus();
+  await type({ text: 'third' });
+  await expect(ours.locator('[name=a]')).toHaveValue('third');
+});
+
+test('typing follows a page that moves the focus with each key', async ({ open, act: { type } }) => {
+  const ours = await open('<input maxlength=1 oninput="this.nextElementSibling?.focus()">'.repeat(6));
+  await type({ text: '314159' });
+  const values = ours
+    .locator('input')
+    .evaluateAll((inputs) => inputs.map((input) => (input as HTMLInputElement).value));
+  expect((await values).join('')).toBe('314159');
+});
+
+test('typing pauses after each key for the given time', async ({ open, act: { type } }) => {
+  const ours = await open(field);
+  const startedAt = performance.now();
+  await type({ text: 'abé日', delay: 100 });
+  expect(performance.now() - startedAt).toBeGreaterThan(390);
+  expect((await seen(ours, 'input')).map(({ data }) => data)).toEqual(['a', 'b', 'é', '日']);
+});
+
+test('typing with pauses begins at once, however long the text is', async ({ session, open }) => {
+  const ours = await open(field);
+  const over = new AbortController();
+  const letters = ['🇯🇵', 'e\u0301', '日'];
+  const typed = computerOf(session).perform(
+    { type: 'type_text', type_text: { text: letters.join('').repeat(30_000), delay: 10 } },
+    over.signal,
+  );
+  const refused = expect(typed).rejects.toThrow('enough');
+  await expect
+    .poll(async () => (await seen(ours, 'input')).slice(0, 4).map(({ data }) => data))
+    .toEqual([...letters, letters[0]]);
+  over.abort(new Error('enough'));
+  await refused;
+});
+
+test('types long texts without a mistake, also letters without keys', async ({ open, act: { type } }) => {
+  for (const text of ['abcdefghi '.repeat(100), 'äöüß日本語éàç'.repeat(1000)]) {
+    const ours = await open('<textarea></textarea>');
     await type({ text });
-    await expect(ours.locator('textarea')).toHaveValue(text.replace('\r\n', '\n'));
-    const keys = await seen(ours, 'keydown');
-    expect(keys.every(({ isTrusted }) => isTrusted)).toBe(true);
-    expect(keys.slice(0, 5).map(({ key }) => key)).toEqual(['H', 'e', 'l', 'l', 'o']);
-    expect(keys.filter(({ key }) => key === 'Enter')).toHaveLength(3);
-    await type({ text: '' });
-  });
-
-  test('a typed tab moves the focus, and a typed line break sends a form', async ({ session, site, connect }) => {
-    const url = await site(recording('<form><input name=a><input name=b><button></button></form>'));
-    const ours = await openPage(await connect(session), url);
-    const { type } = actionsOf(session);
-    await type({ text: 'first\tsecond\n' });
-    await ours.waitForURL('**/?a=first&b=second');
-    await ours.locator('[name=a]').focus();
-    await type({ text: 'third' });
-    await expect(ours.locator('[name=a]')).toHaveValue('third');
-  });
-
-  test('typing follows a page that moves the focus with each key', async ({ session, site, connect }) => {
-    const fields = Array.from(
-      { length: 6 },
-      () => '<input maxlength=1 oninput="this.nextElementSibling?.focus()">',
-    ).join('');
-    const ours = await openPage(await connect(session), await site(recording(fields)));
-    await actionsOf(session).type({ text: '314159' });
-    const values = ours
-      .locator('input')
-      .evaluateAll((inputs) => inputs.map((input) => (input as HTMLInputElement).value));
-    expect((await values).join('')).toBe('314159');
-  });
-
-  test('typing pauses after each key for the given time', async ({ session, site, connect }) => {
-    const ours = await openPage(await connect(session), await site(field));
-    const startedAt = performance.now();
-    await actionsOf(session).type({ text: 'abé日', delay: 100 });
-    expect(performance.now() - startedAt).toBeGreaterThan(390);
-    expect((await seen(ours, 'input')).map(({ data }) => data)).toEqual(['a', 'b', 'é', '日']);
-  });
-
-  test('typing with pauses begins at once, however long the text is', async ({ session, site, connect }) => {
-    const ours = await openPage(await connect(session), await site(field));
-    const over = new AbortController();
-    const letters = ['🇯🇵', 'e\u0301', '日'];
-    const typed = computerOf(session).perform(
-      { type: 'type_text', type_text: { text: letters.join('').repeat(30_000), delay: 10 } },
-      over.signal,
-    );
-    const refused = expect(typed).rejects.toThrow('enough');
-    await expect
-      .poll(async () => (await seen(ours, 'input')).slice(0, 4).map(({ data }) => data))
-      .toEqual([...letters, letters[0]]);
-    over.abort(new Error('enough'));
-    await refused;
-  });
-
-  for (const [what, text] of [
-    ['keys', 'abcdefghi '.repeat(100)],
-    ['letters without keys', 'äöüß日本語éàç'.repeat(1000)],
-  ] as const) {
-    test(`types a long text of ${what} without a mistake`, async ({ session, site, connect }) => {
-      const ours = await openPage(await connect(session), await site(page('<textarea></textarea>')));
-      const field = ours.locator('textarea');
-      await field.focus();
-      await actionsOf(session).type({ text });
-      expect(await field.inputValue()).toBe(text);
-    });
+    expect(await ours.locator('textarea').inputValue()).toBe(text);
   }
 });
 
-test.describe('pressing keys', () => {
-  test('taps keys in order, by the names of X11 and as characters', async ({ session, site, connect }) => {
-    const ours = await openPage(await connect(session), await site(field));
-    const { press } = actionsOf(session);
-    await press({ keys: ['a', 'BackSpace', 'X', 'Return', 'plus', 'space', 'KP_7', '日'] });
-    await expect(ours.locator('textarea')).toHaveValue('X\n+ 7日');
-    expect((await seen(ours, 'keydown', 'keyup')).map(({ type, key, code }) => `${type} ${key} ${code}`)).toEqual(
-      ['a KeyA', 'Backspace Backspace', 'X KeyX', 'Enter Enter', '+ Equal', '  Space', '7 Numpad7', '日 '].flatMap(
-        (key) => [`keydown ${key}`, `keyup ${key}`],
-      ),
-    );
-    expect((await seen(ours, 'keydown')).map(({ location }) => location)).toEqual([0, 0, 0, 0, 0, 0, 3, 0]);
-  });
+test('taps keys in order, by the names of X11 and as characters', async ({ open, act: { press } }) => {
+  const ours = await open(field);
+  await press({ keys: ['a', 'BackSpace', 'X', 'Return', 'plus', 'space', 'KP_7', '日'] });
+  await expect(ours.locator('textarea')).toHaveValue('X\n+ 7日');
+  const codes = ['a KeyA', 'Backspace Backspace', 'X KeyX', 'Enter Enter', '+ Equal', '  Space', '7 Numpad7', '日 '];
+  expect((await seen(ours, 'keydown', 'keyup')).map(({ type, key, code }) => `${type} ${key} ${code}`)).toEqual(
+    codes.flatMap((key) => [`keydown ${key}`, `keyup ${key}`]),
+  );
+  expect((await seen(ours, 'keydown')).map(({ location }) => location)).toEqual([0, 0, 0, 0, 0, 0, 3, 0]);
+});
 
-  test('presses several keys together as a combination', async ({ session, site, connect }) => {
-    const ours = await openPage(await connect(session), await site(field));
-    const { press, type } = actionsOf(session);
-    await type({ text: 'one two' });
-    await press({
-      keys: ['Control+a', 'ctrl+c', 'End', 'CONTROL+v', 'Shift+Left', 'Control_L+x', 'shift+t', 'Shift+1', 'ctrl++'],
-    });
-    await expect(ours.locator('textarea')).toHaveValue('one twoone twT!');
-    expect((await seen(ours, 'copy', 'cut', 'paste')).map(({ type }) => type)).toEqual(['copy', 'paste', 'cut']);
-    await forget(ours);
-    await press({ keys: ['Alt+Super_R+F5'] });
-    expect(
-      (await seen(ours, 'keydown', 'keyup')).map(({ type, code, location, modifiers }) => [
-        type,
-        code,
-        location,
-        modifiers,
-      ]),
-    ).toEqual([
-      ['keydown', 'AltLeft', 1, 'alt'],
-      ['keydown', 'MetaRight', 2, 'alt+meta'],
-      ['keydown', 'F5', 0, 'alt+meta'],
-      ['keyup', 'F5', 0, 'alt+meta'],
-      ['keyup', 'MetaRight', 2, 'alt'],
-      ['keyup', 'AltLeft', 1, ''],
-    ]);
+test('presses several keys together as a combination', async ({ open, act: { press, type } }) => {
+  const ours = await open(field);
+  await type({ text: 'one two' });
+  await press({
+    keys: ['Control+a', 'ctrl+c', 'End', 'CONTROL+v', 'Shift+Left', 'Control_L+x', 'shift+t', 'Shift+1', 'ctrl++'],
   });
+  await expect(ours.locator('textarea')).toHaveValue('one twoone twT!');
+  expect((await seen(ours, 'copy', 'cut', 'paste')).map(({ type }) => type)).toEqual(['copy', 'paste', 'cut']);
+  await forget(ours);
+  await press({ keys: ['Alt+Super_R+F5'] });
+  const events = await seen(ours, 'keydown', 'keyup');
+  expect(events.map(({ type, code, location, modifiers }) => [type, code, location, modifiers])).toEqual([
+    ['keydown', 'AltLeft', 1, 'alt'],
+    ['keydown', 'MetaRight', 2, 'alt+meta'],
+    ['keydown', 'F5', 0, 'alt+meta'],
+    ['keyup', 'F5', 0, 'alt+meta'],
+    ['keyup', 'MetaRight', 2, 'alt'],
+    ['keyup', 'AltLeft', 1, ''],
+  ]);
+});
 
-  test('Tab and Shift+Tab move through a page', async ({ session, site, connect }) => {
-    const ours = await openPage(await connect(session), await site(recording('<input id=a><input id=b><input id=c>')));
-    const focused = () => ours.evaluate('document.activeElement.id');
-    const { press } = actionsOf(session);
-    await press({ keys: ['Tab', 'Tab'] });
-    expect(await focused()).toBe('c');
-    await press({ keys: ['ISO_Left_Tab'] });
-    expect(await focused()).toBe('b');
-    await press({ keys: ['Tab'], hold_keys: ['Shift'] });
-    expect(await focused()).toBe('a');
-  });
+test('Tab and Shift+Tab move through a page', async ({ open, act: { press } }) => {
+  const ours = await open('<input id=a><input id=b><input id=c>');
+  const focused = () => ours.evaluate('document.activeElement.id');
+  await press({ keys: ['Tab', 'Tab'] });
+  expect(await focused()).toBe('c');
+  await press({ keys: ['ISO_Left_Tab'] });
+  expect(await focused()).toBe('b');
+  await press({ keys: ['Tab'], hold_keys: ['Shift'] });
+  expect(await focused()).toBe('a');
+});
 
-  test('holds several keys together for the given time', async ({ session, site, connect }) => {
-    const ours = await openPage(await connect(session), await site(field));
-    const startedAt = performance.now();
-    await actionsOf(session).press({ keys: ['w', 'Right'], duration: 300, hold_keys: ['shift'] });
-    expect(performance.now() - startedAt).toBeGreaterThan(290);
-    expect((await seen(ours, 'keydown', 'keyup')).map(({ type, key }) => `${type} ${key}`)).toEqual([
-      'keydown Shift',
-      'keydown W',
-      'keydown ArrowRight',
-      'keyup ArrowRight',
-      'keyup W',
-      'keyup Shift',
-    ]);
-  });
+test('holds several keys together for the given time', async ({ open, act: { press } }) => {
+  const ours = await open(field);
+  const startedAt = performance.now();
+  await press({ keys: ['w', 'Right'], duration: 300, hold_keys: ['shift'] });
+  expect(performance.now() - startedAt).toBeGreaterThan(290);
+  const keys = ['Shift', 'W', 'ArrowRight'];
+  expect((await seen(ours, 'keydown', 'keyup')).map(({ type, key }) => `${type} ${key}`)).toEqual([
+    ...keys.map((key) => `keydown ${key}`),
+    ...keys.toReversed().map((key) => `keyup ${key}`),
+  ]);
+});
 
-  test('refuses an unknown key before pressing any, and suggests the nearest name', async ({
-    session,
-    site,
-    connect,
-  }) => {
-    const ours = await openPage(await connect(session), await site(field));
-    const { press, click, batch } = actionsOf(session);
-    for (const [name, nearest] of [
-      ['Retrun', 'Return'],
-      ['PagUp', 'PageUp'],
-      ['Backspce', 'BackSpace'],
-      ['Contrl', 'Control'],
-      ['F25', 'F2'],
-    ]) {
-      const message = `there is no key "${name}"; the nearest one is "${nearest}"`;
-      await expect(press({ keys: ['a', `shift+${name}`] })).rejects.toMatchObject({ code: 'bad_request', message });
-    }
-    await expect(press({ keys: ['a'], hold_keys: ['Hyper'] })).rejects.toMatchObject({ code: 'bad_request' });
-    await expect(click({ x: 1, y: 1, hold_keys: ['a+'] })).rejects.toMatchObject({ code: 'bad_request' });
-    const message = 'actions[1] (press_key): there is no key "Tap"; the nearest one is "Tab"';
-    const actions = [
-      { type: 'type_text', type_text: { text: 'x' } },
-      { type: 'press_key', press_key: { keys: ['Tap'] } },
-    ];
-    await expect(batch(actions)).rejects.toMatchObject({ code: 'bad_request', message });
-    expect(await seen(ours, 'keydown', 'mousemove')).toEqual([]);
-  });
+test('refuses an unknown key before pressing any, and suggests the nearest name', async ({
+  open,
+  act: { press, click, batch },
+}) => {
+  const ours = await open(field);
+  for (const [name, nearest] of [
+    ['Retrun', 'Return'],
+    ['PagUp', 'PageUp'],
+    ['Backspce', 'BackSpace'],
+    ['Contrl', 'Control'],
+    ['F25', 'F2'],
+  ]) {
+    const message = `there is no key "${name}"; the nearest one is "${nearest}"`;
+    await expect(press({ keys: ['a', `shift+${name}`] })).rejects.toMatchObject({ code: 'bad_request', message });
+  }
+  await expect(press({ keys: ['a'], hold_keys: ['Hyper'] })).rejects.toMatchObject({ code: 'bad_request' });
+  await expect(click({ x: 1, y: 1, hold_keys: ['a+'] })).rejects.toMatchObject({ code: 'bad_request' });
+  const message = 'actions[1] (press_key): there is no key "Tap"; the nearest one is "Tab"';
+  const actions = [
+    { type: 'type_text', type_text: { text: 'x' } },
+    { type: 'press_key', press_key: { keys: ['Tap'] } },
+  ];
+  await expect(batch(actions)).rejects.toMatchObject({ code: 'bad_request', message });
+  expect(await seen(ours, 'keydown', 'mousemove')).toEqual([]);
+});
 
-  test('an aborted key press releases the held keys', async ({ session, site, connect }) => {
-    const ours = await openPage(await connect(session), await site(field));
-    const { press, type } = actionsOf(session);
-    const abort = new AbortController();
-    const pressed = press({ keys: ['q'], duration: 60_000, hold_keys: ['shift'] }, abort.signal);
-    const refused = expect(pressed).rejects.toThrow('hung up');
-    await expect(ours.locator('textarea')).toHaveValue('Q');
-    abort.abort(new Error('hung up'));
-    await refused;
-    expect((await seen(ours, 'keyup')).map(({ key }) => key)).toEqual(['Q', 'Shift']);
-    await type({ text: 'after' });
-    await expect(ours.locator('textarea')).toHaveValue('Qafter');
-  });
+test('an aborted key press releases the held keys', async ({ open, act: { press, type } }) => {
+  const ours = await open(field);
+  const abort = new AbortController();
+  const pressed = press({ keys: ['q'], duration: 60_000, hold_keys: ['shift'] }, abort.signal);
+  const refused = expect(pressed).rejects.toThrow('hung up');
+  await expect(ours.locator('textarea')).toHaveValue('Q');
+  abort.abort(new Error('hung up'));
+  await refused;
+  expect((await seen(ours, 'keyup')).map(({ key }) => key)).toEqual(['Q', 'Shift']);
+  await type({ text: 'after' });
+  await expect(ours.locator('textarea')).toHaveValue('Qafter');
 });
 
 test('accepts key names of X11 and of browsers, in any case', () => {

@@ -4,20 +4,20 @@ import path from 'node:path';
 import { expect } from '@playwright/test';
 import type { Deployment } from '../../../src/contract/deployments.ts';
 import type { Invocation } from '../../../src/contract/invocations.ts';
-import { createClient, type Client } from '../../../src/client/index.ts';
+import type { Client } from '../../../src/client/index.ts';
 import { dataDirectory, test as base } from './service.ts';
+export { collect } from './organization.ts';
 import { expectNoProcessWith } from '../processes/processes.ts';
 import { zipOf, type ZipPart } from './uploads.ts';
 
 type Fixtures = {
-  client: Client;
   /** Deploys a module and other files, and waits until the deployment runs or has failed. */
   deploy: (module: string, options?: DeployOptions) => Promise<Deployment>;
   /** Runs an action of the application `app` to its end. */
   invoke: (action: string, payload?: unknown) => Promise<Invocation>;
 };
 
-export type DeployOptions = {
+type DeployOptions = {
   version?: string;
   force?: boolean;
   env_vars?: Record<string, string>;
@@ -28,8 +28,7 @@ export type DeployOptions = {
 
 export const test = base.extend<Fixtures>({
   serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }),
-  client: async ({ service }, use, testInfo) => {
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  client: async ({ client, service }, use, testInfo) => {
     await use(client);
     await service.close();
     await expectNoProcessWith(testInfo.outputPath());
@@ -84,10 +83,4 @@ export async function started(client: Client, id: string): Promise<Deployment> {
     .poll(async () => pending.has((await client.deployments.retrieve(id)).status), { timeout: 30_000 })
     .toBe(false);
   return client.deployments.retrieve(id);
-}
-
-export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const list: T[] = [];
-  for await (const item of items) list.push(item);
-  return list;
 }

@@ -1,5 +1,4 @@
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { mkdir } from 'node:fs/promises';
 import { test as base, chromium, type Browser } from '@playwright/test';
 import { WebSocket } from 'ws';
@@ -11,6 +10,7 @@ import { LocalLauncher } from '../../../src/service/sessions/local/local-launche
 import { Sessions } from '../../../src/service/sessions/sessions.ts';
 import { systemClock, type Clock } from '../../../src/service/process/clock.ts';
 import { CdpProxy } from '../../../src/service/sessions/cdp/cdp-proxy.ts';
+import { serve, type Serving } from '../http/serve.ts';
 import { noProfiles } from './profiles.ts';
 
 export const settings: SessionSettings = {
@@ -71,17 +71,7 @@ export const test = base.extend<Fixtures>({
   chromiumSettings: [{}, { option: true }],
   environment: [process.env, { option: true }],
   sessions: async ({ clock, chromiumSettings, environment }, use, testInfo) => {
-    const directory = testInfo.outputPath('sessions');
-    await mkdir(directory, { recursive: true });
-    const sessions = new Sessions(
-      new LocalLauncher({
-        clock,
-        directory,
-        profiles: await noProfiles(testInfo),
-        chromium: chromiumSettings,
-        environment,
-      }),
-    );
+    const sessions = await startSessions(testInfo, { clock, chromium: chromiumSettings, environment });
     await use(sessions);
     await sessions.close();
   },
@@ -92,12 +82,9 @@ export const test = base.extend<Fixtures>({
     const proxy = new CdpProxy({ byToken: (token) => sessions.byToken(token), clock });
     const server = createServer();
     server.on('upgrade', (request, socket, head) => proxy.upgrade(request, socket, head));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    await use(
-      (session) => `ws://127.0.0.1:${(server.address() as AddressInfo).port}/browser/cdp?jwt=${session.lease.token}`,
-    );
+    await using serving = await serve(server);
+    await use((session) => `ws://127.0.0.1:${serving.port}/browser/cdp?jwt=${session.lease.token}`);
     proxy.close();
-    server.close();
   },
   connect: async ({ addressOf }, use) => {
     const browsers: Browser[] = [];
@@ -118,16 +105,26 @@ export const test = base.extend<Fixtures>({
     for (const socket of sockets) socket.terminate();
   },
   site: async ({}, use) => {
-    const server = createServer();
+    const servers: Serving[] = [];
     await use(async (listener) => {
-      server.on('request', listener);
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      return `http://localhost:${(server.address() as AddressInfo).port}`;
+      servers.push(await serve(listener));
+      return `http://localhost:${servers.at(-1)!.port}`;
     });
-    server.closeAllConnections();
-    server.close();
+    await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
   },
 });
+
+/** Sessions whose files are below `place`. */
+export async function startSessions(
+  place: { outputPath: (name: string) => string },
+  options: { clock?: Clock; chromium?: ChromiumSettings; environment?: Environment } = {},
+): Promise<Sessions<LocalSession>> {
+  const { clock = systemClock, chromium = {}, environment = process.env } = options;
+  const directory = place.outputPath('sessions');
+  await mkdir(directory, { recursive: true });
+  const profiles = await noProfiles(place);
+  return new Sessions(new LocalLauncher({ clock, directory, profiles, chromium, environment }));
+}
 
 /** Serves one page. */
 export function page(html: string): RequestListener {

@@ -4,7 +4,7 @@ import { CdpClient } from '../../../src/service/sessions/cdp/cdp-client.ts';
 import type { Inspected } from '../../../src/service/sessions/cdp/cdp-inspection.ts';
 
 /** A command as Chromium reads it. */
-export type ReadCommand = { id: number; method: string; sessionId?: string; params: Record<string, unknown> };
+type ReadCommand = { id: number; method: string; sessionId?: string; params: Record<string, unknown> };
 
 /** The service's end of a debugging pipe. The test acts as Chromium. */
 export class CdpPipe {

@@ -5,7 +5,7 @@ import { errorObject, netFailure } from '../../../src/contract/error-object.ts';
 import { errorsOf, operationsOf, type Operation } from '../../../src/contract/operation.ts';
 import { limitHeaders, pageHeaders } from '../../../src/contract/headers.ts';
 
-export type ReceivedAnswer = { method: string; path: string; status: number; headers: Headers; text: string };
+type ReceivedAnswer = { method: string; path: string; status: number; headers: Headers; text: string };
 
 /** Checks an answer against the contract: its status is documented, and its body has the status's shape. */
 export function expectConformance(answer: ReceivedAnswer): void {

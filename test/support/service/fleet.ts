@@ -98,7 +98,7 @@ export const test = base.extend<{ startFleet: (options?: FleetOptions) => Promis
   },
 });
 
-export type FleetOptions = {
+type FleetOptions = {
   machines?: number;
   /** The most sessions of each machine. */
   slots?: number;

@@ -1,8 +1,56 @@
-import type { Browser, BrowserContextOptions, Page } from '@playwright/test';
+import type { BrowserContextOptions, Page } from '@playwright/test';
 import { computer } from '../../../src/contract/computer.ts';
 import { computerOf } from '../../../src/service/input/computer.ts';
 import type { LocalSession } from '../../../src/service/sessions/local/local-session.ts';
-import { page } from './browser-sessions.ts';
+import type { Sessions } from '../../../src/service/sessions/sessions.ts';
+import { systemChromium } from '../views/chromium.ts';
+import { page, settings, startSessions, test as base } from './browser-sessions.ts';
+import { workerDirectory } from './service.ts';
+
+type Fixtures = {
+  /** Opens a page with this HTML in its own context. The page records its input events, its first field has the focus. */
+  open: (html: string, options?: BrowserContextOptions) => Promise<Page>;
+  /** The actions of `session`. */
+  act: Actions;
+};
+
+type Shared = { sessions: Sessions<LocalSession>; session: LocalSession };
+
+/** All tests of a worker have one session, and it loses its pages after each test. */
+export const test = base.extend<Fixtures, { shared: Shared }>({
+  // The browser that looks at screenshots.
+  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
+  shared: [
+    async ({}, use, workerInfo) => {
+      await using directory = workerDirectory(workerInfo);
+      const sessions = await startSessions(directory);
+      await use({ sessions, session: await sessions.create(settings) });
+      await sessions.close();
+    },
+    { scope: 'worker' },
+  ],
+  sessions: async ({ shared }, use) => use(shared.sessions),
+  session: async ({ shared }, use) => use(shared.session),
+  act: async ({ session }, use) => use(actionsOf(session)),
+  open: async ({ session, site, connect }, use) => {
+    const browser = await connect(session);
+    const opened: Page[] = [];
+    await use(async (html, options) => {
+      const ours = await browser.newPage(options);
+      opened.push(ours);
+      await ours.goto(await site(recording(html)));
+      await focusFirstField(ours);
+      return ours;
+    });
+    // Chromium answers when the pages are gone. After a mere disconnection they could hide the next test's page.
+    await Promise.all(opened.map((ours) => ours.context().close()));
+  },
+});
+
+export async function focusFirstField(ours: Page): Promise<void> {
+  const field = ours.locator('input, textarea').first();
+  if ((await field.count()) > 0) await field.focus();
+}
 
 /** An input event that a page received. */
 export type SeenEvent = {
@@ -44,7 +92,7 @@ export const recorder = `
   </script>`;
 
 /** Serves a page that records its input events. */
-export function recording(html: string) {
+function recording(html: string) {
   return page(`<!doctype html><body style="margin: 0">${recorder}${html}`);
 }
 
@@ -59,26 +107,21 @@ export async function forget(ours: Page): Promise<void> {
   await ours.evaluate('seenEvents.length = 0');
 }
 
-/** A page in its own context, with the focus on its first field. */
-export async function openPage(browser: Browser, url: string, options?: BrowserContextOptions): Promise<Page> {
-  const ours = await browser.newPage(options);
-  await ours.goto(url);
-  const field = ours.locator('input, textarea').first();
-  if ((await field.count()) > 0) await field.focus();
-  return ours;
-}
+type Kind = 'click' | 'move' | 'drag' | 'scroll' | 'type' | 'press';
 
-type Actions = {
-  [T in 'click' | 'move' | 'drag' | 'scroll' | 'type' | 'press']: (
-    fields: object,
-    signal?: AbortSignal,
-  ) => Promise<void>;
+type Actions = { batch: (actions: object[], signal?: AbortSignal) => Promise<void> } & {
+  [T in Kind]: (fields: object, signal?: AbortSignal) => Promise<void>;
 };
 
+export type Point = [x: number, y: number];
+
+/** The points of a drag. */
+export function way(...points: Point[]): Point[] {
+  return points;
+}
+
 /** The actions of a session, with the defaults of the contract. */
-export function actionsOf(
-  session: LocalSession,
-): Actions & { batch: (actions: object[], signal?: AbortSignal) => Promise<void> } {
+export function actionsOf(session: LocalSession): Actions {
   const machine = computerOf(session);
   const batch = (actions: object[], signal?: AbortSignal) =>
     machine.batch(computer.batch.body.parse({ actions }).actions, signal);

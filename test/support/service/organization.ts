@@ -1,27 +1,18 @@
 import { expect } from '@playwright/test';
-import Kernel from '@onkernel/sdk';
-import { type Client, createClient } from '../../../src/client/index.ts';
 import { TestClock } from './clock.ts';
 import { test as base, type Call, callerOf } from './service.ts';
 
 type Fixtures = {
   /** The service's clock, which stands still. */
   clock: TestClock;
-  client: Client;
-  kernel: Kernel;
   /** Calls the service with another key, and in the given project. */
   callWith: (apiKey: string, projectId?: string) => Call;
 };
 
-/** A service with its organization key, our client and the client of the hosted service. */
+/** A service with its organization key and a clock that stands still. */
 export const test = base.extend<Fixtures>({
   clock: async ({}, use) => use(new TestClock()),
   serviceOptions: async ({ clock }, use) => use({ clock }),
-  client: async ({ service }, use) => {
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-    await use(client);
-  },
-  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 })),
   callWith: async ({ service }, use) =>
     use((apiKey, projectId) => {
       const call = callerOf({ url: service.url, apiKey });

@@ -1,4 +1,4 @@
-import { chromium, expect, type Page, type TestInfo } from '@playwright/test';
+import { chromium, expect, type Page } from '@playwright/test';
 import { ProfileDirectories } from '../../../src/service/profiles/profile-directories.ts';
 import { systemClock } from '../../../src/service/process/clock.ts';
 import { openDatabase } from '../../../src/service/database/database.ts';
@@ -7,7 +7,7 @@ import { serve } from '../http/serve.ts';
 import { test as base, type Call } from './service.ts';
 
 /** The values that a site stores in a browser, each under `login`. */
-export type Kept = { cookie?: string; sessionCookie?: string; localStorage?: string; indexedDB?: string };
+type Kept = { cookie?: string; sessionCookie?: string; localStorage?: string; indexedDB?: string };
 
 type Started = { session_id: string; cdp_ws_url: string; profile_version?: string };
 
@@ -20,9 +20,9 @@ export const test = base.extend<{ site: string }>({
 });
 
 /** An empty store of profiles. */
-export async function noProfiles(testInfo: TestInfo): Promise<ProfileDirectories> {
+export async function noProfiles(place: { outputPath: (name: string) => string }): Promise<ProfileDirectories> {
   const records = new ProfileStore(await openDatabase(), systemClock);
-  return await ProfileDirectories.open({ directory: testInfo.outputPath('profiles'), records, onSaved: () => {} });
+  return await ProfileDirectories.open({ directory: place.outputPath('profiles'), records, onSaved: () => {} });
 }
 
 /** The same value in every storage. */

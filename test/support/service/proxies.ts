@@ -27,8 +27,8 @@ export const test = base.extend<Fixtures>({
     new WebSocketServer({ server }).on('connection', (socket) => {
       socket.on('message', (data: Buffer) => socket.send(`echo of ${String(data)}`));
     });
-    await using serving = await serve(server);
-    await use(serving.url);
+    await using site = await serve(server);
+    await use(site.url);
   },
   open: async ({ site }, use) => {
     await using proxy = await HttpProxy.start({ site });

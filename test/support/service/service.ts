@@ -1,4 +1,8 @@
-import { test as base, type TestInfo } from '@playwright/test';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { test as base, type TestInfo, type WorkerInfo } from '@playwright/test';
+import Kernel from '@onkernel/sdk';
+import { createClient, type Client } from '../../../src/client/index.ts';
 import type { Service, ServiceOptions } from '../../../src/service/service.ts';
 import { startAnyService } from './machines.ts';
 import { expectConformance } from './conformance.ts';
@@ -25,16 +29,29 @@ type Fixtures = {
   /** A service in this process, in memory unless `serviceOptions` say otherwise. */
   service: TestService;
   call: Call;
+  client: Client;
+  /** The client of the hosted service. It retries no request. */
+  kernel: Kernel;
 };
 
 export const test = base.extend<Fixtures>({
   serviceOptions: [{}, { option: true }],
   service: async ({ serviceOptions }, use) => {
-    await using service = await startAnyService(serviceOptions);
-    await use({ ...service, call: callerOf(service) });
+    await using service = await startTestService(serviceOptions);
+    await use(service);
   },
   call: async ({ service }, use) => use(service.call),
+  client: async ({ service }, use) => {
+    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    await use(client);
+  },
+  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 })),
 });
+
+export async function startTestService(options: ServiceOptions = {}): Promise<TestService> {
+  const service = await startAnyService(options);
+  return { ...service, call: callerOf(service) };
+}
 
 /** Calls a service with its key, and checks every answer against the contract. */
 export function callerOf({ url, apiKey }: { url: string; apiKey: string }): Call {
@@ -58,6 +75,13 @@ export function callerOf({ url, apiKey }: { url: string; apiKey: string }): Call
 /** A directory for a service's data, removed with the test's other output. */
 export function dataDirectory(testInfo: TestInfo): string {
   return testInfo.outputPath('data');
+}
+
+/** A directory for the worker-scoped fixtures of a worker, removed with them. */
+export function workerDirectory({ project, workerIndex }: WorkerInfo) {
+  const directory = path.join(project.outputDir, `worker-${workerIndex}`);
+  const remove = () => rm(directory, { recursive: true, force: true });
+  return { outputPath: (name: string) => path.join(directory, name), [Symbol.asyncDispose]: remove };
 }
 
 function isRaw(body: unknown): body is string | Uint8Array<ArrayBuffer> | FormData {

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from '@playwright/test';
-import { createClient, type Client } from '../../../src/client/index.ts';
+import type { Client } from '../../../src/client/index.ts';
 import type { ProcessEvent } from '../../../src/contract/processes.ts';
 import { test as base } from './service.ts';
 
@@ -15,7 +15,6 @@ export type Shell = {
 };
 
 type Fixtures = {
-  client: Client;
   /** The client's calls about processes. */
   programs: Client['browsers']['process'];
   shell: Shell;
@@ -23,10 +22,6 @@ type Fixtures = {
 
 export const test = base.extend<Fixtures>({
   serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: testInfo.outputPath('data') }),
-  client: async ({ service }, use) => {
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-    await use(client);
-  },
   programs: async ({ client }, use) => use(client.browsers.process),
   shell: async ({ client }, use) => {
     const { session_id: id } = await client.browsers.create();

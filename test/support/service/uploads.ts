@@ -1,18 +1,19 @@
-import { sessionDirectory } from './machines.ts';
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect } from '@playwright/test';
 import { ZipFile, type Options } from 'yazl';
+import { sessionDirectory } from './machines.ts';
+import { startTestService, test as base, workerDirectory, type TestAnswer, type TestService } from './service.ts';
 import { makeOutside, snapshot } from './session-files.ts';
-import { dataDirectory, test as base, type TestAnswer } from './service.ts';
 
 type Fixtures = {
-  /** `/browsers/{id}/fs` of a session. */
+  /** `/browsers/{id}/fs` of the session. */
   fs: string;
-  /** Where that file system is on this machine. */
+  /** Where that file system is on this machine. The session loses the test's files after the test. */
   root: string;
   /** A directory with files that isn't in that file system. The test must not change it. */
   outside: string;
@@ -25,14 +26,26 @@ type Fixtures = {
 /** A part of a multipart body: a text, or a file with that content. */
 export type Part = [name: string, content: string | Buffer, kind?: 'file'];
 
-export const test = base.extend<Fixtures>({
-  serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }),
-  fs: async ({ service }, use) => {
-    const { body } = await service.call('POST', '/browsers', {});
-    await use(`/browsers/${body.session_id}/fs`);
+/** All tests of a worker have one service with one session. */
+export const test = base.extend<Fixtures, { shared: { service: TestService; fs: string; root: string } }>({
+  shared: [
+    async ({}, use, workerInfo) => {
+      await using directory = workerDirectory(workerInfo);
+      const data = directory.outputPath('data');
+      await using service = await startTestService({ dataDirectory: data });
+      const { body } = await service.call('POST', '/browsers', {});
+      const root = join(sessionDirectory(data, body.session_id), 'root');
+      await use({ service, fs: `/browsers/${body.session_id}/fs`, root });
+    },
+    { scope: 'worker' },
+  ],
+  service: async ({ shared }, use) => use(shared.service),
+  fs: async ({ shared }, use) => use(shared.fs),
+  root: async ({ shared: { root } }, use) => {
+    const before = await paths(root);
+    await use(root);
+    for (const path of await paths(root)) if (!before.includes(path)) await rm(path, { recursive: true, force: true });
   },
-  root: async ({ fs }, use, testInfo) =>
-    use(join(sessionDirectory(dataDirectory(testInfo), fs.split('/')[2]!), 'root')),
   outside: async ({}, use, testInfo) => {
     const outside = testInfo.outputPath('outside');
     await makeOutside(outside);
@@ -117,4 +130,11 @@ export function onTheirWay(root: string): string[] {
 /** Everything below a session's root, in one text. */
 export async function contents(root: string): Promise<string> {
   return (await snapshot(root)).join('\n');
+}
+
+/** All paths below a directory. */
+async function paths(directory: string): Promise<string[]> {
+  // Without `withFileTypes`, `readdir` lists the directories that links lead to.
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  return entries.map(({ parentPath, name }) => join(parentPath, name));
 }

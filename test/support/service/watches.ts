@@ -8,7 +8,7 @@ import { Lease } from '../../../src/service/sessions/lease.ts';
 import { test as base } from './session-files.ts';
 
 /** The events that a reader of a watch received. */
-export type Reader = { events: FileEvent[]; ended: Promise<unknown>; leave(): void };
+type Reader = { events: FileEvent[]; ended: Promise<unknown>; leave(): void };
 
 type Fixtures = {
   /** How many files and directories the watches may follow. */
@@ -46,7 +46,7 @@ export function told(events: FileEvent[]): string[] {
 }
 
 /** A tree by paths: the content of files, `undefined` for directories. Links count as files. */
-export type Tree = Map<string, string | undefined>;
+type Tree = Map<string, string | undefined>;
 
 /** The tree below a directory of the host. Paths begin with `prefix`. */
 export function treeOf(directory: string, prefix: string): Tree {
