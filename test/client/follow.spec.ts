@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, connect as connectTo, type AddressInfo, type Socket } from 'node:net';
+import { createServer, connect as connectTo } from 'node:net';
 import type { ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
 import {
@@ -10,6 +10,7 @@ import {
   type DeploymentEvent,
 } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
+import { serve as listen } from '../support/http/serve.ts';
 import { appOf, collect, deployed, started } from '../support/service/apps.ts';
 import { dataDirectory } from '../support/service/service.ts';
 import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
@@ -98,10 +99,7 @@ test('follow() keeps its start time if the stream breaks before the first line',
   }
 });
 
-test('follow() throws for an unknown deployment, an unreachable service and an invalid event', async ({
-  serve,
-  connect,
-}) => {
+test('follow() throws for an unknown deployment, no service and an invalid event', async ({ serve, connect }) => {
   const unknown = await serve({ status: 404, json: { code: 'not_found', message: 'there is no deployment d' } });
   expect(await errorOf(collect(connect(unknown).deployments.follow('d')))).toBeInstanceOf(NotFoundError);
   expect(unknown.calls).toHaveLength(1);
@@ -118,10 +116,7 @@ test('follow() throws for an unknown deployment, an unreachable service and an i
   expect(await errorOf(collect(nowhere.deployments.follow('d')))).toBeInstanceOf(ConnectionError);
 });
 
-test('follow() stops when the caller leaves the loop or aborts, also between two streams', async ({
-  serve,
-  connect,
-}) => {
+test('follow() stops when the caller leaves or aborts, also between two streams', async ({ serve, connect }) => {
   let closed: Promise<unknown> | undefined;
   const open: ScriptedAnswer = (_, response) => {
     closed = once(response, 'close');
@@ -198,9 +193,8 @@ test('follow() delivers each line once through a connection that breaks again an
   });
   await started(direct, (await deployed(direct, source)).id);
 
-  const sockets = new Set<Socket>();
   let cuts = 0;
-  const proxy = createServer((socket) => {
+  const cutting = createServer((socket) => {
     const upstream = connectTo(Number(new URL(service.url).port), '127.0.0.1');
     let passed = 0;
     for (const side of [socket, upstream])
@@ -214,16 +208,12 @@ test('follow() delivers each line once through a connection that breaks again an
       }
     });
     socket.pipe(upstream);
-    sockets.add(socket);
   });
-  await new Promise<void>((listening) => proxy.listen(0, '127.0.0.1', listening));
-  const { port } = proxy.address() as AddressInfo;
-  await using client = createClient({ baseURL: `http://127.0.0.1:${port}`, apiKey: service.apiKey });
+  await using proxy = await listen(cutting);
+  await using client = createClient({ baseURL: proxy.url, apiKey: service.apiKey });
   const { id } = await direct.invocations.create({ app_name: 'app', action_name: 'talk', async: true });
   const lines = [];
   for await (const event of client.invocations.follow(id)) if (event.event === 'log') lines.push(event.message);
   expect(cuts).toBe(3);
   expect(lines).toEqual(Array.from({ length: 2000 }, (_, line) => `line ${line}`));
-  for (const socket of sockets) socket.destroy();
-  proxy.close();
 });
