@@ -5,11 +5,15 @@ import type { AuditLog } from '../../../src/client/index.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
 import { test as poolRuns } from '../../support/runs/pool-run.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
-import type { Ended } from '../../support/processes/command.ts';
+import { commandRunner, type Ended } from '../../support/processes/command.ts';
 import { expect, expectFailure, testWithOwnService as base } from '../commands.ts';
 
 const test = base.extend<{ audit: (options?: string) => Promise<Ended> }>({
-  audit: async ({ cli }, use) => use((options) => cli(options === undefined ? 'audit' : `audit ${options}`)),
+  // Not by `cli`: JSON contains the user agent as it is.
+  audit: async ({ env }, use) => {
+    const runCommand = commandRunner();
+    await use((options = '') => runCommand(`audit ${options}`.trim().split(' '), { cwd: outputPath(), env }));
+  },
 });
 
 const paths = ({ stdout }: Ended) => (JSON.parse(stdout) as AuditLog[]).map(({ method, path }) => `${method} ${path}`);
