@@ -5,9 +5,10 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { compress } from '@mongodb-js/zstd';
-import { expect, type TestInfo } from '@playwright/test';
+import { expect } from '@playwright/test';
 import { pack as tarPack, type Header } from 'tar-stream';
 import { extract, type ExtractOptions } from '../../src/archive/index.ts';
+import { outputPath } from '../support/runs/output-path.ts';
 import { randomOf } from '../support/processes/random.ts';
 
 /** Why tests with the command line's zstd are skipped, where it is missing. */
@@ -90,30 +91,23 @@ export async function contentOf(directory: string): Promise<Record<string, strin
 
 /** Extracts into a directory of the test's output, and returns its path. */
 export async function extractHere(
-  testInfo: TestInfo,
   archive: Buffer | AsyncIterable<Uint8Array>,
   options?: ExtractOptions,
 ): Promise<string> {
-  const directory = path.join(await outputDirectory(testInfo), 'target');
+  const directory = outputPath('target');
   await extract(Buffer.isBuffer(archive) ? Readable.from([archive]) : archive, directory, options);
   return directory;
 }
 
 /** Expects that an archive is refused, and that nothing is left of it. */
 export async function expectRefused(
-  testInfo: TestInfo,
   archive: Buffer,
   error: { code: unknown; entry?: string; message?: unknown },
   options?: ExtractOptions,
 ): Promise<void> {
-  const before = await readdir(await outputDirectory(testInfo));
-  await expect(extractHere(testInfo, archive, options)).rejects.toMatchObject({ name: 'ArchiveError', ...error });
-  expect(await readdir(testInfo.outputDir)).toEqual(before);
-}
-
-export async function outputDirectory(testInfo: TestInfo): Promise<string> {
-  await mkdir(testInfo.outputDir, { recursive: true });
-  return testInfo.outputDir;
+  const before = await readdir(outputPath());
+  await expect(extractHere(archive, options)).rejects.toMatchObject({ name: 'ArchiveError', ...error });
+  expect(await readdir(outputPath())).toEqual(before);
 }
 
 /** Runs a command in a shell. Returns what it writes, and throws what it complains of. */

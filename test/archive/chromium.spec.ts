@@ -1,10 +1,9 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import { chromium, expect, test as base } from '@playwright/test';
 import { pack } from '../../src/archive/index.ts';
+import { serve } from '../support/http/serve.ts';
 import { systemChromium } from '../support/views/chromium.ts';
+import { outputPath } from '../support/runs/output-path.ts';
 import { contentOf, extractHere } from './archives.ts';
 
 const script = `
@@ -43,14 +42,11 @@ const answers: Record<string, [type: string, body: string]> = {
 
 const test = base.extend<{ site: string }>({
   site: async ({}, use) => {
-    const server = createServer((request, response) => {
+    await using server = await serve((request, response) => {
       const [type, body] = answers[request.url ?? ''] ?? ['text/plain', 'network'];
       response.writeHead(200, { 'content-type': type, 'cache-control': 'max-age=1000' }).end(body);
-    }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    await use(`http://localhost:${(server.address() as AddressInfo).port}/`);
-    server.closeAllConnections();
-    server.close();
+    });
+    await use(`http://localhost:${server.port}/`);
   },
 });
 
@@ -69,10 +65,10 @@ async function visit(userDataDirectory: string, url: string, expression: string)
 for (const withoutCaches of [false, true]) {
   test(`a packed and extracted directory still has the data that sites stored in Chromium${withoutCaches ? ', without caches' : ' @long'}`, async ({
     site,
-  }, testInfo) => {
-    const original = testInfo.outputPath('original');
+  }) => {
+    const original = outputPath('original');
     await visit(original, site, 'put("kept")');
-    const copy = await extractHere(testInfo, pack(original, { withoutCaches }));
+    const copy = await extractHere(pack(original, { withoutCaches }));
     if (!withoutCaches) expect(await contentOf(copy)).toEqual(await contentOf(original));
     const names = await readdir(copy, { recursive: true });
     expect(names.includes('Default/Cache/Cache_Data')).toBe(!withoutCaches);
@@ -87,14 +83,14 @@ for (const withoutCaches of [false, true]) {
   });
 }
 
-test('packs the directory of a running Chromium, without the files that lock it', async ({ site }, testInfo) => {
-  const original = testInfo.outputPath('original');
+test('packs the directory of a running Chromium, without the files that lock it', async ({ site }) => {
+  const original = outputPath('original');
   const context = await chromium.launchPersistentContext(original, { executablePath: await systemChromium() });
   try {
     const page = await context.newPage();
     await page.goto(site);
     const writing = page.evaluate('(async () => { for (let i = 0; i < 50; i++) await put("kept " + i); })()');
-    const copy = await extractHere(testInfo, pack(original));
+    const copy = await extractHere(pack(original));
     await writing;
     const names = await readdir(copy, { recursive: true });
     expect(names).toContain('Default/Cookies');

@@ -4,6 +4,7 @@ import { compress } from '@mongodb-js/zstd';
 import { expect, test } from '@playwright/test';
 import { pack } from '../../src/archive/index.ts';
 import { randomOf } from '../support/processes/random.ts';
+import { outputPath } from '../support/runs/output-path.ts';
 import { contentOf, expectRefused, extractHere, sampleDirectory, sumHeader, tarOf, zstdOf } from './archives.ts';
 
 const anyRefusal = { code: expect.any(String) };
@@ -14,9 +15,13 @@ function bordersOf(archive: Buffer): number[] {
   return Array.from(archive.keys()).filter((at) => magic.some((bytes) => archive.subarray(at, at + 4).equals(bytes)));
 }
 
+async function ourArchive(): Promise<Buffer> {
+  return await buffer(pack(await sampleDirectory(outputPath('original'))));
+}
+
 test.describe('an archive of this package', () => {
-  test('refuses our own archive if it is cut off at any byte', async ({}, testInfo) => {
-    const archive = await buffer(pack(await sampleDirectory(testInfo.outputPath('original'))));
+  test('refuses our own archive if it is cut off at any byte', async () => {
+    const archive = await ourArchive();
     const borders = bordersOf(archive);
     expect(borders.length).toBe(4);
     const random = randomOf(1);
@@ -24,18 +29,17 @@ test.describe('an archive of this package', () => {
       ...borders.flatMap((border) => [border - 1, border, border + 1, border + 5]),
       ...Array.from({ length: 60 }, () => random(archive.length)),
     ]);
-    for (const length of lengths)
-      if (length >= 0) await expectRefused(testInfo, archive.subarray(0, length), anyRefusal);
-    await expectRefused(testInfo, archive.subarray(0, borders.at(-1)), {
+    for (const length of lengths) if (length >= 0) await expectRefused(archive.subarray(0, length), anyRefusal);
+    await expectRefused(archive.subarray(0, borders.at(-1)), {
       code: 'truncated',
       message: expect.stringContaining('seal'),
     });
-    await expectRefused(testInfo, archive.subarray(0, -1), { code: 'truncated' });
-    await extractHere(testInfo, archive);
+    await expectRefused(archive.subarray(0, -1), { code: 'truncated' });
+    await extractHere(archive);
   });
 
-  test('refuses our own archive if any of its bytes is changed', async ({}, testInfo) => {
-    const archive = await buffer(pack(await sampleDirectory(testInfo.outputPath('original'))));
+  test('refuses our own archive if any of its bytes is changed', async () => {
+    const archive = await ourArchive();
     const start = bordersOf(archive)[2]! + 20;
     const random = randomOf(2);
     const inFrames = new Set(Array.from({ length: 100 }, () => random(archive.length)));
@@ -43,12 +47,12 @@ test.describe('an archive of this package', () => {
     for (const at of [...archive.keys()].filter((at) => at < start || at > archive.length - 80 || inFrames.has(at))) {
       const changed = Buffer.from(archive);
       changed[at]! ^= 1 << random(8);
-      await expectRefused(testInfo, changed, anyRefusal);
+      await expectRefused(changed, anyRefusal);
     }
   });
 
-  test('refuses our own archive if a zstd frame is missing, moved or doubled', async ({}, testInfo) => {
-    const archive = await buffer(pack(await sampleDirectory(testInfo.outputPath('original'))));
+  test('refuses our own archive if a zstd frame is missing, moved or doubled', async () => {
+    const archive = await ourArchive();
     const borders = [...bordersOf(archive), archive.length];
     const [empty, mark, content, seal] = borders
       .slice(0, -1)
@@ -65,10 +69,10 @@ test.describe('an archive of this package', () => {
       [empty, mark, content, seal, empty],
       [empty, mark, mark, content, seal],
     ]) {
-      await expectRefused(testInfo, Buffer.concat(frames as Buffer[]), anyRefusal);
+      await expectRefused(Buffer.concat(frames as Buffer[]), anyRefusal);
     }
-    await expectRefused(testInfo, Buffer.concat([archive, archive]), { code: 'trailing_bytes' });
-    await expectRefused(testInfo, Buffer.concat([archive, Buffer.from('more')]), { code: 'trailing_bytes' });
+    await expectRefused(Buffer.concat([archive, archive]), { code: 'trailing_bytes' });
+    await expectRefused(Buffer.concat([archive, Buffer.from('more')]), { code: 'trailing_bytes' });
   });
 });
 
@@ -78,79 +82,79 @@ test.describe('a foreign archive', () => {
     { name: 'Default/file', content: 'x'.repeat(3000) },
   ];
 
-  test('refuses a plain tar archive that is cut off, even exactly between two entries', async ({}, testInfo) => {
+  test('refuses a plain tar archive that is cut off, even exactly between two entries', async () => {
     const tar = await tarOf(entries);
     for (let length = 0; length < tar.length; length += 128) {
-      await expectRefused(testInfo, tar.subarray(0, length), { code: length < 512 ? 'not_an_archive' : 'truncated' });
-      await expectRefused(testInfo, await compress(tar.subarray(0, length)), {
+      await expectRefused(tar.subarray(0, length), { code: length < 512 ? 'not_an_archive' : 'truncated' });
+      await expectRefused(await compress(tar.subarray(0, length)), {
         code: length < 512 ? 'not_an_archive' : 'truncated',
       });
     }
-    await extractHere(testInfo, tar);
+    await extractHere(tar);
   });
 
-  test('refuses a foreign archive whose zstd frame is cut off', async ({}, testInfo) => {
+  test('refuses a foreign archive whose zstd frame is cut off', async () => {
     const archive = await zstdOf(entries);
     for (const length of archive.keys())
-      await expectRefused(testInfo, archive.subarray(0, length), { code: length < 4 ? 'not_an_archive' : 'truncated' });
+      await expectRefused(archive.subarray(0, length), { code: length < 4 ? 'not_an_archive' : 'truncated' });
   });
 
-  test('refuses a foreign archive with extra bytes after its end', async ({}, testInfo) => {
+  test('refuses a foreign archive with extra bytes after its end', async () => {
     const [tar, archive] = [await tarOf(entries), await zstdOf(entries)];
     for (const more of ['x', 'x'.repeat(600), '\0\0x']) {
-      await expectRefused(testInfo, Buffer.concat([tar, Buffer.from(more)]), { code: 'trailing_bytes' });
-      await expectRefused(testInfo, await compress(Buffer.concat([tar, Buffer.from(more)])), {
+      await expectRefused(Buffer.concat([tar, Buffer.from(more)]), { code: 'trailing_bytes' });
+      await expectRefused(await compress(Buffer.concat([tar, Buffer.from(more)])), {
         code: 'trailing_bytes',
       });
-      await expectRefused(testInfo, Buffer.concat([archive, Buffer.from(more)]), {
+      await expectRefused(Buffer.concat([archive, Buffer.from(more)]), {
         code: more.length < 4 ? 'truncated' : 'trailing_bytes',
       });
     }
     const second = await tarOf([{ name: 'second', content: 'x' }]);
-    await expectRefused(testInfo, Buffer.concat([tar, second]), { code: 'trailing_bytes' });
-    await expectRefused(testInfo, Buffer.concat([archive, await compress(second)]), { code: 'trailing_bytes' });
+    await expectRefused(Buffer.concat([tar, second]), { code: 'trailing_bytes' });
+    await expectRefused(Buffer.concat([archive, await compress(second)]), { code: 'trailing_bytes' });
   });
 
-  test('refuses a foreign archive if a tar header in it is damaged', async ({}, testInfo) => {
+  test('refuses a foreign archive if a tar header in it is damaged', async () => {
     const tar = await tarOf(entries);
     tar[512]! ^= 1;
-    await expectRefused(testInfo, tar, { code: 'corrupt' });
+    await expectRefused(tar, { code: 'corrupt' });
     tar[512]! ^= 1;
     tar[0]! ^= 1;
-    await expectRefused(testInfo, tar, { code: 'not_an_archive' });
+    await expectRefused(tar, { code: 'not_an_archive' });
   });
 
-  test("refuses a file that isn't an archive", async ({}, testInfo) => {
+  test("refuses a file that isn't an archive", async () => {
     for (const bytes of ['', 'x', 'PK\u0003\u0004', '<html>'.repeat(1000), '\u001f\u008b'.repeat(600)]) {
-      await expectRefused(testInfo, Buffer.from(bytes, 'latin1'), { code: 'not_an_archive' });
-      await expectRefused(testInfo, await compress(Buffer.from(bytes, 'latin1')), { code: 'not_an_archive' });
+      await expectRefused(Buffer.from(bytes, 'latin1'), { code: 'not_an_archive' });
+      await expectRefused(await compress(Buffer.from(bytes, 'latin1')), { code: 'not_an_archive' });
     }
   });
 });
 
-test('leaves an existing target directory unchanged if the archive is damaged', async ({}, testInfo) => {
-  const target = testInfo.outputPath('target');
+test('leaves an existing target directory unchanged if the archive is damaged', async () => {
+  const target = outputPath('target');
   const archive = await zstdOf([{ name: 'new', content: 'new' }]);
-  await extractHere(testInfo, await zstdOf([{ name: 'old', content: 'old' }]));
+  await extractHere(await zstdOf([{ name: 'old', content: 'old' }]));
   const before = await contentOf(target);
-  await expectRefused(testInfo, archive.subarray(0, -1), { code: 'truncated' }, { replace: true });
+  await expectRefused(archive.subarray(0, -1), { code: 'truncated' }, { replace: true });
   expect(await contentOf(target)).toEqual(before);
   await appendFile(`${target}/old`, ' and used');
   await writeFile(`${target}/added`, '');
-  await extractHere(testInfo, archive, { replace: true });
+  await extractHere(archive, { replace: true });
   expect(await readdir(target)).toEqual(['new']);
   expect(await readFile(`${target}/new`, 'utf8')).toBe('new');
 });
 
-test('refuses a frame size that is not a number before it reads the content', async ({}, testInfo) => {
+test('refuses a frame size that is not a number before it reads the content', async () => {
   const tar = await tarOf([{ name: 'file', content: 'content' }]);
   // The first byte says that a number in base 256 follows, but not of which sign.
   tar[124] = 0xc0;
   sumHeader(tar, 0);
-  await expectRefused(testInfo, tar, { code: 'corrupt', message: expect.stringContaining('size') });
+  await expectRefused(tar, { code: 'corrupt', message: expect.stringContaining('size') });
 });
 
-test('reads zstd frames of any size, and refuses a damaged one only after it delivered those before it', async ({}, testInfo) => {
+test('reads zstd frames of any size, and refuses a damaged one only after it delivered those before it', async () => {
   const random = randomOf(3);
   const noise = Buffer.from(Array.from({ length: 140_000 }, () => random(256)));
   const tar = await tarOf([
@@ -163,10 +167,10 @@ test('reads zstd frames of any size, and refuses a damaged one only after it del
     frames.push(await compress(tar.subarray(start, start + size)));
     start += size;
   }
-  const copy = await extractHere(testInfo, Buffer.concat(frames));
+  const copy = await extractHere(Buffer.concat(frames));
   expect((await readFile(`${copy}/noise`)).equals(noise)).toBe(true);
   await rm(copy, { recursive: true });
   const damaged = await compress(Buffer.from('text that repeats itself, '.repeat(100)));
   damaged.fill(0xff, 10);
-  await expectRefused(testInfo, Buffer.concat([...frames, damaged]), { code: 'corrupt' });
+  await expectRefused(Buffer.concat([...frames, damaged]), { code: 'corrupt' });
 });

@@ -1,31 +1,31 @@
 import { spawnSync } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import { getEventListeners, once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { getEventListeners } from 'node:events';
 import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { expect, test } from '@playwright/test';
+import { serve } from '../support/http/serve.ts';
 import { archivedStorageOrigins, extract, pack, type Progress } from '../../src/archive/index.ts';
-import { contentOf, extractHere, outputDirectory, sampleBytes, sampleDirectory, tarOf, zstdOf } from './archives.ts';
+import { outputPath } from '../support/runs/output-path.ts';
+import { contentOf, extractHere, sampleBytes, sampleDirectory, tarOf, zstdOf } from './archives.ts';
 
 test.describe('the target', () => {
   const archive = zstdOf([{ name: 'new', content: 'new' }]);
 
-  test('creates a missing target or fills an empty one, readable by its owner only', async ({}, testInfo) => {
-    const target = await extractHere(testInfo, await archive);
+  test('creates a missing target or fills an empty one, readable by its owner only', async () => {
+    const target = await extractHere(await archive);
     expect(await readdir(target)).toEqual(['new']);
     expect((await stat(target)).mode & 0o777).toBe(0o700);
     await rm(path.join(target, 'new'));
-    await extractHere(testInfo, await archive);
+    await extractHere(await archive);
     expect(await readdir(target)).toEqual(['new']);
-    expect(await readdir(testInfo.outputDir)).toEqual(['target']);
+    expect(await readdir(outputPath())).toEqual(['target']);
   });
 
-  test("refuses a target that isn't empty before reading the archive, or replaces it on demand", async ({}, testInfo) => {
-    const target = testInfo.outputPath('target');
+  test("refuses a target that isn't empty before reading the archive, or replaces it on demand", async () => {
+    const target = outputPath('target');
     await mkdir(path.join(target, 'old'), { recursive: true });
     await writeFile(path.join(target, 'old', 'file'), 'old');
     const endless = new PassThrough();
@@ -35,51 +35,48 @@ test.describe('the target', () => {
     });
     expect(endless.destroyed).toBe(true);
     expect(await readdir(target)).toEqual(['old']);
-    await extractHere(testInfo, await archive, { replace: true });
+    await extractHere(await archive, { replace: true });
     expect(await readdir(target)).toEqual(['new']);
-    expect(await readdir(testInfo.outputDir)).toEqual(['target']);
+    expect(await readdir(outputPath())).toEqual(['target']);
   });
 
-  test('extracts into a target that is a symbolic link to a directory', async ({}, testInfo) => {
-    await mkdir(testInfo.outputPath('real'));
-    await symlink('real', testInfo.outputPath('target'));
-    await extractHere(testInfo, await archive);
-    expect(await readdir(testInfo.outputPath('real'))).toEqual(['new']);
-    expect((await readdir(testInfo.outputDir)).sort()).toEqual(['real', 'target']);
+  test('extracts into a target that is a symbolic link to a directory', async () => {
+    await mkdir(outputPath('real'));
+    await symlink('real', outputPath('target'));
+    await extractHere(await archive);
+    expect(await readdir(outputPath('real'))).toEqual(['new']);
+    expect((await readdir(outputPath())).sort()).toEqual(['real', 'target']);
   });
 
-  test("refuses a target that is a file, and one whose parent doesn't exist", async ({}, testInfo) => {
-    await outputDirectory(testInfo);
-    await writeFile(testInfo.outputPath('target'), 'a file');
-    await expect(extractHere(testInfo, await archive)).rejects.toMatchObject({ code: 'ENOTDIR' });
-    expect(await readFile(testInfo.outputPath('target'), 'utf8')).toBe('a file');
-    await expect(
-      extract(Readable.from([await archive]), testInfo.outputPath('nowhere', 'target')),
-    ).rejects.toMatchObject({
+  test("refuses a target that is a file, and one whose parent doesn't exist", async () => {
+    await writeFile(outputPath('target'), 'a file');
+    await expect(extractHere(await archive)).rejects.toMatchObject({ code: 'ENOTDIR' });
+    expect(await readFile(outputPath('target'), 'utf8')).toBe('a file');
+    await expect(extract(Readable.from([await archive]), outputPath('nowhere', 'target'))).rejects.toMatchObject({
       code: 'ENOENT',
     });
-    expect(await readdir(testInfo.outputDir)).toEqual(['target']);
+    expect(await readdir(outputPath())).toEqual(['target']);
   });
 
-  test('refuses a target that another process fills during the extraction', async ({}, testInfo) => {
-    const target = path.join(await outputDirectory(testInfo), 'target');
+  test('refuses a target that another process fills during the extraction', async () => {
+    const target = outputPath('target');
     const source = new PassThrough();
     const extracting = extract(source, target);
     const bytes = await archive;
     source.write(bytes.subarray(0, 10));
-    await expect.poll(async () => (await readdir(testInfo.outputDir)).length).toBe(1);
+    await expect.poll(async () => (await readdir(outputPath())).length).toBe(1);
     await mkdir(target);
     await writeFile(path.join(target, 'mine'), 'mine');
     source.end(bytes.subarray(10));
     await expect(extracting).rejects.toMatchObject({ code: 'target_in_use' });
     expect(await readdir(target)).toEqual(['mine']);
-    expect(await readdir(testInfo.outputDir)).toEqual(['target']);
+    expect(await readdir(outputPath())).toEqual(['target']);
   });
 });
 
 test.describe('stopping', () => {
-  test('an abort stops an extraction at once while its source is silent, and leaves no files', async ({}, testInfo) => {
-    const original = await sampleDirectory(testInfo.outputPath('original'));
+  test('an abort stops an extraction at once while its source is silent, and leaves no files', async () => {
+    const original = await sampleDirectory(outputPath('original'));
     await writeFile(path.join(original, 'large'), sampleBytes(20_000_000));
     const archive = await buffer(pack(original));
     await rm(original, { recursive: true });
@@ -90,22 +87,22 @@ test.describe('stopping', () => {
       await test.step(how, async () => {
         const [source, abort] = [new PassThrough(), new AbortController()];
         let entries = 0;
-        const extracting = extractHere(testInfo, source, {
+        const extracting = extractHere(source, {
           signal: abort.signal,
           onProgress: (progress) => (entries = progress.entries),
         });
         source.write(archive.subarray(0, -100));
-        await expect.poll(async () => [entries > 0, (await readdir(testInfo.outputDir)).length]).toEqual([true, 1]);
+        await expect.poll(async () => [entries > 0, (await readdir(outputPath())).length]).toEqual([true, 1]);
         signal(abort, source);
         await expect(extracting).rejects.toThrow('enough');
         expect(source.destroyed).toBe(true);
-        expect(await readdir(testInfo.outputDir)).toEqual([]);
+        expect(await readdir(outputPath())).toEqual([]);
       });
     }
   });
 
-  test('an abort at any time leaves either no extracted files or the complete directory @long', async ({}, testInfo) => {
-    const original = await sampleDirectory(testInfo.outputPath('original'));
+  test('an abort at any time leaves either no extracted files or the complete directory @long', async () => {
+    const original = await sampleDirectory(outputPath('original'));
     for (let index = 0; index < 100; index += 1)
       await writeFile(path.join(original, `file-${index}`), sampleBytes(20_000, index));
     await writeFile(path.join(original, 'large'), sampleBytes(3_000_000));
@@ -116,32 +113,30 @@ test.describe('stopping', () => {
       const abort = new AbortController();
       let ticks = 0;
       const ticking = setInterval(() => (ticks += 1) === after && abort.abort(new Error('enough')), 1);
-      const done = await extractHere(testInfo, archive, { signal: abort.signal, replace: true }).catch(
-        (error: Error) => error,
-      );
+      const done = await extractHere(archive, { signal: abort.signal, replace: true }).catch((error: Error) => error);
       clearInterval(ticking);
       if (done instanceof Error) {
         expect(done.message).toBe('enough');
-        expect(await readdir(testInfo.outputDir)).toEqual([]);
+        expect(await readdir(outputPath())).toEqual([]);
       } else {
         expect(await contentOf(done)).toEqual(content);
         await rm(done, { recursive: true });
-        expect(await readdir(testInfo.outputDir)).toEqual([]);
+        expect(await readdir(outputPath())).toEqual([]);
       }
     }
   });
 
-  test('an abort after the last write removes the extracted files and the listener on the signal', async ({}, testInfo) => {
+  test('an abort after the last write removes the extracted files and the listener on the signal', async () => {
     const abort = new AbortController();
     // The first one comes with the first entry, the others seldom, and the last one when all is written.
     const onProgress = ({ bytes }: Progress) => bytes > 0 && abort.abort(new Error('enough'));
     const archive = await zstdOf([{ name: 'file', content: 'new' }]);
-    await expect(extractHere(testInfo, archive, { signal: abort.signal, onProgress })).rejects.toThrow('enough');
-    expect(await readdir(testInfo.outputDir)).toEqual([]);
+    await expect(extractHere(archive, { signal: abort.signal, onProgress })).rejects.toThrow('enough');
+    expect(await readdir(outputPath())).toEqual([]);
     expect(getEventListeners(abort.signal, 'abort')).toEqual([]);
   });
 
-  test('closes the source stream when it refuses an archive', async ({}, testInfo) => {
+  test('closes the source stream when it refuses an archive', async () => {
     let isOpen: boolean;
     async function* endless() {
       try {
@@ -151,7 +146,7 @@ test.describe('stopping', () => {
       }
     }
     for (const read of [
-      () => extractHere(testInfo, endless()),
+      () => extractHere(endless()),
       () => archivedStorageOrigins(endless(), AbortSignal.timeout(10_000)),
     ]) {
       isOpen = true;
@@ -160,8 +155,8 @@ test.describe('stopping', () => {
     }
   });
 
-  test('a full disk at any point ends the extraction and leaves no files', async ({}, testInfo) => {
-    const disk = testInfo.outputPath('disk');
+  test('a full disk at any point ends the extraction and leaves no files', async () => {
+    const disk = outputPath('disk');
     await mkdir(disk, { recursive: true });
     const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', disk]).status === 0;
     test.skip(!isMounted, 'file systems cannot be mounted here');
@@ -181,35 +176,32 @@ test.describe('stopping', () => {
     }
   });
 
-  test('reads nothing from the source if the signal is already aborted', async ({}, testInfo) => {
+  test('reads nothing from the source if the signal is already aborted', async () => {
     const source = new PassThrough();
-    await expect(extractHere(testInfo, source, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow(
-      'enough',
-    );
+    await expect(extractHere(source, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough');
     expect(source.destroyed).toBe(true);
-    expect(await readdir(testInfo.outputDir)).toEqual([]);
+    expect(await readdir(outputPath())).toEqual([]);
   });
 
-  test('throws a typed error if the archive file is missing', async ({}, testInfo) => {
-    await outputDirectory(testInfo);
-    const source = createReadStream(testInfo.outputPath('nowhere'));
-    await expect(extract(source, testInfo.outputPath('target'))).rejects.toMatchObject({ code: 'ENOENT' });
-    expect(await readdir(testInfo.outputDir)).toEqual([]);
+  test('throws a typed error if the archive file is missing', async () => {
+    const source = createReadStream(outputPath('nowhere'));
+    await expect(extract(source, outputPath('target'))).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(await readdir(outputPath())).toEqual([]);
   });
 
-  test('ends the extraction if the progress listener throws', async ({}, testInfo) => {
+  test('ends the extraction if the progress listener throws', async () => {
     const abort = AbortSignal.abort(new Error('enough'));
     await expect(
-      extractHere(testInfo, await zstdOf([{ name: 'file' }]), { onProgress: () => abort.throwIfAborted() }),
+      extractHere(await zstdOf([{ name: 'file' }]), { onProgress: () => abort.throwIfAborted() }),
     ).rejects.toThrow('enough');
-    expect(await readdir(testInfo.outputDir)).toEqual([]);
+    expect(await readdir(outputPath())).toEqual([]);
   });
 });
 
-test('extracts an archive while it is still downloading, and throws if the server breaks off', async ({}, testInfo) => {
-  const original = await sampleDirectory(testInfo.outputPath('original'));
+test('extracts an archive while it is still downloading, and throws if the server breaks off', async () => {
+  const original = await sampleDirectory(outputPath('original'));
   await writeFile(path.join(original, 'large'), sampleBytes(5_000_000));
-  const server = createServer((request, response) => {
+  await using server = await serve((request, response) => {
     const archive = pack(original);
     if (request.url === '/whole') {
       archive.pipe(response);
@@ -219,22 +211,15 @@ test('extracts an archive while it is still downloading, and throws if the serve
         response.write(chunk, () => response.destroy());
       });
     }
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  try {
-    const broken = await fetch(`${url}/broken`);
-    await expect(extractHere(testInfo, broken.body!)).rejects.toThrow('terminated');
-    expect(await readdir(testInfo.outputDir)).toEqual(['original']);
-    const whole = await fetch(`${url}/whole`);
-    expect(await contentOf(await extractHere(testInfo, whole.body!))).toEqual(await contentOf(original));
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
+  });
+  const broken = await fetch(`${server.url}/broken`);
+  await expect(extractHere(broken.body!)).rejects.toThrow('terminated');
+  expect(await readdir(outputPath())).toEqual(['original']);
+  const whole = await fetch(`${server.url}/whole`);
+  expect(await contentOf(await extractHere(whole.body!))).toEqual(await contentOf(original));
 });
 
-test('extracting reports the progress of entries and bytes at intervals, and the totals at the end', async ({}, testInfo) => {
+test('extracting reports the progress of entries and bytes at intervals, and the totals at the end', async () => {
   const entries = Array.from({ length: 300 }, (_, index) => ({ name: `file-${index}`, content: 'x'.repeat(1000) }));
   const archive = await zstdOf([
     ...entries,
@@ -243,19 +228,19 @@ test('extracting reports the progress of entries and bytes at intervals, and the
   ]);
   const reports: Progress[] = [];
   const start = performance.now();
-  await extractHere(testInfo, archive, { onProgress: (progress) => reports.push(progress) });
+  await extractHere(archive, { onProgress: (progress) => reports.push(progress) });
   expect(reports.length).toBeLessThanOrEqual((performance.now() - start) / 100 + 2);
   expect(reports.at(-1)).toEqual({ entries: 302, bytes: 20_300_000 });
 });
 
-test('applies the umask to the modes of extracted files', async ({}, testInfo) => {
+test('applies the umask to the modes of extracted files', async () => {
   const archive = await zstdOf([
     { name: 'directory', type: 'directory', mode: 0o777 },
     { name: 'file', content: 'x', mode: 0o666 },
   ]);
   const umask = process.umask(0o027);
   try {
-    const copy = await extractHere(testInfo, archive);
+    const copy = await extractHere(archive);
     expect((await stat(path.join(copy, 'directory'))).mode & 0o777).toBe(0o750);
     expect((await stat(path.join(copy, 'file'))).mode & 0o777).toBe(0o640);
   } finally {
@@ -263,18 +248,18 @@ test('applies the umask to the modes of extracted files', async ({}, testInfo) =
   }
 });
 
-test('extracts only the entries that match a filter, but checks the whole archive', async ({}, testInfo) => {
+test('extracts only the entries that match a filter, but checks the whole archive', async () => {
   const entries = [
     { name: './Default/', type: 'directory' as const },
     { name: './Default/file', content: 'x' },
     { name: './Default/other', content: 'y' },
   ];
   const only = /^Default\/file$/;
-  const copy = await extractHere(testInfo, await zstdOf(entries), { only });
+  const copy = await extractHere(await zstdOf(entries), { only });
   expect(await readdir(copy, { recursive: true })).toEqual(['Default', 'Default/file']);
   const options = { only, replace: true };
   const truncated = (await zstdOf(entries)).subarray(0, -1);
-  await expect(extractHere(testInfo, truncated, options)).rejects.toMatchObject({ code: 'truncated' });
+  await expect(extractHere(truncated, options)).rejects.toMatchObject({ code: 'truncated' });
   const unsafe = await zstdOf([{ name: '../file' }]);
-  await expect(extractHere(testInfo, unsafe, options)).rejects.toMatchObject({ code: 'unsafe_name', entry: '../file' });
+  await expect(extractHere(unsafe, options)).rejects.toMatchObject({ code: 'unsafe_name', entry: '../file' });
 });

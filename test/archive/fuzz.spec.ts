@@ -10,6 +10,7 @@ import { framePieces } from '../../src/archive/frames.ts';
 import { ArchiveError, extract, pack } from '../../src/archive/index.ts';
 import { LargeFrame } from '../../src/archive/large-frame.ts';
 import { randomOf } from '../support/processes/random.ts';
+import { outputPath } from '../support/runs/output-path.ts';
 import { noZstd, sampleBytes, sampleDirectory, shell, sumHeader, tarOf } from './archives.ts';
 import { isLong } from '../support/processes/long-form.ts';
 
@@ -119,9 +120,9 @@ async function unsafeIn(root: string): Promise<string[]> {
   return found;
 }
 
-test(`refuses ${mutations} damaged archives, or extracts them without writing outside the target`, async ({}, testInfo) => {
-  const output = testInfo.outputPath('output');
-  const original = await sampleDirectory(testInfo.outputPath('original'));
+test(`refuses ${mutations} damaged archives, or extracts them without writing outside the target`, async () => {
+  const output = outputPath('output');
+  const original = await sampleDirectory(outputPath('original'));
   await mkdir(output);
   await writeFile(path.join(output, 'outside'), 'untouched');
   const tars = [
@@ -164,15 +165,15 @@ test(`refuses ${mutations} damaged archives, or extracts them without writing ou
     assert.deepEqual(await readdir(output), ['outside'], label);
   }
   expect(await readFile(path.join(output, 'outside'), 'utf8')).toBe('untouched');
-  expect((await readdir(testInfo.outputDir)).sort()).toEqual(['original', 'output']);
+  expect((await readdir(outputPath())).sort()).toEqual(['original', 'output']);
   // Else the mutations would be too coarse to say much.
   expect(extracted).toBeGreaterThan(mutations / 50);
 });
 
-test(`refuses ${mutations} damaged large frames, or returns as many bytes as their headers say, in limited time`, async ({}, testInfo) => {
+test(`refuses ${mutations} damaged large frames, or returns as many bytes as their headers say, in limited time`, async () => {
   const content = sampleBytes(140_000);
   const frames = [await compress(content), await compress(Buffer.alloc(140_000, 'text that repeats itself; '))];
-  if (noZstd === false) frames.push(await shell('zstd -q -19', path.dirname(testInfo.outputDir), content));
+  if (noZstd === false) frames.push(await shell('zstd -q -19', path.dirname(outputPath()), content));
   let slowest = 0;
   for (let seed = 1; seed <= mutations; seed += 1) {
     const random = randomOf(seed);

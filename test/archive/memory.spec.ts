@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { expect, test } from '@playwright/test';
 import { ByteReader } from '../../src/archive/byte-reader.ts';
 import { tarIn } from '../../src/archive/tar-in.ts';
+import { outputPath } from '../support/runs/output-path.ts';
 import { contentOf, noZstd, sampleBytes, shell } from './archives.ts';
 import { isLong, longOnly } from '../support/processes/long-form.ts';
 
@@ -29,10 +30,10 @@ async function memoryOf(code: string): Promise<number> {
   return Number(stdout) / 1000;
 }
 
-test(`packs and extracts ${megabytes} MB with less than 200 MB of memory`, async ({}, testInfo) => {
+test(`packs and extracts ${megabytes} MB with less than 200 MB of memory`, async () => {
   // `npm run bench -- profile` has the bars: beside other work garbage is collected late.
   test.skip(!isLong, longOnly);
-  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => testInfo.outputPath(name)) as [
+  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => outputPath(name)) as [
     string,
     string,
     string,
@@ -64,10 +65,10 @@ for (const [kind, frame] of Object.entries({ empty, skippable: '502a4d1800000000
   });
 }
 
-test('reads a single frame of 300 MB, made by tar and zstd, with less than 200 MB of memory', async ({}, testInfo) => {
+test('reads a single frame of 300 MB, made by tar and zstd, with less than 200 MB of memory', async () => {
   test.skip(noZstd !== false, String(noZstd));
   test.skip(!isLong, longOnly);
-  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => testInfo.outputPath(name)) as [
+  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => outputPath(name)) as [
     string,
     string,
     string,
@@ -77,8 +78,8 @@ test('reads a single frame of 300 MB, made by tar and zstd, with less than 200 M
   for (let index = 0; index < 30; index += 1) {
     await writeFile(path.join(original, `large-${index}`), Buffer.concat([sample.subarray(index), sample]));
   }
-  await shell('tar c -C original . | zstd -q > archive', testInfo.outputDir);
-  const frames = await shell('zstd --list --verbose archive', testInfo.outputDir);
+  await shell('tar c -C original . | zstd -q > archive', outputPath());
+  const frames = await shell('zstd --list --verbose archive', outputPath());
   expect(frames.toString()).toMatch(/Frames: 1\n/);
   expect(await memoryOf(`await extract(createReadStream('${archive}'), '${copy}')`)).toBeLessThan(200);
   expect(await contentOf(copy)).toEqual(await contentOf(original));

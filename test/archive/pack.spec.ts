@@ -9,7 +9,6 @@ import {
   stat,
   symlink,
   truncate,
-  unlink,
   utimes,
   writeFile,
 } from 'node:fs/promises';
@@ -17,66 +16,70 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { expect, test, type TestInfo } from '@playwright/test';
+import { expect, test } from '@playwright/test';
 import { pack, type Progress } from '../../src/archive/index.ts';
 import { openFilesIn } from '../support/processes/open-files.ts';
+import { outputPath } from '../support/runs/output-path.ts';
 import { contentOf, extractHere, sampleBytes, sampleDirectory } from './archives.ts';
 
-async function namesIn(testInfo: TestInfo, archive: AsyncIterable<Uint8Array>): Promise<string[]> {
-  return (await readdir(await extractHere(testInfo, archive), { recursive: true })).sort();
+async function namesIn(archive: AsyncIterable<Uint8Array>): Promise<string[]> {
+  return (await readdir(await extractHere(archive), { recursive: true })).sort();
 }
 
-async function fill(directory: string, names: string[]): Promise<string> {
-  for (const name of names) {
+/** Creates a directory with these files. */
+async function fill(files: Record<string, string | Buffer>): Promise<string> {
+  const directory = outputPath('original');
+  await mkdir(directory);
+  for (const [name, content] of Object.entries(files)) {
     await mkdir(path.join(directory, path.dirname(name)), { recursive: true });
-    await writeFile(path.join(directory, name), name);
+    await writeFile(path.join(directory, name), content);
   }
   return directory;
 }
 
+/** Files that contain their names. */
+function named(...names: string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [name, name]));
+}
+
 for (const compression of ['zstd', 'none'] as const) {
-  test(`keeps contents, modes, times, links and unusual names of files (compression ${compression})`, async ({}, testInfo) => {
-    const original = await sampleDirectory(testInfo.outputPath('original'));
-    const copy = await extractHere(testInfo, pack(original, { compression }));
+  test(`keeps contents, modes, times, links and unusual names of files (compression ${compression})`, async () => {
+    const original = await sampleDirectory(outputPath('original'));
+    const copy = await extractHere(pack(original, { compression }));
     expect(await contentOf(copy)).toEqual(await contentOf(original));
   });
 }
 
-test("replaces file times that tar can't store by the nearest possible ones", async ({}, testInfo) => {
-  const original = await fill(testInfo.outputPath('original'), ['before', 'after']);
+test("replaces file times that tar can't store by the nearest possible ones", async () => {
+  const original = await fill(named('before', 'after'));
   await utimes(path.join(original, 'before'), new Date('1960-01-01'), new Date('1960-01-01'));
   await utimes(path.join(original, 'after'), new Date('2060-01-01'), new Date('2060-01-01'));
-  const copy = await extractHere(testInfo, pack(original));
+  const copy = await extractHere(pack(original));
   const times = await Promise.all(
     ['before', 'after'].map(async (name) => (await stat(path.join(copy, name))).mtimeMs / 1000),
   );
   expect(times).toEqual([0, 2 ** 31 - 1]);
 });
 
-test('packs a directory and its copy to the same bytes', async ({}, testInfo) => {
-  const original = await sampleDirectory(testInfo.outputPath('original'));
+test('packs a directory and its copy to the same bytes', async () => {
+  const original = await sampleDirectory(outputPath('original'));
   const archive = await buffer(pack(original));
   expect(await buffer(pack(original))).toEqual(archive);
-  expect(await buffer(pack(await extractHere(testInfo, archive)))).toEqual(archive);
+  expect(await buffer(pack(await extractHere(archive)))).toEqual(archive);
 });
 
-test('packs an empty directory', async ({}, testInfo) => {
-  const original = await fill(testInfo.outputPath('original'), ['file']);
-  await unlink(path.join(original, 'file'));
-  expect(await namesIn(testInfo, pack(original))).toEqual([]);
+test('packs an empty directory', async () => {
+  expect(await namesIn(pack(await fill({})))).toEqual([]);
 });
 
-test('packs files with sizes around each block and buffer size correctly', async ({}, testInfo) => {
-  const original = testInfo.outputPath('original');
-  await mkdir(original);
-  for (const size of [1, 511, 512, 513, 256 * 1024, 256 * 1024 + 1, 1024 * 1024, 2 * 1024 * 1024 + 1, 9_000_000]) {
-    await writeFile(path.join(original, String(size)), sampleBytes(size, size));
-  }
-  expect(await contentOf(await extractHere(testInfo, pack(original)))).toEqual(await contentOf(original));
+test('packs files with sizes around each block and buffer size correctly', async () => {
+  const sizes = [1, 511, 512, 513, 256 * 1024, 256 * 1024 + 1, 1024 * 1024, 2 * 1024 * 1024 + 1, 9_000_000];
+  const original = await fill(Object.fromEntries(sizes.map((size) => [String(size), sampleBytes(size, size)])));
+  expect(await contentOf(await extractHere(pack(original)))).toEqual(await contentOf(original));
 });
 
 test.describe('exclusions', () => {
-  test('leaves lock files and crash reports of Chromium out, but only at their usual paths', async ({}, testInfo) => {
+  test('leaves lock files and crash reports of Chromium out, but only at their usual paths', async () => {
     const kept = [
       'Crash Reports.txt',
       'Default/Crashpad',
@@ -93,14 +96,14 @@ test.describe('exclusions', () => {
       'CrashpadMetrics-active.pma',
       'Default/1.dmp',
     ];
-    const original = await fill(testInfo.outputPath('original'), [...kept, ...leftOut]);
+    const original = await fill(named(...kept, ...leftOut));
     for (const name of ['SingletonLock', 'SingletonSocket', 'SingletonCookie'])
       await symlink('/nowhere/else', path.join(original, name));
-    expect(await namesIn(testInfo, pack(original))).toEqual(['Default', ...kept].sort());
+    expect(await namesIn(pack(original))).toEqual(['Default', ...kept].sort());
   });
 
-  test('leaves sockets and FIFOs out', async ({}, testInfo) => {
-    const original = await fill(testInfo.outputPath('original'), ['file']);
+  test('leaves sockets and FIFOs out', async () => {
+    const original = await fill(named('file'));
     execFileSync('mkfifo', ['fifo'], { cwd: original });
     // A socket's path must be short.
     const directory = process.cwd();
@@ -113,11 +116,11 @@ test.describe('exclusions', () => {
     }
     await once(server, 'listening');
     expect(await readdir(original)).toContain('socket');
-    expect(await namesIn(testInfo, pack(original))).toEqual(['file']);
+    expect(await namesIn(pack(original))).toEqual(['file']);
     server.close();
   });
 
-  test('leaves caches out on demand, but keeps the data of sites', async ({}, testInfo) => {
+  test('leaves caches out on demand, but keeps the data of sites', async () => {
     const kept = [
       'Default/Cache.db',
       'Default/Extensions/id/1.0/Cache/file',
@@ -143,10 +146,10 @@ test.describe('exclusions', () => {
       'component_crx_cache/file',
       'extensions_crx_cache/file',
     ];
-    const original = await fill(testInfo.outputPath('original'), [...kept, ...caches]);
+    const original = await fill(named(...kept, ...caches));
     const files = async (withoutCaches: boolean) => {
-      const names = await namesIn(testInfo, pack(original, { withoutCaches }));
-      await rm(testInfo.outputPath('target'), { recursive: true });
+      const names = await namesIn(pack(original, { withoutCaches }));
+      await rm(outputPath('target'), { recursive: true });
       return names.filter((name) => [...kept, ...caches].includes(name));
     };
     expect(await files(false)).toEqual([...kept, ...caches].sort());
@@ -156,8 +159,8 @@ test.describe('exclusions', () => {
 
 test.describe('a directory in use', () => {
   for (const compression of ['zstd', 'none'] as const) {
-    test(`leaves out files that vanish during packing (compression ${compression})`, async ({}, testInfo) => {
-      const copy = await changedWhilePacking(testInfo, compression, (directory) =>
+    test(`leaves out files that vanish during packing (compression ${compression})`, async () => {
+      const copy = await changedWhilePacking(compression, (directory) =>
         rm(path.join(directory, 'z-directory'), { recursive: true }),
       );
       const names = await readdir(copy, { recursive: true });
@@ -166,9 +169,9 @@ test.describe('a directory in use', () => {
     });
   }
 
-  test('leaves out entries that change type during packing: follows no link, waits for no FIFO', async ({}, testInfo) => {
-    const secret = testInfo.outputPath('secret');
-    const copy = await changedWhilePacking(testInfo, 'none', async (directory) => {
+  test('leaves out entries that change type during packing: follows no link, waits for no FIFO', async () => {
+    const secret = outputPath('secret');
+    const copy = await changedWhilePacking('none', async (directory) => {
       await writeFile(secret, 'secret');
       const replace = async (name: string, by: (file: string) => unknown) => {
         await rm(path.join(directory, name), { recursive: true });
@@ -188,12 +191,9 @@ test.describe('a directory in use', () => {
     expect(names).toHaveLength(38);
   });
 
-  test('packs a growing file up to its first size, pads a shrinking one with zeros, and packs the others unchanged', async ({}, testInfo) => {
-    const original = testInfo.outputPath('original');
-    await mkdir(original);
+  test('packs a growing file up to its first size, pads a shrinking one with zeros, and packs the others unchanged', async () => {
     const large = sampleBytes(20_000_000);
-    await writeFile(path.join(original, 'a'), large);
-    await writeFile(path.join(original, 'b'), 'after');
+    const original = await fill({ a: large, b: 'after' });
     for (const [change, expected] of [
       [(file: string) => appendFile(file, 'more'), large],
       [
@@ -201,7 +201,7 @@ test.describe('a directory in use', () => {
         Buffer.concat([large.subarray(0, 100), Buffer.alloc(large.length - 100)]),
       ],
     ] as const) {
-      await rm(testInfo.outputPath('target'), { recursive: true, force: true });
+      await rm(outputPath('target'), { recursive: true, force: true });
       await writeFile(path.join(original, 'a'), large);
       const chunks: Buffer[] = [];
       for await (const chunk of pack(original, { compression: 'none' })) {
@@ -209,7 +209,7 @@ test.describe('a directory in use', () => {
         chunks.push(chunk as Buffer);
       }
       const tar = Buffer.concat(chunks);
-      const copy = await extractHere(testInfo, tar);
+      const copy = await extractHere(tar);
       const content = await contentOf(copy);
       expect(Object.keys(content)).toEqual(['a', 'b']);
       expect(content['b']).toContain('"after"');
@@ -221,11 +221,8 @@ test.describe('a directory in use', () => {
     }
   });
 
-  test('packs a file that changes all the time, and all files after it', async ({}, testInfo) => {
-    const original = testInfo.outputPath('original');
-    await mkdir(original);
-    await writeFile(path.join(original, 'a'), sampleBytes(3_000_000));
-    await writeFile(path.join(original, 'b'), 'after');
+  test('packs a file that changes all the time, and all files after it', async () => {
+    const original = await fill({ a: sampleBytes(3_000_000), b: 'after' });
     const handle = await open(path.join(original, 'a'), 'r+');
     const over = new AbortController();
     const writing = (async () => {
@@ -235,8 +232,8 @@ test.describe('a directory in use', () => {
       }
     })();
     for (let round = 0; round < 10; round += 1) {
-      expect(await namesIn(testInfo, pack(original))).toEqual(['a', 'b']);
-      await rm(testInfo.outputPath('target'), { recursive: true });
+      expect(await namesIn(pack(original))).toEqual(['a', 'b']);
+      await rm(outputPath('target'), { recursive: true });
     }
     over.abort();
     await writing;
@@ -244,9 +241,9 @@ test.describe('a directory in use', () => {
   });
 });
 
-test('throws if the directory is missing or an entry is unreadable', async ({}, testInfo) => {
-  await expect(buffer(pack(testInfo.outputPath('nowhere')))).rejects.toMatchObject({ code: 'ENOENT' });
-  const original = await fill(testInfo.outputPath('original'), ['file', 'closed/file']);
+test('throws if the directory is missing or an entry is unreadable', async () => {
+  await expect(buffer(pack(outputPath('nowhere')))).rejects.toMatchObject({ code: 'ENOENT' });
+  const original = await fill(named('file', 'closed/file'));
   await expect(buffer(pack(path.join(original, 'file')))).rejects.toMatchObject({ code: 'ENOTDIR' });
   test.skip(process.getuid?.() === 0, 'the superuser can read everything');
   await chmod(path.join(original, 'closed'), 0o000);
@@ -254,11 +251,9 @@ test('throws if the directory is missing or an entry is unreadable', async ({}, 
   await chmod(path.join(original, 'closed'), 0o700);
 });
 
-test('packing reports the progress of entries and bytes at intervals, and the totals at the end', async ({}, testInfo) => {
-  const original = testInfo.outputPath('original');
-  await mkdir(original);
+test('packing reports the progress of entries and bytes at intervals, and the totals at the end', async () => {
+  const original = await fill({ large: sampleBytes(20_000_000) });
   for (let index = 0; index < 300; index += 1) await writeFile(path.join(original, String(index)), 'x'.repeat(1000));
-  await writeFile(path.join(original, 'large'), sampleBytes(20_000_000));
   const reports: Progress[] = [];
   const start = performance.now();
   await buffer(pack(original, { onProgress: (progress) => reports.push(progress) }));
@@ -271,10 +266,8 @@ test('packing reports the progress of entries and bytes at intervals, and the to
 });
 
 test.describe('stopping', () => {
-  test("an abort ends the archive's stream and closes all packed files", async ({}, testInfo) => {
-    const original = testInfo.outputPath('original');
-    await mkdir(original);
-    await writeFile(path.join(original, 'large'), sampleBytes(30_000_000));
+  test("an abort ends the archive's stream and closes all packed files", async () => {
+    const original = await fill({ large: sampleBytes(30_000_000) });
     const abort = new AbortController();
     const archive = pack(original, { signal: abort.signal });
     const reading = (async () => {
@@ -285,10 +278,8 @@ test.describe('stopping', () => {
     await expect(buffer(pack(original, { signal: AbortSignal.abort() }))).rejects.toMatchObject({ name: 'AbortError' });
   });
 
-  test('closes all packed files if the reader stops in the middle of the archive', async ({}, testInfo) => {
-    const original = testInfo.outputPath('original');
-    await mkdir(original);
-    await writeFile(path.join(original, 'large'), sampleBytes(30_000_000));
+  test('closes all packed files if the reader stops in the middle of the archive', async () => {
+    const original = await fill({ large: sampleBytes(30_000_000) });
     for await (const chunk of pack(original)) if (chunk) break;
     await expect.poll(async () => await openFilesIn(original)).toEqual([]);
   });
@@ -298,24 +289,20 @@ test.describe('stopping', () => {
  * Changes a directory while it is packed: the first file, which is large, is being read, and the others have not been
  * looked at.
  */
-async function changedWhilePacking(
-  testInfo: TestInfo,
-  compression: 'zstd' | 'none',
-  change: (directory: string) => Promise<void>,
-) {
-  const original = testInfo.outputPath('original');
-  await mkdir(path.join(original, 'z-directory'), { recursive: true });
-  await writeFile(path.join(original, 'a-first'), sampleBytes(12_000_000));
-  await writeFile(path.join(original, 'a-large'), sampleBytes(300_000));
+async function changedWhilePacking(compression: 'zstd' | 'none', change: (directory: string) => Promise<void>) {
+  const original = await fill({
+    'a-first': sampleBytes(12_000_000),
+    'a-large': sampleBytes(300_000),
+    ...Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`b-${index}`, 'small'])),
+    'z-directory/z-large': sampleBytes(6_000_000),
+    'z-directory/z-last': 'last',
+  });
   await symlink('a-first', path.join(original, 'y-link'));
-  for (let index = 0; index < 40; index += 1) await writeFile(path.join(original, `b-${index}`), 'small');
-  await writeFile(path.join(original, 'z-directory', 'z-large'), sampleBytes(6_000_000));
-  await writeFile(path.join(original, 'z-directory', 'z-last'), 'last');
   const archive = pack(original, { compression });
   const chunks: Buffer[] = [];
   for await (const chunk of archive) {
     if (chunks.length === 0) await change(original);
     chunks.push(chunk as Buffer);
   }
-  return await extractHere(testInfo, Buffer.concat(chunks));
+  return await extractHere(Buffer.concat(chunks));
 }

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { chromium, expect, test, type BrowserContext, type Page } from '@playwright/test';
 import { archivedStorageOrigins, pack, storageOrigins } from '../../src/archive/index.ts';
+import { outputPath } from '../support/runs/output-path.ts';
 import { findChromium } from '../../src/service/chromium/find-chromium.ts';
 
 const origins = ['http://localhost:1234', 'https://a.test', 'https://example.com'];
@@ -12,8 +13,8 @@ for (const [format, args] of [
   ['LevelDB', []],
   ['SQLite', [`--enable-features=${sqlite}`]],
 ] as const) {
-  test(`finds origins that have local storage or IndexedDB in ${format}, in a directory and in its archive${format === 'SQLite' ? ' @long' : ''}`, async ({}, testInfo) => {
-    const { directory, context, page } = await withLocalStorage(testInfo.outputPath('user-data'), [...args]);
+  test(`finds origins that have local storage or IndexedDB in ${format}, in a directory and in its archive${format === 'SQLite' ? ' @long' : ''}`, async () => {
+    const { directory, context, page } = await withLocalStorage(outputPath('user-data'), [...args]);
     for (const origin of origins.slice(1)) {
       await page.goto(origin);
       await page.evaluate(() => new Promise((resolve) => indexedDB.open('kept').addEventListener('success', resolve)));
@@ -30,8 +31,8 @@ for (const [format, args] of [
   });
 }
 
-test('finds no origins in a directory without storage, even if names in it look similar', async ({}, testInfo) => {
-  const directory = testInfo.outputPath('user-data');
+test('finds no origins in a directory without storage, even if names in it look similar', async () => {
+  const directory = outputPath('user-data');
   expect(await storageOrigins(directory)).toEqual([]);
   for (const name of [
     'chrome-extension_abc_0.indexeddb.leveldb',

@@ -9,26 +9,18 @@ import { ByteReader } from '../../src/archive/byte-reader.ts';
 import { framePieces } from '../../src/archive/frames.ts';
 import { pack } from '../../src/archive/index.ts';
 import { LargeFrame } from '../../src/archive/large-frame.ts';
-import {
-  contentOf,
-  expectRefused,
-  extractHere,
-  noZstd,
-  outputDirectory,
-  sampleBytes,
-  sampleDirectory,
-  shell,
-} from './archives.ts';
+import { outputPath } from '../support/runs/output-path.ts';
+import { contentOf, expectRefused, extractHere, noZstd, sampleBytes, sampleDirectory, shell } from './archives.ts';
 
 test.skip(noZstd !== false, String(noZstd));
 
-test('the zstd and tar commands read our compressed archives', async ({}, testInfo) => {
-  const original = await sampleDirectory(testInfo.outputPath('original'));
+test('the zstd and tar commands read our compressed archives', async () => {
+  const original = await sampleDirectory(outputPath('original'));
   await writeFile(path.join(original, 'large'), sampleBytes(9_000_000));
-  await pipeline(pack(original), createWriteStream(testInfo.outputPath('archive.tar.zst')));
-  await shell('zstd -q --test archive.tar.zst', testInfo.outputDir);
+  await pipeline(pack(original), createWriteStream(outputPath('archive.tar.zst')));
+  await shell('zstd -q --test archive.tar.zst', outputPath());
   for (const command of ['zstd -dc ../archive.tar.zst | tar x', 'tar xf ../archive.tar.zst']) {
-    const copy = testInfo.outputPath('copy');
+    const copy = outputPath('copy');
     await mkdir(copy);
     await shell(command, copy);
     expect(await contentOf(copy)).toEqual(await contentOf(original));
@@ -36,12 +28,12 @@ test('the zstd and tar commands read our compressed archives', async ({}, testIn
   }
 });
 
-test('the tar command reads our uncompressed archives', async ({}, testInfo) => {
-  const original = await sampleDirectory(testInfo.outputPath('original'));
-  await pipeline(pack(original, { compression: 'none' }), createWriteStream(testInfo.outputPath('archive.tar')));
-  await mkdir(testInfo.outputPath('copy'));
-  await shell('tar xf ../archive.tar', testInfo.outputPath('copy'));
-  expect(await contentOf(testInfo.outputPath('copy'))).toEqual(await contentOf(original));
+test('the tar command reads our uncompressed archives', async () => {
+  const original = await sampleDirectory(outputPath('original'));
+  await pipeline(pack(original, { compression: 'none' }), createWriteStream(outputPath('archive.tar')));
+  await mkdir(outputPath('copy'));
+  await shell('tar xf ../archive.tar', outputPath('copy'));
+  expect(await contentOf(outputPath('copy'))).toEqual(await contentOf(original));
 });
 
 // A skippable frame of 4 bytes, one of 300 kB, and an empty frame.
@@ -83,13 +75,12 @@ for (const [what, command] of [
     'head -c 90000000 large > original/larger; tar c -C original . | zstd -q --long=27',
   ],
 ]) {
-  test(`reads an archive that the tar and zstd commands compressed ${what}${/much|ultra/.test(String(what)) ? ' @long' : ''}`, async ({}, testInfo) => {
-    const original = await sampleDirectory(testInfo.outputPath('original'));
+  test(`reads an archive that the tar and zstd commands compressed ${what}${/much|ultra/.test(String(what)) ? ' @long' : ''}`, async () => {
+    const original = await sampleDirectory(outputPath('original'));
     await writeFile(path.join(original, 'large'), sampleBytes(3_000_000));
-    if (what!.includes('much'))
-      await shell('for i in $(seq 30); do cat original/large; done > large', testInfo.outputDir);
-    await shell(`{ ${command}; } > archive`, testInfo.outputDir);
-    const copy = await extractHere(testInfo, createReadStream(testInfo.outputPath('archive')));
+    if (what!.includes('much')) await shell('for i in $(seq 30); do cat original/large; done > large', outputPath());
+    await shell(`{ ${command}; } > archive`, outputPath());
+    const copy = await extractHere(createReadStream(outputPath('archive')));
     expect(await contentOf(copy)).toEqual(await contentOf(original));
   });
 }
@@ -99,26 +90,24 @@ const refusal = (size: number) => ({
   message: expect.stringMatching(`a zstd window of ${size} MiB, .* --long=27`),
 });
 
-test('refuses an archive that needs a zstd window of more than 128 MiB, and says why', async ({}, testInfo) => {
-  await outputDirectory(testInfo);
-  const archive = await shell('head -c 1000 /dev/zero | zstd -q --long=28', testInfo.outputDir);
-  await expectRefused(testInfo, archive, refusal(256));
+test('refuses an archive that needs a zstd window of more than 128 MiB, and says why', async () => {
+  const archive = await shell('head -c 1000 /dev/zero | zstd -q --long=28', outputPath());
+  await expectRefused(archive, refusal(256));
   // The largest one that is read, and an eighth more.
   archive[5] = (17 << 3) | 1;
-  await expectRefused(testInfo, archive, refusal(144));
+  await expectRefused(archive, refusal(144));
 });
 
-test('refuses a zstd frame of an unknown format', async ({}, testInfo) => {
-  const archive = await shell('zstd -q < /dev/null', await outputDirectory(testInfo));
+test('refuses a zstd frame of an unknown format', async () => {
+  const archive = await shell('zstd -q < /dev/null', outputPath());
   archive[4]! |= 0x08;
-  await expectRefused(testInfo, archive, { code: 'unsupported', message: expect.stringContaining('unknown format') });
+  await expectRefused(archive, { code: 'unsupported', message: expect.stringContaining('unknown format') });
 });
 
-test('verifies the checksum of a zstd frame of any length when it decompresses it block by block', async ({}, testInfo) => {
-  await outputDirectory(testInfo);
+test('verifies the checksum of a zstd frame of any length when it decompresses it block by block', async () => {
   for (const length of [12, 31, 32, 33, 36, 39, 100, 10_004, 300_001]) {
     const content = randomBytes(length);
-    const frame = await shell('zstd -q --check', testInfo.outputDir, content);
+    const frame = await shell('zstd -q --check', outputPath(), content);
     expect(Buffer.concat(await inBlocks(frame)).equals(content)).toBe(true);
     frame[frame.length - 1]! ^= 1;
     await expect(inBlocks(frame)).rejects.toMatchObject({
@@ -139,29 +128,27 @@ async function inBlocks(frame: Buffer): Promise<Uint8Array[]> {
   return content;
 }
 
-test('refuses an archive that was compressed with a zstd dictionary', async ({}, testInfo) => {
-  await outputDirectory(testInfo);
+test('refuses an archive that was compressed with a zstd dictionary', async () => {
   const samples =
     'for i in $(seq 200); do echo "sample number $i of some text that repeats itself" > sample$i; done; zstd -q --train sample* -o dictionary';
-  const archive = await shell(`{ ${samples}; } >&2 && zstd -q -c -D dictionary sample1`, testInfo.outputDir);
-  await expectRefused(testInfo, archive, { code: 'unsupported', message: expect.stringContaining('dictionary') });
+  const archive = await shell(`{ ${samples}; } >&2 && zstd -q -c -D dictionary sample1`, outputPath());
+  await expectRefused(archive, { code: 'unsupported', message: expect.stringContaining('dictionary') });
 });
 
-test('checks the checksum of a large zstd frame @long', async ({}, testInfo) => {
-  await outputDirectory(testInfo);
-  await mkdir(testInfo.outputPath('original'));
-  await writeFile(testInfo.outputPath('original/large'), Buffer.alloc(70_000_000, sampleBytes(1_000_000)));
-  const archive = await shell('tar c -C original . | zstd -q', testInfo.outputDir);
-  const copy = await extractHere(testInfo, archive);
+test('checks the checksum of a large zstd frame @long', async () => {
+  await mkdir(outputPath('original'));
+  await writeFile(outputPath('original/large'), Buffer.alloc(70_000_000, sampleBytes(1_000_000)));
+  const archive = await shell('tar c -C original . | zstd -q', outputPath());
+  const copy = await extractHere(archive);
   expect((await stat(path.join(copy, 'large'))).size).toBe(70_000_000);
   await rm(copy, { recursive: true });
   archive[archive.length - 1]! ^= 1;
-  await expectRefused(testInfo, archive, { code: 'corrupt', message: expect.stringContaining('checksum') });
+  await expectRefused(archive, { code: 'corrupt', message: expect.stringContaining('checksum') });
 });
 
-test('reads an archive from a source that delivers one byte at a time', async ({}, testInfo) => {
-  const original = await sampleDirectory(testInfo.outputPath('original'));
-  const archive = await shell('tar c -C original . | zstd -q', testInfo.outputDir);
+test('reads an archive from a source that delivers one byte at a time', async () => {
+  const original = await sampleDirectory(outputPath('original'));
+  const archive = await shell('tar c -C original . | zstd -q', outputPath());
   const bytes = Readable.from([...archive].map((byte) => Buffer.from([byte])));
-  expect(await contentOf(await extractHere(testInfo, bytes))).toEqual(await contentOf(original));
+  expect(await contentOf(await extractHere(bytes))).toEqual(await contentOf(original));
 });

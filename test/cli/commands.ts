@@ -1,21 +1,29 @@
-import { once } from 'node:events';
 import { mkdir, readdir } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
+import { createClient } from '../../src/client/index.ts';
+import { startService } from '../../src/service/service.ts';
+import { collect } from '../support/service/apps.ts';
 import { test as base } from '../support/service/profiles.ts';
+import { callerOf, type TestService } from '../support/service/service.ts';
 import { commandRunner, type Ended } from '../support/processes/command.ts';
 import { CliProcess } from '../support/service/service-process.ts';
+import { outputPath } from '../support/runs/output-path.ts';
+import { serve } from '../support/http/serve.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-type RunCommand = (args: string[], options?: { env?: Record<string, string>; cwd?: string }) => Promise<Ended>;
+/** Runs a command until it ends. A text has one space between two arguments. */
+export type RunCommand = (
+  command: string | readonly string[],
+  options?: { env?: Record<string, string>; cwd?: string },
+) => Promise<Ended>;
 
 type Fixtures = {
   /** The environment with the service's address and key, and the temporary directory. */
   env: Record<string, string>;
   temporary: string;
-  /** Runs a command until it ends, in this process and the test's output directory. */
+  /** Runs commands in this process and the test's output directory. */
   cli: RunCommand;
   /** Like `cli`, in an own process. */
   cliProcess: RunCommand;
@@ -23,9 +31,25 @@ type Fixtures = {
   answering: (answer: Answer) => Promise<Record<string, string>>;
 };
 
-export const test = base.extend<Fixtures>({
-  temporary: async ({}, use, testInfo) => {
-    const temporary = testInfo.outputPath('tmp');
+/** `service` is one service for many tests. Each of them finds it without profiles, pools and sessions. */
+export const test = base.extend<Fixtures, { sharedService: TestService }>({
+  sharedService: [
+    async ({}, use) => {
+      await using service = await startService();
+      await use({ ...service, call: callerOf(service) });
+    },
+    { scope: 'worker' },
+  ],
+  service: async ({ sharedService: service }, use) => {
+    await use(service);
+    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    for (const { id } of await collect(client.browserPools.list()))
+      await client.browserPools.delete(id, { force: true });
+    for (const { session_id } of await collect(client.browsers.list())) await client.browsers.deleteByID(session_id);
+    for (const { id } of await collect(client.profiles.list())) await client.profiles.delete(id);
+  },
+  temporary: async ({}, use) => {
+    const temporary = outputPath('tmp');
     await mkdir(temporary, { recursive: true });
     await use(temporary);
     // Playwright keeps its compiled files.
@@ -34,21 +58,18 @@ export const test = base.extend<Fixtures>({
   env: async ({ service, temporary }, use) => {
     await use({ PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey, TMPDIR: temporary });
   },
-  cli: async ({ env }, use, testInfo) => {
-    await mkdir(testInfo.outputPath(), { recursive: true });
+  cli: async ({ env }, use) => {
+    await mkdir(outputPath(), { recursive: true });
     const runCommand = commandRunner();
-    await use(async (args, options = {}) => {
-      const ended = await runCommand(args, {
-        cwd: options.cwd ?? testInfo.outputPath(),
-        env: { ...env, ...options.env },
-      });
+    await use(async (command, { cwd = outputPath(), ...options } = {}) => {
+      const ended = await runCommand(wordsOf(command), { cwd, env: { ...env, ...options.env } });
       expectNoControlCharacters(ended.stdout + ended.stderr);
       return ended;
     });
   },
-  cliProcess: async ({ env }, use, testInfo) => {
-    await use(async (args, options = {}) => {
-      const cli = new CliProcess(args, { cwd: options.cwd ?? testInfo.outputPath(), env: { ...env, ...options.env } });
+  cliProcess: async ({ env }, use) => {
+    await use(async (command, { cwd = outputPath(), ...options } = {}) => {
+      const cli = new CliProcess([...wordsOf(command)], { cwd, env: { ...env, ...options.env } });
       const ended = { stdout: '', stderr: '' };
       for (const stream of ['stdout', 'stderr'] as const) {
         cli.child[stream]!.setEncoding('utf8').on('data', (text: string) => (ended[stream] += text));
@@ -59,17 +80,40 @@ export const test = base.extend<Fixtures>({
     });
   },
   answering: async ({ temporary }, use) => {
-    const servers: ReturnType<typeof createServer>[] = [];
+    const servers: AsyncDisposable[] = [];
     await use(async (answer) => {
-      const server = createServer((...exchange) => void answer(...exchange));
+      const server = await serve((...exchange) => void answer(...exchange));
       servers.push(server);
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-      return { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: 'key', TMPDIR: temporary };
+      return { PLAYWRIGHT_POOL_BASE_URL: server.url, PLAYWRIGHT_POOL_API_KEY: 'key', TMPDIR: temporary };
     });
-    for (const server of servers) server.close().closeAllConnections();
+    for (const server of servers) await server[Symbol.asyncDispose]();
   },
 });
+
+/** The same with a service for each test, for things that can't be removed from it. */
+export const testWithOwnService = test.extend({
+  service: async ({}, use) => {
+    await using service = await startService();
+    await use({ ...service, call: callerOf(service) });
+  },
+});
+
+/** Expects a command to fail with this exit code, without output on stdout. Its message contains or matches `message`. */
+export function expectFailure({ code, stdout, stderr }: Ended, expected: number, message: string | RegExp): void {
+  expect({ code, stdout }, stderr).toEqual({ code: expected, stdout: '' });
+  if (typeof message === 'string') expect(stderr).toContain(message);
+  else expect(stderr).toMatch(message);
+}
+
+/** The output of a command that succeeded. */
+export function printed({ code, stdout, stderr }: Ended): string {
+  expect(code, stderr).toBe(0);
+  return stdout;
+}
+
+function wordsOf(command: string | readonly string[]): readonly string[] {
+  return typeof command === 'string' ? command.split(' ') : command;
+}
 
 function expectNoControlCharacters(output: string): void {
   // oxlint-disable-next-line no-control-regex

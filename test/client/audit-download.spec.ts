@@ -51,10 +51,7 @@ const silent: ScriptedAnswer = (_, response) =>
 const cursors = (urls: { url: string }[]) =>
   urls.map(({ url }) => new URL(url, 'http://service').searchParams.get('cursor'));
 
-test('writes all chunks of the audit log to one file, which appears when it is complete', async ({
-  serve,
-  connect,
-}, testInfo) => {
+test('writes all chunks of the audit log to one file when they are complete', async ({ serve, connect }, testInfo) => {
   const server = await serve(chunk(first), chunk(second), chunk(last));
   const to = testInfo.outputPath('audit.jsonl.gz');
   const seen: unknown[] = [];
@@ -122,10 +119,7 @@ test('resumes an interrupted download after the last complete chunk', async ({ s
   expect(gunzipSync(await readFile(to)).toString()).toBe(all);
 });
 
-test('downloads chunks again that were damaged on the disk since an interruption', async ({
-  serve,
-  connect,
-}, testInfo) => {
+test('downloads chunks again that were damaged on the disk meanwhile', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
   const server = await serve(chunk(first), chunk(second), failing, chunk(second), chunk(last));
@@ -139,10 +133,7 @@ test('downloads chunks again that were damaged on the disk since an interruption
   expect(gunzipSync(await readFile(to)).toString()).toBe(all);
 });
 
-test('reads the journal of an interrupted download up to its first damaged line', async ({
-  serve,
-  connect,
-}, testInfo) => {
+test('reads the journal of a broken download up to its first damaged line', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
   const server = await serve(chunk(first), chunk(second), failing, chunk(second), chunk(last));
@@ -169,10 +160,7 @@ test('starts the download again for another query or another service', async ({ 
   expect(cursors([...one.calls, ...another.calls])).toEqual([null, 'one', null, 'one', null]);
 });
 
-test('an abort stops the download within or between chunks, and keeps complete chunks', async ({
-  serve,
-  connect,
-}, testInfo) => {
+test('an abort stops a download anywhere, and keeps whole chunks', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
   const server = await serve(chunk(first), silent, chunk(last));
   const controller = new AbortController();

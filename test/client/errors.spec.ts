@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer as createSecureServer } from 'node:https';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { inspect } from 'node:util';
 import { expect } from '@playwright/test';
 import {
@@ -13,12 +13,10 @@ import {
   UnauthorizedError,
 } from '../../src/client/index.ts';
 import { certificate, privateKey } from '../support/http/http-proxy.ts';
+import { serve as listen, type Serving } from '../support/http/serve.ts';
 import { apiKey, errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
-test('an error has the status, code, message, method, URL and request id of the answer as fields and as text', async ({
-  serve,
-  connect,
-}) => {
+test('an error has the status, code, message, method, URL and request id of the answer', async ({ serve, connect }) => {
   const server = await serve({
     status: 409,
     headers: { 'x-request-id': 'abc' },
@@ -39,10 +37,7 @@ test('an error has the status, code, message, method, URL and request id of the 
   });
 });
 
-test('401, 404, 409 and 429 have an error class of their own, and other statuses throw a ServiceError', async ({
-  serve,
-  connect,
-}) => {
+test('401, 404, 409 and 429 have their own error classes, other statuses ServiceError', async ({ serve, connect }) => {
   const classes = new Map([
     [400, ServiceError],
     [401, UnauthorizedError],
@@ -75,10 +70,7 @@ test('the errors for an unknown key and for too many calls say what to do next',
   await expect(client.profiles.retrieve('x')).rejects.toThrow(/use fewer workers/);
 });
 
-test('an error takes the shortened text of an answer as its message if the answer has no error object', async ({
-  serve,
-  connect,
-}) => {
+test('the message is the shortened text of an answer without an error object', async ({ serve, connect }) => {
   const server = await serve(
     { status: 502, text: ' <h1>Bad Gateway</h1>\n' },
     { status: 400, text: 'x'.repeat(200_000) },
@@ -187,10 +179,7 @@ test('throws a ConnectionError at once if the host has no address', async ({ con
   expect((error as ConnectionError).code).toMatch(/^(ENOTFOUND|EAI_AGAIN)$/);
 });
 
-test('gives advice for a service without TLS, for one with TLS only, and for an untrusted certificate', async ({
-  serve,
-  connect,
-}) => {
+test('gives advice for a service without TLS or with TLS only, and a wrong certificate', async ({ serve, connect }) => {
   const plain = await serve();
   const noTls = await errorOf(
     connect({ url: plain.url.replace('http:', 'https:') }, { maxRetries: 0 }).profiles.retrieve('x'),
@@ -200,9 +189,8 @@ test('gives advice for a service without TLS, for one with TLS only, and for an 
     message: expect.stringMatching(/^[^\n]*\. The server does not use TLS\. Check whether .* "http:"$/),
   });
 
-  await using secure = createSecureServer({ cert: certificate, key: privateKey });
-  await once(secure.listen(0, '127.0.0.1'), 'listening');
-  const url = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`;
+  await using secure = await listen(createSecureServer({ cert: certificate, key: privateKey }));
+  const url = secure.url.replace('http:', 'https:');
   const untrusted = await errorOf(connect({ url }, { maxRetries: 0 }).profiles.retrieve('x'));
   expect(untrusted).toMatchObject({ name: 'ConnectionError', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
   expect(untrusted).toMatchObject({
@@ -268,16 +256,10 @@ test("neither error texts nor inspect() show the API key or a URL's query", asyn
 
 async function unusedPort(): Promise<number> {
   await using server = await echoServer();
-  return Number(new URL(server.url).port);
+  return server.port;
 }
 
-/** Sends back what it gets. */
-async function echoServer(): Promise<{ url: string } & AsyncDisposable> {
-  const server = createServer((socket) => socket.on('error', () => {}).pipe(socket));
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const address = server.address();
-  return {
-    url: `http://127.0.0.1:${typeof address === 'object' && address?.port}`,
-    [Symbol.asyncDispose]: () => new Promise((closed) => server.close(() => closed())),
-  };
+/** Sends received bytes back. */
+function echoServer(): Promise<Serving> {
+  return listen(createServer((socket) => socket.pipe(socket)));
 }

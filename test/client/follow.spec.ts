@@ -98,10 +98,7 @@ test('follow() keeps its start time if the stream breaks before the first line',
   }
 });
 
-test('follow() throws for an unknown deployment, an unreachable service and an invalid event', async ({
-  serve,
-  connect,
-}) => {
+test('follow() throws for an unknown deployment, no service and an invalid event', async ({ serve, connect }) => {
   const unknown = await serve({ status: 404, json: { code: 'not_found', message: 'there is no deployment d' } });
   expect(await errorOf(collect(connect(unknown).deployments.follow('d')))).toBeInstanceOf(NotFoundError);
   expect(unknown.calls).toHaveLength(1);
@@ -118,10 +115,7 @@ test('follow() throws for an unknown deployment, an unreachable service and an i
   expect(await errorOf(collect(nowhere.deployments.follow('d')))).toBeInstanceOf(ConnectionError);
 });
 
-test('follow() stops when the caller leaves the loop or aborts, also between two streams', async ({
-  serve,
-  connect,
-}) => {
+test('follow() stops when the caller leaves or aborts, also between two streams', async ({ serve, connect }) => {
   let closed: Promise<unknown> | undefined;
   const open: ScriptedAnswer = (_, response) => {
     closed = once(response, 'close');

@@ -21,10 +21,7 @@ async function partsOf({
   return [...form.entries()];
 }
 
-test('sends bytes, blobs and streams as form files with bracketed field names, after all text fields', async ({
-  serve,
-  connect,
-}) => {
+test('sends bytes, blobs and streams as form files with brackets, after all texts', async ({ serve, connect }) => {
   const server = await serve({ status: 201 });
   const bytes = new TextEncoder().encode('grüße');
   const files: UploadFile[] = [bytes, Buffer.from(bytes), new Blob([bytes]), new File([bytes], 'x'), Readable.from([bytes]), new Blob([bytes]).stream(), (async function* () { yield bytes; })()]; // prettier-ignore

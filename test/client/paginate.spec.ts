@@ -1,6 +1,6 @@
 import { expect } from '@playwright/test';
 import type { Page, Profile } from '../../src/client/index.ts';
-import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
+import { collect, errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
 function page(names: string[], paging: { more?: string; next?: string }): ScriptedAnswer {
   const headers = {
@@ -8,12 +8,6 @@ function page(names: string[], paging: { more?: string; next?: string }): Script
     ...(paging.next !== undefined && { 'X-Next-Offset': paging.next }),
   };
   return { json: names.map((name) => ({ id: name, name })), headers };
-}
-
-async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const collected = [];
-  for await (const item of items) collected.push(item);
-  return collected;
 }
 
 async function names(profiles: AsyncIterable<Profile>): Promise<string[]> {
@@ -26,10 +20,7 @@ const threePages = [
   page(['e'], { more: 'false', next: '0' }),
 ];
 
-test('iterates over the items of all list pages, and requests a page when its items are needed', async ({
-  serve,
-  connect,
-}) => {
+test('iterates over all list pages, and requests a page when it is needed', async ({ serve, connect }) => {
   const server = await serve(...threePages);
   const list = connect(server).profiles.list({ query: 'x', limit: 2 });
   expect(server.calls).toEqual([]);

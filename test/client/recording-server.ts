@@ -5,10 +5,10 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { test as base } from '@playwright/test';
 import { type Client, type ClientOptions, createClient } from '../../src/client/index.ts';
+import { serve } from '../support/http/serve.ts';
 
 export const apiKey = 'sk_test_0123456789abcdef';
 
@@ -30,25 +30,17 @@ type Fixtures = {
 
 export const test = base.extend<Fixtures>({
   serve: async ({}, use) => {
-    const servers: Server[] = [];
+    const servers: { server: Server; serving: AsyncDisposable }[] = [];
     await use(async (...answers) => {
       const server = createServer();
-      servers.push(server);
-      await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-      const recording: RecordingServer = {
-        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-        server,
-        calls: [],
-        connections: 0,
-      };
+      const serving = await serve(server);
+      servers.push({ server, serving });
+      const recording: RecordingServer = { url: serving.url, server, calls: [], connections: 0 };
       server.on('connection', () => recording.connections++);
       server.on('request', (request, response) => void give(answers, recording, request, response));
       return recording;
     });
-    for (const server of servers) {
-      server.closeAllConnections();
-      server.close();
-    }
+    for (const { server, serving } of servers) if (server.listening) await serving[Symbol.asyncDispose]();
   },
   connect: async ({}, use) => {
     const clients: Client[] = [];
@@ -89,4 +81,10 @@ export async function errorOf(promise: PromiseLike<unknown>): Promise<unknown> {
     },
     (error: unknown) => error,
   );
+}
+
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const collected: T[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
 }

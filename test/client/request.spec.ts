@@ -81,10 +81,7 @@ test('sends no body for an operation that has none', async ({ serve, connect }) 
   expect(server.calls[0]!.headers).not.toHaveProperty('content-type');
 });
 
-test('writes objects in queries with brackets and null as empty text, and omits undefined', async ({
-  serve,
-  connect,
-}) => {
+test('writes objects in queries with brackets, null as empty text, and no undefined', async ({ serve, connect }) => {
   const server = await serve({ json: [] });
   const { browsers } = connect(server);
   for await (const _ of browsers.list({ tags: { team: 'a b', 'x/y': '1&2' }, status: undefined, limit: 5 })) break;

@@ -106,10 +106,7 @@ test('downloads an empty file', async ({ serve, connect }) => {
   expect(await answer.bytes()).toEqual(Buffer.alloc(0));
 });
 
-test('throws a ConnectionError for an incomplete download, at the call or while reading', async ({
-  serve,
-  connect,
-}) => {
+test('throws a ConnectionError for an incomplete download, also while reading', async ({ serve, connect }) => {
   const server = await serve((_, response) => {
     response.writeHead(200, { 'content-length': '1000' }).write('half of it', () => response.destroy());
   });
@@ -166,10 +163,7 @@ test('rejects with the error of a failing request body', async ({ serve, connect
   expect(await errorOf(fs.writeFile('a', failed, { path: '/x' }))).toMatchObject({ message: 'failed before' });
 });
 
-test("throws the service's answer if it refuses an upload early, and destroys the upload's stream", async ({
-  serve,
-  connect,
-}) => {
+test("throws the service's early refusal of an upload, and destroys its stream", async ({ serve, connect }) => {
   const server = await serve((request, response) => {
     response
       .writeHead(413, { 'content-type': 'application/json' })
@@ -183,10 +177,7 @@ test("throws the service's answer if it refuses an upload early, and destroys th
   expect(body.destroyed).toBe(true);
 });
 
-test('throws a ConnectionError if the connection breaks during an upload from any source', async ({
-  serve,
-  connect,
-}) => {
+test('throws a ConnectionError if an upload from any source breaks off', async ({ serve, connect }) => {
   const server = await serve((request) => void request.once('data', () => request.socket.end()));
   for (const body of [
     megabytes(50),

@@ -1,15 +1,13 @@
 import { readdirSync } from 'node:fs';
 import { expect } from '@playwright/test';
+import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
 import { appOf, collect, test } from '../../support/service/apps.ts';
 import { manifestsOf, packedPackage } from '../../support/runs/packages.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsDirectory, sessionsIn } from '../../support/service/sessions-directory.ts';
 import { claimsOf, isGivenBack } from '../../support/processes/user-claims.ts';
 
-test.skip(
-  process.platform !== 'linux' || process.getuid?.() !== 0,
-  'only root on Linux can give deployments users of their own',
-);
+test.skip(!mayChangeUser, 'only root on Linux can give deployments users of their own');
 
 /** Actions that tell what they can read, list and write. */
 const actions = {
@@ -19,14 +17,11 @@ const actions = {
     'async (place) => { const fs = await import("node:fs"); fs.writeFileSync(place, "x"); return fs.statSync(place).uid; }',
 };
 
-test('an application reads its own directory, but no file of the service or of other sessions', async ({
-  client,
-  deploy,
-  invoke,
-}, testInfo) => {
+test('an application with its own user id reads only its directory', async ({ client, deploy, invoke }, testInfo) => {
   process.env['SERVICE_SECRET'] = 'hidden';
   const data = testInfo.outputPath('data');
-  expect(await deploy(appOf(actions))).toMatchObject({ status: 'running' });
+  const { id, status } = await deploy(appOf(actions));
+  expect(status).toBe('running');
   const { session_id } = await client.browsers.create({});
   for (const place of [
     `${data}/api-key`,
@@ -51,25 +46,20 @@ test('an application reads its own directory, but no file of the service or of o
     status: 'succeeded',
     output: expect.stringContaining('index.mjs'),
   });
-  const { output } = await invoke('write', 'made');
-  expect(Number(output)).toBeGreaterThanOrEqual(20_000);
+  const uid = Number((await invoke('write', 'made')).output);
+  expect(uid).toBeGreaterThanOrEqual(20_000);
   expect(await invoke('read', 'made')).toMatchObject({ status: 'succeeded', output: '"x"' });
   delete process.env['SERVICE_SECRET'];
-});
 
-test('deleting a deployment frees its user id for another one', async ({ client, deploy, invoke }, testInfo) => {
-  const { id } = await deploy(appOf(actions));
-  const uid = Number((await invoke('write', 'made')).output);
+  // Another deployment can get the id.
   expect(claimsOf(uid)).toHaveLength(1);
   await client.deployments.delete(id);
   expect(isGivenBack(uid)).toBe(true);
-  expect(sessionsIn(testInfo.outputPath('data'))).toEqual([]);
+  await client.browsers.deleteByID(session_id);
+  expect(sessionsIn(data)).toEqual([]);
 });
 
-test("npm runs under a temporary user id during a deployment, and can't read the service's files", async ({
-  client,
-  deploy,
-}, testInfo) => {
+test("npm runs under a temporary user id, and can't read the service's files", async ({ client, deploy }, testInfo) => {
   process.env['SERVICE_SECRET'] = 'hidden';
   const data = testInfo.outputPath('data');
   // Runs in the package manager, and then replaces the packages.

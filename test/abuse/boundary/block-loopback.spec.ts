@@ -1,12 +1,13 @@
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { chromium, expect, type Page } from '@playwright/test';
 import { outside } from '../../../src/service/chromium/network/outside.ts';
 import { userOf } from '../../../src/service/chromium/network/socket-owner.ts';
 import { answerOf, answersTo } from '../../support/http/connections.ts';
 import { HttpProxy } from '../../support/http/http-proxy.ts';
+import { serve } from '../../support/http/serve.ts';
+import { commandLine, processesWith } from '../../support/processes/processes.ts';
 import { startSession } from '../../support/service/profiles.ts';
 import { custom, password, test, username } from '../../support/service/proxies.ts';
 
@@ -16,13 +17,11 @@ test("a page can't reach any server on the service's machine", async ({ client, 
   await using own = await ownServer();
   // All names lead to this site. The test's proxy may be on this machine, because the operator of the service chose it.
   const redirect = `http://127.0.0.1:${own.port}/redirected`;
-  const site = createServer(({ url }, response) => {
+  await using site = await serve(({ url }, response) => {
     if (url === '/away') response.writeHead(302, { location: redirect }).end();
     else response.setHeader('content-type', 'text/html').end('<title>shop</title>');
   });
-  site.listen(0, '127.0.0.1');
-  await once(site, 'listening');
-  await using proxy = await HttpProxy.start({ site: `http://127.0.0.1:${(site.address() as AddressInfo).port}` });
+  await using proxy = await HttpProxy.start({ site: site.url });
   // Also for a host that the proxy is not asked for.
   const { id } = await client.proxies.create({ ...custom(proxy.port), bypass_hosts: ['localhost', '127.0.0.1'] });
   const session = await startSession(call, { headless: true, proxy_id: id });
@@ -41,8 +40,6 @@ test("a page can't reach any server on the service's machine", async ({ client, 
   );
   expect(own.requests).toEqual([]);
   await browser.close();
-  site.closeAllConnections();
-  site.close();
 });
 
 test('blocks host names that resolve to any address of this machine', async () => {
@@ -51,11 +48,7 @@ test('blocks host names that resolve to any address of this machine', async () =
   await expect(outside('192.0.2.1')).resolves.toEqual({ host: '192.0.2.1', family: 4 });
 });
 
-test("runs no programs and no code, and sets a session's first proxy without restarting its browser", async ({
-  client,
-  open,
-  service: { call },
-}) => {
+test('runs no programs, and sets a first proxy without a restart', async ({ client, open, service: { call } }) => {
   const { session_id: id, cdp_ws_url } = await startSession(call, { headless: true });
   for (const [operation, body] of [
     ['process/exec', { command: 'true' }],
@@ -76,11 +69,7 @@ test("runs no programs and no code, and sets a session's first proxy without res
   await browser.close();
 });
 
-test('refuses connections of other processes to the local proxy of a session', async ({
-  client,
-  guarded,
-  service: { call },
-}) => {
+test("refuses connections of other processes to a session's proxy", async ({ client, guarded, service: { call } }) => {
   test.skip(process.platform !== 'linux' || process.getuid?.() !== 0, 'only root can give sessions users of their own');
   const { id } = await client.proxies.create(custom(guarded.port, { username, password }));
   const session = await startSession(call, { headless: true, proxy_id: id });
@@ -97,17 +86,16 @@ test('refuses connections of other processes to the local proxy of a session', a
 
 test('knows the user of a connection by an IPv4 and an IPv6 socket', async () => {
   test.skip(process.platform !== 'linux', 'the owner of a connection is known on Linux only');
-  const server = createTcpServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const server = createTcpServer();
+  await using serving = await serve(server);
   for (const host of ['127.0.0.1', '::ffff:127.0.0.1']) {
     const accepted = once(server, 'connection');
-    const socket = connect({ host, port: (server.address() as AddressInfo).port });
+    const socket = connect({ host, port: serving.port });
     const [received] = (await accepted) as [Socket];
     expect(userOf(received), host).toBe(process.getuid!());
     socket.destroy();
     received.destroy();
   }
-  server.close();
 });
 
 /** Tries to reach a server as a script, a frame, a worker and a WebSocket do. */
@@ -138,34 +126,13 @@ async function ownServer(): Promise<{ port: number; requests: string[] } & Async
     requests.push(url);
     socket.destroy();
   });
-  server.listen(0, '::');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    requests,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
-
-/** The command line of a process. Empty if the process has ended. */
-function wordsOf(pid: string): string[] {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
-  } catch {
-    return [];
-  }
+  return { ...(await serve(server, '::')), requests };
 }
 
 function localPort(sessionId: string): number {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    const words = wordsOf(pid);
-    const port = /^--proxy-server=http:\/\/127\.0\.0\.1:(\d+)$/.exec(
-      words.find((word) => word.startsWith('--proxy-server=')) ?? '',
-    )?.[1];
-    if (port !== undefined && words.some((word) => word.includes(sessionId))) return Number(port);
+  for (const pid of processesWith(sessionId)) {
+    const port = /\0--proxy-server=http:\/\/127\.0\.0\.1:(\d+)\0/.exec(commandLine(pid).join('\0'))?.[1];
+    if (port !== undefined) return Number(port);
   }
   throw new Error(`no process of the session ${sessionId} has a proxy`);
 }

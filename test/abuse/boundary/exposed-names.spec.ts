@@ -2,12 +2,10 @@ import { lookup } from 'node:dns/promises';
 import { hostname } from 'node:os';
 import { chromium, expect } from '@playwright/test';
 import { TunnelClient } from '../../../src/tunnel/tunnel-client.ts';
-import { test } from '../../support/service/service.ts';
 import { TunneledApp } from '../../support/http/tunneled-app.ts';
+import { test } from '../shared-service.ts';
 
-test('a wildcard lets no page reach a name that resolves to a loopback address of the test machine', async ({
-  service: { call },
-}) => {
+test('a wildcard exposes no name that resolves to a loopback address', async ({ service: { call } }) => {
   const name = hostname().toLowerCase();
   const { address } = await lookup(name).catch(() => ({ address: '' }));
   test.skip(!/^127\.|^::1$/.test(address), 'the name of this machine resolves to no loopback address');

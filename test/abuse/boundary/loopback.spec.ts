@@ -1,12 +1,11 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { chromium, expect } from '@playwright/test';
-import { test } from '../../support/service/service.ts';
+import { descendantsOf } from '../../../src/service/process/children/namespaces.ts';
+import { test } from '../shared-service.ts';
 
 test.skip(process.platform !== 'linux', 'ports are found in /proc');
 
-test('finds no open debugging port of a browser when a page and a CDP client try every local port', async ({
-  service,
-}) => {
+test('a page and a CDP client that try every local port find no debugging port', async ({ service }) => {
   const { body: victim } = await service.call('POST', '/browsers', {});
   expect((await service.call('POST', `/browsers/${victim.session_id}/replays`, {})).status).toBe(201);
   const { body: session } = await service.call('POST', '/browsers', {});
@@ -33,14 +32,7 @@ test('finds no open debugging port of a browser when a page and a CDP client try
 
 /** The TCP ports on which a process and all below it listen. */
 function portsOf(root: number): number[] {
-  const parents = new Map(
-    readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .map((pid) => [Number(pid), parentOf(pid)]),
-  );
-  const isBelow = (pid: number | undefined): boolean =>
-    pid !== undefined && (pid === root || isBelow(parents.get(pid)));
-  const inodes = new Set([...parents.keys()].filter(isBelow).flatMap(socketsOf));
+  const inodes = new Set([root, ...descendantsOf(root)].flatMap(socketsOf));
   return ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
     readFileSync(file, 'utf8')
       .split('\n')
@@ -49,12 +41,6 @@ function portsOf(root: number): number[] {
       .filter(([, , , state, , , , , , inode]) => state === '0A' && inodes.has(inode ?? ''))
       .map(([, address]) => Number.parseInt(address!.split(':')[1]!, 16)),
   );
-}
-
-function parentOf(pid: string): number | undefined {
-  const status = ifPresent(() => readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? '';
-  // The fields after the name, which may hold anything.
-  return Number(status.slice(status.lastIndexOf(')') + 2).split(' ')[1]);
 }
 
 /** The inodes of a process's sockets. */

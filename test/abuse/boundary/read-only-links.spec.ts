@@ -3,7 +3,8 @@ import { expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import type { Service } from '../../../src/service/service.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
-import { callerOf, test } from '../../support/service/service.ts';
+import { callerOf } from '../../support/service/service.ts';
+import { test } from '../shared-service.ts';
 
 test('a read-only link to a live view ends and controls no session', async ({ service }) => {
   await attack(service);

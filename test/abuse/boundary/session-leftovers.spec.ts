@@ -1,25 +1,21 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect } from '@playwright/test';
 import pLimit from 'p-limit';
+import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { processesWith } from '../../support/processes/processes.ts';
 import { sessionsDirectory } from '../../support/service/sessions-directory.ts';
 import { shellIn, test } from '../../support/service/session-processes.ts';
+import { stateOf } from './tree-state.ts';
 
-test.skip(
-  process.platform !== 'linux' || process.getuid?.() !== 0,
-  'only root on Linux can give sessions users of their own',
-);
+test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');
 
 const sessions = isLong ? 2000 : 12;
 const atOnce = 4;
 
-test(`nothing is left of ${sessions} sessions whose programs leave all kinds of things behind @long`, async ({
-  client,
-}, testInfo) => {
+test(`nothing is left of ${sessions} sessions that leave things behind @long`, async ({ client }, testInfo) => {
   test.setTimeout(60_000 + sessions * 3000);
   const outside = testInfo.outputPath('outside');
   makeTree(outside);
@@ -75,22 +71,4 @@ function makeTree(directory: string): void {
     writeFileSync(path.join(directory, place, 'file'), `text in ${place}`, { mode: 0o640 });
   }
   symlinkSync('/etc/hostname', path.join(directory, 'link'));
-}
-
-/** Owner, mode and content of each entry. */
-function stateOf(directory: string): string[] {
-  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
-    .toSorted()
-    .map((name) => {
-      const place = path.join(directory, name);
-      const { uid, gid, mode, nlink } = lstatSync(place);
-      const isFile = (mode & 0o170000) === 0o100000;
-      const isLink = (mode & 0o170000) === 0o120000;
-      const content = isLink ? readlinkSync(place) : isFile ? sha256(readFileSync(place)) : '';
-      return [name, uid, gid, mode.toString(8), isFile ? nlink : '', content].join(' ');
-    });
-}
-
-function sha256(data: Buffer): string {
-  return createHash('sha256').update(data).digest('hex');
 }

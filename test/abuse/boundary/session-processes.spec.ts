@@ -1,19 +1,16 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { expect } from '@playwright/test';
-import { reading, runningCount, shellIn, test, uniqueSleep } from '../../support/service/session-processes.ts';
+import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
+import type { Client } from '../../../src/client/index.ts';
+import { commandLine } from '../../support/processes/processes.ts';
+import { reading, runningCount, shellIn, uniqueSleep } from '../../support/service/session-processes.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsDirectory } from '../../support/service/sessions-directory.ts';
+import { test } from '../shared-service.ts';
 
-test.skip(
-  process.platform !== 'linux' || process.getuid?.() !== 0,
-  'only root on Linux can give sessions users of their own',
-);
+test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');
 
-test("a session's program can't read other sessions, the data directory or the service's environment", async ({
-  client,
-  shell,
-}, testInfo) => {
-  const data = testInfo.outputPath('data');
+test("a program can't read other sessions, the data directory or the service", async ({ client, data, shell }) => {
   const { session_id: other } = await client.browsers.create();
   await client.browsers.fs.writeFile(other, Buffer.from('secret'), { path: '/home/user/secret', mode: '666' });
   const { uid } = statSync(`${sessionDirectory(data, shell.id)}/root`);
@@ -52,36 +49,16 @@ test("a session's program gets no environment variable that could hold a secret 
   }
 });
 
-test("limits the number of processes of a session's program, and disables its core dumps @long", async ({ shell }) => {
-  const limits = await shell.run('cat /proc/self/limits');
-  expect(limits).toMatch(/^Max processes +2048 +2048 /m);
-  expect(limits).toMatch(/^Max core file size +0 +0 /m);
-});
-
-test('ending a session ends its program, even if the program restarts itself all the time @long', async ({
-  client,
-  shell,
-}) => {
-  await hop(shell.id);
-  const count = () => hops(shell.id);
-  await expect.poll(count).toBeGreaterThan(0);
+test('ending a session ends a program that restarts itself all the time @long', async ({ client, shell }) => {
+  await hop(client, shell.id);
   await client.browsers.deleteByID(shell.id);
-  await expect.poll(count).toBe(0);
-
-  async function hop(id: string): Promise<void> {
-    const script = Buffer.from(`#!/bin/sh\nsetsid "$0" ${id} &\n`);
-    await client.browsers.fs.writeFile(id, script, { path: '/home/user/hop', mode: '755' });
-    await shell.run('env -i ./hop > /dev/null 2>&1');
-  }
+  await expect.poll(() => hops(shell.id)).toBe(0);
 });
 
 test('a program that restarts itself is gone before the next lease of its pool begins @long', async ({ client }) => {
   const { id: pool } = await client.browserPools.create({ size: 1 });
   const { session_id: id } = (await client.browserPools.acquire(pool, { acquire_timeout_seconds: 30 }))!;
-  const script = Buffer.from(`#!/bin/sh\nsetsid "$0" ${id} &\n`);
-  await client.browsers.fs.writeFile(id, script, { path: '/home/user/hop', mode: '755' });
-  await shellIn(client, id).run('env -i ./hop > /dev/null 2>&1');
-  await expect.poll(() => hops(id)).toBeGreaterThan(0);
+  await hop(client, id);
   await client.browserPools.release(pool, { session_id: id, reuse: true });
   const next = (await client.browserPools.acquire(pool, { acquire_timeout_seconds: 30 }))!;
   await expect.poll(() => hops(id)).toBe(0);
@@ -100,16 +77,18 @@ test('ending a session leaves the programs of other sessions running @long', asy
   await client.browsers.process.kill(other, process, { signal: 'TERM' });
 });
 
+/** Starts a script that restarts itself. */
+async function hop(client: Client, id: string): Promise<void> {
+  const script = Buffer.from(`#!/bin/sh\nsetsid "$0" ${id} &\n`);
+  await client.browsers.fs.writeFile(id, script, { path: '/home/user/hop', mode: '755' });
+  await shellIn(client, id).run('env -i ./hop > /dev/null 2>&1');
+  await expect.poll(() => hops(id)).toBeGreaterThan(0);
+}
+
 /** How many processes of the script run for a session. */
 function hops(id: string): number {
   const lines = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .map((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-      } catch {
-        return '';
-      }
-    });
+    .map((pid) => commandLine(Number(pid)).join(' '));
   return lines.filter((line) => line.includes('hop') && line.includes(id)).length;
 }

@@ -4,11 +4,14 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { chromium, expect } from '@playwright/test';
+import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { extensionZip } from '../../support/views/extensions.ts';
 import { custom } from '../../support/service/proxies.ts';
 import { sendSignal } from '../../support/processes/processes.ts';
-import { test as base, type Shell } from '../../support/service/session-processes.ts';
+import type { Shell } from '../../support/service/session-processes.ts';
+import { test as base } from '../shared-service.ts';
+import { stateOf, type TreeEntry } from './tree-state.ts';
 
 /** A directory of root outside of all sessions. The attacks try to make the service change it by links that lead there. */
 type Outside = { directory: string; file: string; text: string };
@@ -29,14 +32,14 @@ const test = base.extend<Fixtures>({
     const directory = testInfo.outputPath('outside');
     const file = path.join(directory, '0');
     const text = 'a text of root';
-    mkdirSync(directory);
+    mkdirSync(directory, { recursive: true });
     for (let name = 0; name < files; name += 20)
       writeFileSync(path.join(directory, String(name)), text, { mode: 0o600 });
     const before = stateOf(directory);
     await use({ directory, file, text });
     expect(stateOf(directory)).toEqual(before);
   },
-  directoryOf: async ({}, use, testInfo) => use(({ id }) => sessionDirectory(testInfo.outputPath('data'), id)),
+  directoryOf: async ({ data }, use) => use(({ id }) => sessionDirectory(data, id)),
   trapIn: async ({ client, outside }, use) => {
     await use(async (shell, directory) => {
       await client.browsers.fs.writeFile(shell.id, Buffer.from(trap), { path: '/home/user/trap.cjs' });
@@ -46,10 +49,7 @@ const test = base.extend<Fixtures>({
   },
 });
 
-test.skip(
-  process.platform !== 'linux' || process.getuid?.() !== 0,
-  'only root on Linux can give sessions users of their own',
-);
+test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');
 
 /**
  * A program that makes directories, waits until root touches files in one of them, and then replaces this directory by a
@@ -99,12 +99,7 @@ while (Date.now() < end) {
   }
 }`;
 
-test("a program can't redirect root while a second Playwright host of its session starts", async ({
-  client,
-  shell,
-  directoryOf,
-  trapIn,
-}) => {
+test('no program redirects root while a second host starts', async ({ client, shell, directoryOf, trapIn }) => {
   const url = (await client.browsers.retrieve(shell.id)).playwright_ws_url!;
   const first = await chromium.connect(url);
   const own = directoryOf(shell);
@@ -119,23 +114,13 @@ test("a program can't redirect root while a second Playwright host of its sessio
   await (await chromium.connect(url)).close();
 });
 
-test("a program can't redirect root while its browser restarts for a proxy", async ({
-  client,
-  shell,
-  directoryOf,
-  trapIn,
-}) => {
+test('no program redirects root while its browser restarts', async ({ client, shell, directoryOf, trapIn }) => {
   await trapIn(shell, path.join(directoryOf(shell), 'user-data'));
   const { id } = await client.proxies.create(custom(9));
   await client.browsers.update(shell.id, { proxy_id: id! });
 });
 
-test("a link in a session's home doesn't redirect the copy of the key to the display", async ({
-  client,
-  shell,
-  directoryOf,
-  outside,
-}, testInfo) => {
+test('no link redirects the copy of the display key', async ({ client, shell, directoryOf, outside }, testInfo) => {
   const key = testInfo.outputPath('Xauthority');
   writeFileSync(key, 'key');
   const before = process.env['XAUTHORITY'];
@@ -151,13 +136,7 @@ test("a link in a session's home doesn't redirect the copy of the key to the dis
   }
 });
 
-test("a program can't redirect root while its session loads extensions", async ({
-  client,
-  shell,
-  directoryOf,
-  outside,
-  trapIn,
-}) => {
+test('no program redirects root while it loads extensions', async ({ client, shell, directoryOf, outside, trapIn }) => {
   const many = Array.from({ length: 300 }, (_, i) => ({ name: `more/${i}.js`, content: '' }));
   const load = async (name: string) => {
     const extensions = [{ name, zip_file: await extensionZip(name, {}, many) }];
@@ -173,12 +152,7 @@ test("a program can't redirect root while its session loads extensions", async (
   await expect(shell.run(`touch ${place}/new`)).rejects.toThrow(/Permission denied/);
 });
 
-test("another user that has a session's directory open can't redirect root when the session ends", async ({
-  client,
-  shell,
-  directoryOf,
-  outside,
-}) => {
+test('no other user redirects root when the session ends', async ({ client, shell, directoryOf, outside }) => {
   await shell.run('mkdir open && chmod 777 open');
   // The session could also pass the open directory through a socket. Afterwards, none of its processes is needed.
   const program = spawn(process.execPath, ['-e', trap, '.', outside.directory], {
@@ -196,11 +170,7 @@ test("another user that has a session's directory open can't redirect root when 
   }
 });
 
-test('a saved profile contains only directories and files that no other user can change', async ({
-  client,
-  directoryOf,
-  outside,
-}, testInfo) => {
+test('a saved profile has only files that no other user can change', async ({ client, data, directoryOf, outside }) => {
   await client.profiles.create({ name: 'ann' });
   const { session_id: id } = await client.browsers.create({ profile: { name: 'ann', save_changes: true } });
   const run = async (line: string) => await client.browsers.process.exec(id, { command: 'sh', args: ['-c', line] });
@@ -220,7 +190,7 @@ test('a saved profile contains only directories and files that no other user can
   const lines = createInterface({ input: program.stdout });
   await once(lines, 'line');
   await client.browsers.deleteByID(id);
-  const profiles = testInfo.outputPath('data/profiles');
+  const profiles = path.join(data, 'profiles');
   const [version] = readdirSync(profiles);
   const saved = path.join(profiles, version!);
   const said = once(lines, 'line');
@@ -228,42 +198,23 @@ test('a saved profile contains only directories and files that no other user can
   expect(await said).toEqual(['end']);
   expect(readdirSync(path.join(saved, 'open'))).toEqual(['kept']);
   expect(readFileSync(path.join(saved, 'open/kept'), 'utf8')).toBe('kept\n');
-  const others = stateOf(saved).filter(
-    ({ uid, mode, isFile, isDirectory }) => uid !== 0 || (mode & 0o7077) !== 0 || (!isFile && !isDirectory),
-  );
-  expect(others).toEqual([]);
+  expect(stateOf(saved).filter((entry) => !isSafe(entry))).toEqual([]);
+  await client.profiles.delete('ann');
 });
 
-/** The entries of a directory: their owners, modes and contents. */
-function stateOf(directory: string) {
-  const names = readdirSync(directory, { recursive: true, encoding: 'utf8' }).toSorted();
-  return ['.', ...names].map((name) => {
-    const place = path.join(directory, name);
-    const stats = lstatSync(place);
-    const { uid, gid, mode } = stats;
-    const isFile = stats.isFile();
-    return {
-      name,
-      uid,
-      gid,
-      mode,
-      isFile,
-      isDirectory: stats.isDirectory(),
-      text: isFile && readFileSync(place, 'latin1'),
-    };
-  });
+/** Whether root owns a directory or file that nobody else can read or change. */
+function isSafe({ uid, mode }: TreeEntry): boolean {
+  return uid === 0 && [0o040000, 0o100000].includes(mode & 0o177077);
 }
 
 /** The processes whose working directory this is. */
 function processesIn(directory: string): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        return readlinkSync(`/proc/${pid}/cwd`) === directory;
-      } catch {
-        return false;
-      }
-    });
+  const isIn = (pid: string) => {
+    try {
+      return readlinkSync(`/proc/${pid}/cwd`) === directory;
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) && isIn(name) ? [Number(name)] : []));
 }

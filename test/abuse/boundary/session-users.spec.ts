@@ -2,30 +2,21 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { chromium, expect } from '@playwright/test';
+import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
 import { startService } from '../../../src/service/service.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
-import { callerOf, test as base } from '../../support/service/service.ts';
+import { callerOf, type TestService } from '../../support/service/service.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsDirectory } from '../../support/service/sessions-directory.ts';
 import { openDirectory } from '../../support/processes/open-directory.ts';
+import { processFile } from '../../support/processes/processes.ts';
 import { claimsOf, isGivenBack } from '../../support/processes/user-claims.ts';
+import { test } from '../shared-service.ts';
 
-const asRoot = process.platform === 'linux' && process.getuid?.() === 0;
+test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');
 
-const test = base.extend<{ cdpUrl: () => Promise<{ id: string; url: string }> }>({
-  serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: testInfo.outputPath('data') }),
-  cdpUrl: async ({ service }, use) => {
-    await use(async () => {
-      const { body } = await service.call('POST', '/browsers', {});
-      return { id: body.session_id as string, url: body.cdp_ws_url as string };
-    });
-  },
-});
-
-test.skip(!asRoot, 'only root on Linux can give sessions users of their own');
-
-test('each session runs sandboxed under its own user id', async ({ cdpUrl }) => {
-  const sessions = [await cdpUrl(), await cdpUrl()];
+test('each session runs sandboxed under its own user id', async ({ service }) => {
+  const sessions = [await newSession(service), await newSession(service)];
   const users = new Set<number>();
   for (const { id, url } of sessions) {
     const browser = await chromium.connectOverCDP(url);
@@ -48,13 +39,10 @@ test('each session runs sandboxed under its own user id', async ({ cdpUrl }) => 
   expect(users.size).toBe(2);
 });
 
-test("file: URLs can't read the data directory, other sessions or the service's environment", async ({
-  cdpUrl,
-}, testInfo) => {
+test("file: URLs can't read the data directory, other sessions or the service", async ({ data, service }) => {
   test.slow();
-  const data = testInfo.outputPath('data');
   const sessions = sessionsDirectory(data);
-  const [mine, other] = [await cdpUrl(), await cdpUrl()];
+  const [mine, other] = [await newSession(service), await newSession(service)];
   const browser = await chromium.connectOverCDP(mine.url);
   const open = async (place: string) => {
     const page = await browser.contexts()[0]!.newPage();
@@ -93,15 +81,13 @@ test("file: URLs can't read the data directory, other sessions or the service's 
   await browser.close();
 });
 
-test('files of a session belong to its user, whether the service or Chromium writes them', async ({
-  service,
-  cdpUrl,
-}, testInfo) => {
-  const { id, url } = await cdpUrl();
-  const root = `${sessionDirectory(testInfo.outputPath('data'), id)}/root`;
+test('all files of a session belong to its user until the session ends', async ({ data, service }) => {
+  const { id, url } = await newSession(service);
+  const root = `${sessionDirectory(data, id)}/root`;
   const fs = `/browsers/${id}/fs`;
   const { uid } = statSync(root);
   expect(uid).toBeGreaterThanOrEqual(20_000);
+  expect(claimsOf(uid)).toHaveLength(1);
   const write = (place: string, text: string) =>
     service.call('PUT', `${fs}/write_file?path=${place}&mode=4755`, text, octets);
   expect(await write('/home/user/made/below/a.html', '<title>read</title>')).toMatchObject({ status: 201 });
@@ -135,33 +121,24 @@ test('files of a session belong to its user, whether the service or Chromium wri
   await service.call('PUT', `${fs}/delete_directory`, { path: '/home/user/Downloads' });
   expect(readdirSync(path.join(root, 'home/user')).toSorted()).toEqual(['c', 'empty', 'made']);
   await browser.close();
+  await service.call('DELETE', `/browsers/${id}`);
+  expect(isGivenBack(uid)).toBe(true);
 });
 
-test('file operations follow no link out of the session', async ({ service, cdpUrl }, testInfo) => {
-  const { id } = await cdpUrl();
-  const root = `${sessionDirectory(testInfo.outputPath('data'), id)}/root`;
+test('file operations follow no link out of the session', async ({ data, service }) => {
+  const { id } = await newSession(service);
+  const root = `${sessionDirectory(data, id)}/root`;
   await symlink('/etc', path.join(root, 'etc'));
   await symlink('/etc/passwd', path.join(root, 'passwd'));
   const fs = `/browsers/${id}/fs`;
   for (const place of ['/passwd', '/etc/passwd'])
     expect(await service.call('GET', `${fs}/read_file?path=${place}`)).toMatchObject({ status: 403 });
   const mode = statSync('/etc/passwd').mode;
+  const put = async (operation: string, body: object) => (await service.call('PUT', `${fs}/${operation}`, body)).status;
   for (const place of ['/passwd', '/etc/passwd', '/etc'])
-    expect(await service.call('PUT', `${fs}/set_file_permissions`, { path: place, mode: '777' })).toMatchObject({
-      status: 403,
-    });
-  expect(await service.call('PUT', `${fs}/create_directory`, { path: '/etc/new/below' })).toMatchObject({
-    status: 403,
-  });
+    expect(await put('set_file_permissions', { path: place, mode: '777' })).toBe(403);
+  expect(await put('create_directory', { path: '/etc/new/below' })).toBe(403);
   expect(statSync('/etc/passwd').mode).toBe(mode);
-});
-
-test('ending a session frees its user id for another session', async ({ service, cdpUrl }, testInfo) => {
-  const { id } = await cdpUrl();
-  const { uid } = statSync(`${sessionDirectory(testInfo.outputPath('data'), id)}/root`);
-  expect(claimsOf(uid)).toHaveLength(1);
-  await service.call('DELETE', `/browsers/${id}`);
-  expect(isGivenBack(uid)).toBe(true);
 });
 
 test("sessions start although only root can enter the data directory, Playwright's browser cache and TMPDIR", async ({}, testInfo) => {
@@ -222,15 +199,18 @@ test('runs Chromium without its sandbox if the system forbids sandboxes', async 
   expect(await callerOf(strict)('POST', '/browsers', {})).toMatchObject({ status: 503 });
 });
 
+async function newSession({ call }: TestService): Promise<{ id: string; url: string }> {
+  const { body } = await call('POST', '/browsers', {});
+  return { id: body.session_id, url: body.cdp_ws_url };
+}
+
 const octets = { 'content-type': 'application/octet-stream' };
 
 type Process = { pid: number; words: string[]; uid: number[]; seccomp: number; namespaces: number };
 
 /** The processes of a session, its renderers too. */
 function processesOf(sessionId: string): Process[] {
-  const all = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((pid) => processOf(pid) ?? []);
+  const all = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [processOf(Number(name))] : []));
   // Root's `nsenter` waits for Chromium and has its switches, too.
   const leaders = all.filter(
     ({ uid, words }) =>
@@ -240,20 +220,16 @@ function processesOf(sessionId: string): Process[] {
   return all.filter(({ uid }) => uid.some((id) => uids.has(id)));
 }
 
-function processOf(pid: string): Process | undefined {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-    const field = (name: string) =>
-      new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1]?.split(/\s+/).map(Number) ?? [];
-    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split(/[\0 ]/);
-    return {
-      pid: Number(pid),
-      words,
-      uid: [...new Set(field('Uid'))],
-      seccomp: field('Seccomp')[0] ?? 0,
-      namespaces: field('NSpid').length,
-    };
-  } catch {
-    return undefined;
-  }
+/** A process. Without words and ids if it has ended. */
+function processOf(pid: number): Process {
+  const status = processFile(pid, 'status');
+  const field = (name: string) =>
+    new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1]?.split(/\s+/).map(Number) ?? [];
+  return {
+    pid,
+    words: processFile(pid, 'cmdline').split(/[\0 ]/),
+    uid: [...new Set(field('Uid'))],
+    seccomp: field('Seccomp')[0] ?? 0,
+    namespaces: field('NSpid').length,
+  };
 }

@@ -1,17 +1,16 @@
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@playwright/test';
 import { randomOf } from '../../support/processes/random.ts';
-import { test } from '../../support/service/service.ts';
+import type { TestService } from '../../support/service/service.ts';
+import { test } from '../shared-service.ts';
 
 const acquires = 1000;
 const atOnce = 20;
 
-test('leaks no browser and no memory when 1,000 acquire calls are aborted at random moments @long', async ({
-  service,
-}) => {
+test('leaks nothing when 1,000 acquire calls are aborted at random moments @long', async ({ service }) => {
   const { url, apiKey, call } = service;
   const warnings: string[] = [];
   const noteWarning = (warning: Error) => warnings.push(String(warning));
@@ -51,40 +50,24 @@ test('leaks no browser and no memory when 1,000 acquire calls are aborted at ran
   expect(warnings).toEqual([]);
 });
 
-test('takes a granted browser back if the caller hangs up before it reads the answer, and only then', async ({
-  service,
-}) => {
-  const { url, apiKey, call } = service;
+test('takes a browser back if the caller hangs up before it reads the answer, and only then', async ({ service }) => {
+  const { call } = service;
   await call('POST', '/browser_pools', { size: 2, name: 'ci' });
   const counts = async () => (await call('GET', '/browser_pools/ci')).body;
   await expect.poll(counts).toMatchObject({ available_count: 2 });
-  const { port, host } = new URL(url);
-  const acquire = (paused: boolean) => {
-    const socket = connect({ port: Number(port), host: '127.0.0.1' });
-    if (paused) socket.pause();
-    socket.write(
-      `POST /browser_pools/ci/acquire HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: 0\r\n\r\n`,
-    );
-    return socket;
-  };
-
-  const read = acquire(false);
+  const read = acquireFrom(service);
   expect(String((await once(read, 'data'))[0])).toContain('HTTP/1.1 200');
   read.destroy();
-  const unread = acquire(true);
+  const unread = acquireFrom(service).pause();
   await expect.poll(counts).toMatchObject({ acquired_count: 2, available_count: 0 });
   unread.destroy();
   await expect.poll(counts).toMatchObject({ acquired_count: 1, available_count: 1 });
 });
 
 test("a connection that breaks after a release doesn't take the browser from its next holder", async ({ service }) => {
-  const { url, apiKey, call } = service;
+  const { call } = service;
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
-  const { port, host } = new URL(url);
-  const socket = connect({ port: Number(port), host: '127.0.0.1' });
-  socket.write(
-    `POST /browser_pools/ci/acquire HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: 0\r\n\r\n`,
-  );
+  const socket = acquireFrom(service);
   const [, session_id] = /"session_id":"(\w+)"/.exec(String((await once(socket, 'data'))[0]))!;
   await call('POST', '/browser_pools/ci/release', { session_id, reuse: true });
   expect((await call('POST', '/browser_pools/ci/acquire', {})).body).toMatchObject({ session_id });
@@ -95,6 +78,15 @@ test("a connection that breaks after a release doesn't take the browser from its
   expect((await call('GET', '/browser_pools/ci')).body).toMatchObject({ acquired_count: 1 });
   expect((await call('GET', `/browsers/${session_id}`)).status).toBe(200);
 });
+
+/** Acquires a browser of the pool `ci` over a connection of its own. */
+function acquireFrom({ url, apiKey }: TestService): Socket {
+  const { port, host } = new URL(url);
+  const socket = connect({ port: Number(port), host: '127.0.0.1' });
+  const headers = `Host: ${host}\r\nAuthorization: Bearer ${apiKey}\r\nContent-Length: 0`;
+  socket.write(`POST /browser_pools/ci/acquire HTTP/1.1\r\n${headers}\r\n\r\n`);
+  return socket;
+}
 
 function openFiles(): number {
   return readdirSync('/proc/self/fd').length;

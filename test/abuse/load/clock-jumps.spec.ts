@@ -11,10 +11,7 @@ const test = base.extend<{ clock: TestClock }>({
   serviceOptions: async ({ clock }, use) => use({ clock }),
 });
 
-test("setting the clock back doesn't prolong idle sessions, and shows no negative idle times", async ({
-  service: { call },
-  clock,
-}) => {
+test('setting the clock back prolongs no idle session', async ({ service: { call }, clock }) => {
   const { body: session } = await call('POST', '/browsers', { timeout_seconds: 60 });
   clock.jump(-day);
   const { body: shown } = await call('GET', `/browsers/${session.session_id}`);
@@ -25,10 +22,7 @@ test("setting the clock back doesn't prolong idle sessions, and shows no negativ
   expect((await call('GET', `/browsers/${session.session_id}`)).status).toBe(404);
 });
 
-test('setting the clock forward ends idle sessions soon, but keeps sessions in use', async ({
-  service: { call },
-  clock,
-}) => {
+test('setting the clock forward ends only idle sessions', async ({ service: { call }, clock }) => {
   const { body: idle } = await call('POST', '/browsers', { timeout_seconds: 60 });
   const { body: used } = await call('POST', '/browsers', { timeout_seconds: 60 });
   const client = new WebSocket(used.cdp_ws_url);
@@ -53,16 +47,11 @@ test('setting the clock forward ends idle sessions soon, but keeps sessions in u
   client.terminate();
 });
 
-for (const [direction, ms] of [
-  ['back', -day],
-  ['forward', day],
-] as const) {
-  test(`an acquire call waits its normal time although the clock jumps ${direction}, and the pool still fills`, async ({
-    service: { call },
-    clock,
-  }) => {
-    await call('POST', '/browser_pools', { size: 1, name: 'ci' });
-    const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
+test('an acquire call waits its normal time when the clock jumps', async ({ service: { call }, clock }) => {
+  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+  const first = await call('POST', '/browser_pools/ci/acquire', {});
+  let leased = first.body.session_id as string;
+  for (const ms of [-day, day]) {
     const timeouts = clock.pending().length;
     let ended = false;
     const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 10 }).finally(
@@ -77,7 +66,9 @@ for (const [direction, ms] of [
     expect((await waiting).status).toBe(204);
 
     const next = call('POST', '/browser_pools/ci/acquire', {});
-    await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: false });
-    expect((await next).status).toBe(200);
-  });
-}
+    await call('POST', '/browser_pools/ci/release', { session_id: leased, reuse: false });
+    const { status, body } = await next;
+    expect(status).toBe(200);
+    leased = body.session_id;
+  }
+});

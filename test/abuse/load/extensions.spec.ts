@@ -46,9 +46,7 @@ const large: typeof hostile = {
   'has more than 50 MiB': { zip: () => Buffer.alloc(50 * MiB + 1), status: 413, message: /may have at most 50 MiB/ },
 };
 
-test('refuses invalid and hostile extension archives, and keeps none of their files', async ({
-  service: { call },
-}, testInfo) => {
+test('refuses invalid and hostile extensions, and keeps no file of them', async ({ service: { call } }, testInfo) => {
   const { body: session } = await call('POST', '/browsers', {});
   await expectRefusals(call, session.session_id, hostile);
   const empty = await call('POST', `/browsers/${session.session_id}/extensions`, encoded([]), headers);
@@ -73,9 +71,7 @@ test('removes the uploaded part of an extension if the caller hangs up', async (
   await expect.poll(() => readdirSync(directory)).toEqual([]);
 });
 
-test('deleting an extension while browsers start with it fails only those starts @long', async ({
-  service: { call },
-}, testInfo) => {
+test('deleting an extension fails only the starts that use it @long', async ({ service: { call } }, testInfo) => {
   const zip = await extensionZip('one', {}, [{ name: 'large', content: randomBytes(20 * MiB) }]);
   const parts = encoded([
     ['name', 'one'],

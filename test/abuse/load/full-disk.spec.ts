@@ -39,9 +39,7 @@ function fill(directory: string): string {
   return filler;
 }
 
-test('on a full disk, writing operations report it and reading ones work; all work once there is space', async ({
-  disk,
-}) => {
+test('on a full disk, writing operations fail and reading ones work; all work with space again', async ({ disk }) => {
   await using service = await startService({ dataDirectory: disk });
   const call = callerOf(service);
   const { body: session } = await call('POST', '/browsers', {});
@@ -85,9 +83,7 @@ test('on a full disk, writing operations report it and reading ones work; all wo
   expect((await call('DELETE', `/auth/connections/${connection.id}`)).status).toBe(204);
 });
 
-test("on a full disk, an invocation reports that its result can't be stored, and leaves no process", async ({
-  disk,
-}) => {
+test("on a full disk, an invocation reports that it can't store its end, and leaves no process", async ({ disk }) => {
   const clock = new TestClock();
   await using service = await startService({ dataDirectory: disk, clock, auditRetentionDays: 0 });
   await using client = createClient({ ...service, baseURL: service.url, maxRetries: 0 });

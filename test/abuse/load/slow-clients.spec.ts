@@ -7,9 +7,7 @@ type Result = { browserContextId: string; targetId: string; sessionId: string };
 
 const megabyte = 1024 * 1024;
 
-test('disconnects a CDP client that stops reading, with a reason, and keeps serving the others @long', async ({
-  service,
-}) => {
+test('disconnects a CDP client that stops reading, and keeps serving the others @long', async ({ service }) => {
   test.setTimeout(180_000);
   const { body: session } = await service.call('POST', '/browsers', {});
   const browser = await chromium.connectOverCDP(session.cdp_ws_url);

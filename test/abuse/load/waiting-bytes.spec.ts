@@ -43,10 +43,7 @@ const test = base.extend<{
 
 test.skip(process.platform !== 'linux', 'reads the memory of the service from /proc');
 
-test('answers 429 with the name of the budget when too much output waits, and serves small calls', async ({
-  served,
-  hold,
-}) => {
+test('answers 429 with the budget when too much output waits, and serves small calls', async ({ served, hold }) => {
   const { client, memory } = served;
   const { session_id: greedy } = await client.browsers.create();
   const { session_id: other } = await client.browsers.create();
@@ -73,10 +70,7 @@ test('answers 429 with the name of the budget when too much output waits, and se
   expect(Buffer.from(stdout_b64, 'base64').equals(Buffer.alloc(16_000_001))).toBe(true);
 });
 
-test('32 sessions of one project that read no answers leave memory and other projects alone @long', async ({
-  served,
-  hold,
-}) => {
+test('32 sessions that read no answers leave memory and other projects alone @long', async ({ served, hold }) => {
   test.skip(!isLong, longOnly);
   test.setTimeout(600_000);
   const { url, client, memory } = served;

@@ -2,13 +2,11 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { expect } from '@playwright/test';
 import { WebSocket } from 'ws';
-import { test } from '../../support/service/service.ts';
+import { test } from '../shared-service.ts';
 
 const { version } = createRequire(import.meta.url)('@playwright/test/package.json') as { version: string };
 
-test('playwright/execute refuses a result that is nested too deeply, with the reason', async ({
-  service: { call },
-}) => {
+test('playwright/execute refuses a result that is nested too deeply', async ({ service: { call } }) => {
   const { body: session } = await call('POST', '/browsers', {});
   const execute = (code: string) => call('POST', `/browsers/${session.session_id}/playwright/execute`, { code });
   // Code can write any report itself.
@@ -31,9 +29,7 @@ test('playwright/execute refuses a result that is nested too deeply, with the re
   expect(await execute(flat)).toMatchObject({ status: 200, body: { success: true } });
 });
 
-test('a message to a Playwright host that is nested too deeply closes its connection only', async ({
-  service: { call },
-}) => {
+test('a too deep message to a Playwright host closes only its connection', async ({ service: { call } }) => {
   const { body: session } = await call('POST', '/browsers', {});
   const headers = { 'user-agent': `Playwright/${version} (x64; test)` };
   const socket = new WebSocket(session.playwright_ws_url, { headers });

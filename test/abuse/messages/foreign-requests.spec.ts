@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { createServer, request, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request, type IncomingMessage } from 'node:http';
 import { chromium, expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { systemChromium } from '../../support/views/chromium.ts';
-import { test, type TestService } from '../../support/service/service.ts';
+import { serve } from '../../support/http/serve.ts';
+import type { TestService } from '../../support/service/service.ts';
+import { test } from '../shared-service.ts';
 
 /** Hosts that no URL can have. */
 const impossibleHosts = ['localhost:99999', '127.0.0.999'];
@@ -110,9 +111,7 @@ test('offers no operation, document, view or WebSocket under a foreign host name
   }
 });
 
-test("refuses requests from pages of other sites, and accepts those of the service's own views", async ({
-  service,
-}) => {
+test("refuses requests from pages of other sites, but not of the service's own views", async ({ service }) => {
   const { body: session } = await service.call('POST', '/browsers', {});
   const sockets = [session.cdp_ws_url, liveSocket(session.browser_live_view_url)];
   for (const origin of foreignOrigins) {
@@ -135,15 +134,10 @@ test('refuses a WebSocket from a host that no URL can have, and keeps serving', 
   expect((await service.call('GET', '/browsers')).status).toBe(200);
 });
 
-test('refuses requests to a foreign host name that resolves to this machine, even with key and token', async ({
-  service,
-}) => {
+test('refuses a foreign host name that resolves to this machine, even with key and token', async ({ service }) => {
   const { port } = new URL(service.url);
   const { body: session } = await service.call('POST', '/browsers', {});
-  const site = createServer((_request, response) =>
-    response.setHeader('content-type', 'text/html').end('<title>Site</title>'),
-  );
-  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+  await using site = await serve({ '/': '<title>Site</title>' });
   const browser = await chromium.launch({
     executablePath: await systemChromium(),
     args: ['--host-resolver-rules=MAP evil.example 127.0.0.1'],
@@ -164,7 +158,7 @@ test('refuses requests to a foreign host name that resolves to this machine, eve
     );
   const rightToken = new URL(session.cdp_ws_url).search;
   expect(await open(`ws://evil.example:${port}/browser/cdp${rightToken}`)).toBe('refused');
-  await page.goto(`http://localhost:${(site.address() as AddressInfo).port}/`);
+  await page.goto(`http://localhost:${site.port}/`);
   expect(await open(session.cdp_ws_url)).toBe('refused');
   const fetched = await page.evaluate(
     async ([url, key]) =>
@@ -178,5 +172,4 @@ test('refuses requests to a foreign host name that resolves to this machine, eve
   await page.goto(session.browser_live_view_url);
   expect(await open(session.cdp_ws_url)).toBe('open');
   await browser.close();
-  site.close();
 });

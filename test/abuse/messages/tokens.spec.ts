@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { expect } from '@playwright/test';
 import { WebSocket } from 'ws';
-import { test, type TestService } from '../../support/service/service.ts';
+import type { TestService } from '../../support/service/service.ts';
+import { test } from '../shared-service.ts';
 
 /** True if the WebSocket opens, otherwise the status of its refusal. */
 async function open(address: string): Promise<number | 'open'> {
@@ -45,9 +46,7 @@ function forgeries(token: string, other: string, apiKey: string): string[] {
   ];
 }
 
-test('a token opens only its own session, and only if no character of it is missing or changed', async ({
-  service,
-}) => {
+test('a token opens only its own session, and only if no character is missing or changed', async ({ service }) => {
   const { apiKey, call } = service;
   const [{ body: a }, { body: b }] = [await call('POST', '/browsers', {}), await call('POST', '/browsers', {})];
   for (const token of forgeries(tokenOf(a.cdp_ws_url), tokenOf(b.cdp_ws_url), apiKey)) {

@@ -1,23 +1,25 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { chromium, expect } from '@playwright/test';
+import { chromium } from '@playwright/test';
 import { findChromium } from '../../../src/service/chromium/find-chromium.ts';
-import { logInUnder, test } from './profile-commands.ts';
+import { logInUnder } from '../../support/service/profiles.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
+import { expect, expectFailure, test } from '../commands.ts';
 
 const masked = (length: number) => ({ length, mark: expect.stringMatching(/^[0-9a-f]{8}$/) });
 const nothing = { added: [], removed: [], changed: [] };
 
-test('profile diff compares profiles, archives and directories, and masks values by default @long', async ({
-  run,
+test('profile diff compares profiles, archives and directories, masking values @long', async ({
+  cli,
   service,
   site,
 }) => {
   const { call } = service;
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'secret-1');
-  await run(['download', 'ann']);
-  await run(['unpack', 'ann.tar.zst', '-o', 'before']);
-  expect(await run(['diff', 'ann', './before'])).toEqual({
+  await cli('profile download ann');
+  await cli('profile unpack ann.tar.zst -o before');
+  expect(await cli('profile diff ann ./before')).toEqual({
     code: 0,
     stdout: 'Nothing differs.\n',
     stderr: expect.any(String),
@@ -25,11 +27,11 @@ test('profile diff compares profiles, archives and directories, and masks values
   await logInUnder(call, 'ann', site, 'secret-22');
 
   const { origin } = new URL(site);
-  const text = await run(['diff', 'ann.tar.zst', 'ann']);
+  const text = await cli('profile diff ann.tar.zst ann');
   expect(text.code).toBe(1);
   expect(text.stdout).toMatch(/^cookies\n {2}~ login localhost\/ {2}8 characters #\w{8} \(.*(?:SameSite|expires)/);
   expect(text.stdout).toContain(`local storage\n  ~ ${origin} login  8 characters #`);
-  const json = await run(['diff', './before', 'ann', '--json']);
+  const json = await cli('profile diff ./before ann --json');
   expect(text.stdout + json.stdout).not.toContain('secret');
   // Equal values have the same mark in one output. Other outputs have other marks.
   const [cookie, item] = [
@@ -49,17 +51,15 @@ test('profile diff compares profiles, archives and directories, and masks values
       ],
     },
   });
-  const shown = JSON.parse((await run(['diff', './before', 'ann', '--json', '--show-values'])).stdout);
+  const shown = JSON.parse((await cli('profile diff ./before ann --json --show-values')).stdout);
   expect(shown.local_storage.changed).toEqual([
     { key: `${origin} login`, before: { value: 'secret-1' }, after: { value: 'secret-22' } },
   ]);
 });
 
-test('profile diff reads local storage from the log and the compressed tables of LevelDB @long', async ({
-  run,
-}, testInfo) => {
+test('profile diff reads local storage from the log and compressed tables of LevelDB @long', async ({ cli }) => {
   const origins = ['http://localhost:1234', 'https://a.test', 'https://example.com', 'https://www.example.com'];
-  const directory = testInfo.outputPath('user-data');
+  const directory = outputPath('user-data');
   // LevelDB turns a log into a table if it grows over 64 kB, and at the next start.
   for (const round of ['first', 'second']) {
     const context = await chromium.launchPersistentContext(directory, {
@@ -94,8 +94,8 @@ test('profile diff reads local storage from the log and the compressed tables of
   // An interrupted compaction leaves truncated and empty tables.
   await writeFile(join(tables, '999998.ldb'), table.subarray(30));
   await writeFile(join(tables, '999999.ldb'), '');
-  await mkdir(testInfo.outputPath('empty'));
-  const { stdout } = await run(['diff', './empty', './user-data', '--json', '--show-values']);
+  await mkdir(outputPath('empty'));
+  const { stdout } = await cli('profile diff ./empty ./user-data --json --show-values');
   expect(JSON.parse(stdout).cookies.added).toMatchObject([
     {
       key: 'login a.test/',
@@ -114,15 +114,15 @@ test('profile diff reads local storage from the log and the compressed tables of
     ...origins.slice(1).map((origin) => `${origin} first\n`),
   ]);
   expect(added.every(({ value }) => value === 'ü'.repeat(20_000))).toBe(true);
-  expect((await run(['diff', './user-data', './empty'])).stdout).toContain(
+  expect((await cli('profile diff ./user-data ./empty')).stdout).toContain(
     '  - http://localhost:1234 first\\n  20000 characters #',
   );
 });
 
-test('profile diff compares preferences and extensions', async ({ run }, testInfo) => {
+test('profile diff compares preferences and extensions', async ({ cli }) => {
   const id = 'abcdefghijklmnopabcdefghijklmnop';
   const userData = async (name: string, preferences: object, version?: string) => {
-    const profile = testInfo.outputPath(name, 'Default');
+    const profile = outputPath(name, 'Default');
     await mkdir(profile, { recursive: true });
     await writeFile(join(profile, 'Preferences'), JSON.stringify(preferences));
     // An extension that Chromium was unpacking, and the empty directory of a removed one.
@@ -142,7 +142,7 @@ test('profile diff compares preferences and extensions', async ({ run }, testInf
   await userData('two', { homepage: 'https://b.test', browser: { clear: [1, 2], dark: true } }, '1.2');
   await userData('three', {}, '1.3');
   const compare = async (a: string, b: string) =>
-    JSON.parse((await run(['diff', a, b, '--json', '--show-values'])).stdout);
+    JSON.parse((await cli(`profile diff ${a} ${b} --json --show-values`)).stdout);
   expect(await compare('./one', './two')).toEqual({
     equal: false,
     cookies: nothing,
@@ -166,11 +166,11 @@ test('profile diff compares preferences and extensions', async ({ run }, testInf
   });
 });
 
-test('profile diff exits with 2 and the reason if it fails', async ({ run, service: { call } }, testInfo) => {
-  await mkdir(testInfo.outputPath('letters'));
-  await writeFile(testInfo.outputPath('letters', 'letter'), '');
-  await mkdir(testInfo.outputPath('damaged', 'Default'), { recursive: true });
-  await writeFile(testInfo.outputPath('damaged', 'Default', 'Preferences'), '{');
+test('profile diff exits with 2 and the reason if it fails', async ({ cli, service: { call } }) => {
+  await mkdir(outputPath('letters'));
+  await writeFile(outputPath('letters', 'letter'), '');
+  await mkdir(outputPath('damaged', 'Default'), { recursive: true });
+  await writeFile(outputPath('damaged', 'Default', 'Preferences'), '{');
   await call('POST', '/profiles', { name: 'unsaved' });
   for (const [source, problem] of [
     ['nobody', /404 not_found: .*For a file or directory of that name, write \.\/nobody/],
@@ -182,10 +182,8 @@ test('profile diff exits with 2 and the reason if it fails', async ({ run, servi
     ['./letters', /letters is not a user-data directory/],
     ['./damaged', /Preferences is not JSON: the profile is damaged/],
   ] as const) {
-    const { code, stdout, stderr } = await run(['diff', source, './nowhere']);
-    expect(code, source).toBe(2);
-    expect(stdout).toBe('');
-    expect(stderr).toMatch(problem);
-    expect(stderr).toMatch(/^playwright-pool: .+\n$/);
+    const failed = await cli(`profile diff ${source} ./nowhere`);
+    expectFailure(failed, 2, problem);
+    expect(failed.stderr).toMatch(/^playwright-pool: .+\n$/);
   }
 });

@@ -1,11 +1,16 @@
-import { chromium, expect } from '@playwright/test';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { buffer } from 'node:stream/consumers';
+import { chromium } from '@playwright/test';
+import { pack } from '../../../src/archive/index.ts';
 import { expectNoProcessWith, processesWith } from '../../support/processes/processes.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
-import { everywhere, keptIn, logInUnder, test } from './profile-commands.ts';
+import { everywhere, keptIn, logInUnder } from '../../support/service/profiles.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
+import { expect, test } from '../commands.ts';
 
-test('profile open shows the saved data in a copy of the profile until Ctrl+C, and leaves the profile unchanged @long', async ({
+test('profile open shows a copy of a profile until Ctrl+C @long', async ({
   env,
-  run,
+  cli: runCommand,
   service,
   site,
   temporary,
@@ -25,20 +30,15 @@ test('profile open shows the saved data in a copy of the profile until Ctrl+C, a
   expect(await cli.exited).toEqual({ code: 0, signal: null });
   await expectNoProcessWith(temporary);
   expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(before.updated_at);
-  expect((await run(['open', 'nobody', '--headless'])).stderr).toContain('write ./nobody');
+  expect((await runCommand('profile open nobody --headless')).stderr).toContain('write ./nobody');
 });
 
-test('profile open shows an archive until its browser closes, and is headless without a display', async ({
-  env,
-  run,
-  service,
-  site,
-}, testInfo) => {
-  await service.call('POST', '/profiles', { name: 'ann' });
-  await logInUnder(service.call, 'ann', site, 'first');
-  await run(['download', 'ann']);
+test('profile open shows an archive until its browser closes, headless without a display', async ({ env }) => {
+  const directory = outputPath('ann');
+  await mkdir(`${directory}/Default`, { recursive: true });
+  await writeFile(`${directory}.tar.zst`, await buffer(pack(directory)));
   await using cli = new CliProcess(['profile', 'open', './ann.tar.zst'], {
-    cwd: testInfo.outputPath(),
+    cwd: outputPath(),
     env: { ...env, DISPLAY: '', WAYLAND_DISPLAY: '' },
   });
   await expect.poll(() => cli.output, { timeout: 20_000 }).toContain('Ctrl+C ends it');

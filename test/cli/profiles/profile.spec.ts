@@ -1,73 +1,66 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { chromium, expect } from '@playwright/test';
+import { buffer } from 'node:stream/consumers';
+import { chromium } from '@playwright/test';
+import { pack } from '../../../src/archive/index.ts';
 import { findChromium } from '../../../src/service/chromium/find-chromium.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
-import { FaultProxy } from '../../support/http/fault-proxy.ts';
-import { CliProcess } from '../../support/service/service-process.ts';
-import { everywhere, kept, logInUnder, test } from './profile-commands.ts';
+import { CliProcess, main } from '../../support/service/service-process.ts';
+import { everywhere, kept, logInUnder } from '../../support/service/profiles.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
+import { expect, expectFailure, printed, test } from '../commands.ts';
 
-test('profile creates, lists and deletes profiles, and prints text or JSON', async ({ run, service: { call } }) => {
-  expect(await run(['list'])).toEqual({ code: 0, stdout: 'There are no profiles.\n', stderr: '' });
-  const created = await run(['create', 'ann']);
+test('profile creates, lists and deletes profiles, and prints text or JSON', async ({ cli, service: { call } }) => {
+  expect(await cli('profile list')).toEqual({ code: 0, stdout: 'There are no profiles.\n', stderr: '' });
+  const created = await cli('profile create ann');
   const { body: ann } = await call('GET', '/profiles/ann');
   expect(created).toEqual({ code: 0, stdout: `Created the profile ann (${ann.id}).\n`, stderr: '' });
-  const bob = JSON.parse((await run(['create', 'bob', '--json'])).stdout);
+  const bob = JSON.parse((await cli('profile create bob --json')).stdout);
   expect(bob.name).toBe('bob');
 
-  const lines = (await run(['list'])).stdout.split('\n').map((line) => line.split(/\s{2,}/).slice(0, 3));
+  const lines = (await cli('profile list')).stdout.split('\n').map((line) => line.split(/\s{2,}/).slice(0, 3));
   expect(lines).toEqual([
     ['NAME', 'ID', 'CREATED'],
     ['bob', bob.id, bob.created_at],
     ['ann', ann.id, ann.created_at],
     [''],
   ]);
-  expect(JSON.parse((await run(['list', '--json'])).stdout)).toEqual((await call('GET', '/profiles')).body);
+  expect(JSON.parse((await cli('profile list --json')).stdout)).toEqual((await call('GET', '/profiles')).body);
 
-  expect(await run(['delete', 'bob'])).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: 'playwright-pool: the command asks for a confirmation, and there is no terminal: pass --yes\n',
-  });
-  expect(await run(['delete', 'bob', '--yes'])).toMatchObject({ code: 0, stdout: 'Deleted the profile bob.\n' });
+  const question = 'playwright-pool: the command asks for a confirmation, and there is no terminal: pass --yes\n';
+  expect(await cli('profile delete bob')).toEqual({ code: 2, stdout: '', stderr: question });
+  expect(printed(await cli('profile delete bob --yes'))).toBe('Deleted the profile bob.\n');
   expect((await call('GET', '/profiles/bob')).status).toBe(404);
+  // More than one list page.
+  await Promise.all(Array.from({ length: 24 }, (_, index) => call('POST', '/profiles', { name: `profile-${index}` })));
+  expect(JSON.parse(printed(await cli('profile list --json')))).toHaveLength(25);
 });
 
-test('profile list prints the profiles of all list pages', async ({ run, service: { call } }) => {
-  await Promise.all(Array.from({ length: 25 }, (_, index) => call('POST', '/profiles', { name: `profile-${index}` })));
-  expect(JSON.parse((await run(['list', '--json'])).stdout)).toHaveLength(25);
-});
-
-test('profile download and unpack restore the user-data directory that a session saved', async ({
-  run,
-  service: { call },
-  site,
-}, testInfo) => {
+test('profile download and unpack restore a saved user-data directory', async ({ cli, service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
-  const { code, stdout } = await run(['download', 'ann']);
-  expect(code).toBe(0);
-  const file = testInfo.outputPath('ann.tar.zst');
-  expect(stdout).toMatch(`Wrote ${file} (`);
+  const file = outputPath('ann.tar.zst');
+  expect(printed(await cli('profile download ann'))).toMatch(`Wrote ${file} (`);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
 
-  const second = JSON.parse((await run(['download', 'ann', '-o', 'new/', '--format', 'tar', '--json'])).stdout);
-  expect(second).toEqual({ file: testInfo.outputPath('new', 'ann.tar'), bytes: (await stat(second.file)).size });
-  await run(['download', 'ann', '-o', 'new/mine.zst']);
-  expect((await readdir(testInfo.outputPath('new'))).toSorted()).toEqual(['ann.tar', 'mine.zst']);
+  const second = JSON.parse((await cli('profile download ann -o new/ --format tar --json')).stdout);
+  expect(second).toEqual({ file: outputPath('new', 'ann.tar'), bytes: (await stat(second.file)).size });
+  await cli('profile download ann -o new/mine.zst');
+  expect((await readdir(outputPath('new'))).toSorted()).toEqual(['ann.tar', 'mine.zst']);
 
-  expect(await run(['unpack', 'new/ann.tar', '-o', 'deep/tar'])).toMatchObject({
+  expect(await cli('profile unpack new/ann.tar -o deep/tar')).toMatchObject({
     code: 0,
     stderr: expect.stringMatching(/^(Unpacking .+\n)*$/),
   });
-  const unpacked = JSON.parse((await run(['unpack', 'ann.tar.zst', '-o', 'ann', '--json'])).stdout);
+  const unpacked = JSON.parse((await cli('profile unpack ann.tar.zst -o ann --json')).stdout);
   expect(unpacked).toEqual({
-    directory: testInfo.outputPath('ann'),
+    directory: outputPath('ann'),
     bytes: expect.any(Number),
     entries: expect.any(Number),
   });
-  expect(await readdir(testInfo.outputPath('deep/tar'))).toEqual(await readdir(unpacked.directory));
+  expect(await readdir(outputPath('deep/tar'))).toEqual(await readdir(unpacked.directory));
   const context = await chromium.launchPersistentContext(unpacked.directory, {
     executablePath: await findChromium(true, undefined, process.env),
     chromiumSandbox: process.getuid?.() !== 0,
@@ -79,16 +72,10 @@ test('profile download and unpack restore the user-data directory that a session
   await context.close();
 });
 
-test('profile unpack --force replaces a directory only if it is a user-data directory', async ({
-  run,
-  service,
-  site,
-}, testInfo) => {
-  await service.call('POST', '/profiles', { name: 'ann' });
-  await logInUnder(service.call, 'ann', site, 'first');
-  await run(['download', 'ann']);
-  const unpack = (...args: string[]) => run(['unpack', 'ann.tar.zst', '-o', 'target', ...args]);
-  const target = testInfo.outputPath('target');
+test('profile unpack --force replaces a directory only if it is a user-data directory', async ({ cli }) => {
+  await writeFile(outputPath('ann.tar.zst'), await archiveIn(outputPath('original')));
+  const unpack = (...args: string[]) => cli(`profile unpack ann.tar.zst -o target ${args.join(' ')}`.trim());
+  const target = outputPath('target');
   expect((await unpack()).code).toBe(0);
   await writeFile(join(target, 'mine'), '');
   expect(await unpack()).toEqual({
@@ -100,135 +87,98 @@ test('profile unpack --force replaces a directory only if it is a user-data dire
   expect((await unpack('--force')).code).toBe(0);
   expect(await readdir(target)).not.toContain('mine');
 
-  await mkdir(testInfo.outputPath('home'));
-  await writeFile(testInfo.outputPath('home', 'letter'), '');
-  const refused = await run(['unpack', 'ann.tar.zst', '-o', 'home', '--force']);
-  expect(refused).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('has other files than a user-data directory'),
-  });
-  expect(await readdir(testInfo.outputPath('home'))).toEqual(['letter']);
+  await mkdir(outputPath('home'));
+  await writeFile(outputPath('home', 'letter'), '');
+  const refused = await cli('profile unpack ann.tar.zst -o home --force');
+  expectFailure(refused, 1, 'has other files than a user-data directory');
+  expect(await readdir(outputPath('home'))).toEqual(['letter']);
 });
 
-test('profile unpack refuses damaged archives and other files, and leaves no file', async ({
-  run,
-  service,
-  site,
-}, testInfo) => {
-  await service.call('POST', '/profiles', { name: 'ann' });
-  await logInUnder(service.call, 'ann', site, 'first');
-  await run(['download', 'ann']);
-  const archive = await readFile(testInfo.outputPath('ann.tar.zst'));
-  await writeFile(testInfo.outputPath('half.tar.zst'), archive.subarray(0, archive.length / 2));
-  await writeFile(testInfo.outputPath('letter.tar.zst'), 'Dear Ann, this is no archive.');
+test('profile unpack refuses damaged archives and other files, and leaves no file', async ({ cli }) => {
+  const archive = await archiveIn(outputPath('original'));
+  await writeFile(outputPath('half.tar.zst'), archive.subarray(0, archive.length / 2));
+  await writeFile(outputPath('letter.tar.zst'), 'Dear Ann, this is no archive.');
   for (const [file, problem] of [
     ['half.tar.zst', /^(Unpacking .+\n)*playwright-pool: half\.tar\.zst cannot be unpacked: .+\n$/],
     ['letter.tar.zst', /^playwright-pool: letter\.tar\.zst cannot be unpacked: .+ zstd: it is too short\n$/],
     ['missing.tar.zst', /^playwright-pool: missing\.tar\.zst cannot be read \(ENOENT\): check its path\n$/],
     ['.', /^playwright-pool: \. is not a file: name an archive\n$/],
-  ] as const) {
-    expect(await run(['unpack', file, '-o', 'target'])).toMatchObject({
-      code: 1,
-      stdout: '',
-      stderr: expect.stringMatching(problem),
-    });
-  }
-  expect((await readdir(testInfo.outputPath())).toSorted()).toEqual([
-    'ann.tar.zst',
-    'half.tar.zst',
-    'letter.tar.zst',
-    'tmp',
-  ]);
+  ] as const)
+    expectFailure(await cli(`profile unpack ${file} -o target`), 1, problem);
+  const left = ['half.tar.zst', 'letter.tar.zst', 'original', 'tmp'];
+  expect((await readdir(outputPath())).toSorted()).toEqual(left);
 });
 
-test('profile download exits with 3 if the profile was never saved', async ({ run, service: { call } }, testInfo) => {
-  await call('POST', '/profiles', { name: 'ann' });
-  const { code, stderr } = await run(['download', 'ann']);
-  expect(code).toBe(3);
-  expect(stderr).toMatch(/^playwright-pool: nothing was saved in the profile ann yet: .+\n$/);
-  expect(await readdir(testInfo.outputPath())).toEqual(['tmp']);
+test('profile download exits with 3 if the profile was never saved', async ({ cli, service }) => {
+  await service.call('POST', '/profiles', { name: 'ann' });
+  const never = /^playwright-pool: nothing was saved in the profile ann yet: .+\n$/;
+  expectFailure(await cli('profile download ann'), 3, never);
+  expect(await readdir(outputPath())).toEqual(['tmp']);
 });
 
-for (const [ending, expected] of [
-  ['is interrupted', { code: 130, output: /^(Downloading .+\n)*playwright-pool: interrupted\n$/ }],
-  ['breaks off', { code: 1, output: /^(Downloading .+\n)*playwright-pool: .+ \(GET .+\n$/ }],
+for (const [ending, code, message] of [
+  ['is interrupted', 130, /^(Downloading .+\n)*playwright-pool: interrupted\n$/],
+  ['breaks off', 1, /^(Downloading .+\n)*playwright-pool: .+ \(GET .+\n$/],
 ] as const) {
-  test(`profile download leaves no file if it ${ending}`, async ({ env, run, service, site }, testInfo) => {
-    await service.call('POST', '/profiles', { name: 'ann' });
-    await logInUnder(service.call, 'ann', site, 'first');
-    await using stalling = await FaultProxy.start(service.url);
-    stalling.plan(/download/, { bytes: 1000, ending: 'wait' });
-    const directory = testInfo.outputPath('downloads');
-    await using cli = new CliProcess(['profile', 'download', 'ann', '-o', `${directory}/`], {
-      env: { ...env, PLAYWRIGHT_POOL_BASE_URL: stalling.url },
+  test(`profile download leaves no file if it ${ending}`, async ({ answering, cli }) => {
+    // Sends the beginning of the first archive and holds the rest back.
+    let first: ServerResponse | undefined;
+    const env = await answering((_, response) => {
+      response.write('.'.repeat(1000));
+      if (first) response.end();
+      else first = response;
     });
+    const directory = outputPath('downloads');
+    await using download = new CliProcess(['profile', 'download', 'ann', '-o', `${directory}/`], { env });
     const files = async () => await readdir(directory, { recursive: true }).catch(() => []);
     await expect.poll(files).toContainEqual(expect.stringMatching(/part$/));
-    if (expected.code === 130) cli.child.kill('SIGINT');
-    else stalling.resetConnections();
-    expect(await cli.exited).toEqual({ code: expected.code, signal: null });
-    expect(cli.output).toMatch(expected.output);
+    if (code === 130) download.child.kill('SIGINT');
+    else first!.destroy();
+    expect(await download.exited).toEqual({ code, signal: null });
+    expect(download.output).toMatch(message);
     expect(await files()).toEqual([]);
-    expect((await run(['download', 'ann', '-o', directory])).code).toBe(0);
+    expect((await cli(`profile download ann -o ${directory}`, { env })).code).toBe(0);
   });
 }
 
-test('a failed command prints one line, and PLAYWRIGHT_POOL_DEBUG adds the stack', async ({ run, service }) => {
-  const missing = await run(['download', 'nobody']);
-  expect(missing.code).toBe(1);
-  expect(missing.stderr).toMatch(/^playwright-pool: 404 not_found: no profile has the id or name nobody \(GET .+\n$/);
-  expect((await run(['download', 'nobody'], { PLAYWRIGHT_POOL_DEBUG: '1' })).stderr).toContain('\n    at ');
+test('a failed command prints one line, and PLAYWRIGHT_POOL_DEBUG adds the stack', async ({ cli, service }) => {
+  const missing = await cli('profile download nobody');
+  expectFailure(missing, 1, /^playwright-pool: 404 not_found: no profile has the id or name nobody \(GET .+\n$/);
+  const debugged = await cli('profile download nobody', { env: { PLAYWRIGHT_POOL_DEBUG: '1' } });
+  expect(debugged.stderr).toContain('\n    at ');
 
-  const invalid = await run(['create', 'a name']);
-  expect(invalid).toMatchObject({ code: 1, stderr: expect.stringContaining('400') });
-  const wrongKey = await run(['list', '--api-key', 'wrong-key']);
-  expect(wrongKey).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('Check that the API key belongs to this service'),
-  });
+  expectFailure(await cli(['profile', 'create', 'a name']), 1, '400');
+  const wrongKey = await cli('profile list --api-key wrong-key');
+  expectFailure(wrongKey, 1, 'Check that the API key belongs to this service');
   expect(wrongKey.stderr).not.toContain('wrong-key');
-  const gone = await run(['list', '--base-url', 'http://127.0.0.1:9']);
-  expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('Check that the service is running') });
-  const keyless = await run(['list'], { PLAYWRIGHT_POOL_API_KEY: '' });
-  expect(keyless).toMatchObject({ code: 2, stderr: expect.stringContaining(`${service.url} needs an API key`) });
+  expectFailure(await cli('profile list --base-url http://127.0.0.1:9'), 1, 'Check that the service is running');
+  const keyless = await cli('profile list', { env: { PLAYWRIGHT_POOL_API_KEY: '' } });
+  expectFailure(keyless, 2, `${service.url} needs an API key`);
 });
 
-test('wrong arguments exit with 2 and point to the help, which has examples', async ({ run }) => {
-  for (const args of [
-    ['create'],
-    ['download', 'ann', '--format', 'zip'],
-    ['unpack', 'a'],
-    ['list', '--nonsense'],
-    ['nonsense'],
-    [],
-  ]) {
-    expect((await run(args)).code, args.join(' ')).toBe(2);
-  }
+test('wrong arguments exit with 2 and point to the help, which has examples', async ({ cli }) => {
+  for (const args of ['create', 'download ann --format zip', 'unpack a', 'list --nonsense', 'nonsense'])
+    expect((await cli(`profile ${args}`)).code, args).toBe(2);
+  expect((await cli('profile')).code).toBe(2);
   for (const other of ['--base-url', '--api-key'])
-    expect((await run(['list', '--data-dir', 'a', other, 'http://b'])).stderr).toMatch(/cannot be used with/);
-  expect((await run(['create'])).stderr).toContain('(see playwright-pool profile create --help)');
-  for (const command of ['list', 'create', 'download', 'unpack', 'open', 'diff', 'delete']) {
-    const { code, stdout } = await run([command, '--help']);
-    expect(code).toBe(0);
-    expect(stdout).toContain(`  $ playwright-pool profile ${command}`);
-  }
+    expect((await cli(`profile list --data-dir a ${other} http://b`)).stderr).toMatch(/cannot be used with/);
+  expect((await cli('profile create')).stderr).toContain('(see playwright-pool profile create --help)');
+  for (const command of ['list', 'create', 'download', 'unpack', 'open', 'diff', 'delete'])
+    expect(printed(await cli(`profile ${command} --help`))).toContain(`  $ playwright-pool profile ${command}`);
 });
 
-test('a command without a configured service starts the embedded one, which ends after it', async ({
-  cliProcess,
-}, testInfo) => {
-  const directory = testInfo.outputPath('data');
+test('a command without a configured service starts the embedded one, and ends it', async ({ cliProcess }) => {
+  const directory = outputPath('data');
   const embedded = { PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '' };
   const env = { ...embedded, PLAYWRIGHT_POOL_DATA_DIR: directory };
-  expect(await cliProcess(['profile', 'create', 'ann'], { env })).toMatchObject({ code: 0, stderr: '' });
+  expect(await cliProcess('profile create ann', { env })).toMatchObject({ code: 0, stderr: '' });
   // The option has priority over the environment.
-  expect((await cliProcess(['profile', 'list', '--data-dir', directory])).stdout).toContain('ann');
+  expect((await cliProcess(`profile list --data-dir ${directory}`)).stdout).toContain('ann');
   await expectNoProcessWith(directory);
 });
 
-test('commands use colours and ask questions only on a terminal', async ({ env, run, service: { call } }) => {
+test('commands use colours and ask questions only on a terminal', async ({ env, cli, service: { call } }) => {
   test.skip(spawnSync('script', ['--version']).status !== 0, 'needs script(1) for a terminal');
-  const main = new URL('../../../dist/src/cli/main.js', import.meta.url).pathname;
   const onTerminal = async (command: string, more: Record<string, string>, input = '') => {
     const { FORCE_COLOR: _, NO_COLOR: __, CI: ___, ...own } = process.env;
     const child = spawn('script', ['-qec', `'${process.execPath}' '${main}' profile ${command}`, '/dev/null'], {
@@ -243,7 +193,7 @@ test('commands use colours and ask questions only on a terminal', async ({ env, 
     const code = await new Promise((resolve) => child.once('close', resolve));
     return { code, output };
   };
-  await run(['create', 'ann']);
+  await cli('profile create ann');
   expect((await onTerminal('list', {})).output).toContain('\u001B[1mNAME');
   expect((await onTerminal('list', { NO_COLOR: '1' })).output).not.toContain('\u001B');
   expect(await onTerminal('delete ann', {}, 'n\n')).toMatchObject({
@@ -254,3 +204,11 @@ test('commands use colours and ask questions only on a terminal', async ({ env, 
   expect((await onTerminal('delete ann', {}, 'y\n')).code).toBe(0);
   expect((await call('GET', '/profiles/ann')).status).toBe(404);
 });
+
+/** An archive of a new user-data directory. */
+async function archiveIn(directory: string): Promise<Buffer> {
+  await mkdir(join(directory, 'Default'), { recursive: true });
+  await writeFile(join(directory, 'Default', 'Preferences'), '{}');
+  await writeFile(join(directory, 'Local State'), '{}');
+  return await buffer(pack(directory));
+}

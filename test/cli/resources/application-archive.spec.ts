@@ -2,11 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { expect, test } from '@playwright/test';
 import { fromBufferPromise } from 'yauzl';
+import { outputPath } from '../../support/runs/output-path.ts';
 import { packApplication } from '../../../src/cli/application-archive.ts';
 
-test('packs an application of many files without a warning of Node', async ({}, testInfo) => {
+test('packs an application of many files without a warning of Node', async () => {
   const names = Array.from({ length: 20 }, (_, index) => `${10 + index}.txt`);
-  const directory = testInfo.outputPath('application');
+  const directory = outputPath('application');
   mkdirSync(directory);
   for (const name of names) writeFileSync(`${directory}/${name}`, name);
   const warnings: string[] = [];

@@ -1,21 +1,17 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test as base } from '@playwright/test';
 import { createClient, type Client, type Deployment, type Invocation } from '../../../src/client/index.ts';
 import { appOf, collect } from '../../support/service/apps.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
-import { dataDirectory } from '../../support/service/service.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
+import { expect, expectFailure, printed, testWithOwnService as base } from '../commands.ts';
 
-type Ended = { code: number | null; stdout: string; stderr: string };
+type Served = { process: CliProcess; client: Client; env: Record<string, string> };
 
 type Fixtures = {
-  /** Starts `playwright-pool serve` on the test's data directory. */
-  serve: () => Promise<{ process: CliProcess; client: Client }>;
-  /** Starts `playwright-pool` against the service that was started last. */
-  start: (...args: string[]) => CliProcess;
-  /** Runs a command to its end. */
-  run: (...args: string[]) => Promise<Ended>;
+  /** Starts a service in an own process on the test's data directory. */
+  serve: () => Promise<Served>;
   /** Creates a directory with an application. */
   application: (module: string) => Promise<string>;
 };
@@ -23,47 +19,23 @@ type Fixtures = {
 const apiKey = 'a-key-for-this-test';
 
 const test = base.extend<Fixtures>({
-  serve: async ({}, use, testInfo) => {
+  serve: async ({}, use) => {
     const started: AsyncDisposable[] = [];
     await use(async () => {
-      const process = new CliProcess(['serve', '--data-dir', dataDirectory(testInfo)], {
+      const process = new CliProcess(['serve', '--data-dir', outputPath('data')], {
         env: { PLAYWRIGHT_POOL_API_KEY: apiKey },
       });
-      started.push(process);
       const url = (await process.firstLine()).replace('listening on ', '');
-      testInfo.annotations.push({ type: 'service', description: url });
       const client = createClient({ baseURL: url, apiKey });
-      started.push(client);
-      return { process, client };
+      started.push(process, client);
+      return { process, client, env: { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: apiKey } };
     });
     for (const one of started.toReversed()) await one[Symbol.asyncDispose]();
-    await expectNoProcessWith(testInfo.outputPath());
+    await expectNoProcessWith(outputPath());
   },
-  start: async ({}, use, testInfo) => {
-    const started: CliProcess[] = [];
-    await use((...args) => {
-      const url = testInfo.annotations.findLast(({ type }) => type === 'service')!.description!;
-      const env = { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: apiKey, TOKEN: 'from the environment' };
-      const cli = new CliProcess(args, { cwd: testInfo.outputPath(), env });
-      started.push(cli);
-      return cli;
-    });
-    for (const one of started) await one[Symbol.asyncDispose]();
-  },
-  run: async ({ start }, use) => {
-    await use(async (...args) => {
-      const cli = start(...args);
-      const ended = { stdout: '', stderr: '' };
-      for (const stream of ['stdout', 'stderr'] as const) {
-        cli.child[stream]!.setEncoding('utf8').on('data', (text: string) => (ended[stream] += text));
-      }
-      const { code } = await cli.exited;
-      return { code, ...ended };
-    });
-  },
-  application: async ({}, use, testInfo) => {
+  application: async ({}, use) => {
     await use(async (module) => {
-      const directory = testInfo.outputPath('application');
+      const directory = outputPath('application');
       await mkdir(join(directory, '.git'), { recursive: true });
       await mkdir(join(directory, 'node_modules/greeting'), { recursive: true });
       await writeFile(join(directory, '.git/config'), 'secret');
@@ -88,92 +60,64 @@ const source = appOf(
   "import { existsSync } from 'node:fs'; import greeting from 'linked'; console.log('loaded');",
 );
 
-test('deploys an application from a directory, invokes it, and shows its logs and invocations', async ({
-  serve,
-  run,
-  start,
-  application,
-}) => {
-  const { client } = await serve();
+test('deploys an application of a directory, and invokes it', async ({ cli, env, application }) => {
   const directory = await application(source);
-  expect(await run('deploy', directory, '--app-version', '1.0')).toMatchObject({
+  expect(await cli(`deploy ${directory} --app-version 1.0`)).toMatchObject({
     code: 0,
     stdout: '',
     stderr: expect.stringMatching(/^loaded\nDeployed app 1\.0, with the actions greet, fail, wait, loop, nothing/),
   });
-  const again = await run('deploy', directory, '--app-version', '1.0');
-  expect(again).toMatchObject({
-    code: 1,
-    stdout: '',
-    stderr: expect.stringMatching(/has failed: the version 1\.0 .* deploy with force/),
-  });
-  const deployed = await run(
-    'deploy',
-    directory,
-    '--app-version',
-    '1.0',
-    '--force',
-    '--env',
-    'TOKEN',
-    '--env',
-    'PLACE=a=b',
-    '--json',
-  );
-  const { id } = JSON.parse(deployed.stdout) as Deployment;
+  const again = await cli(`deploy ${directory} --app-version 1.0`);
+  expectFailure(again, 1, /has failed: the version 1\.0 .* deploy with force/);
+  const variables = { env: { TOKEN: 'from the environment' } };
+  const forced = `deploy ${directory} --app-version 1.0 --force --env TOKEN --env PLACE=a=b --json`;
+  const { id } = JSON.parse(printed(await cli(forced, variables))) as Deployment;
 
-  const greeted = await run('invoke', 'app', 'greet', '--app-version', '1.0', '--payload', '{"name":"Ann"}');
+  const greeted = await cli('invoke app greet --app-version 1.0 --payload {"name":"Ann"}');
   expect(greeted).toMatchObject({ code: 0, stderr: 'loaded\ngreeting \\u001b[31mAnn\n' });
-  expect(JSON.parse(greeted.stdout)).toEqual({
-    text: 'Hello Ann',
-    token: 'from the environment',
-    place: 'a=b',
-    git: false,
+  const found = { text: 'Hello Ann', token: 'from the environment', place: 'a=b', git: false };
+  expect(JSON.parse(greeted.stdout)).toEqual(found);
+  const nothing = await cli('invoke app nothing --app-version 1.0');
+  expect(nothing).toEqual({ code: 0, stdout: '', stderr: 'loaded\n' });
+  expectFailure(await cli('invoke app fail --app-version 1.0'), 1, /has failed: Error: not today\n$/);
+  const interrupted = new CliProcess('invoke app wait --app-version 1.0'.split(' '), {
+    cwd: outputPath(),
+    env,
   });
-  expect(await run('invoke', 'app', 'nothing', '--app-version', '1.0')).toEqual({
-    code: 0,
-    stdout: '',
-    stderr: 'loaded\n',
-  });
-  const failed = await run('invoke', 'app', 'fail', '--app-version', '1.0');
-  expect(failed).toMatchObject({
-    code: 1,
-    stdout: '',
-    stderr: expect.stringMatching(/has failed: Error: not today\n$/),
-  });
-  const begun = await run('invoke', 'app', 'wait', '--app-version', '1.0', '--async');
-  const waiting = begun.stdout.trim();
-
-  const interrupted = start('invoke', 'app', 'wait', '--app-version', '1.0');
   await expect.poll(() => interrupted.output).toContain('waiting');
   interrupted.child.kill('SIGINT');
   expect((await interrupted.exited).code).toBe(130);
 
-  const listed = await run('invocations', '--app', 'app', '--since', '10m', '--json');
+  const listed = await cli('invocations --app app --since 10m --json');
   expect(
     (JSON.parse(listed.stdout) as Invocation[]).map(({ status, status_reason }) => status_reason ?? status),
-  ).toEqual(['it was cancelled', 'running', 'Error: not today', 'succeeded', 'succeeded']);
-  expect((await run('invocations', '--status', 'running')).stdout).toMatch(
+  ).toEqual(['it was cancelled', 'Error: not today', 'succeeded', 'succeeded']);
+  expectFailure(await cli(`logs ${id} --api-key wrong`), 1, '401');
+});
+
+test('shows the logs and the invocations of an application', async ({ cli, cliProcess, service, application }) => {
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  const deployed = await cli(`deploy ${await application(source)} --app-version 1.0 --json`);
+  const { id } = JSON.parse(printed(deployed)) as Deployment;
+  printed(await cli('invoke app greet --app-version 1.0 --payload {"name":"Ann"}'));
+  const waiting = printed(await cli('invoke app wait --app-version 1.0 --async')).trim();
+
+  expect(printed(await cli('invocations --status running'))).toMatch(
     new RegExp(`^ID +APP .*\\n${waiting} +app +1\\.0 +wait +running .*\\n$`),
   );
-  for (const [filter, value] of [
-    ['query', 'none'],
-    ['app-version', '2.0'],
-    ['action', 'greeted'],
-    ['deployment', 'other'],
-  ] as const) {
-    expect((await run('invocations', `--${filter}`, value)).stdout, filter).toBe('No invocations match.\n');
-  }
-  expect(JSON.parse((await run('invocations', '--limit', '1', '--json')).stdout)).toHaveLength(1);
+  for (const filter of ['query none', 'app-version 2.0', 'action greeted', 'deployment other'])
+    expect(printed(await cli(`invocations --${filter}`)), filter).toBe('No invocations match.\n');
+  expect(JSON.parse(printed(await cli('invocations --limit 1 --json')))).toHaveLength(1);
 
-  const logs = await run('logs', id);
+  const logs = await cli(`logs ${id}`);
   expect(logs).toMatchObject({ code: 0, stderr: 'running\n' });
   expect(logs.stdout).toMatch(/^\d{4}-\S+Z loaded\n/);
   expect(logs.stdout).toContain('Z greeting \\u001b[31mAnn\n');
-  expect((await run('logs', waiting)).stdout).toMatch(/Z loaded\n.*Z waiting\n$/);
-  expect((await run('logs', id, '--since', '0s')).stdout).toBe('');
-  const following = run('logs', id, '--follow', '--since', '5m', '--json');
-  expect((await run('deployments', '--app', 'app')).stdout).toMatch(new RegExp(`\\n${id} +app +1\\.0 +running `));
-  expect(await run('deployments', 'delete', id)).toMatchObject({ code: 0, stdout: `Deleted the deployment ${id}.\n` });
+  await expect.poll(async () => (await cli(`logs ${waiting}`)).stdout).toMatch(/Z loaded\n.*Z waiting\n$/);
+  expect(printed(await cli(`logs ${id} --since 0s`))).toBe('');
+  const following = cliProcess(`logs ${id} --follow --since 5m --json`);
+  expect(printed(await cli('deployments --app app'))).toMatch(new RegExp(`\\n${id} +app +1\\.0 +running `));
+  expect(printed(await cli(`deployments delete ${id}`))).toBe(`Deleted the deployment ${id}.\n`);
   const events = (await following).stdout
     .trim()
     .split('\n')
@@ -181,46 +125,36 @@ test('deploys an application from a directory, invokes it, and shows its logs an
   expect(events.filter(({ event }) => event === 'log').map(({ message }) => message)).toContain('loaded');
   expect(events.at(-1)).toMatchObject({ event: 'deployment_state', message: 'stopped: it was deleted' });
   expect((await client.invocations.retrieve(waiting)).status).toBe('failed');
-
-  expect(await run('logs', 'nowhere')).toMatchObject({
-    code: 1,
-    stderr: 'playwright-pool: no deployment and no invocation has the id nowhere\n',
-  });
-  expect(await run('logs', id, '--api-key', 'wrong')).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('401'),
-  });
+  const unknown = 'playwright-pool: no deployment and no invocation has the id nowhere\n';
+  expect(await cli('logs nowhere')).toMatchObject({ code: 1, stderr: unknown });
 });
 
-test('the commands for apps refuse wrong arguments, and have a help @long', async ({ serve, run, application }) => {
-  await serve();
+test('the commands for apps refuse wrong arguments, and have a help @long', async ({ cli, application }) => {
   const directory = await application(source);
-  const elsewhere = ['deploy', join(directory, 'node_modules'), '--entrypoint', 'greeting/index.js'];
-  expect(await run(...elsewhere)).toMatchObject({ code: 1, stderr: expect.stringContaining('has failed: ') });
+  const elsewhere = `deploy ${directory}/node_modules --entrypoint greeting/index.js`;
+  expect(await cli(elsewhere)).toMatchObject({ code: 1, stderr: expect.stringContaining('has failed: ') });
   for (const [args, said] of [
-    [['invoke', 'app', 'greet', '--payload', '{name}'], 'must be JSON'],
-    [['invoke', 'app', 'greet', '--timeout', '3601'], 'from 10 to 3600'],
-    [['invocations', '--limit', '101'], 'from 1 to 100'],
-    [['invoke', 'app', 'greet', '--timeout', '9'], 'from 10 to 3600'],
-    [['deploy', directory, '--env', 'NOT_THERE'], 'There is no variable NOT_THERE'],
-    [['deploy', join(directory, 'node_modules')], 'name its module with --entrypoint'],
-    [['deploy', join(directory, 'gone')], 'there is no directory'],
-    [['deploy', join(directory, 'index.js'), '--entrypoint', 'index.js'], 'there is no directory'],
-  ] as const) {
-    expect(await run(...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(said) });
-  }
-  for (const command of ['deploy', 'deployments', 'logs', 'invoke', 'invocations']) {
-    expect((await run(command, '--help')).stdout, command).toMatch(/playwright-pool/);
-  }
+    ['invoke app greet --payload {name}', 'must be JSON'],
+    ['invoke app greet --timeout 3601', 'from 10 to 3600'],
+    ['invocations --limit 101', 'from 1 to 100'],
+    ['invoke app greet --timeout 9', 'from 10 to 3600'],
+    [`deploy ${directory} --env NOT_THERE`, 'There is no variable NOT_THERE'],
+    [`deploy ${directory}/node_modules`, 'name its module with --entrypoint'],
+    [`deploy ${directory}/gone`, 'there is no directory'],
+    [`deploy ${directory}/index.js --entrypoint index.js`, 'there is no directory'],
+  ] as const)
+    expectFailure(await cli(args), 2, said);
+  for (const command of ['deploy', 'deployments', 'logs', 'invoke', 'invocations'])
+    expect(printed(await cli(`${command} --help`)), command).toMatch(/playwright-pool/);
 });
 
-test('ends the applications of a service even if it is killed with -9, and the next service reports that @long', async ({
+test('kill -9 of a service ends its applications, which the next one reports @long', async ({
   serve,
-  run,
+  cli,
   application,
-}, testInfo) => {
-  const { process, client } = await serve();
-  expect((await run('deploy', await application(source))).code).toBe(0);
+}) => {
+  const { process, client, env } = await serve();
+  printed(await cli(`deploy ${await application(source)}`, { env }));
   const ids: string[] = [];
   for (const action_name of ['loop', 'wait']) {
     const { id } = await client.invocations.create({ app_name: 'app', action_name, async: true });
@@ -229,7 +163,7 @@ test('ends the applications of a service even if it is killed with -9, and the n
   }
   process.child.kill('SIGKILL');
   await process.exited;
-  await expectNoProcessWith(testInfo.outputPath());
+  await expectNoProcessWith(outputPath());
 
   const next = await serve();
   expect((await collect(next.client.deployments.list())).map(({ status }) => status)).toEqual(['running']);
@@ -240,24 +174,20 @@ test('ends the applications of a service even if it is killed with -9, and the n
       status_reason: 'the service ended before the invocation did',
     });
   }
-  const greeted = await run('invoke', 'app', 'greet', '--payload', '{"name":"Bob"}', '--json');
-  expect(JSON.parse(greeted.stdout)).toMatchObject({
+  const greeted = await cli('invoke app greet --payload {"name":"Bob"} --json', { env: next.env });
+  expect(JSON.parse(printed(greeted))).toMatchObject({
     status: 'succeeded',
     output: expect.stringContaining('Hello Bob'),
   });
 });
 
-test('deploy deletes an interrupted deployment, and a second Ctrl+C exits at once @long', async ({
-  serve,
-  start,
-  application,
-}) => {
-  const { process, client } = await serve();
+test('deploy deletes an interrupted deployment; a second Ctrl+C exits now @long', async ({ serve, application }) => {
+  const { process, client, env } = await serve();
   const directory = await application(
     "console.log('loading'); await new Promise((done) => setTimeout(done, 600_000));",
   );
   const loading = async () => {
-    const cli = start('deploy', directory);
+    const cli = new CliProcess(['deploy', directory], { env });
     await expect.poll(() => cli.output, { timeout: 20_000 }).toContain('loading');
     return cli;
   };

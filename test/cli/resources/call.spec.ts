@@ -3,21 +3,19 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { contract } from '../../../src/contract/contract.ts';
 import { operationsOf } from '../../../src/contract/operation.ts';
-import { expect, test } from '../commands.ts';
+import { main } from '../../support/service/service-process.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
+import { expect, expectFailure, printed, test } from '../commands.ts';
 
 test('call lists and describes every operation of the contract', async ({ cli }) => {
   const names = [...operationsOf(contract)]
     .filter(([, operation]) => !('deprecated' in operation))
     .map(([name]) => name);
-  const { code, stdout } = await cli(['call']);
+  const { code, stdout } = await cli('call');
   expect(code).toBe(0);
-  const listed = stdout
-    .trimEnd()
-    .split('\n')
-    .slice(1)
-    .map((line) => line.split(' ')[0]);
-  expect(listed).toEqual(names);
-  const { stdout: description } = await cli(['call', 'browserPools.acquire', '--describe']);
+  const [, ...lines] = stdout.trimEnd().split('\n');
+  expect(lines.map((line) => line.split(' ')[0])).toEqual(names);
+  const { stdout: description } = await cli('call browserPools.acquire --describe');
   expect(JSON.parse(description)).toMatchObject({
     request: 'POST /browser_pools/{id_or_name}/acquire',
     summary: expect.any(String),
@@ -26,120 +24,72 @@ test('call lists and describes every operation of the contract', async ({ cli })
   });
 });
 
-test('call puts its parameters into path, query and body, and reads a body from a file', async ({ cli }, testInfo) => {
-  const created = await cli([
-    'call',
-    'browsers.create',
-    'name=checkout',
-    'timeout_seconds:=120',
-    'tags:={"team":"shop"}',
-  ]);
-  expect(created.code, created.stderr).toBe(0);
-  expect(JSON.parse(created.stdout)).toMatchObject({ name: 'checkout', timeout_seconds: 120, tags: { team: 'shop' } });
-  const listed = await cli(['call', 'browsers.list', 'status=active', 'tags:={"team":"shop"}']);
-  expect(
-    listed.stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line)),
-  ).toMatchObject([{ name: 'checkout' }]);
-  expect(await cli(['call', 'browsers.deletebyid', 'id_or_name=checkout'])).toMatchObject({ code: 0, stdout: '' });
-  const input = testInfo.outputPath('ann.json');
+test('call puts its parameters into path, query and body, and reads a body from a file', async ({ cli }) => {
+  const created = printed(await cli('call browsers.create name=checkout timeout_seconds:=120 tags:={"team":"shop"}'));
+  expect(JSON.parse(created)).toMatchObject({ name: 'checkout', timeout_seconds: 120, tags: { team: 'shop' } });
+  const listed = printed(await cli('call browsers.list status=active tags:={"team":"shop"}'));
+  // A line for each item.
+  expect(JSON.parse(listed)).toMatchObject({ name: 'checkout' });
+  expect(printed(await cli('call browsers.deletebyid id_or_name=checkout'))).toBe('');
+  const input = outputPath('ann.json');
   await writeFile(input, '{"name":"ann"}');
-  expect(JSON.parse((await cli(['call', 'profiles.create', '--input', input])).stdout)).toMatchObject({ name: 'ann' });
-  expect(await cli(['call', 'profiles.create', 'name=bob', '--input', input])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('as parameters or with --input, not both'),
-  });
+  expect(JSON.parse((await cli(`call profiles.create --input ${input}`)).stdout)).toMatchObject({ name: 'ann' });
+  const both = await cli(`call profiles.create name=bob --input ${input}`);
+  expectFailure(both, 2, 'as parameters or with --input, not both');
 });
 
-test('call sends the bytes of a file, and writes received bytes to a file or stdout', async ({
-  cli,
-  service,
-}, testInfo) => {
+test('call sends the bytes of a file, and writes bytes to a file or stdout', async ({ cli, service }) => {
   const { body } = await service.call('POST', '/browsers', {});
-  const [input, output] = [testInfo.outputPath('in'), testInfo.outputPath('out')];
+  const [input, output] = [outputPath('in'), outputPath('out')];
   const content = Buffer.from([0, 1, 2, 255]);
   await writeFile(input, content);
-  const file = [`id=${body.session_id}`, 'path=/home/user/a'];
-  expect(await cli(['call', 'browsers.fs.writeFile', ...file, '--input', input])).toMatchObject({ code: 0 });
-  expect(await cli(['call', 'browsers.fs.readFile', ...file, '--output', output])).toMatchObject({
-    code: 0,
-    stdout: '',
-  });
+  const file = `id=${body.session_id} path=/home/user/a`;
+  printed(await cli(`call browsers.fs.writeFile ${file} --input ${input}`));
+  expect(printed(await cli(`call browsers.fs.readFile ${file} --output ${output}`))).toBe('');
   expect(await readFile(output)).toEqual(content);
   await writeFile(input, 'grüße\n');
-  expect(
-    await cli(['call', 'browsers.fs.upload', `id=${body.session_id}`, 'dest_path=/home/user/b', `file=@${input}`]),
-  ).toMatchObject({
-    code: 0,
-  });
-  expect(await cli(['call', 'browsers.fs.readFile', `id=${body.session_id}`, 'path=/home/user/b'])).toMatchObject({
-    code: 0,
-    stdout: 'grüße\n',
-  });
+  printed(await cli(`call browsers.fs.upload id=${body.session_id} dest_path=/home/user/b file=@${input}`));
+  expect(printed(await cli(`call browsers.fs.readFile id=${body.session_id} path=/home/user/b`))).toBe('grüße\n');
 });
 
-test('call exits with 3 if the service has no result yet', async ({ cli, service: { call } }, testInfo) => {
+test('call exits with 3 if the service has no result yet', async ({ cli, service: { call } }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await call('POST', '/browser_pools', { name: 'ci', size: 1 });
   expect((await call('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
-  const output = testInfo.outputPath('ann.tar.zst');
   for (const args of [
-    ['profiles.download', 'id_or_name=ann', '--output', output],
-    ['browserPools.acquire', 'id_or_name=ci', 'acquire_timeout_seconds:=0'],
-  ]) {
-    expect(await cli(['call', ...args])).toMatchObject({
-      code: 3,
-      stdout: '',
-      stderr: expect.stringContaining('call it again later'),
-    });
-  }
+    `profiles.download id_or_name=ann --output ${outputPath('ann.tar.zst')}`,
+    'browserPools.acquire id_or_name=ci acquire_timeout_seconds:=0',
+  ])
+    expectFailure(await cli(`call ${args}`), 3, 'call it again later');
 });
 
 test('call explains unknown operations, wrong parameters and unreadable files', async ({ cli }) => {
-  const mistakes: [args: string[], code: number, message: string][] = [
-    [['browsers.destroy'], 2, 'there is no operation browsers.destroy'],
-    [['browsers.writeFile'], 2, 'did you mean browsers.fs.writeFile?'],
-    [['browsers.retrieve'], 2, 'needs more parameters: id_or_name=...'],
-    [['browsers.create', 'name'], 2, 'write name=text or name:=json'],
-    [['browsers.create', 'timeout_seconds:=soon'], 2, 'is not JSON'],
-    [['browsers.list', 'colour=red'], 2, 'colour is not a parameter of GET /browsers'],
-    [['browsers.create', 'timeout_seconds:=1'], 1, 'timeout_seconds'],
+  const fields = 'is not a field of POST /browsers: the fields there are';
+  for (const [args, code, message] of [
+    ['browsers.destroy', 2, 'there is no operation browsers.destroy'],
+    ['browsers.writeFile', 2, 'did you mean browsers.fs.writeFile?'],
+    ['browsers.retrieve', 2, 'needs more parameters: id_or_name=...'],
+    ['browsers.create name', 2, 'write name=text or name:=json'],
+    ['browsers.create timeout_seconds:=soon', 2, 'is not JSON'],
+    ['browsers.list colour=red', 2, 'colour is not a parameter of GET /browsers'],
+    ['browsers.create timeout_seconds:=1', 1, 'timeout_seconds'],
+    ['browsers.create nam=x', 2, `nam ${fields} name, tags, headless,`],
+    ['browsers.create viewport:={"width":1,"hight":1}', 2, `viewport.hight ${fields} width, height, refresh_rate`],
+    ['browsers.fs.writeFile id=a path=/b', 2, 'pass the file with --input'],
+    ['profiles.create name=ann --output ann.json', 2, "doesn't answer with a file: leave out --output"],
+    ['browsers.fs.upload id=a dest_path=/a file=@missing', 1, "'missing'"],
+    // It reports the missing parameter before it reads the file of another one.
     [
-      ['browsers.create', 'nam=x'],
+      'browsers.fs.upload file=@missing',
       2,
-      'nam is not a field of POST /browsers: the fields there are name, tags, headless,',
+      'playwright-pool: /browsers/{id}/fs/upload needs more parameters: id=...\n',
     ],
-    [
-      ['browsers.create', 'viewport:={"width":1,"hight":1}'],
-      2,
-      'viewport.hight is not a field of POST /browsers: the fields there are width, height, refresh_rate',
-    ],
-    [['browsers.fs.writeFile', 'id=a', 'path=/b'], 2, 'pass the file with --input'],
-    [
-      ['profiles.create', 'name=ann', '--output', 'ann.json'],
-      2,
-      "profiles.create doesn't answer with a file: leave out --output",
-    ],
-  ];
-  for (const [args, code, message] of mistakes) {
-    expect(await cli(['call', ...args])).toMatchObject({ code, stderr: expect.stringContaining(message) });
-  }
-  expect((await cli(['profile', 'list'])).stdout).toBe('There are no profiles.\n');
-});
-
-test('call reports a missing parameter before it reads the file of another one', async ({ cli }) => {
-  const { code, stderr } = await cli(['call', 'browsers.fs.upload', 'file=@missing']);
-  expect([code, stderr]).toEqual([2, 'playwright-pool: /browsers/{id}/fs/upload needs more parameters: id=...\n']);
-  expect(await cli(['call', 'browsers.fs.upload', 'id=a', 'dest_path=/a', 'file=@missing'])).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining("'missing'"),
-  });
+  ] as const)
+    expectFailure(await cli(`call ${args}`), code, message);
+  expect(printed(await cli('profile list'))).toBe('There are no profiles.\n');
 });
 
 test('Ctrl+C ends a call command that waits for its body on stdin', async ({ env }) => {
-  const main = new URL('../../../dist/src/cli/main.js', import.meta.url).pathname;
   const child = spawn(process.execPath, [main, 'call', 'browsers.create', '--input', '-'], {
     env: { ...process.env, ...env },
   });

@@ -4,40 +4,29 @@ import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
-import { CliProcess } from '../../support/service/service-process.ts';
+import { CliProcess, main } from '../../support/service/service-process.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
 import { expect, test } from '../commands.ts';
 
-const main = new URL('../../../dist/src/cli/main.js', import.meta.url).pathname;
-
 test('commands fail if stdout is a file on a full disk', () => {
-  for (const args of [
-    ['call'],
-    ['call', 'browsers.create', '--describe'],
-    ['--version'],
-    ['profile', 'diff', '--help'],
-  ]) {
-    const { status, stderr } = spawnSync('sh', ['-c', '"$@" > /dev/full', 'sh', process.execPath, main, ...args], {
-      encoding: 'utf8',
-    });
-    expect([status, stderr], args.join(' ')).toEqual([1, "playwright-pool: the output can't be written (ENOSPC)\n"]);
+  for (const command of ['call', 'call browsers.create --describe', '--version', 'profile diff --help']) {
+    const line = ['-c', '"$@" > /dev/full', 'sh', process.execPath, main, ...command.split(' ')];
+    const { status, stderr } = spawnSync('sh', line, { encoding: 'utf8' });
+    expect([status, stderr], command).toEqual([1, "playwright-pool: the output can't be written (ENOSPC)\n"]);
   }
 });
 
-test('commands exit with 0 and leave no files if the reader of their output closes the pipe', async ({
-  env,
-}, testInfo) => {
-  await mkdir(testInfo.outputPath('ann', 'Default'), { recursive: true });
+test('commands exit with 0 and leave no files if their reader closes the pipe', async ({ env }) => {
+  await mkdir(outputPath('ann', 'Default'), { recursive: true });
   for (const args of [['list'], ['open', './ann', '--headless']]) {
-    await using cli = new CliProcess(['profile', ...args], { env, cwd: testInfo.outputPath() });
+    await using cli = new CliProcess(['profile', ...args], { env, cwd: outputPath() });
     cli.child.stdout!.destroy();
     expect(await cli.exited, args[0]).toEqual({ code: 0, signal: null });
     expect(cli.output).toBe('');
   }
 });
 
-test('a command that keeps printing exits with 0 when the reader of its output closes the pipe', async ({
-  answering,
-}) => {
+test('a command that keeps printing exits with 0 when its reader closes the pipe', async ({ answering }) => {
   const env = await answering((request, response) => {
     const offset = Number(new URL(request.url!, 'http://x').searchParams.get('offset'));
     const headers = { 'content-type': 'application/json', 'x-has-more': 'true', 'x-next-offset': String(offset + 1) };
@@ -50,16 +39,13 @@ test('a command that keeps printing exits with 0 when the reader of its output c
   expect(cli.output).not.toContain('playwright-pool:');
 });
 
-test('serve keeps running if nobody reads its first line', async ({}, testInfo) => {
-  const directory = testInfo.outputPath('data');
+test('serve keeps running if nobody reads its first line', async () => {
+  const directory = outputPath('data');
   await using cli = new CliProcess(['serve', '--data-dir', directory]);
   cli.child.stdout!.destroy();
   const record = () => readFile(join(directory, 'service.json'), 'utf8').catch(() => '');
   await expect.poll(record, { timeout: 30_000 }).toContain('http');
-  const { url, apiKey } = JSON.parse(await readFile(join(directory, 'service.json'), 'utf8')) as {
-    url: string;
-    apiKey: string;
-  };
+  const { url, apiKey } = JSON.parse(await record()) as { url: string; apiKey: string };
   expect((await fetch(`${url}/profiles`, { headers: { authorization: `Bearer ${apiKey}` } })).status).toBe(200);
   await cli[Symbol.asyncDispose]();
   // The log, and no error.
@@ -68,7 +54,7 @@ test('serve keeps running if nobody reads its first line', async ({}, testInfo) 
   await expectNoProcessWith(directory);
 });
 
-test('a download continues if nobody reads its progress', async ({ answering }, testInfo) => {
+test('a download continues if nobody reads its progress', async ({ answering }) => {
   const env = await answering(async (_, response) => {
     // Waits until the command would have printed its progress.
     for (let chunk = 0; chunk < 25; chunk += 1) {
@@ -77,58 +63,56 @@ test('a download continues if nobody reads its progress', async ({ answering }, 
     }
     response.end();
   });
-  await using cli = new CliProcess(['profile', 'download', 'ann'], { env, cwd: testInfo.outputPath() });
+  await using cli = new CliProcess(['profile', 'download', 'ann'], { env, cwd: outputPath() });
   cli.child.stderr!.destroy();
   expect(await cli.exited).toEqual({ code: 0, signal: null });
-  expect(await readFile(testInfo.outputPath('ann.tar.zst'), 'utf8')).toBe('.'.repeat(25));
+  expect(await readFile(outputPath('ann.tar.zst'), 'utf8')).toBe('.'.repeat(25));
 });
 
-test('call writes an output file completely or not at all', async ({ answering, cli }, testInfo) => {
-  const output = testInfo.outputPath('ann.tar.zst');
+test('call writes an output file completely or not at all', async ({ answering, cli }) => {
+  const output = outputPath('ann.tar.zst');
   await writeFile(output, 'of yesterday');
   let isWhole = false;
   const env = await answering((_, response) => {
     response.write('of ', () => (isWhole ? response.end('today') : response.destroy()));
   });
-  const download = () => cli(['call', 'profiles.download', 'id_or_name=ann', '--output', output], { env });
+  const download = () => cli(`call profiles.download id_or_name=ann --output ${output}`, { env });
   expect(await download()).toMatchObject({ code: 1, stderr: expect.stringContaining('/profiles/ann/download') });
   expect(await readFile(output, 'utf8')).toBe('of yesterday');
   isWhole = true;
   expect(await download()).toMatchObject({ code: 0, stderr: '' });
   expect(await readFile(output, 'utf8')).toBe('of today');
-  expect((await readdir(testInfo.outputPath())).filter((name) => name.startsWith('.'))).toEqual([]);
+  expect((await readdir(outputPath())).filter((name) => name.startsWith('.'))).toEqual([]);
 });
 
-test('call writes into pipes and devices instead of replacing them', async ({ answering, cli }, testInfo) => {
+test('call writes into pipes and devices instead of replacing them', async ({ answering, cli }) => {
   const env = await answering((_, response) => response.end('archive'));
-  const [pipe, link, file] = [testInfo.outputPath('pipe'), testInfo.outputPath('link'), testInfo.outputPath('file')];
+  const [pipe, link, file] = [outputPath('pipe'), outputPath('link'), outputPath('file')];
   expect(spawnSync('mkfifo', [pipe]).status).toBe(0);
   await writeFile(file, '');
   await symlink(basename(file), link);
   // An own process opens the pipe: this process could not end as long as nobody writes.
   const reading = promisify(execFile)('cat', [pipe], { timeout: 30_000 });
-  const [read, written] = await Promise.all([reading, cli(['profile', 'download', 'ann', '-o', pipe], { env })]);
+  const [read, written] = await Promise.all([reading, cli(`profile download ann -o ${pipe}`, { env })]);
   expect([read.stdout, written.code]).toEqual(['archive', 0]);
-  expect((await cli(['profile', 'download', 'ann', '-o', link], { env })).code).toBe(0);
+  expect((await cli(`profile download ann -o ${link}`, { env })).code).toBe(0);
   expect(await readFile(file, 'utf8')).toBe('archive');
   expect([(await lstat(pipe)).isFIFO(), (await lstat(link)).isSymbolicLink()]).toEqual([true, true]);
 });
 
-test('call reports an output file on a full disk by its path', async ({ answering, cli }, testInfo) => {
+test('call reports an output file on a full disk by its path', async ({ answering, cli }) => {
   const env = await answering((_, response) => response.end('archive'));
-  const full = testInfo.outputPath('full');
+  const full = outputPath('full');
   await symlink('/dev/full', full);
-  expect(await cli(['profile', 'download', 'ann', '-o', full], { env })).toEqual({
+  expect(await cli(`profile download ann -o ${full}`, { env })).toEqual({
     code: 1,
     stdout: '',
     stderr: `playwright-pool: ${full} cannot be written (ENOSPC): make room there, or name another place with --output\n`,
   });
 });
 
-test('profile reports a temporary directory on a full disk, and leaves no copy there', async ({
-  cliProcess: cli,
-}, testInfo) => {
-  const [profile, full] = [testInfo.outputPath('ann'), testInfo.outputPath('full')];
+test('profile reports a full temporary directory, and leaves no copy there', async ({ cliProcess: cli }) => {
+  const [profile, full] = [outputPath('ann'), outputPath('full')];
   await mkdir(join(profile, 'Default'), { recursive: true });
   await writeFile(join(profile, 'Default', 'History'), Buffer.alloc(2_000_000));
   await mkdir(full);
@@ -139,7 +123,7 @@ test('profile reports a temporary directory on a full disk, and leaves no copy t
       [['open', profile, '--headless'], 1],
       [['diff', profile, profile], 2],
     ] as const) {
-      expect(await cli(['profile', ...args], { env: { TMPDIR: full } })).toEqual({
+      expect(await cli(`profile ${args.join(' ')}`, { env: { TMPDIR: full } })).toEqual({
         code,
         stdout: '',
         stderr: `playwright-pool: there is no room for a copy of ${profile} in ${full} (ENOSPC): make room there, or set TMPDIR to another directory\n`,
@@ -157,7 +141,7 @@ test('a printed table has all rows and aligned columns', async ({ answering, cli
     const keys = names.map((name) => ({ name, id: 'id', masked_key: 'k', created_at: 'now', expires_at: null }));
     response.setHeader('content-type', 'application/json').end(JSON.stringify(keys));
   });
-  const { code, stdout, stderr } = await cli(['keys', 'list'], { env });
+  const { code, stdout, stderr } = await cli('keys list', { env });
   expect(code, stderr).toBe(0);
   const lines = stdout.trimEnd().split('\n');
   expect(lines).toHaveLength(1 + names.length);

@@ -4,49 +4,43 @@ import { startService } from '../../../src/service/service.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { callerOf, dataDirectory } from '../../support/service/service.ts';
-import { expect, test } from '../commands.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
+import { expect, expectFailure, printed, test } from '../commands.ts';
 
-test('replays lists, downloads and opens a recording, also by its id alone', async ({ cli, service }, testInfo) => {
+test('replays lists, downloads and opens a recording, also by its id alone', async ({ cli, service }) => {
   const { body: session } = await service.call('POST', '/browsers', {});
   const { session_id: id } = session;
-  expect(await cli(['replays', 'list', id])).toMatchObject({
-    code: 0,
-    stdout: 'There are no recordings of this session.\n',
-  });
+  expect(printed(await cli(`replays list ${id}`))).toBe('There are no recordings of this session.\n');
   const { body: replay } = await service.call('POST', `/browsers/${id}/replays`, {});
-  expect((await cli(['replays', 'list', id])).stdout).toMatch(
+  expect((await cli(`replays list ${id}`)).stdout).toMatch(
     new RegExp(`^ID +STARTED +FINISHED +ERROR\\n${replay.replay_id} +\\S+ +recording`),
   );
   await service.call('POST', `/browsers/${id}/replays/${replay.replay_id}/stop`);
   await service.call('DELETE', `/browsers/${id}`);
 
-  const file = testInfo.outputPath('failure.mp4');
-  expect(await cli(['replays', 'download', id, replay.replay_id, '-o', file])).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(/^Wrote .*failure\.mp4 \(/),
-  });
+  const file = outputPath('failure.mp4');
+  expect(printed(await cli(`replays download ${id} ${replay.replay_id} -o ${file}`))).toMatch(
+    /^Wrote .*failure\.mp4 \(/,
+  );
   const video = await readFile(file);
   expect(video.length).toBeGreaterThan(0);
   const { headers } = await service.call('GET', `/browsers/${id}/replays/${replay.replay_id}`);
   const name = `${replay.replay_id}.${headers.get('content-type') === 'video/mp4' ? 'mp4' : 'webm'}`;
-  await mkdir(testInfo.outputPath('there'));
+  await mkdir(outputPath('there'));
   for (const directory of ['there', 'new/']) {
-    expect(await cli(['replays', 'download', id, replay.replay_id, '-o', directory])).toMatchObject({ code: 0 });
-    expect(await readdir(testInfo.outputPath(directory))).toEqual([name]);
+    printed(await cli(`replays download ${id} ${replay.replay_id} -o ${directory}`));
+    expect(await readdir(outputPath(directory))).toEqual([name]);
   }
-  const listed = await cli(['replays', 'list', id, '--json']);
+  const listed = await cli(`replays list ${id} --json`);
   expect(JSON.parse(listed.stdout)).toMatchObject([{ replay_id: replay.replay_id }]);
   expect(listed.stdout).not.toContain('replay_view_url');
-  expect((await cli(['replays', 'open', id, '--print'])).stdout).toBe(`${replay.replay_view_url}\n`);
-  expect(JSON.parse((await cli(['replays', 'open', id, '--json'])).stdout)).toEqual({ url: replay.replay_view_url });
+  expect((await cli(`replays open ${id} --print`)).stdout).toBe(`${replay.replay_view_url}\n`);
+  expect(JSON.parse((await cli(`replays open ${id} --json`)).stdout)).toEqual({ url: replay.replay_view_url });
   const { replay_id } = replay;
-  expect((await cli(['replays', 'open', replay_id, '--print'])).stdout).toBe(`${replay.replay_view_url}\n`);
-  expect(await cli(['replays', 'download', replay_id, '-o', 'alone.mp4'])).toMatchObject({ code: 0 });
-  expect(await readFile(testInfo.outputPath('alone.mp4'))).toEqual(video);
-  expect(await cli(['replays', 'open', id, 'none', '--print'])).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('no recording none'),
-  });
+  expect((await cli(`replays open ${replay_id} --print`)).stdout).toBe(`${replay.replay_view_url}\n`);
+  printed(await cli(`replays download ${replay_id} -o alone.mp4`));
+  expect(await readFile(outputPath('alone.mp4'))).toEqual(video);
+  expectFailure(await cli(`replays open ${id} none --print`), 1, 'no recording none');
 });
 
 test('replays keeps the embedded service running until Ctrl+C if it started it', async ({ env }, testInfo) => {
@@ -67,15 +61,15 @@ test('replays keeps the embedded service running until Ctrl+C if it started it',
   await expectNoProcessWith(directory);
 });
 
-test('replays prints the link if no program opens it', async ({ cli, service }, testInfo) => {
+test('replays prints the link if no program opens it', async ({ cli, service }) => {
   const { session_id: id } = (await service.call('POST', '/browsers', {})).body;
   const { replay_view_url: link } = (await service.call('POST', `/browsers/${id}/replays`, {})).body;
-  const directory = testInfo.outputPath('bin');
+  const directory = outputPath('bin');
   await mkdir(directory);
   const open = async (env: Record<string, string>, exitCode = 0) => {
     const script = `#!/bin/sh\necho "$1" > ${join(directory, 'opened')}\nexit ${exitCode}\n`;
     await writeFile(join(directory, 'xdg-open'), script, { mode: 0o755 });
-    return await cli(['replays', 'open', id], { env: { DISPLAY: '', WAYLAND_DISPLAY: '', PATH: directory, ...env } });
+    return await cli(`replays open ${id}`, { env: { DISPLAY: '', WAYLAND_DISPLAY: '', PATH: directory, ...env } });
   };
   expect(await open({ DISPLAY: ':0' })).toEqual({ code: 0, stdout: '', stderr: '' });
   expect(await readFile(join(directory, 'opened'), 'utf8')).toBe(`${link}\n`);
@@ -89,21 +83,18 @@ test('replays prints the link if no program opens it', async ({ cli, service }, 
 });
 
 test('replays refuses unknown sessions and recordings', async ({ cli }) => {
-  expect(await cli(['replays', 'list', 'none'])).toMatchObject({ code: 1, stderr: expect.stringContaining('none') });
+  expectFailure(await cli('replays list none'), 1, 'none');
   for (const [ids, problem] of [
     [['none'], 'there is no session or recording none'],
     [['none', 'none'], 'there is no session none'],
   ] as const) {
     const stderr = `playwright-pool: ${problem}\n`;
     for (const command of ['open', 'download'])
-      expect(await cli(['replays', command, ...ids])).toMatchObject({ code: 1, stderr });
+      expect(await cli(`replays ${command} ${ids.join(' ')}`)).toMatchObject({ code: 1, stderr });
   }
 });
 
-test('replays opens the newest recording of a session, and waits until its video is complete', async ({
-  answering,
-  cli,
-}, testInfo) => {
+test('replays opens the newest recording, and waits until its video is complete', async ({ answering, cli }) => {
   const replays = ['old', 'new'].map((replay_id) => ({ replay_id, replay_view_url: `http://${replay_id}` }));
   let downloads = 0;
   const env = await answering(({ url }, response) => {
@@ -114,13 +105,11 @@ test('replays opens the newest recording of a session, and waits until its video
     if (downloads++ === 0) return response.writeHead(202).end();
     return response.setHeader('content-type', 'video/webm').end('video');
   });
-  expect((await cli(['replays', 'open', 's', '--print'], { env })).stdout).toBe('http://new\n');
-  expect((await cli(['replays', 'open', 's', 'old', '--print'], { env })).stdout).toBe('http://old\n');
-  expect((await cli(['replays', 'open', 'empty'], { env })).stderr).toBe(
+  expect((await cli('replays open s --print', { env })).stdout).toBe('http://new\n');
+  expect((await cli('replays open s old --print', { env })).stdout).toBe('http://old\n');
+  expect((await cli('replays open empty', { env })).stderr).toBe(
     'playwright-pool: the session empty has no recordings\n',
   );
-  expect((await cli(['replays', 'download', 's', 'new'], { env })).stdout).toBe(
-    `Wrote ${testInfo.outputPath('new.webm')} (5 B).\n`,
-  );
+  expect((await cli('replays download s new', { env })).stdout).toBe(`Wrote ${outputPath('new.webm')} (5 B).\n`);
   expect(downloads).toBe(2);
 });

@@ -4,6 +4,7 @@ import { readServiceRecord } from '../../../src/service/process/start/data-direc
 import { PlaywrightRun } from '../../support/runs/playwright-run.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
 import { expect, test as base } from '../commands.ts';
 
 const test = base.extend<{}>({
@@ -11,44 +12,41 @@ const test = base.extend<{}>({
 });
 
 test("dashboard prints a link that signs in once and doesn't contain the API key", async ({ cli, service, page }) => {
-  const { code, stdout, stderr } = await cli(['dashboard', '--print']);
+  const { code, stdout, stderr } = await cli('dashboard --print');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(new RegExp(`^${service.url}/#sign-in=\\S+\n$`));
   expect(stdout).not.toContain(service.apiKey);
   await page.goto(stdout.trim());
   await expect(page.getByRole('navigation')).toBeVisible();
   expect(page.url()).not.toContain('sign-in');
-  expect(JSON.parse((await cli(['dashboard', '--json'])).stdout).url).not.toBe(stdout.trim());
+  expect(JSON.parse((await cli('dashboard --json')).stdout).url).not.toBe(stdout.trim());
 });
 
-test("dashboard opens the link in the user's browser", async ({ cli, service }, testInfo) => {
+test("dashboard opens the link in the user's browser", async ({ cli, service }) => {
   test.skip(process.platform !== 'linux', 'xdg-open is of Linux');
-  const opener = join(testInfo.outputPath(), 'xdg-open');
-  await writeFile(opener, `#!/bin/sh\necho "$1" > '${testInfo.outputPath('opened')}'\n`);
+  const opener = join(outputPath(), 'xdg-open');
+  await writeFile(opener, `#!/bin/sh\necho "$1" > '${outputPath('opened')}'\n`);
   await chmod(opener, 0o755);
-  const env = { PATH: `${testInfo.outputPath()}:${process.env['PATH']}`, BROWSER: 'any' };
-  expect(await cli(['dashboard'], { env })).toEqual({ code: 0, stdout: '', stderr: '' });
-  expect(await readFile(testInfo.outputPath('opened'), 'utf8')).toContain(`${service.url}/#sign-in=`);
+  const env = { PATH: `${outputPath()}:${process.env['PATH']}`, BROWSER: 'any' };
+  expect(await cli('dashboard', { env })).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(await readFile(outputPath('opened'), 'utf8')).toContain(`${service.url}/#sign-in=`);
 });
 
-test('dashboard explains a wrong key, a service without a dashboard, and an unreachable service', async ({
-  cli,
-  answering,
-}) => {
-  const wrong = await cli(['dashboard', '--print'], { env: { PLAYWRIGHT_POOL_API_KEY: 'a-wrong-key' } });
+test('dashboard explains a wrong key, a missing dashboard and an unreachable service', async ({ cli, answering }) => {
+  const wrong = await cli('dashboard --print', { env: { PLAYWRIGHT_POOL_API_KEY: 'a-wrong-key' } });
   expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('refuses the API key (401)') });
   expect(wrong.stderr).not.toContain('a-wrong-key');
   const other = await answering((_request, response) => response.writeHead(404).end());
-  expect((await cli(['dashboard'], { env: other })).stderr).toContain('has no dashboard (it answered 404)');
+  expect((await cli('dashboard', { env: other })).stderr).toContain('has no dashboard (it answered 404)');
   const gone = { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' };
-  expect((await cli(['dashboard'], { env: gone })).stderr).toContain("doesn't answer (");
+  expect((await cli('dashboard', { env: gone })).stderr).toContain("doesn't answer (");
 });
 
-test('dashboard opens the embedded service of a running test run @long', async ({ temporary, page }, testInfo) => {
+test('dashboard opens the embedded service of a running test run @long', async ({ temporary, page }) => {
   const env = {
     CI: '',
     TMPDIR: temporary,
-    PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data'),
+    PLAYWRIGHT_POOL_DATA_DIR: outputPath('data'),
     PLAYWRIGHT_POOL_BASE_URL: '',
     PLAYWRIGHT_POOL_API_KEY: '',
   };
@@ -59,7 +57,7 @@ test('dashboard opens the embedded service of a running test run @long', async (
       await page.goto('data:text/html,<title>shop</title>');
       await expect.poll(() => existsSync('seen'), { timeout: 50_000 }).toBe(true);
     });`;
-  await using run = new PlaywrightRun(testInfo.outputPath('project'), {
+  await using run = new PlaywrightRun(outputPath('project'), {
     files: { 'shop.spec.ts': suite },
     config: 'timeout: 60_000',
     env,
@@ -76,9 +74,9 @@ test('dashboard opens the embedded service of a running test run @long', async (
   expect(await run.finished()).toMatchObject({ exitCode: 0, stats: { passed: 1 } });
 });
 
-test('dashboard starts a service if none runs, and ends it on Ctrl+C @long', async ({ temporary, page }, testInfo) => {
+test('dashboard starts a service if none runs, and ends it on Ctrl+C @long', async ({ temporary, page }) => {
   const env = { TMPDIR: temporary, PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '' };
-  const command = ['dashboard', '--print', '--data-dir', testInfo.outputPath('data')];
+  const command = ['dashboard', '--print', '--data-dir', outputPath('data')];
   await using first = new CliProcess(command, { env });
   const url = await first.firstLine();
   await page.goto(url);

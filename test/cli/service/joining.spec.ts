@@ -1,9 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect, test as base } from '@playwright/test';
@@ -14,9 +12,11 @@ import {
 } from '../../../src/service/process/start/data-directory.ts';
 import { addUser, joinService } from '../../../src/service/process/start/join-service.ts';
 import { startService } from '../../../src/service/service.ts';
+import { serve } from '../../support/http/serve.ts';
 import { expectNoProcessWith, processesWith } from '../../support/processes/processes.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { callerOf } from '../../support/service/service.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
 import { Zombie } from '../../support/processes/zombie.ts';
 
 type Fixtures = {
@@ -36,8 +36,8 @@ const test = base.extend<Fixtures>({
     for (const user of users) user.kill('SIGKILL');
   },
   // After the users, because services end after them.
-  directory: async ({}, use, testInfo) => {
-    const directory = testInfo.outputPath('data');
+  directory: async ({}, use) => {
+    const directory = outputPath('data');
     await use(directory);
     await expectNoProcessWith(directory);
   },
@@ -48,10 +48,7 @@ async function outlastUnusedService(): Promise<void> {
   await setTimeout(2500);
 }
 
-test('the first process that joins starts the embedded service, which ends after the last one left', async ({
-  directory,
-  startUser,
-}) => {
+test('the first process starts the embedded service; it ends after the last', async ({ directory, startUser }) => {
   const [first, second] = [startUser(), startUser()];
   const service = await joinService({ dataDirectory: directory, userPid: first.pid });
   expect(await joinService({ dataDirectory: directory, userPid: second.pid })).toEqual(service);
@@ -78,105 +75,78 @@ test('the embedded service ends although a zombie process never left it', async 
   await expectNoProcessWith(directory);
 });
 
-test('processes that join at the same moment share one embedded service', async ({ directory, startUser }) => {
-  const user = startUser();
-  const services = await Promise.all(
-    Array.from({ length: 6 }, () => joinService({ dataDirectory: directory, userPid: user.pid })),
-  );
-  expect(new Set(services.map(({ url }) => url)).size).toBe(1);
-  await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([services[0]!.pid]);
-});
-
-test('an embedded service that starts for a pool creates the pool before its first answer', async ({
-  directory,
-  startUser,
-}) => {
+test('processes that join at the same moment share one service with their pool', async ({ directory, startUser }) => {
   const user = startUser();
   const firstPool = { name: 'ci', size: 2, headless: true };
-  const call = callerOf(await joinService({ dataDirectory: directory, userPid: user.pid, firstPool }));
+  const services = await Promise.all(
+    Array.from({ length: 6 }, () => joinService({ dataDirectory: directory, userPid: user.pid, firstPool })),
+  );
+  const call = callerOf(services[0]!);
   const { body: pool } = await call('GET', '/browser_pools/ci');
   expect(pool.browser_pool_config).toMatchObject(firstPool);
+  expect(new Set(services.map(({ url }) => url)).size).toBe(1);
+  await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([services[0]!.pid]);
   await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.available_count).toBe(2);
 });
 
-for (const [what, firstPool] of [
-  ['malformed', { name: 'ci', size: 0 }],
-  ['refused', { name: 'ci', size: 1, profile: { name: 'nobody' } }],
-] as const) {
-  test(`an embedded service starts even if its pool is ${what}`, async ({ directory, startUser }) => {
-    const user = startUser();
-    const call = callerOf(await joinService({ dataDirectory: directory, userPid: user.pid, firstPool }));
+test('a service with a wrong pool replaces a killed one, and keeps its data', async ({ directory, startUser }) => {
+  const user = startUser();
+  const joinWith = async (firstPool: object) => {
+    const service = await joinService({ dataDirectory: directory, userPid: user.pid, firstPool });
+    const call = callerOf(service);
     expect((await call('GET', '/browser_pools')).body).toEqual([]);
     expect((await call('POST', '/browser_pools', firstPool)).status).toBeGreaterThanOrEqual(400);
-  });
-}
+    return { ...service, call };
+  };
+  const first = await joinWith({ name: 'ci', size: 0 });
+  await first.call('POST', '/profiles', { name: 'ann' });
+  process.kill(first.pid, 'SIGKILL');
+  const second = await joinWith({ name: 'ci', size: 1, profile: { name: 'nobody' } });
+  expect(second.pid).not.toBe(first.pid);
+  expect(second.apiKey).toBe(first.apiKey);
+  expect((await second.call('GET', '/profiles/ann')).status).toBe(200);
+});
 
-test('only one process at a time starts the embedded service', async ({ directory, startUser }) => {
+test('one process at a time starts the service, but none waits for a killed one', async ({ directory, startUser }) => {
   const [starting, joining] = [startUser(), startUser()];
+  const file = join(directory, 'service.starting');
   await mkdir(directory);
-  await writeFile(join(directory, 'service.starting'), String(starting.pid));
+  await writeFile(file, String(starting.pid));
   const joined = joinService({ dataDirectory: directory, userPid: joining.pid });
   await setTimeout(500);
   expect(processesWith(directory)).toEqual([]);
-
   starting.kill('SIGKILL');
-  await callerOf(await joined)('GET', '/browsers');
-  expect(existsSync(join(directory, 'service.starting'))).toBe(false);
-});
+  const first = await joined;
+  await callerOf(first)('GET', '/browsers');
+  expect(existsSync(file)).toBe(false);
 
-test('an embedded service starts although another process has the pid of a killed starter', async ({
-  directory,
-  startUser,
-}) => {
-  const user = startUser();
-  await mkdir(directory);
-  const file = join(directory, 'service.starting');
-  await writeFile(file, String(user.pid));
+  // Another process has the pid of a starter that was killed a minute ago.
+  process.kill(first.pid, 'SIGKILL');
+  await writeFile(file, String(joining.pid));
   const before = new Date(Date.now() - 60_000);
   await utimes(file, before, before);
-  await callerOf(await joinService({ dataDirectory: directory, userPid: user.pid }))('GET', '/browsers');
+  await callerOf(await joinService({ dataDirectory: directory, userPid: joining.pid }))('GET', '/browsers');
 });
 
-test('a new embedded service replaces a killed one, and keeps its key and profiles', async ({
-  directory,
-  startUser,
-}) => {
-  const user = startUser();
-  const first = await joinService({ dataDirectory: directory, userPid: user.pid });
-  await callerOf(first)('POST', '/profiles', { name: 'ann' });
-  process.kill(first.pid, 'SIGKILL');
-  const second = await joinService({ dataDirectory: directory, userPid: user.pid });
-  expect(second.pid).not.toBe(first.pid);
-  expect(second.apiKey).toBe(first.apiKey);
-  expect((await callerOf(second)('GET', '/profiles/ann')).status).toBe(200);
-});
-
-test('a joining process sends no key to another program on the port of a dead service', async ({
-  directory,
-  startUser,
-}) => {
+test('joining sends no key to another program, and renews a log of 1 MB', async ({ directory, startUser }) => {
   let requests = 0;
-  const stranger = createServer((_request, response) => {
+  await using stranger = await serve((_request, response) => {
     requests += 1;
     response.writeHead(204).end();
   });
-  stranger.listen(0, '127.0.0.1');
-  await once(stranger, 'listening');
-  const url = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`;
   const gone = startUser();
   gone.kill('SIGKILL');
   await once(gone, 'exit');
   await mkdir(directory, { recursive: true });
-  await writeServiceRecord(directory, { pid: gone.pid, url, apiKey: 'key' });
-  expect((await joinService({ dataDirectory: directory, userPid: startUser().pid })).url).not.toBe(url);
+  await writeFile(join(directory, 'service.log'), 'x'.repeat(1024 * 1024 + 1));
+  await writeServiceRecord(directory, { pid: gone.pid, url: stranger.url, apiKey: 'key' });
+  const { url } = await joinService({ dataDirectory: directory, userPid: startUser().pid });
+  expect(url).not.toBe(stranger.url);
   expect(requests).toBe(0);
-  stranger.close();
+  expect((await stat(join(directory, 'service.log'))).size).toBeLessThan(1000);
 });
 
-test('a process that joins while the last one leaves keeps the embedded service running @long', async ({
-  directory,
-  startUser,
-}) => {
+test('joining while the last process leaves keeps the service running @long', async ({ directory, startUser }) => {
   for (let turn = 0; turn < 3; turn += 1) {
     const leaving = startUser();
     const first = await joinService({ dataDirectory: directory, userPid: leaving.pid });
@@ -192,10 +162,7 @@ test('a process that joins while the last one leaves keeps the embedded service 
   }
 });
 
-test('processes join a service that was started by hand, which keeps running after they leave', async ({
-  directory,
-  startUser,
-}) => {
+test('processes join a service that was started by hand, which outlasts them', async ({ directory, startUser }) => {
   await using cli = new CliProcess(['serve', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'my-key' } });
   const url = (await cli.firstLine()).replace('listening on ', '');
   const user = startUser();
@@ -217,10 +184,7 @@ test("joining throws the reason if the embedded service can't start", async ({ d
   await expect(joining).rejects.toThrow(/did not start: see .*service\.log:\n[^]*not a database/);
 });
 
-test("joining names the address of a service that doesn't answer, but not its key @long", async ({
-  directory,
-  startUser,
-}) => {
+test('joining names the address of a silent service, but not its key @long', async ({ directory, startUser }) => {
   await using cli = new CliProcess(['serve', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'my-key' } });
   await cli.firstLine();
   const pid = cli.child.pid!;
@@ -231,10 +195,7 @@ test("joining names the address of a service that doesn't answer, but not its ke
   expect(await readFile(join(directory, 'service.log'), 'utf8')).not.toContain('my-key');
 });
 
-test("joining reports a data directory that it can't create, and how to choose another one", async ({
-  directory,
-  startUser,
-}) => {
+test("joining reports a data directory that it can't create, and the fix", async ({ directory, startUser }) => {
   await writeFile(directory, 'a file');
   for (const [dataDirectory, code] of [
     [directory, 'EEXIST'],
@@ -263,11 +224,8 @@ test('joining reports a data directory on a full disk, and leaves no file there'
   }
 });
 
-test("the embedded service gets the tests' Node options without their debugger and without modules of their directory", async ({
-  directory,
-  startUser,
-}, testInfo) => {
-  const preloaded = testInfo.outputPath('of the tests.cjs');
+test('the embedded service gets Node options without debugger and own modules', async ({ directory, startUser }) => {
+  const preloaded = outputPath('of the tests.cjs');
   await writeFile(preloaded, '');
   const kept = `--require "${preloaded}" --max-old-space-size=2000`;
   const { NODE_OPTIONS, VSCODE_INSPECTOR_OPTIONS } = process.env;
@@ -300,15 +258,8 @@ test('an aborted join leaves no embedded service behind', async ({ directory, st
   await expect.poll(() => processesWith(`embedded.js ${directory}`)).toEqual([]);
 });
 
-test('the embedded service starts a new log file after 1 MB', async ({ directory, startUser }) => {
-  await mkdir(directory, { recursive: true });
-  await writeFile(join(directory, 'service.log'), 'x'.repeat(1024 * 1024 + 1));
-  await joinService({ dataDirectory: directory, userPid: startUser().pid });
-  expect((await stat(join(directory, 'service.log'))).size).toBeLessThan(1000);
-});
-
-test("each project has a data directory in the user's cache, unless the environment names one", async ({}, testInfo) => {
-  const project = testInfo.outputPath('My Project');
+test("each project has a data directory in the user's cache, unless the environment names one", async () => {
+  const project = outputPath('My Project');
   await mkdir(join(project, 'tests', 'deep'), { recursive: true });
   const env = { XDG_CACHE_HOME: '/cache', LOCALAPPDATA: '/cache' };
   const unnamed = dataDirectoryFor(project, env);
@@ -329,10 +280,7 @@ test('joining treats an unreadable service record as missing', async ({ director
     await writeFile(join(directory, 'service.json'), text);
     expect(readServiceRecord(directory)).toBeUndefined();
   }
-  await writeServiceRecord(directory, { pid: 1, url: 'http://127.0.0.1:1', apiKey: 'k' });
-  expect(JSON.parse(await readFile(join(directory, 'service.json'), 'utf8'))).toEqual({
-    pid: 1,
-    url: 'http://127.0.0.1:1',
-    apiKey: 'k',
-  });
+  const record = { pid: 1, url: 'http://127.0.0.1:1', apiKey: 'k' };
+  await writeServiceRecord(directory, record);
+  expect(JSON.parse(await readFile(join(directory, 'service.json'), 'utf8'))).toEqual(record);
 });

@@ -1,14 +1,14 @@
 import { execFileSync, spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { testTagOf } from '../../../src/contract/lease-tags.ts';
 import { startService } from '../../../src/service/service.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
 import { callerOf } from '../../support/service/service.ts';
-import { expect, test } from '../commands.ts';
+import { main } from '../../support/service/service-process.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
+import { expect, printed, test } from '../commands.ts';
 
-const main = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
 const hostile = '<b>“pays” \u001B[31m日本 ' + 'x'.repeat(100);
 const tags = {
   'playwright-pool.file': 'shop.spec.ts',
@@ -16,19 +16,14 @@ const tags = {
   'playwright-pool.worker': '3',
 };
 
-test('top prints the counts, the pools and the running tests once if stdout is not a terminal', async ({
-  cli,
-  service,
-}) => {
-  expect((await cli(['top'])).stdout).toBe(
-    'leased 0  starting 0  waiting 0  free 0  draining 0\n\nThere are no pools.\n\nNo browser is leased.\n',
-  );
+test('top prints counts, pools and running tests once if stdout is not a terminal', async ({ cli, service }) => {
+  const none = 'leased 0  starting 0  waiting 0  free 0  draining 0\n\nThere are no pools.\n\nNo browser is leased.\n';
+  expect(printed(await cli('top'))).toBe(none);
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
   await service.call('POST', '/browser_pools/ci/acquire', { tags });
   const waiter = service.call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 30 });
   await expect.poll(async () => (await service.call('GET', '/browser_pools/ci')).body.waiting_count).toBe(1);
-  const { stdout } = await cli(['top', '--once']);
-  expect(stdout.split('\n')).toEqual([
+  expect(printed(await cli('top --once')).split('\n')).toEqual([
     'leased 1  starting 0  waiting 1  free 0  draining 0',
     '',
     'POOL  SIZE  LEASED  FREE  STARTING  WAITING',
@@ -40,26 +35,25 @@ test('top prints the counts, the pools and the running tests once if stdout is n
     expect.stringMatching(/^0:\d\d {3}ci {4}3 {7}shop\.spec\.ts › <b>“pays” \\u001b\[31m日本 x+$/),
     '',
   ]);
-  const { leases, ...state } = JSON.parse((await cli(['top', '--json'])).stdout);
+  const { leases, ...state } = JSON.parse(printed(await cli('top --json')));
   expect(state.counts).toEqual({ leased: 1, starting: 0, waiting: 1, free: 0, draining: 0 });
-  expect(leases).toEqual([
-    expect.objectContaining({
-      pool: 'ci',
-      worker: '3',
-      age_seconds: expect.any(Number),
-      session_id: expect.any(String),
-    }),
+  expect(leases).toMatchObject([
+    { pool: 'ci', worker: '3', age_seconds: expect.any(Number), session_id: expect.any(String) },
   ]);
   expect(JSON.stringify(leases)).not.toContain('jwt');
+
+  const { body: project } = await service.call('POST', '/org/projects', { name: 'shop' });
+  const poolsIn = async (env: Record<string, string>) =>
+    JSON.parse(printed(await cli('top --json', { env }))).pools.map(({ name }: { name: string }) => name);
+  expect(await poolsIn({})).toEqual(['ci']);
+  expect(await poolsIn({ PLAYWRIGHT_POOL_PROJECT: project.id })).toEqual([]);
+  expect((await cli('top', { env: { PLAYWRIGHT_POOL_PROJECT: 'none' } })).stderr).toContain('none');
+  await service.call('DELETE', `/org/projects/${project.id}`);
   await service.call('POST', '/browser_pools/ci/release', { session_id: leases[0].session_id, reuse: true });
   await waiter;
 });
 
-test('top reads the lists of pools and sessions if the service has no dashboard', async ({
-  cli,
-  service,
-  answering,
-}) => {
+test('top reads lists of pools and sessions if the service has no dashboard', async ({ cli, service, answering }) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
   const { body } = await service.call('POST', '/browser_pools/ci/acquire', { tags });
   const env = await answering(async ({ url, headers }, response) => {
@@ -70,31 +64,19 @@ test('top reads the lists of pools and sessions if the service has no dashboard'
     response.writeHead(answer.status, { 'content-type': 'application/json', ...(more && { 'x-has-more': more }) });
     return response.end(await answer.text());
   });
-  const { counts, leases } = JSON.parse((await cli(['top', '--json'], { env })).stdout);
+  const { counts, leases } = JSON.parse(printed(await cli('top --json', { env })));
   expect(counts).toEqual({ leased: 1, starting: 0, waiting: 0, free: 0, draining: 0 });
   expect(leases).toMatchObject([{ session_id: body.session_id, pool: 'ci', worker: '3' }]);
 });
 
-test('top shows only the project that the environment names', async ({ cli, service }) => {
-  const { body: project } = await service.call('POST', '/org/projects', { name: 'shop' });
-  await service.call('POST', '/browser_pools', { name: 'of-the-default-project', size: 1 });
-  const poolsOf = async (env: Record<string, string>) =>
-    JSON.parse((await cli(['top', '--json'], { env })).stdout).pools.map(({ name }: { name: string }) => name);
-  expect(await poolsOf({})).toEqual(['of-the-default-project']);
-  expect(await poolsOf({ PLAYWRIGHT_POOL_PROJECT: project.id })).toEqual([]);
-  expect((await cli(['top'], { env: { PLAYWRIGHT_POOL_PROJECT: 'none' } })).stderr).toContain('none');
-});
-
-test('top counts free browsers apart from sessions without a pool, and shows the machines of a control plane', async ({
-  cli,
-}) => {
+test('top counts free browsers of pools only, and shows the machines of a control plane', async ({ cli }) => {
   await using service = await startControlPlane(1);
   const call = callerOf(service);
   await call('POST', '/browser_pools', { name: 'ci', size: 1 });
   await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.available_count).toBe(1);
   const { body: single } = await call('POST', '/browsers', {});
   const env = { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
-  const { counts, machines, leases } = JSON.parse((await cli(['top', '--json'], { env })).stdout);
+  const { counts, machines, leases } = JSON.parse((await cli('top --json', { env })).stdout);
   expect(counts).toMatchObject({ leased: 1, free: 1 });
   expect(machines).toEqual([{ url: single.machine, state: 'up', leased: 1, free: 1, slots: expect.any(Number) }]);
   expect(leases).toMatchObject([{ session_id: single.session_id, machine: single.machine }]);
@@ -116,11 +98,9 @@ test('top shows changes on a small terminal, and restores the terminal at the en
   expect(terminal.output).toMatch(/\u001B\[\?25h\u001B\[\?1049l\s*$/); // oxlint-disable-line no-control-regex
 });
 
-test('top adapts to the size of its terminal, and reconnects to a restarted service', async ({
-  temporary,
-}, testInfo) => {
+test("top adapts to its terminal's size, and reconnects to a restarted service", async ({ temporary }) => {
   test.skip(process.platform !== 'linux', 'needs script of util-linux');
-  const dataDirectory = testInfo.outputPath('data');
+  const dataDirectory = outputPath('data');
   const first = await startService({ dataDirectory });
   const { url, apiKey } = first;
   const env = { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: apiKey, TMPDIR: temporary };

@@ -3,19 +3,25 @@ import { existsSync } from 'node:fs';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import type { TestInfo } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { isIn } from '../../../src/cli/version-range.ts';
+import { serve } from '../../support/http/serve.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
-import { expect, test } from '../commands.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
+import { expect, test as base } from '../commands.ts';
+
+/** The test with `cli` in an own process. */
+const test = base.extend({ cli: async ({ cliProcess }, use) => use(cliProcess) });
+
+/** An environment without a service. */
+const unnamed = { PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '' };
 
 type Found = { check: string; level: string; message: string; fix?: string };
 
-async function project(testInfo: TestInfo, config: string): Promise<string> {
-  const directory = testInfo.outputPath('project');
+async function project(config: string): Promise<string> {
+  const directory = outputPath('project');
   await mkdir(directory, { recursive: true });
   await writeFile(path.join(directory, 'package.json'), '{ "name": "checked", "type": "module" }');
   await writeFile(path.join(directory, 'playwright.config.ts'), `export default { testDir: '.', ${config} };`);
@@ -27,20 +33,14 @@ async function project(testInfo: TestInfo, config: string): Promise<string> {
   return directory;
 }
 
-test('doctor finds no problem in a suite whose options fit the service @long', async ({
-  cliProcess: cli,
-  service,
-}, testInfo) => {
+test('doctor finds no problem in a suite that fits the service @long', async ({ cli, service }) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
   const pool = `{ name: 'ci', size: 1, browsers: { timeoutSeconds: 30, headless: true } }`;
-  const cwd = await project(
-    testInfo,
-    `workers: 1, timeout: 30_000, use: { pool: ${pool}, poolReplay: 'off', video: 'on' }`,
-  );
-  await mkdir(testInfo.outputPath('browsers/ffmpeg-1011'), { recursive: true });
-  const { code, stdout, stderr } = await cli(['doctor'], {
+  const cwd = await project(`workers: 1, timeout: 30_000, use: { pool: ${pool}, poolReplay: 'off', video: 'on' }`);
+  await mkdir(outputPath('browsers/ffmpeg-1011'), { recursive: true });
+  const { code, stdout, stderr } = await cli('doctor', {
     cwd,
-    env: { PLAYWRIGHT_BROWSERS_PATH: testInfo.outputPath('browsers') },
+    env: { PLAYWRIGHT_BROWSERS_PATH: outputPath('browsers') },
   });
   expect(code, stdout + stderr).toBe(0);
   expect(stdout.replace(/^warning disk: .*\n.*\n/m, '')).not.toMatch(/^(?!ok )./m);
@@ -52,23 +52,17 @@ test('doctor finds no problem in a suite whose options fit the service @long', a
   expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
-test('doctor finds each option that does not fit the service, and says how to fix it @long', async ({
-  cliProcess: cli,
-  service,
-}, testInfo) => {
+test('doctor finds each option that does not fit, and says how to fix it @long', async ({ cli, service }) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
-  const cwd = await project(
-    testInfo,
-    `workers: 3, timeout: 60_000, projects: [
+  const cwd = await project(`workers: 3, timeout: 60_000, projects: [
       { name: 'one', use: { pool: 'ci', video: { mode: 'on' }, poolReplay: 'on' } },
       { name: 'two', use: { pool: 'missing' } },
       { name: 'three', use: { pool: { name: 'own', size: 3, browsers: { timeoutSeconds: 10, headless: true } }, poolReplay: { mode: 'on' } } },
       { name: 'four' },
-    ]`,
-  );
-  const { code, stdout, stderr } = await cli(['doctor', '--json'], {
+    ]`);
+  const { code, stdout, stderr } = await cli('doctor --json', {
     cwd,
-    env: { PLAYWRIGHT_BROWSERS_PATH: testInfo.outputPath('none') },
+    env: { PLAYWRIGHT_BROWSERS_PATH: outputPath('none') },
   });
   expect(code).toBe(1);
   expect(stderr).toMatch(/\d of \d+ checks failed/);
@@ -87,13 +81,11 @@ test('doctor finds each option that does not fit the service, and says how to fi
   expect(found.filter(({ level, fix }) => level !== 'ok' && !fix)).toEqual([]);
 });
 
-test('doctor reports sessions whose URLs lead nowhere, and prints no token @long', async ({
-  cliProcess: cli,
-}, testInfo) => {
+test('doctor reports sessions whose URLs lead nowhere, and prints no token @long', async ({ cli }) => {
   await using service = await startService({ publicUrl: 'http://127.0.0.1:1' });
-  const cwd = await project(testInfo, '');
+  const cwd = await project('');
   const env = { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
-  const { code, stdout, stderr } = await cli(['doctor', '--json'], { cwd, env });
+  const { code, stdout, stderr } = await cli('doctor --json', { cwd, env });
   expect(code).toBe(1);
   const found = JSON.parse(stdout) as Found[];
   expect(found.find(({ check }) => check === 'CDP')).toMatchObject({
@@ -104,15 +96,11 @@ test('doctor reports sessions whose URLs lead nowhere, and prints no token @long
   expect(stdout + stderr).not.toMatch(/jwt=\w/);
 });
 
-test('doctor lists the places in a suite that launch a browser or set options without effect @long', async ({
-  cliProcess: cli,
-  service,
-}, testInfo) => {
+test('doctor lists code that launches a browser or sets options without effect @long', async ({ cli, service }) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
   const use = `pool: 'ci', channel: 'chrome',\n launchOptions: { slowMo: 5 }`;
   const reporter = `reporter: [['list', { channel: 'not of a browser' }]]`;
   const cwd = await project(
-    testInfo,
     `workers: 1, globalSetup: './global-setup.ts', ${reporter}, use: { ${use} }, /* channel: 'x' */`,
   );
   const setup = `import { chromium } from '@playwright/test';\nexport default async () => {\n  await chromium.launch();\n};\n`;
@@ -126,7 +114,7 @@ test('a', async ({ browser }) => {
 `;
   await writeFile(path.join(cwd, 'a.spec.ts'), spec);
   await writeFile(path.join(cwd, 'scraper.ts'), `import { chromium } from 'puppeteer';\nchromium.launch();\n`);
-  const { code, stdout } = await cli(['doctor', '--json'], { cwd });
+  const { code, stdout } = await cli('doctor --json', { cwd });
   expect(code).toBe(0);
   const found = (JSON.parse(stdout) as Found[]).filter(({ check }) => check === 'sources');
   expect(found.map(({ level, message }) => `${level} ${message}`)).toEqual([
@@ -137,11 +125,8 @@ test('a', async ({ browser }) => {
   expect(found[0]!.fix).toContain('setup project');
 });
 
-test('doctor finds a second copy of Playwright that tests would load @long', async ({
-  cliProcess: cli,
-  service,
-}, testInfo) => {
-  const cwd = await project(testInfo, '');
+test('doctor finds a second copy of Playwright @long', async ({ cli, service }) => {
+  const cwd = await project('');
   await rm(path.join(cwd, 'node_modules'));
   await mkdir(path.join(cwd, 'node_modules/@playwright'), { recursive: true });
   await symlink(path.resolve('node_modules/@playwright/test'), path.join(cwd, 'node_modules/@playwright/test'));
@@ -150,7 +135,7 @@ test('doctor finds a second copy of Playwright that tests would load @long', asy
   await mkdir(other, { recursive: true });
   for (const directory of [pool, other])
     await writeFile(path.join(directory, 'package.json'), '{ "version": "1.64.0" }');
-  const { code, stdout } = await cli(['doctor'], { cwd });
+  const { code, stdout } = await cli('doctor', { cwd });
   expect(code).toBe(1);
   expect(stdout).toContain(`playwright-pool loads ${other}: Playwright can't be loaded twice\n        use one version`);
   expect(stdout).toContain(`ok      service: ${service.url}`);
@@ -168,14 +153,11 @@ test('doctor refuses a Playwright that is too old or too new', ({}) => {
   expect(versions.filter((version) => isIn('>=1.61 <2', version))).toEqual(['1.61.0', '1.65.1']);
 });
 
-test('doctor reports a service that does not answer, and a refused API key @long', async ({
-  cliProcess: cli,
-  service,
-}, testInfo) => {
-  const cwd = await project(testInfo, '');
-  const down = await cli(['doctor'], { cwd, env: { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' } });
+test('doctor reports a service that is down, and a refused API key @long', async ({ cli, service }) => {
+  const cwd = await project('');
+  const down = await cli('doctor', { cwd, env: { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' } });
   expect(down).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILURE service: ') });
-  const refused = await cli(['doctor'], {
+  const refused = await cli('doctor', {
     cwd,
     env: { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: 'wrong' },
   });
@@ -183,58 +165,39 @@ test('doctor reports a service that does not answer, and a refused API key @long
   expect(refused.stdout + refused.stderr).not.toContain('wrong');
 });
 
-test('doctor checks the service that the config names, and prints no API key @long', async ({
-  cliProcess: cli,
-  service,
-}, testInfo) => {
+test("doctor checks the config's service, and prints no API key @long", async ({ cli, service }) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 2 });
   const use = (apiKey: string) => `pool: { name: 'ci', service: { baseURL: '${service.url}', apiKey: '${apiKey}' } }`;
   const cwd = await project(
-    testInfo,
     `workers: 2, projects: [{ name: 'one', use: { ${use(service.apiKey)} } }, { name: 'two', use: { ${use('the-wrong-key')} } }]`,
   );
-  const env = {
-    PLAYWRIGHT_POOL_BASE_URL: '',
-    PLAYWRIGHT_POOL_API_KEY: '',
-    PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data'),
-  };
-  const { code, stdout, stderr } = await cli(['doctor'], { cwd, env });
+  const env = { ...unnamed, PLAYWRIGHT_POOL_DATA_DIR: outputPath('data') };
+  const { code, stdout, stderr } = await cli('doctor', { cwd, env });
   expect(code).toBe(1);
   expect(stdout).toContain(`ok      service: ${service.url} answers and accepts the API key`);
   expect(stdout).toContain('ok      pool: ci has 2 browsers for 2 workers');
   expect(stdout.match(/FAILURE.*/g)).toEqual([expect.stringContaining('FAILURE service: ')]);
-  expect(existsSync(testInfo.outputPath('data'))).toBe(false);
+  expect(existsSync(outputPath('data'))).toBe(false);
   for (const key of [service.apiKey, 'the-wrong-key']) expect(stdout + stderr).not.toContain(key);
 });
 
-test('doctor compares workers with the real size of an existing pool, and the time zones @long', async ({
-  cliProcess: cli,
-  service,
-}, testInfo) => {
+test("doctor compares workers with a pool's real size, and time zones @long", async ({ cli, service }) => {
   await service.call('POST', '/browser_pools', { name: 'own', size: 1 });
-  const cwd = await project(
-    testInfo,
-    `workers: 3, use: { pool: { name: 'own', size: 3, browsers: { timeoutSeconds: 10 } } }`,
-  );
+  const cwd = await project(`workers: 3, use: { pool: { name: 'own', size: 3, browsers: { timeoutSeconds: 10 } } }`);
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zone = own === 'Asia/Tokyo' ? 'Europe/Rome' : 'Asia/Tokyo';
-  const { stdout } = await cli(['doctor'], { cwd, env: { TZ: zone } });
+  const { stdout } = await cli('doctor', { cwd, env: { TZ: zone } });
   expect(stdout).toContain(`warning time zone: browsers have the time zone ${own}, and this machine has ${zone}`);
   expect(stdout).toContain('warning pool: own has 1 browser for 3 workers');
   expect(stdout).toContain('warning timeouts: a browser may be idle for 10 s, and a test may take 30 s');
 });
 
-test('doctor starts the embedded service and a browser to check them', async ({ cliProcess: cli }, testInfo) => {
+test('doctor starts the embedded service and a browser to check them', async ({ cli }) => {
   const cwd = await project(
-    testInfo,
     `workers: 1, use: { pool: { name: 'own', size: 1, browsers: { headless: true } }, poolReplay: 'on' }`,
   );
-  const env = {
-    PLAYWRIGHT_POOL_BASE_URL: '',
-    PLAYWRIGHT_POOL_API_KEY: '',
-    PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data'),
-  };
-  const { code, stdout } = await cli(['doctor'], { cwd, env });
+  const env = { ...unnamed, PLAYWRIGHT_POOL_DATA_DIR: outputPath('data') };
+  const { code, stdout } = await cli('doctor', { cwd, env });
   expect(code, stdout).toBe(0);
   expect(stdout).toContain('ok      Chromium: a headless browser starts in ');
   expect(stdout).toMatch(/ok {6}Chromium: version \d+\.\S+ at \/\S+; Playwright \S+ was made for \d+\./);
@@ -244,65 +207,55 @@ test('doctor starts the embedded service and a browser to check them', async ({ 
   expect(stdout).not.toContain('replay');
 });
 
-test('doctor warns if Chromium has another build than Playwright expects @long', async ({
-  cliProcess: cli,
-}, testInfo) => {
-  const cwd = await project(
-    testInfo,
-    `workers: 1, use: { pool: { name: 'own', size: 1, browsers: { headless: true } } }`,
-  );
-  const build = testInfo.outputPath('browsers/chromium_headless_shell-999');
+test('doctor warns if Chromium has another build than Playwright expects @long', async ({ cli }) => {
+  const cwd = await project(`workers: 1, use: { pool: { name: 'own', size: 1, browsers: { headless: true } } }`);
+  const build = outputPath('browsers/chromium_headless_shell-999');
   await mkdir(path.join(build, 'chrome-linux'), { recursive: true });
   await writeFile(path.join(build, 'INSTALLATION_COMPLETE'), '');
   const script = `#!/bin/sh\nexec '${await systemChromium()}' "$@"\n`;
   await writeFile(path.join(build, 'chrome-linux/headless_shell'), script, { mode: 0o755 });
   const env = {
-    PLAYWRIGHT_POOL_BASE_URL: '',
-    PLAYWRIGHT_POOL_API_KEY: '',
+    ...unnamed,
     PLAYWRIGHT_POOL_CHROMIUM: '',
-    PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data'),
+    PLAYWRIGHT_POOL_DATA_DIR: outputPath('data'),
     PLAYWRIGHT_BROWSERS_PATH: path.dirname(build),
   };
-  const { code, stdout } = await cli(['doctor'], { cwd, env });
+  const { code, stdout } = await cli('doctor', { cwd, env });
   expect(code, stdout).toBe(0);
   expect(stdout).toMatch(
     /warning Chromium: Playwright \S+ was made for build \d+ of chromium-headless-shell, .* using build 999\./,
   );
 });
 
-test('doctor checks the service of --data-dir for all projects, and names a missing Chromium @long', async ({
-  cliProcess: cli,
-}, testInfo) => {
-  const cwd = await project(testInfo, `use: { pool: { service: { baseURL: 'http://127.0.0.1:1', apiKey: 'key' } } }`);
-  const args = ['doctor', '--data-dir', testInfo.outputPath('data')];
-  const { code, stdout } = await cli(args, { cwd, env: { PLAYWRIGHT_POOL_CHROMIUM: testInfo.outputPath('none') } });
+test('doctor checks the service of --data-dir, and names a missing Chromium @long', async ({ cli }) => {
+  const cwd = await project(`use: { pool: { service: { baseURL: 'http://127.0.0.1:1', apiKey: 'key' } } }`);
+  const args = ['doctor', '--data-dir', outputPath('data')];
+  const { code, stdout } = await cli(args, { cwd, env: { PLAYWRIGHT_POOL_CHROMIUM: outputPath('none') } });
   expect(code).toBe(1);
   expect(stdout).toContain('ok      service: the embedded service starts and answers\nFAILURE Chromium: ');
-  expect(stdout).toContain(`free at ${testInfo.outputPath()}`);
+  expect(stdout).toContain(`free at ${outputPath()}`);
 });
 
-test("doctor doesn't report skipped checks as failures after Ctrl+C", async ({ env }, testInfo) => {
-  await using silent = createServer();
+test("doctor doesn't report skipped checks as failures after Ctrl+C", async ({ env }) => {
+  const silent = createServer();
+  await using serving = await serve(silent);
   const asked = once(silent, 'request');
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  const cwd = await project(testInfo, '');
-  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-  await using doctor = new CliProcess(['doctor'], { cwd, env: { ...env, PLAYWRIGHT_POOL_BASE_URL: url } });
+  const cwd = await project('');
+  await using doctor = new CliProcess(['doctor'], { cwd, env: { ...env, PLAYWRIGHT_POOL_BASE_URL: serving.url } });
   await asked;
   doctor.child.kill('SIGINT');
   expect(await doctor.exited).toEqual({ code: 130, signal: null });
   expect(doctor.output).toMatch(/^(Checking the \w+\n)?playwright-pool: interrupted\n$/);
-  silent.closeAllConnections();
 });
 
-test('doctor prints the reason if Playwright cannot read the suite @long', async ({ cliProcess: cli }, testInfo) => {
-  const cwd = await project(testInfo, '');
+test('doctor prints the reason if Playwright cannot read the suite @long', async ({ cli }) => {
+  const cwd = await project('');
   await writeFile(path.join(cwd, 'bad.config.ts'), 'export default { nonsense: }{ };');
   for (const [config, reason] of [
     ['bad.config.ts', `SyntaxError [Error]: ${path.join(cwd, 'bad.config.ts')}: Unexpected token (1:27)`],
     ['nope.ts', `Error: ${path.join(cwd, 'nope.ts')} does not exist`],
   ] as const) {
-    const { code, stdout } = await cli(['doctor', '--config', config], { cwd });
+    const { code, stdout } = await cli(`doctor --config ${config}`, { cwd });
     expect(code).toBe(1);
     expect(stdout).toContain(
       `FAILURE suite: Playwright cannot read the suite: ${reason}\n        run npx playwright test --list`,
@@ -310,27 +263,23 @@ test('doctor prints the reason if Playwright cannot read the suite @long', async
   }
 });
 
-test("doctor reports an old Node, an old Playwright, CommonJS under Plug'n'Play, a wrong clock and a full disk", async ({
-  cliProcess: cli,
-}, testInfo) => {
-  await using late = createServer((_, answer) => {
-    answer
-      .writeHead(200, { 'content-type': 'application/json', date: new Date(Date.now() - 7_200_000).toUTCString() })
-      .end('[]');
+test("doctor reports old versions, Plug'n'Play, a wrong clock and a full disk", async ({ cli }) => {
+  await using late = await serve((_, answer) => {
+    const date = new Date(Date.now() - 7_200_000).toUTCString();
+    answer.writeHead(200, { 'content-type': 'application/json', date }).end('[]');
   });
-  await new Promise<void>((resolve) => late.listen(0, '127.0.0.1', resolve));
-  const cwd = testInfo.outputPath('project');
+  const cwd = outputPath('project');
   await mkdir(path.join(cwd, 'node_modules/@playwright/test'), { recursive: true });
   await writeFile(path.join(cwd, 'node_modules/@playwright/test/package.json'), '{ "version": "1.60.9" }');
   const old = `Object.defineProperty(process, 'version', { value: 'v20.18.3' }); process.versions.pnp = '3';`;
   await writeFile(path.join(cwd, 'old-node.cjs'), old);
   const env = {
-    PLAYWRIGHT_POOL_BASE_URL: `http://127.0.0.1:${(late.address() as AddressInfo).port}`,
+    PLAYWRIGHT_POOL_BASE_URL: late.url,
     NODE_OPTIONS: `--require ${path.join(cwd, 'old-node.cjs')}`,
     // This file system has no free space.
     PLAYWRIGHT_POOL_DATA_DIR: '/proc/pool/data',
   };
-  const { code, stdout } = await cli(['doctor'], { cwd, env });
+  const { code, stdout } = await cli('doctor', { cwd, env });
   expect(code).toBe(1);
   expect(stdout).toContain('FAILURE Node: v20.18.3; ');
   expect(stdout).toContain('FAILURE Playwright: @playwright/test 1.60.9; ');
@@ -339,9 +288,9 @@ test("doctor reports an old Node, an old Playwright, CommonJS under Plug'n'Play,
   expect(stdout).toMatch(/warning clock: this machine's clock differs from the service's clock by 7\d{3} s/);
 });
 
-test('doctor checks the suite even if the service does not answer @long', async ({ cliProcess: cli }, testInfo) => {
-  const cwd = await project(testInfo, `use: { pool: 'ci' }`);
-  const { code, stdout } = await cli(['doctor'], { cwd, env: { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' } });
+test('doctor checks the suite even if the service does not answer @long', async ({ cli }) => {
+  const cwd = await project(`use: { pool: 'ci' }`);
+  const { code, stdout } = await cli('doctor', { cwd, env: { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' } });
   expect(code).toBe(1);
   expect(stdout).toContain('FAILURE service: ');
   expect(stdout).toContain('ok      suite: 2 tests');

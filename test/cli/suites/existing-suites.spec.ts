@@ -1,7 +1,8 @@
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, test } from '../commands.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
+import { expect, expectFailure, printed, test } from '../commands.ts';
 
 // Projects of the shape that public repositories have.
 
@@ -28,39 +29,38 @@ async function write(directory: string, files: Files): Promise<string> {
 
 const packages = { 'package.json': '{ "type": "module" }', 'package-lock.json': '{}', '.git/HEAD': '' };
 
-for (const [shape, scripts, workflow] of [
-  ['npm run', { 'test:e2e': 'run-s build && playwright test' }, 'run: npm run test:e2e -- --forbid-only'],
-  ['a script that runs another', { test: 'yarn lint && yarn e2e', e2e: 'playwright test' }, 'run: yarn test'],
-  [
-    'a name with an expression',
-    { 'test-e2e-collab-ci-chromium': 'cross-env B=c playwright test' },
-    "run: npm run test-e2e-${{ inputs.mode == 'collab' && 'collab-' || '' }}ci-${{ inputs.browser }}",
-  ],
-  [
-    'a matrix of scripts',
-    { 'test:integration': 'playwright test' },
-    'matrix: [lint, "test:integration"]\n      run: yarn ${{ matrix.command }}',
-  ],
-  ["Playwright's image", { e2e: 'make e2e' }, 'container: mcr.microsoft.com/playwright:v1.60.0\n      run: make e2e'],
-] as const) {
-  test(`init writes no second workflow if one runs the suite through ${shape}`, async ({ cli }, testInfo) => {
-    const cwd = await write(testInfo.outputPath('project'), {
+test('init writes no second workflow if one runs the suite', async ({ cli }) => {
+  for (const [shape, scripts, workflow] of [
+    ['npm run', { 'test:e2e': 'run-s build && playwright test' }, 'run: npm run test:e2e -- --forbid-only'],
+    ['a script that runs another', { test: 'yarn lint && yarn e2e', e2e: 'playwright test' }, 'run: yarn test'],
+    [
+      'a name with an expression',
+      { 'test-e2e-collab-ci-chromium': 'cross-env B=c playwright test' },
+      "run: npm run test-e2e-${{ inputs.mode == 'collab' && 'collab-' || '' }}ci-${{ inputs.browser }}",
+    ],
+    [
+      'a matrix of scripts',
+      { 'test:integration': 'playwright test' },
+      'matrix: [lint, "test:integration"]\n      run: yarn ${{ matrix.command }}',
+    ],
+    ["Playwright's image", { e2e: 'make e2e' }, 'container: mcr.microsoft.com/playwright:v1.60.0\n      run: make e2e'],
+  ] as const) {
+    const cwd = await write(outputPath(shape), {
       ...packages,
       'package.json': JSON.stringify({ scripts }),
       'playwright.config.ts': config,
       'a.spec.ts': spec,
       '.github/workflows/test.yml': `jobs:\n  test:\n    steps:\n      ${workflow}\n`,
     });
-    const { stdout } = await cli(['init', '--dry-run'], { cwd });
-    expect(stdout).toContain('No workflow: .github/workflows/test.yml seems to run the suite already.\n');
-    expect(stdout).not.toContain('+++ .github');
-  });
-}
+    const stdout = printed(await cli('init --dry-run', { cwd }));
+    const message = 'No workflow: .github/workflows/test.yml seems to run the suite already.\n';
+    expect(stdout, shape).toContain(message);
+    expect(stdout, shape).not.toContain('+++ .github');
+  }
+});
 
-test('init writes a workflow if the others run other scripts, and notes a missing webServer', async ({
-  cli,
-}, testInfo) => {
-  const cwd = await write(testInfo.outputPath('project'), {
+test('init writes a workflow beside others, and notes a missing webServer', async ({ cli }) => {
+  const cwd = await write(outputPath('project'), {
     ...packages,
     'package.json': JSON.stringify({ scripts: { test: 'jest', 'test:e2e': 'playwright test' } }),
     'playwright.config.ts': config,
@@ -68,20 +68,20 @@ test('init writes a workflow if the others run other scripts, and notes a missin
     '.github/workflows/test.yml': 'run: npm test\n',
   });
   const note = 'The config has no webServer. If the tests need your application, start it here.';
-  expect((await cli(['init', '--dry-run'], { cwd })).stdout).toMatch(new RegExp(`\\+ +# ${note}\\n.*playwright test`));
+  expect((await cli('init --dry-run', { cwd })).stdout).toMatch(new RegExp(`\\+ +# ${note}\\n.*playwright test`));
   await writeFile(
     path.join(cwd, 'playwright.config.ts'),
     config.replace('use:', `webServer: { command: 'x' },\n  use:`),
   );
-  const { stdout } = await cli(['init', '--dry-run'], { cwd });
+  const { stdout } = await cli('init --dry-run', { cwd });
   expect(stdout).toContain('+++ .github/workflows/playwright.yml');
   expect(stdout).not.toContain(note);
 });
 
-test("init keeps a run on the terminal, and leaves a monorepo's other suites alone", async ({ cli }, testInfo) => {
+test("init keeps a run on the terminal, and leaves a monorepo's other suites alone", async ({ cli }) => {
   const own = '{ "devDependencies": { "@playwright/test": "1.60.0" } }';
   const others = Object.fromEntries(['a', 'b', 'c'].map((name) => [`packages/${name}/playwright.config.ts`, config]));
-  const cwd = await write(testInfo.outputPath('project'), {
+  const cwd = await write(outputPath('project'), {
     ...packages,
     'playwright.config.ts': config.replace(`  reporter: 'list',\n`, ''),
     'a.spec.ts': spec,
@@ -92,7 +92,7 @@ test("init keeps a run on the terminal, and leaves a monorepo's other suites alo
     'packages/e/package.json': '{}',
     'packages/e/a.spec.ts': spec,
   });
-  const { code, stdout } = await cli(['init', '--yes', '--no-ci'], { cwd });
+  const { code, stdout } = await cli('init --yes --no-ci', { cwd });
   expect(code, stdout).toBe(0);
   const read = (name: string) => readFile(path.join(cwd, name), 'utf8');
   for (const name of Object.keys(others)) expect(await read(name)).toBe(config);
@@ -102,27 +102,22 @@ test("init keeps a run on the terminal, and leaves a monorepo's other suites alo
   expect(await read('playwright.config.ts')).toContain(`reporter: [['playwright-pool/reporter'], ['list']],`);
 });
 
-test('init names the configs below a directory without one', async ({ cli }, testInfo) => {
+test('init names the configs below a directory without one', async ({ cli }) => {
   const names = ['packages/a/playwright.config.ts', 'packages/b/e2e/playwright.config.mts'];
   const files = Object.fromEntries(names.map((name) => [name, config]));
-  const cwd = await write(testInfo.outputPath('project'), { ...files, 'node_modules/x/playwright.config.ts': config });
-  expect(await cli(['init'], { cwd })).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining(`run init in the directory of ${names.join(' or ')}\n`),
-  });
+  const cwd = await write(outputPath('project'), { ...files, 'node_modules/x/playwright.config.ts': config });
+  expectFailure(await cli('init', { cwd }), 2, `run init in the directory of ${names.join(' or ')}\n`);
 });
 
-test('init gives the lines of the changed files, and with --dry-run those of the files as they are', async ({
-  cli,
-}, testInfo) => {
+test('init gives lines of the changed files, and with --dry-run of the unchanged ones', async ({ cli }) => {
   const channel = config.replace(`  reporter: 'list',\n`, '').replace(`use: {`, `use: { channel: 'chrome',`);
-  const cwd = await write(testInfo.outputPath('project'), {
+  const cwd = await write(outputPath('project'), {
     ...packages,
     'playwright.config.ts': channel,
     'a.spec.ts': spec,
   });
-  expect((await cli(['init', '--dry-run', '--no-ci'], { cwd })).stdout).toContain('playwright.config.ts:4: channel ');
-  expect((await cli(['init', '--yes', '--no-ci'], { cwd })).stdout).toContain('playwright.config.ts:5: channel ');
+  expect((await cli('init --dry-run --no-ci', { cwd })).stdout).toContain('playwright.config.ts:4: channel ');
+  expect((await cli('init --yes --no-ci', { cwd })).stdout).toContain('playwright.config.ts:5: channel ');
   expect((await readFile(path.join(cwd, 'playwright.config.ts'), 'utf8')).split('\n')[4]).toContain('channel');
 });
 
@@ -142,20 +137,17 @@ async function withOwnPlaywright(directory: string, files: Files): Promise<strin
   return cwd;
 }
 
-test('init and doctor name both copies of Playwright and the fix if the suite cannot load @long', async ({
-  cliProcess: cli,
-  answering,
-}, testInfo) => {
-  const cwd = await withOwnPlaywright(testInfo.outputPath('project'), { 'a.spec.ts': spec });
+test('init and doctor name both copies of Playwright and the fix @long', async ({ cliProcess: cli, answering }) => {
+  const cwd = await withOwnPlaywright(outputPath('project'), { 'a.spec.ts': spec });
   const fix = 'use one version of @playwright/test and playwright in all packages of the repository';
-  const changed = await cli(['init', '--yes', '--no-ci'], { cwd });
+  const changed = await cli('init --yes --no-ci', { cwd });
   expect(changed).toMatchObject({ code: 1, stdout: expect.stringContaining('Changed 2 files.\n') });
   // The config imports this package, and with it the other copy.
   expect(changed.stderr).toContain("Playwright can't load the suite: Error: Playwright Test did not expect test() to");
   expect(changed.stderr).toContain(`To fix it, ${fix}`);
 
   const env = await answering((_, answer) => answer.writeHead(401).end());
-  const { stdout } = await cli(['doctor', '--json'], { cwd, env });
+  const { stdout } = await cli('doctor --json', { cwd, env });
   const found = JSON.parse(stdout.slice(stdout.indexOf('['))) as Found[];
   for (const check of ['Playwright', 'suite']) {
     const finding = found.find((one) => one.check === check);
@@ -163,11 +155,8 @@ test('init and doctor name both copies of Playwright and the fix if the suite ca
   }
 });
 
-test('doctor counts the tests that run in leased browsers, also those that import the package through other files', async ({
-  cliProcess: cli,
-  answering,
-}, testInfo) => {
-  const cwd = await write(testInfo.outputPath('project'), {
+test('doctor counts the tests that run in leased browsers', async ({ cliProcess: cli, answering }) => {
+  const cwd = await write(outputPath('project'), {
     ...packages,
     'playwright.config.ts': `export default { workers: 2, use: { pool: 'ci' }, projects: [
       { name: 'Chrome' },
@@ -181,7 +170,7 @@ test('doctor counts the tests that run in leased browsers, also those that impor
   });
   const env = { ...(await answering((_, answer) => answer.writeHead(401).end())), PLAYWRIGHT_BROWSERS_PATH: '/none' };
   const suiteOf = async () => {
-    const { stdout } = await cli(['doctor', '--json'], { cwd, env });
+    const { stdout } = await cli('doctor --json', { cwd, env });
     const found = JSON.parse(stdout) as Found[];
     expect(found.filter(({ check }) => check === 'video')).toEqual([]);
     return found.find(({ check }) => check === 'suite');
@@ -209,7 +198,7 @@ test('doctor says how to install the package if a test cannot find it', async ({
     await mkdir(path.join(cwd, 'node_modules'));
     await symlink(path.resolve('node_modules/@playwright'), path.join(cwd, 'node_modules/@playwright'));
     const env = await answering((_, answer) => answer.writeHead(401).end());
-    const { stdout } = await cli(['doctor'], { cwd, env });
+    const { stdout } = await cli('doctor', { cwd, env });
     expect(stdout).toMatch(
       /FAILURE suite: .*'playwright-pool'.*\n +run npm install --save-dev playwright-pool in the package/,
     );
@@ -218,17 +207,14 @@ test('doctor says how to install the package if a test cannot find it', async ({
   }
 });
 
-test('doctor and init name a fixture of the suite that has the name of an option', async ({
-  cliProcess: cli,
-  answering,
-}, testInfo) => {
+test('doctor and init name a fixture that has the name of an option', async ({ cliProcess: cli, answering }) => {
   const own = `import { test as base } from 'playwright-pool';
     export const test = base.extend({ pool: [async ({}, use) => use('mine'), { scope: 'test' }] });`;
   const files = {
     'own.js': own,
     'a.spec.js': `import { test } from './own.js';\ntest('a', async ({ pool }) => {});\n`,
   };
-  const cwd = await write(testInfo.outputPath('project'), { ...packages, 'playwright.config.ts': config, ...files });
+  const cwd = await write(outputPath('project'), { ...packages, 'playwright.config.ts': config, ...files });
   const env = await answering((_, answer) => answer.writeHead(401).end());
   for (const args of [['doctor'], ['init', '--yes', '--no-ci']]) {
     const { stdout, stderr } = await cli(args, { cwd, env });

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { TestInfo } from '@playwright/test';
-import { expect, test } from '../commands.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
+import { expect, expectFailure, printed, test, type RunCommand } from '../commands.ts';
 
 const config = `import { defineConfig, devices } from '@playwright/test';
 
@@ -15,6 +15,7 @@ export default defineConfig({
 });
 `;
 const spec = `import { expect, test, type Page } from '@playwright/test';
+import { outputPath } from '../../support/runs/output-path.ts';
 import { open } from './open.ts';
 
 test('is there', async ({ page }) => expect(await open(page)).toBe('@playwright/test'));
@@ -23,8 +24,14 @@ test('is there', async ({ page }) => expect(await open(page)).toBe('@playwright/
 /** The files of a repository with one npm package. */
 const npmRepository = { 'package.json': '{}', 'package-lock.json': '{}', '.git/HEAD': '' };
 
-async function project(testInfo: TestInfo, files: Record<string, string>): Promise<string> {
-  const directory = testInfo.outputPath('project');
+/** The lines that `init --dry-run` would add. */
+async function added(cli: RunCommand, cwd: string, options = ''): Promise<string> {
+  const lines = printed(await cli(`init --dry-run ${options}`.trim(), { cwd })).split('\n');
+  return lines.flatMap((line) => (line.startsWith('+') ? [line.slice(1)] : [])).join('\n');
+}
+
+async function project(files: Record<string, string>): Promise<string> {
+  const directory = outputPath('project');
   for (const [name, content] of Object.entries(files)) {
     await mkdir(path.dirname(path.join(directory, name)), { recursive: true });
     await writeFile(path.join(directory, name), content);
@@ -32,10 +39,8 @@ async function project(testInfo: TestInfo, files: Record<string, string>): Promi
   return directory;
 }
 
-test('init changes imports and config to use the pool and adds a workflow, and a second init changes nothing', async ({
-  cli,
-}, testInfo) => {
-  const cwd = await project(testInfo, {
+test('init changes imports and config, adds a workflow, and then changes nothing', async ({ cli }) => {
+  const cwd = await project({
     ...npmRepository,
     'playwright.config.ts': config,
     'tests/a.spec.ts': spec,
@@ -43,21 +48,16 @@ test('init changes imports and config to use the pool and adds a workflow, and a
   });
   const read = (name: string) => readFile(path.join(cwd, name), 'utf8');
 
-  const shown = await cli(['init', '--dry-run'], { cwd });
+  const shown = await cli('init --dry-run', { cwd });
   expect(shown.code).toBe(0);
   expect(shown.stdout).toContain(
     `-import { expect, test, type Page } from '@playwright/test';\n+import { expect, test, type Page } from 'playwright-pool';`,
   );
-  expect(await cli(['init'], { cwd })).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('pass --yes'),
-  });
+  expect(await cli('init', { cwd })).toMatchObject({ code: 2, stderr: expect.stringContaining('pass --yes') });
   expect(await read('playwright.config.ts')).toBe(config);
   expect(existsSync(path.join(cwd, '.github'))).toBe(false);
 
-  expect((await cli(['init', '--yes'], { cwd })).stdout).toMatch(
-    /Changed 3 files\. Run the suite: npx playwright test\n$/,
-  );
+  expect((await cli('init --yes', { cwd })).stdout).toMatch(/Changed 3 files\. Run the suite: npx playwright test\n$/);
   expect(await read('playwright.config.ts')).toBe(`import { defineConfig, devices } from 'playwright-pool';
 
 export default defineConfig({
@@ -76,24 +76,13 @@ export default defineConfig({
   expect(await read('.github/workflows/playwright.yml')).toContain(
     'npx playwright install --with-deps chromium-headless-shell\n',
   );
-  expect(await cli(['init', '--yes'], { cwd })).toMatchObject({
-    code: 0,
-    stdout: expect.stringContaining('nothing to change'),
-  });
-});
-
-test('init writes a workflow that installs all browsers of a suite', async ({ cli }, testInfo) => {
-  const projects = `\n  projects: [{ name: 'firefox', use: { ...devices['Desktop Firefox'] } }],\n});`;
-  const cwd = await project(testInfo, { ...npmRepository, 'playwright.config.ts': config.replace('\n});', projects) });
-  expect((await cli(['init', '--yes'], { cwd })).code).toBe(0);
-  const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
-  expect(workflow).toContain('npx playwright install --with-deps\n');
+  expect(printed(await cli('init --yes', { cwd }))).toContain('nothing to change');
 });
 
 for (const [manager, files, parts] of [
   [
     'pnpm',
-    { 'package.json': '{}', 'pnpm-lock.yaml': '' },
+    { 'pnpm-lock.yaml': '' },
     [
       '- uses: pnpm/action-setup@v4\n        with:\n          version: latest',
       'pnpm install --frozen-lockfile',
@@ -107,7 +96,7 @@ for (const [manager, files, parts] of [
   ],
   [
     'yarn 1',
-    { 'package.json': '{}', 'yarn.lock': '# yarn lockfile v1' },
+    { 'yarn.lock': '# yarn lockfile v1' },
     ['actions/checkout@v5\n      - uses: actions/setup-node', 'cache: yarn', 'yarn install --frozen-lockfile', 'yarn'],
   ],
   [
@@ -116,20 +105,26 @@ for (const [manager, files, parts] of [
     ['npm install --global corepack && corepack enable', 'yarn install --immutable', 'yarn'],
   ],
 ] as const) {
-  test(`init writes a workflow for a package of ${manager} that installs and runs with it`, async ({
-    cli,
-  }, testInfo) => {
-    const cwd = await project(testInfo, { '.git/HEAD': '', ...files, 'playwright.config.ts': config });
-    expect((await cli(['init', '--yes'], { cwd })).code).toBe(0);
-    const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
+  test(`init writes a workflow that installs and runs with ${manager}`, async ({ cli }) => {
+    const own = { '.git/HEAD': '', 'package.json': '{}', 'playwright.config.ts': config };
+    const workflow = await added(cli, await project({ ...own, ...files }));
     for (const part of parts) expect(workflow).toContain(part);
     expect(workflow).toContain(`- run: ${parts.at(-1)} playwright test --shard`);
     expect(workflow).not.toMatch(/npx|npm ci/);
   });
 }
 
-test('init lists the places that launch a browser or set options without effect', async ({ cli }, testInfo) => {
-  const cwd = await project(testInfo, {
+test('init writes a workflow that installs all browsers, and names the config', async ({ cli }) => {
+  const projects = `\n  projects: [{ name: 'firefox', use: { ...devices['Desktop Firefox'] } }],\n});`;
+  const files = { 'playwright.config.ts': config.replace('\n});', projects), 'e2e/playwright.config.ts': config };
+  const cwd = await project({ ...npmRepository, ...files });
+  expect(`${await added(cli, cwd)}\n`).toContain('npx playwright install --with-deps\n');
+  const below = await added(cli, cwd, '--config e2e/playwright.config.ts');
+  expect(below).toContain('npx playwright test --config e2e/playwright.config.ts --shard');
+});
+
+test('init lists the places that launch a browser or set options without effect', async ({ cli }) => {
+  const cwd = await project({
     'playwright.config.ts': config.replace(
       `trace: 'on-first-retry'`,
       `channel: 'msedge',\n    launchOptions: { args: [] }`,
@@ -137,17 +132,16 @@ test('init lists the places that launch a browser or set options without effect'
     'tests/a.spec.ts': spec,
     'global-setup.ts': `import { chromium } from '@playwright/test';\nexport default () => chromium.launch();\n`,
   });
-  const { stdout } = await cli(['init', '--dry-run', '--no-ci'], { cwd });
-  expect(stdout).toContain(
-    'By hand: global-setup.ts:2: launches a browser on this machine instead of leasing one. Use ',
-  );
-  expect(stdout).toContain('By hand: playwright.config.ts:7: channel has no effect on leased browsers. ');
-  expect(stdout).toContain(
-    'By hand: playwright.config.ts:8: launchOptions has no effect on leased browsers, except slowMo. ',
-  );
+  const stdout = printed(await cli('init --dry-run --no-ci', { cwd }));
+  for (const line of [
+    'global-setup.ts:2: launches a browser on this machine instead of leasing one. Use ',
+    'playwright.config.ts:7: channel has no effect on leased browsers. ',
+    'playwright.config.ts:8: launchOptions has no effect on leased browsers, except slowMo. ',
+  ])
+    expect(stdout).toContain(`By hand: ${line}`);
 });
 
-test('init keeps the options of configs in many syntactic forms', async ({ cli }, testInfo) => {
+test('init keeps the options of configs in many syntactic forms', async ({ cli }) => {
   const forms: [before: string, after: string[]][] = [
     [
       `module.exports = { reporter: [['list'], ['html']] };\n`,
@@ -159,48 +153,39 @@ test('init keeps the options of configs in many syntactic forms', async ({ cli }
     ],
   ];
   for (const [index, [before, after]] of forms.entries()) {
-    const cwd = await project(testInfo, { [`${index}/playwright.config.js`]: before });
+    const cwd = await project({ [`${index}/playwright.config.js`]: before });
     const directory = path.join(cwd, String(index));
-    expect((await cli(['init', '--yes', '--no-ci'], { cwd: directory })).code).toBe(0);
+    expect((await cli('init --yes --no-ci', { cwd: directory })).code).toBe(0);
     const text = await readFile(path.join(directory, 'playwright.config.js'), 'utf8');
     for (const part of after) expect(text).toContain(part);
     expect(text).not.toContain('PoolTestOptions');
   }
 });
 
-test("init doesn't change a workflow that already runs Playwright", async ({ cli }, testInfo) => {
-  const workflow = { '.github/workflows/ci.yml': 'run: npx playwright test\n' };
-  const cwd = await project(testInfo, { ...npmRepository, ...workflow, 'playwright.config.ts': config });
-  const { stdout } = await cli(['init', '--yes'], { cwd });
-  expect(stdout).toContain('Changed 1 file.');
-  expect(stdout).not.toContain('workflow');
-});
-
-test("init doesn't overwrite an existing workflow file but chooses another name", async ({ cli }, testInfo) => {
+test('init writes no workflow if one runs Playwright, or chooses another name', async ({ cli }) => {
   const workflows = '.github/workflows';
   const other = {
     [`${workflows}/playwright.yml`]: 'run: make e2e\n',
     [`${workflows}/old/ci.yml`]: 'run: npx playwright test\n',
   };
-  const cwd = await project(testInfo, { ...npmRepository, ...other, 'playwright.config.ts': config });
-  expect(await cli(['init', '--yes'], { cwd })).toMatchObject({
-    code: 0,
-    stdout: expect.stringContaining('playwright-pool.yml'),
-  });
+  const cwd = await project({ ...npmRepository, ...other, 'playwright.config.ts': config });
+  expect(printed(await cli('init --yes', { cwd }))).toContain('playwright-pool.yml');
   const read = (name: string) => readFile(path.join(cwd, workflows, name), 'utf8');
   expect(await read('playwright.yml')).toBe('run: make e2e\n');
   expect(await read('playwright-pool.yml')).toContain('npx playwright test --shard');
 
+  const running = path.join(cwd, workflows, 'ci.yml');
+  await writeFile(running, 'run: npx playwright test\n');
+  expect(printed(await cli('init --dry-run', { cwd }))).not.toContain('workflow');
+  await rm(running);
   await writeFile(path.join(cwd, workflows, 'playwright-pool.yml'), 'run: make all\n');
-  expect((await cli(['init', '--yes'], { cwd })).stdout).toContain('No workflow: ');
+  expect((await cli('init --yes', { cwd })).stdout).toContain('No workflow: ');
   expect(await read('playwright-pool.yml')).toBe('run: make all\n');
   expect((await readdir(path.join(cwd, workflows))).sort()).toEqual(['old', 'playwright-pool.yml', 'playwright.yml']);
 });
 
-test('init says why it writes no workflow: GitHub would not read it, or there is no lockfile', async ({
-  cli,
-}, testInfo) => {
-  const cwd = await project(testInfo, {
+test('init says why it writes no workflow: the directory or no lockfile', async ({ cli }) => {
+  const cwd = await project({
     '.git/HEAD': '',
     'playwright.config.ts': config,
     'packages/e2e/playwright.config.ts': config,
@@ -215,7 +200,7 @@ test('init says why it writes no workflow: GitHub would not read it, or there is
       'No workflow: init writes one only for a package with the lockfile of npm, pnpm or yarn here. Run npx playwright test in your workflow.',
     ],
   ] as const) {
-    const { code, stdout } = await cli(['init', '--yes'], { cwd: directory });
+    const { code, stdout } = await cli('init --yes', { cwd: directory });
     expect(code).toBe(0);
     expect(stdout).toContain(`${reason}\n`);
     expect(stdout).toMatch(/Changed \d files?\./);
@@ -224,26 +209,19 @@ test('init says why it writes no workflow: GitHub would not read it, or there is
 
   await mkdir(path.join(cwd, '.github/workflows'), { recursive: true });
   await writeFile(path.join(cwd, '.github/workflows/ci.yaml'), 'run: npx playwright test\n');
-  expect((await cli(['init', '--yes'], { cwd: below })).stdout).not.toContain('No workflow');
+  expect((await cli('init --yes', { cwd: below })).stdout).not.toContain('No workflow');
 });
 
-test('init writes a workflow that names a config in another directory', async ({ cli }, testInfo) => {
-  const cwd = await project(testInfo, { ...npmRepository, 'e2e/playwright.config.ts': config });
-  expect((await cli(['init', '--yes', '--config', 'e2e/playwright.config.ts'], { cwd })).code).toBe(0);
-  const workflow = await readFile(path.join(cwd, '.github/workflows/playwright.yml'), 'utf8');
-  expect(workflow).toContain('npx playwright test --config e2e/playwright.config.ts --shard');
-});
-
-test('init prints the steps left for the user, until all are done', async ({ cli }, testInfo) => {
+test('init prints the steps left for the user, until all are done', async ({ cli }) => {
   const left = [
     `By hand: add ['playwright-pool/reporter'] to the reporters of playwright.config.ts.`,
     `By hand: add poolReplay: 'retain-on-failure' to the use of playwright.config.ts, and import defineConfig from playwright-pool.`,
     `By hand: change the import of the tests to playwright-pool, or name their directory with --tests: no source imports playwright-pool.`,
   ];
-  const cwd = await project(testInfo, {
+  const cwd = await project({
     'playwright.config.ts': `// reporter: 'playwright-pool/reporter', poolReplay: 'on'\nexport default defineConfig(base, { reporter });\n`,
   });
-  const { code, stdout } = await cli(['init', '--yes', '--no-ci'], { cwd });
+  const { code, stdout } = await cli('init --yes --no-ci', { cwd });
   expect(code).toBe(0);
   expect(stdout).toBe(`${left.join('\n')}\nThere is nothing else to change.\n`);
 
@@ -251,48 +229,36 @@ test('init prints the steps left for the user, until all are done', async ({ cli
   await writeFile(path.join(cwd, 'playwright.config.ts'), config.replace(`reporter: 'html',`, reporter));
   await mkdir(path.join(cwd, 'tests'));
   await writeFile(path.join(cwd, 'tests/a.spec.ts'), spec);
-  expect((await cli(['init', '--dry-run', '--no-ci'], { cwd })).stdout).toContain(left[0]);
-  const { stdout: changed } = await cli(['init', '--yes', '--no-ci'], { cwd });
+  expect((await cli('init --dry-run --no-ci', { cwd })).stdout).toContain(left[0]);
+  const { stdout: changed } = await cli('init --yes --no-ci', { cwd });
   expect(changed).toContain(left[0]);
   for (const line of left.slice(1)) expect(changed).not.toContain(line);
   expect(await readFile(path.join(cwd, 'playwright.config.ts'), 'utf8')).toContain(reporter);
 });
 
-test("init finds tests outside the config's directory by testDir", async ({ cli }, testInfo) => {
-  const cwd = await project(testInfo, {
+test("init finds tests outside the config's directory by testDir", async ({ cli }) => {
+  const cwd = await project({
     'e2e/playwright.config.ts': config.replace('./tests', '../specs (all)'),
     'specs (all)/a.spec.ts': spec,
   });
   const e2e = path.join(cwd, 'e2e');
-  const { stdout } = await cli(['init', '--yes', '--no-ci'], { cwd: e2e });
+  const { stdout } = await cli('init --yes --no-ci', { cwd: e2e });
   expect(stdout).not.toContain('By hand');
   expect(await readFile(path.join(cwd, 'specs (all)/a.spec.ts'), 'utf8')).toContain(`from 'playwright-pool'`);
 
   await writeFile(path.join(e2e, 'playwright.config.ts'), config.replace(`'./tests'`, `join(root, 'specs')`));
   const unknown = 'By hand: name the directory of the tests with --tests: testDir is not a string literal.';
-  expect((await cli(['init', '--yes', '--no-ci'], { cwd: e2e })).stdout).toContain(unknown);
+  expect((await cli('init --yes --no-ci', { cwd: e2e })).stdout).toContain(unknown);
   expect((await cli(['init', '--yes', '--no-ci', '--tests', '../specs (all)'], { cwd: e2e })).stdout).toContain(
     'is on the pool',
   );
 });
 
-test('init refuses a missing directory of tests', async ({ cli }, testInfo) => {
-  const cwd = await project(testInfo, { 'playwright.config.ts': config });
+test('init refuses a missing config or directory of tests, and says where to begin', async ({ cli }) => {
+  const cwd = await project({ 'package.json': '{}' });
+  expectFailure(await cli('init', { cwd }), 2, 'npm init playwright@latest');
+  expectFailure(await cli('init --config none.ts', { cwd }), 2, 'ENOENT');
+  await project({ 'playwright.config.ts': config });
   const message = `${path.join(cwd, 'nope')} cannot be read (ENOENT): name the directory of the tests with --tests`;
-  expect(await cli(['init', '--tests', 'nope'], { cwd })).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining(message),
-  });
-});
-
-test('init says where to begin if the directory has no config', async ({ cli }, testInfo) => {
-  const cwd = await project(testInfo, { 'package.json': '{}' });
-  expect(await cli(['init'], { cwd })).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('npm init playwright@latest'),
-  });
-  expect(await cli(['init', '--config', 'none.ts'], { cwd })).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('ENOENT'),
-  });
+  expectFailure(await cli('init --tests nope', { cwd }), 2, message);
 });

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from '@playwright/test';
 import { editedConfig } from '../../../src/cli/suite-edits.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
 import { compilerOptions } from '../../support/runs/compiler-options.ts';
 
 const reporter = `['playwright-pool/reporter']`;
@@ -62,7 +63,7 @@ test("init leaves configs unchanged that it can't parse", () => {
   }
 });
 
-test("init's edits of a TypeScript config compile, and omit replays if the config's type forbids the option", async ({}, testInfo) => {
+test("init's edits of a TypeScript config compile, and omit replays if the config's type forbids the option", async () => {
   const forms: [before: string, isRecorded: boolean][] = [
     [
       `import { defineConfig } from '@playwright/test';\nexport default defineConfig({ use: { trace: 'on' } });\n`,
@@ -107,7 +108,7 @@ test("init's edits of a TypeScript config compile, and omit replays if the confi
     ],
     [`const config = { testDir: 'tests' };\nexport default config;\n`, true],
   ];
-  const directory = testInfo.outputPath('configs');
+  const directory = outputPath('configs');
   await mkdir(directory, { recursive: true });
   for (const [index, [before, isRecorded]] of forms.entries()) {
     const after = editedConfig(before, 'playwright.config.ts');

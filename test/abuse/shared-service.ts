@@ -1,0 +1,60 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test as base } from '@playwright/test';
+import { createClient, type Client } from '../../src/client/index.ts';
+import { collect } from '../support/service/apps.ts';
+import { expectNoProcessWith } from '../support/processes/processes.ts';
+import { startAnyService } from '../support/service/machines.ts';
+import { callerOf, type TestService } from '../support/service/service.ts';
+import { shellIn, type Shell } from '../support/service/session-processes.ts';
+
+type Fixtures = {
+  /** A shell in a new session. */
+  shell: Shell;
+  /** Ends all pools and sessions of a test. */
+  ended: void;
+};
+
+type WorkerFixtures = {
+  /** The data directory of the service. */
+  data: string;
+  service: TestService;
+  client: Client;
+};
+
+/** One service for all tests of a worker. */
+export const test = base.extend<Fixtures, WorkerFixtures>({
+  data: [
+    async ({}, use, { project, workerIndex }) => {
+      const directory = join(project.outputDir, `data-of-worker-${workerIndex}`);
+      await use(directory);
+      await expectNoProcessWith(directory);
+      await rm(directory, { recursive: true, force: true });
+    },
+    { scope: 'worker' },
+  ],
+  service: [
+    async ({ data }, use) => {
+      await using service = await startAnyService({ dataDirectory: data });
+      await use({ ...service, call: callerOf(service) });
+    },
+    { scope: 'worker' },
+  ],
+  client: [
+    async ({ service }, use) => {
+      await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+      await use(client);
+    },
+    { scope: 'worker' },
+  ],
+  ended: [
+    async ({ client }, use) => {
+      await use();
+      for (const { id } of await collect(client.browserPools.list()))
+        await client.browserPools.delete(id, { force: true });
+      for (const { session_id } of await collect(client.browsers.list())) await client.browsers.deleteByID(session_id);
+    },
+    { auto: true },
+  ],
+  shell: async ({ client }, use) => use(shellIn(client, (await client.browsers.create()).session_id)),
+});

@@ -1,0 +1,35 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test as base } from '@playwright/test';
+import { expectNoProcessWith } from '../../support/processes/processes.ts';
+import { callerOf, type Call } from '../../support/service/service.ts';
+import { outputPath } from '../../support/runs/output-path.ts';
+import { CliProcess } from '../../support/service/service-process.ts';
+
+export type Served = { cli: CliProcess; url: string; apiKey: string; call: Call };
+
+type Fixtures = {
+  /** The data directory. All processes that name it have ended when the test ends. */
+  directory: string;
+  /** Starts `playwright-pool serve` with options, with one space between two of them. */
+  serve: (options?: string, env?: Record<string, string>) => Promise<Served>;
+};
+
+export const test = base.extend<Fixtures>({
+  directory: async ({}, use) => use(outputPath('data')),
+  serve: async ({ directory }, use) => {
+    const processes: CliProcess[] = [];
+    await use(async (options = '', env = {}) => {
+      const args = ['serve', '--data-dir', directory, ...options.split(' ').filter(Boolean)];
+      const cli = new CliProcess(args, { env: { PLAYWRIGHT_POOL_API_KEY: '', ...env } });
+      processes.push(cli);
+      const url = (await cli.firstLine()).replace(/^listening on /, '');
+      const apiKey = env['PLAYWRIGHT_POOL_API_KEY'] ?? (await readFile(join(directory, 'api-key'), 'utf8')).trim();
+      return { cli, url, apiKey, call: callerOf({ url, apiKey }) };
+    });
+    await Promise.all(processes.map((cli) => cli[Symbol.asyncDispose]()));
+    await expectNoProcessWith(directory);
+  },
+});
+
+export { expect } from '@playwright/test';
