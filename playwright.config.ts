@@ -8,6 +8,8 @@ ownEnvironment();
 
 export default defineConfig({
   testDir: 'test',
+  // These are the projects of whole runs.
+  testIgnore: '**/suites/**',
   outputDir: 'test-results',
   // Two leave half of two processors idle: tests wait for browsers and timers.
   workers: 3,

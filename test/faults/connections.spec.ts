@@ -165,23 +165,32 @@ test('gives the next test another browser after the connection went silent', asy
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('names the reason with which the service closed the connection to a browser', async ({
+test("a clipboard that can't be emptied fails only tests that use it, and a closed connection names its reason", async ({
   start,
   hosted,
   faultProxy,
 }) => {
-  const suite = `${prelude}
+  const suite = `
+    import { test } from 'playwright-pool';
+    test.use({ poolLease: 'test' });
+    test('files', async ({ remote }) => { await remote.files.push(Buffer.from('x'), '/tmp/x'); });
+    test('clipboard', async ({ page, remote }) => { await remote.clipboard.read(); });
     test('waits', async ({ page }) => {
       console.log('in use');
       await page.locator('#missing').click();
     });`;
+  const refusal = { status: 501, retryAfter: 0 };
+  faultProxy.plan(/^POST \/browsers\/\w+\/computer\/clipboard\/write/, refusal, refusal, refusal);
   const run = start({ files: { 'refused.spec.ts': suite }, ...hosted.options({ via: faultProxy.url }) });
-  await expect.poll(() => run.output, { timeout: 20_000 }).toContain('in use');
+  await expect.poll(() => run.output, { timeout: 40_000 }).toContain('in use');
   faultProxy.refuseWebSockets('more than 256 MiB wait for this client to read them');
-  const { results } = await run.finished();
+  const { results, output } = await run.finished();
+  expect(results['files']![0]!.status, output).toBe('passed');
+  expect(results['clipboard']![0]!.error!.message).toContain('501');
   expect(results['waits']![0]!.errors.map(({ message }) => message).join('\n')).toMatch(
     /The service closed the connection to the browser of this test, session \w+: more than 256 MiB wait for this client/,
   );
+  expect(output).toContain('leases: 3 acquired, 3 released, 0 leaked');
 });
 
 test('retries an acquire call that got no answer, and returns both granted browsers', async ({
@@ -202,7 +211,6 @@ test('retries an acquire call that got no answer, and returns both granted brows
 
 test('saves a replay although connections hang or break', async ({ start, hosted, faultProxy }) => {
   test.skip(!isLong);
-  test.setTimeout(120_000);
   faultProxy.plan(/^POST .*\/stop$/, 'silent');
   faultProxy.plan(/^GET .*\/replays\//, 'silent', 'truncated');
   const run = start({

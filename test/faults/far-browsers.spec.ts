@@ -8,54 +8,66 @@ import { CliProcess } from '../support/service/service-process.ts';
 
 const overPlaywright = `transport: 'playwright'`;
 
-/** The first test waits for an element that doesn't come. */
-const waits = `
-  import { test } from 'playwright-pool';
-  test('waits', async ({ page }) => {
-    test.setTimeout(120_000);
+/** A test that waits for an element that doesn't come. */
+const waitingTest = (title: string, timeout = 120_000) => `
+  test('${title}', async ({ page }) => {
+    test.setTimeout(${timeout});
     await page.setContent('x');
-    console.log('worker: ' + process.pid);
+    console.log('running ${title}: ' + process.pid);
     await page.locator('#missing').click();
   });`;
+const head = `import { test } from 'playwright-pool';`;
 const works = `test('works', async ({ page }) => { await page.setContent('y'); });`;
-const suite = `${waits} ${works}`;
+const suite = `${head} ${waitingTest('waits')} ${works}`;
 
-for (const [end, tag, error] of [
-  ['worker', '', 'worker process exited unexpectedly'],
-  ['host', ' @long', "the Playwright host (the service's process between client and browser) has ended"],
-  ['connection', ' @long', 'closed'],
-] as const)
-  test(`returns the browser if the ${end} ends in the middle of an action${tag}`, async ({
-    start,
-    hosted,
-    faultProxy,
-  }) => {
-    test.setTimeout(120_000);
-    const run = start({
-      files: { 'a.spec.ts': suite },
-      ...hosted.options({ via: faultProxy.url, pool: overPlaywright }),
-    });
-    await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
+test('returns the browser if the worker, the host or the connection ends in the middle of an action', async ({
+  start,
+  hosted,
+  faultProxy,
+}) => {
+  test.setTimeout(180_000);
+  const ends: Record<string, { end: (worker: number, hosts: number[]) => void; error: string }> = {
+    worker: { end: (worker) => process.kill(worker, 'SIGKILL'), error: 'worker process exited unexpectedly' },
+    host: {
+      end: (_, hosts) => hosts.forEach((pid) => process.kill(pid, 'SIGKILL')),
+      error: "the Playwright host (the service's process between client and browser) has ended",
+    },
+    connection: { end: () => faultProxy.resetWebSockets(), error: 'closed' },
+  };
+  const run = start({
+    files: {
+      'a.spec.ts': `${head} ${Object.keys(ends)
+        .map((name) => waitingTest(name))
+        .join('')} ${works}`,
+    },
+    ...hosted.options({ via: faultProxy.url, pool: overPlaywright, more: `trace: 'retain-on-failure'` }),
+  });
+  for (const [name, { end }] of Object.entries(ends)) {
+    await expect.poll(() => run.output, { timeout: 60_000 }).toContain(`running ${name}: `);
     const before = hostsOf(process.pid);
     expect(before.length).toBeGreaterThan(0);
-    if (end === 'worker') process.kill(pidIn(run.output, 'worker'), 'SIGKILL');
-    if (end === 'host') for (const pid of before) process.kill(pid, 'SIGKILL');
-    if (end === 'connection') faultProxy.resetWebSockets();
-    const { results, output } = await run.finished();
-    const [waiting] = results['waits']!;
+    end(pidIn(run.output, `running ${name}`), before);
+    await expect
+      .poll(() => hostsOf(process.pid).filter((pid) => before.includes(pid)), { timeout: 30_000 })
+      .toEqual([]);
+  }
+  const { results, output } = await run.finished();
+  for (const [name, { error }] of Object.entries(ends)) {
+    const [waiting] = results[name]!;
     expect(waiting!.status).toBe('failed');
     expect(waiting!.errors.map(({ message }) => message).join('\n')).toContain(error);
-    expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
-    expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
-    await expect.poll(() => hostsOf(process.pid).filter((pid) => before.includes(pid))).toEqual([]);
-  });
+  }
+  expect(results['host']![0]!.attachments.map(({ name }) => name)).toContain('trace');
+  expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
+  expect(output).toContain('leases: 4 acquired, 4 released, 0 leaked');
+});
 
 test('returns the browser and ends its Playwright host if the runner is killed during an action @long', async ({
   start,
   hosted,
 }) => {
   const run = start({ files: { 'a.spec.ts': suite }, ...hosted.options({ pool: overPlaywright }) });
-  await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
+  await expect.poll(() => run.output, { timeout: 30_000 }).toContain('running waits: ');
   const before = hostsOf(process.pid);
   process.kill(run.pid, 'SIGKILL');
   await run.finished();
@@ -72,7 +84,7 @@ test("ends a test's action and all processes if the service is killed @long", as
   });
   const url = (await service.firstLine()).replace('listening on ', '');
   const run = start({ files: { 'a.spec.ts': suite }, ...leasingFrom(url, { pool: overPlaywright }) });
-  await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
+  await expect.poll(() => run.output, { timeout: 30_000 }).toContain('running waits: ');
   const hosts = hostsOf(service.child.pid!);
   expect(hosts.length).toBeGreaterThan(0);
   service.child.kill('SIGKILL');
@@ -90,18 +102,13 @@ for (const transport of ['cdp', 'playwright'])
     faultProxy,
   }) => {
     test.setTimeout(180_000);
-    const timesOut = waits
-      .slice(waits.indexOf('test('))
-      .replace('waits', 'times out')
-      .replace('120_000', '12_000')
-      .replace('worker', 'another worker');
     const run = start({
-      files: { 'a.spec.ts': `${waits} ${timesOut} ${works}` },
+      files: { 'a.spec.ts': `${head} ${waitingTest('waits')} ${waitingTest('times out', 12_000)} ${works}` },
       ...hosted.options({ via: faultProxy.url, pool: `transport: '${transport}'` }),
     });
-    await expect.poll(() => run.output, { timeout: 30_000 }).toContain('worker: ');
+    await expect.poll(() => run.output, { timeout: 30_000 }).toContain('running waits: ');
     faultProxy.silenceWebSockets();
-    await expect.poll(() => run.output, { timeout: 90_000 }).toContain('another worker: ');
+    await expect.poll(() => run.output, { timeout: 90_000 }).toContain('running times out: ');
     faultProxy.silenceWebSockets();
     const { results, output } = await run.finished();
     const outcome = (title: string) => results[title]!.map(({ status, errors }) => [status, errors.at(-1)?.message]);

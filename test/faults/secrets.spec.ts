@@ -10,6 +10,7 @@ import { FaultProxy } from '../support/http/fault-proxy.ts';
 import { expect, test } from '../support/runs/pool-run.ts';
 
 const apiKey = 'recognisable-key-of-the-service';
+const [password, totpSecret] = ['recognisable-password', 'RECOGNISABLETOTP'];
 
 const suite = `
   import { existsSync } from 'node:fs';
@@ -49,10 +50,16 @@ const config = (baseURL: string) => `${reporters}
     trace: 'on',
     screenshot: 'on',
     poolReplay: 'on',
-  },`;
+  },
+  projects: [
+    { name: 'pooled', testMatch: 'secrets.spec.ts' },
+    { name: 'signed in', testMatch: 'login.spec.ts', use: { poolProfile: { name: 'carol', login: {
+      domain: 'shop.example',
+      credential: { name: 'carol', values: { username: 'carol', password: '${password}' }, totpSecret: '${totpSecret}' },
+    } } } },
+  ],`;
 
-test('a run writes no API key and no token to any file or output', async ({ start }, testInfo) => {
-  test.setTimeout(120_000);
+test('a run writes no API key, token, password or TOTP secret to any file or output', async ({ start }, testInfo) => {
   const data = testInfo.outputPath('service');
   await using service = await startService({ apiKey, dataDirectory: data });
   await using client = createClient({ baseURL: service.url, apiKey });
@@ -60,7 +67,10 @@ test('a run writes no API key and no token to any file or output', async ({ star
   // Errors of calls are reported, too.
   proxy.plan(/^POST .*\/release$/, { status: 500, retryAfter: 0 });
   const run = start({
-    files: { 'secrets.spec.ts': suite },
+    files: {
+      'secrets.spec.ts': suite,
+      'login.spec.ts': `import { test } from 'playwright-pool'; test('needs no browser', () => {});`,
+    },
     config: config(proxy.url),
     env: { DEBUG: 'pw:api', GITHUB_STEP_SUMMARY: testInfo.outputPath('summary.md') },
   });
@@ -79,7 +89,7 @@ test('a run writes no API key and no token to any file or output', async ({ star
   expect(tokens.length).toBeGreaterThan(0);
   writeFileSync(join(run.directory, 'done'), '');
   const { output, stats } = await run.finished();
-  expect(stats).toMatchObject({ passed: 1, failed: 3 });
+  expect(stats).toMatchObject({ passed: 2, failed: 3 });
 
   const written = [
     { name: 'output', content: Buffer.from(output) },
@@ -100,27 +110,17 @@ test('a run writes no API key and no token to any file or output', async ({ star
   ]) {
     expect(names).toMatch(kind);
   }
-  const secrets = [apiKey, Buffer.from(apiKey).toString('base64').slice(0, -4), 'jwt=', ...tokens];
+  expect(all.find(({ name }) => name === 'report.json')?.content.toString()).toContain('shop.example');
+  const secrets = [
+    password,
+    totpSecret,
+    apiKey,
+    Buffer.from(apiKey).toString('base64').slice(0, -4),
+    'jwt=',
+    ...tokens,
+  ];
   const leaks = all.filter(({ content }) => secrets.some((secret) => content.includes(secret))).map(({ name }) => name);
   expect(leaks).toEqual([]);
-});
-
-test('a run writes no password and no TOTP secret of the config to any file or output', async ({ run }, testInfo) => {
-  const secrets = ['recognisable-password', 'RECOGNISABLETOTP'];
-  const { stats, output } = await run({
-    files: { 'login.spec.ts': `import { test } from 'playwright-pool'; test('needs no browser', () => {});` },
-    config: `${reporters}
-      projects: [{ name: 'signed in', use: { poolProfile: { name: 'carol', login: {
-        domain: 'shop.example',
-        credential: { name: 'carol', values: { username: 'carol', password: '${secrets[0]}' }, totpSecret: '${secrets[1]}' },
-      } } } }],`,
-  });
-  expect(stats, output).toMatchObject({ passed: 1, failed: 0 });
-  const written = filesIn(testInfo.outputPath('project-1')).filter(({ name }) => !name.endsWith('.ts'));
-  expect(written.find(({ name }) => name === 'report.json')?.content.toString()).toContain('shop.example');
-  const all = await Promise.all([{ name: 'output', content: Buffer.from(output) }, ...written].map(unpacked));
-  const leaks = all.flat().filter(({ content }) => secrets.some((secret) => content.includes(secret)));
-  expect(leaks.map(({ name }) => name)).toEqual([]);
 });
 
 test('refuses a ledger directory that belongs to another user', () => {

@@ -10,29 +10,6 @@ import { isLong } from '../support/processes/long-form.ts';
 
 const processes = fileURLToPath(new URL('../support/processes/processes.ts', import.meta.url));
 
-test('the next test gets a new embedded service if the last one was killed between two tests @long', async ({
-  run,
-  dataDirectory,
-}) => {
-  const suite = `
-    import { test, expect } from 'playwright-pool';
-    import { readFileSync } from 'node:fs';
-    test('kills it', async ({ page, browser }) => {
-      await page.setContent('x');
-      const { pid } = JSON.parse(readFileSync(process.env.PLAYWRIGHT_POOL_DATA_DIR + '/service.json', 'utf8'));
-      process.kill(pid, 'SIGKILL');
-      await expect.poll(() => browser.isConnected()).toBe(false);
-    });
-    test('works', async ({ page }, { workerIndex }) => {
-      expect(workerIndex).toBe(0);
-      await page.setContent('y');
-    });`;
-  const { results, output } = await run({ files: { 'killed.spec.ts': suite } });
-  expect(results['works']?.map(({ status }) => status)).toEqual(['passed']);
-  expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
-  await expectNoProcessWith(dataDirectory);
-});
-
 test('the next test gets a new embedded service and reaper if both were killed between two tests @long', async ({
   run,
 }) => {
@@ -76,7 +53,6 @@ test('reports that the embedded service was killed before it saved a profile @lo
 
 test('tests continue after the service was frozen for 20 s', async ({ start }, testInfo) => {
   test.skip(!isLong);
-  test.setTimeout(120_000);
   const directory = testInfo.outputPath('service');
   const apiKey = leasingFrom('').env.PLAYWRIGHT_POOL_API_KEY;
   const command = new CliProcess(['serve', '--port', '0', '--data-dir', directory], {
@@ -114,7 +90,6 @@ test('tests after the service was killed are infrastructure failures, and no pro
   start,
 }, testInfo) => {
   test.skip(!isLong);
-  test.setTimeout(120_000);
   const directory = testInfo.outputPath('service');
   await using command = new CliProcess(['serve', '--port', '0', '--data-dir', directory], {
     env: { PLAYWRIGHT_POOL_API_KEY: 'the-key' },

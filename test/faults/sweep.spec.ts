@@ -22,7 +22,6 @@ test('a run returns the browsers of a dead earlier run, but not those of a runni
   start,
   hosted,
 }) => {
-  test.setTimeout(120_000);
   const options = hosted.options({ size: 2, pool: 'acquireTimeout: 30_000' });
   const living = start({ files: { 'living.spec.ts': holding }, ...options });
   const dying = start({ files: { 'dying.spec.ts': holding }, ...options });

@@ -77,7 +77,6 @@ test('a waiting test gets the browser of a worker in an endless loop after the i
   hosted,
 }) => {
   test.skip(!isLong);
-  test.setTimeout(120_000);
   const suite = `${prelude}
     test.describe.configure({ mode: 'parallel' });
     test('spins', async () => { writeFileSync(join(here, 'spins'), String(process.pid)); for (;;); });

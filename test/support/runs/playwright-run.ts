@@ -1,14 +1,18 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { JSONReport, JSONReportSpec, JSONReportSuite, JSONReportTestResult } from '@playwright/test/reporter';
 
 /** A whole Playwright run of a small project, in its own process. */
 export type RunOptions = {
-  /** The project's files by name. Without a config the run writes one. */
-  files: Record<string, string>;
+  /** A file of the project or a directory with several. Without a config the run writes one. */
+  suite?: string;
+  /** Further files of the project by name. */
+  files?: Record<string, string>;
+  /** The directory of an earlier run, whose project runs again. */
+  directory?: string;
   /** Source text of properties for the written config. */
   config?: string;
   args?: string[];
@@ -36,13 +40,14 @@ export class PlaywrightRun {
 
   constructor(directory: string, options: RunOptions) {
     this.directory = directory;
-    const files = { 'playwright.config.ts': configSource(options.config ?? ''), ...options.files };
-    for (const [name, content] of Object.entries(files)) {
+    if (options.suite !== undefined) copyTo(directory, options.suite);
+    const config = join(directory, 'playwright.config.ts');
+    const written = existsSync(config) ? {} : { 'playwright.config.ts': configSource(options.config ?? '') };
+    for (const [name, content] of Object.entries({ ...written, ...options.files })) {
       mkdirSync(dirname(join(directory, name)), { recursive: true });
       writeFileSync(join(directory, name), content);
     }
     const cli = createRequire(import.meta.url).resolve('@playwright/test/cli');
-    const config = join(directory, 'playwright.config.ts');
     const line = [...(options.enter ?? []), process.execPath, cli, 'test', '--config', config, ...(options.args ?? [])];
     this.process = spawn(line[0]!, line.slice(1), {
       cwd: directory,
@@ -95,6 +100,10 @@ export function cleanEnvironment(): NodeJS.ProcessEnv {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name))),
     FORCE_COLOR: '0',
   };
+}
+
+function copyTo(directory: string, suite: string): void {
+  cpSync(suite, statSync(suite).isDirectory() ? directory : join(directory, basename(suite)), { recursive: true });
 }
 
 function configSource(properties: string): string {

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { test as base } from '@playwright/test';
+import { serve, type Serving } from '../http/serve.ts';
 import { PlaywrightRun, type RunOptions, type RunResult } from './playwright-run.ts';
 import { expectNoProcessWith } from '../processes/processes.ts';
 
@@ -36,7 +35,8 @@ export const test = base.extend<Fixtures>({
     await use((options) => {
       // As on a developer's machine, also in CI.
       const env = { CI: '', PLAYWRIGHT_POOL_DATA_DIR: dataDirectory, ...transport, ...options.env };
-      const run = new PlaywrightRun(testInfo.outputPath(`project-${runs.length + 1}`), { ...options, env });
+      const directory = options.directory ?? testInfo.outputPath(`project-${runs.length + 1}`);
+      const run = new PlaywrightRun(directory, { ...options, env });
       runs.push(run);
       return run;
     });
@@ -49,19 +49,19 @@ export const test = base.extend<Fixtures>({
   },
 
   serve: async ({}, use) => {
-    const servers: Server[] = [];
+    const servers: Serving[] = [];
     await use(async (listener) => {
-      const server = createServer(listener);
+      const server = await serve(listener);
       servers.push(server);
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      return server.url;
     });
-    for (const server of servers) {
-      server.close();
-      server.closeAllConnections();
-    }
+    for (const server of servers) await server[Symbol.asyncDispose]();
   },
 });
+
+/** The environment of a run that uses this service. */
+export function envOf({ url, apiKey }: { url: string; apiKey: string }) {
+  return { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: apiKey };
+}
 
 export { expect } from '@playwright/test';
