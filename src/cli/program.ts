@@ -14,7 +14,7 @@ import { invokeCommand } from './invoke.ts';
 import { keysCommand } from './keys.ts';
 import { logsCommand } from './logs.ts';
 import { poolsCommand } from './pools.ts';
-import { profileCommand } from './profile.ts';
+import { profilesCommand } from './profiles.ts';
 import { projectsCommand } from './projects.ts';
 import { replaysCommand } from './replays.ts';
 import { serveCommand } from './serve.ts';
@@ -60,7 +60,7 @@ function programOf(env: NodeJS.ProcessEnv): Command {
     .addCommand(topCommand(env))
     .addCommand(dashboardCommand(env))
     .addCommand(tunnelCommand(env))
-    .addCommand(profileCommand(env))
+    .addCommand(profilesCommand(env))
     .addCommand(replaysCommand(env))
     .addCommand(callCommand(env))
     .addCommand(deployCommand(env))

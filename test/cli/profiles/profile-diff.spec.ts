@@ -7,7 +7,7 @@ import { logInUnder, test } from './profile-commands.ts';
 const masked = (length: number) => ({ length, mark: expect.stringMatching(/^[0-9a-f]{8}$/) });
 const nothing = { added: [], removed: [], changed: [] };
 
-test('profile diff compares profiles, archives and directories, and masks values by default @long', async ({
+test('profiles diff compares profiles, archives and directories, and masks values by default @long', async ({
   run,
   service,
   site,
@@ -55,7 +55,7 @@ test('profile diff compares profiles, archives and directories, and masks values
   ]);
 });
 
-test('profile diff reads local storage from the log and the compressed tables of LevelDB @long', async ({
+test('profiles diff reads local storage from the log and the compressed tables of LevelDB @long', async ({
   run,
 }, testInfo) => {
   const origins = ['http://localhost:1234', 'https://a.test', 'https://example.com', 'https://www.example.com'];
@@ -119,7 +119,9 @@ test('profile diff reads local storage from the log and the compressed tables of
   );
 });
 
-test('profile diff compares preferences and extensions', async ({ run }, testInfo) => {
+test('profiles diff compares preferences and extensions', async ({
+  run,
+}, testInfo) => {
   const id = 'abcdefghijklmnopabcdefghijklmnop';
   const userData = async (name: string, preferences: object, version?: string) => {
     const profile = testInfo.outputPath(name, 'Default');
@@ -166,7 +168,7 @@ test('profile diff compares preferences and extensions', async ({ run }, testInf
   });
 });
 
-test('profile diff exits with 2 and the reason if it fails', async ({ run, service: { call } }, testInfo) => {
+test('profiles diff exits with 2 and the reason if it fails', async ({ run, service: { call } }, testInfo) => {
   await mkdir(testInfo.outputPath('letters'));
   await writeFile(testInfo.outputPath('letters', 'letter'), '');
   await mkdir(testInfo.outputPath('damaged', 'Default'), { recursive: true });

@@ -3,7 +3,7 @@ import { expectNoProcessWith, processesWith } from '../../support/processes/proc
 import { CliProcess } from '../../support/service/service-process.ts';
 import { everywhere, keptIn, logInUnder, test } from './profile-commands.ts';
 
-test('profile open shows the saved data in a copy of the profile until Ctrl+C, and leaves the profile unchanged @long', async ({
+test('profiles open shows the saved data in a copy of the profile until Ctrl+C, and leaves the profile unchanged @long', async ({
   env,
   run,
   service,
@@ -14,7 +14,7 @@ test('profile open shows the saved data in a copy of the profile until Ctrl+C, a
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const { body: before } = await call('GET', '/profiles/ann');
-  await using cli = new CliProcess(['profile', 'open', 'ann', '--headless', '--json'], { env });
+  await using cli = new CliProcess(['profiles', 'open', 'ann', '--headless', '--json'], { env });
   let printed = '';
   cli.child.stdout!.on('data', (data: Buffer) => (printed += String(data)));
   await expect.poll(() => printed, { timeout: 20_000 }).toContain('}\n');
@@ -28,7 +28,7 @@ test('profile open shows the saved data in a copy of the profile until Ctrl+C, a
   expect((await run(['open', 'nobody', '--headless'])).stderr).toContain('write ./nobody');
 });
 
-test('profile open shows an archive until its browser closes, and is headless without a display', async ({
+test('profiles open shows an archive until its browser closes, and is headless without a display', async ({
   env,
   run,
   service,
@@ -37,7 +37,7 @@ test('profile open shows an archive until its browser closes, and is headless wi
   await service.call('POST', '/profiles', { name: 'ann' });
   await logInUnder(service.call, 'ann', site, 'first');
   await run(['download', 'ann']);
-  await using cli = new CliProcess(['profile', 'open', './ann.tar.zst'], {
+  await using cli = new CliProcess(['profiles', 'open', './ann.tar.zst'], {
     cwd: testInfo.outputPath(),
     env: { ...env, DISPLAY: '', WAYLAND_DISPLAY: '' },
   });
@@ -49,11 +49,11 @@ test('profile open shows an archive until its browser closes, and is headless wi
   expect(await cli.exited).toEqual({ code: 0, signal: null });
 });
 
-test('killing profile open ends its browser @long', async ({ env, service, site }, testInfo) => {
+test('killing profiles open ends its browser @long', async ({ env, service, site }, testInfo) => {
   await service.call('POST', '/profiles', { name: 'ann' });
   await logInUnder(service.call, 'ann', site, 'first');
   const left = testInfo.outputDir;
-  await using cli = new CliProcess(['profile', 'open', 'ann', '--headless'], { env: { ...env, TMPDIR: left } });
+  await using cli = new CliProcess(['profiles', 'open', 'ann', '--headless'], { env: { ...env, TMPDIR: left } });
   await expect.poll(() => cli.output, { timeout: 20_000 }).toContain('Ctrl+C ends it');
   expect(processesWith(`user-data-dir=${left}`)).not.toEqual([]);
   cli.child.kill('SIGKILL');

@@ -9,7 +9,7 @@ import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { everywhere, kept, logInUnder, test } from './profile-commands.ts';
 
-test('profile creates, lists and deletes profiles, and prints text or JSON', async ({ run, service: { call } }) => {
+test('profiles creates, lists and deletes profiles, and prints text or JSON', async ({ run, service: { call } }) => {
   expect(await run(['list'])).toEqual({ code: 0, stdout: 'There are no profiles.\n', stderr: '' });
   const created = await run(['create', 'ann']);
   const { body: ann } = await call('GET', '/profiles/ann');
@@ -35,12 +35,12 @@ test('profile creates, lists and deletes profiles, and prints text or JSON', asy
   expect((await call('GET', '/profiles/bob')).status).toBe(404);
 });
 
-test('profile list prints the profiles of all list pages', async ({ run, service: { call } }) => {
+test('profiles list prints the profiles of all list pages', async ({ run, service: { call } }) => {
   await Promise.all(Array.from({ length: 25 }, (_, index) => call('POST', '/profiles', { name: `profile-${index}` })));
   expect(JSON.parse((await run(['list', '--json'])).stdout)).toHaveLength(25);
 });
 
-test('profile download and unpack restore the user-data directory that a session saved', async ({
+test('profiles download and unpack restore the user-data directory that a session saved', async ({
   run,
   service: { call },
   site,
@@ -80,7 +80,7 @@ test('profile download and unpack restore the user-data directory that a session
   await context.close();
 });
 
-test('profile unpack --force replaces a directory only if it is a user-data directory', async ({
+test('profiles unpack --force replaces a directory only if it is a user-data directory', async ({
   run,
   service,
   site,
@@ -111,7 +111,7 @@ test('profile unpack --force replaces a directory only if it is a user-data dire
   expect(await readdir(testInfo.outputPath('home'))).toEqual(['letter']);
 });
 
-test('profile unpack refuses damaged archives and other files, and leaves no file', async ({
+test('profiles unpack refuses damaged archives and other files, and leaves no file', async ({
   run,
   service,
   site,
@@ -142,7 +142,7 @@ test('profile unpack refuses damaged archives and other files, and leaves no fil
   ]);
 });
 
-test('profile download exits with 3 if the profile was never saved', async ({ run, service: { call } }, testInfo) => {
+test('profiles download exits with 3 if the profile was never saved', async ({ run, service: { call } }, testInfo) => {
   await call('POST', '/profiles', { name: 'ann' });
   const { code, stderr } = await run(['download', 'ann']);
   expect(code).toBe(3);
@@ -154,7 +154,7 @@ for (const [ending, expected] of [
   ['is interrupted', { code: 130, output: /^(Downloading .+\n)*playwright-pool: interrupted\n$/ }],
   ['breaks off', { code: 1, output: /^(Downloading .+\n)*playwright-pool: .+ \(GET .+\n$/ }],
 ] as const) {
-  test(`profile download leaves no file if it ${ending}`, async ({ env, run, service, site }, testInfo) => {
+  test(`profiles download leaves no file if it ${ending}`, async ({ env, run, service, site }, testInfo) => {
     await service.call('POST', '/profiles', { name: 'ann' });
     await logInUnder(service.call, 'ann', site, 'first');
     // Sends the beginning of each answer and holds the rest back.
@@ -167,7 +167,7 @@ for (const [ending, expected] of [
     await new Promise<void>((resolve) => stalling.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(stalling.address() as AddressInfo).port}`;
     const directory = testInfo.outputPath('downloads');
-    await using cli = new CliProcess(['profile', 'download', 'ann', '-o', `${directory}/`], {
+    await using cli = new CliProcess(['profiles', 'download', 'ann', '-o', `${directory}/`], {
       env: { ...env, PLAYWRIGHT_POOL_BASE_URL: url },
     });
     const files = async () => await readdir(directory, { recursive: true }).catch(() => []);
@@ -216,11 +216,11 @@ test('wrong arguments exit with 2 and point to the help, which has examples', as
   }
   for (const other of ['--base-url', '--api-key'])
     expect((await run(['list', '--data-dir', 'a', other, 'http://b'])).stderr).toMatch(/cannot be used with/);
-  expect((await run(['create'])).stderr).toContain('(see playwright-pool profile create --help)');
+  expect((await run(['create'])).stderr).toContain('(see playwright-pool profiles create --help)');
   for (const command of ['list', 'create', 'download', 'unpack', 'open', 'diff', 'delete']) {
     const { code, stdout } = await run([command, '--help']);
     expect(code).toBe(0);
-    expect(stdout).toContain(`  $ playwright-pool profile ${command}`);
+    expect(stdout).toContain(`  $ playwright-pool profiles ${command}`);
   }
 });
 
@@ -230,9 +230,9 @@ test('a command without a configured service starts the embedded one, which ends
   const directory = testInfo.outputPath('data');
   const embedded = { PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '' };
   const env = { ...embedded, PLAYWRIGHT_POOL_DATA_DIR: directory };
-  expect(await cliProcess(['profile', 'create', 'ann'], { env })).toMatchObject({ code: 0, stderr: '' });
+  expect(await cliProcess(['profiles', 'create', 'ann'], { env })).toMatchObject({ code: 0, stderr: '' });
   // The option has priority over the environment.
-  expect((await cliProcess(['profile', 'list', '--data-dir', directory])).stdout).toContain('ann');
+  expect((await cliProcess(['profiles', 'list', '--data-dir', directory])).stdout).toContain('ann');
   await expectNoProcessWith(directory);
 });
 

@@ -148,11 +148,11 @@ test('deploys an application from a directory, invokes it, and shows its logs an
   interrupted.child.kill('SIGINT');
   expect((await interrupted.exited).code).toBe(130);
 
-  const listed = await run('invocations', '--app', 'app', '--since', '10m', '--json');
+  const listed = await run('invocations', 'list', '--app', 'app', '--since', '10m', '--json');
   expect(
     (JSON.parse(listed.stdout) as Invocation[]).map(({ status, status_reason }) => status_reason ?? status),
   ).toEqual(['it was cancelled', 'running', 'Error: not today', 'succeeded', 'succeeded']);
-  expect((await run('invocations', '--status', 'running')).stdout).toMatch(
+  expect((await run('invocations', 'list', '--status', 'running')).stdout).toMatch(
     new RegExp(`^ID +APP .*\\n${waiting} +app +1\\.0 +wait +running .*\\n$`),
   );
   for (const [filter, value] of [
@@ -161,9 +161,9 @@ test('deploys an application from a directory, invokes it, and shows its logs an
     ['action', 'greeted'],
     ['deployment', 'other'],
   ] as const) {
-    expect((await run('invocations', `--${filter}`, value)).stdout, filter).toBe('No invocations match.\n');
+    expect((await run('invocations', 'list', `--${filter}`, value)).stdout, filter).toBe('No invocations match.\n');
   }
-  expect(JSON.parse((await run('invocations', '--limit', '1', '--json')).stdout)).toHaveLength(1);
+  expect(JSON.parse((await run('invocations', 'list', '--limit', '1', '--json')).stdout)).toHaveLength(1);
 
   const logs = await run('logs', id);
   expect(logs).toMatchObject({ code: 0, stderr: 'running\n' });
@@ -172,7 +172,9 @@ test('deploys an application from a directory, invokes it, and shows its logs an
   expect((await run('logs', waiting)).stdout).toMatch(/Z loaded\n.*Z waiting\n$/);
   expect((await run('logs', id, '--since', '0s')).stdout).toBe('');
   const following = run('logs', id, '--follow', '--since', '5m', '--json');
-  expect((await run('deployments', '--app', 'app')).stdout).toMatch(new RegExp(`\\n${id} +app +1\\.0 +running `));
+  expect((await run('deployments', 'list', '--app', 'app')).stdout).toMatch(
+    new RegExp(`\\n${id} +app +1\\.0 +running `),
+  );
   expect(await run('deployments', 'delete', id)).toMatchObject({ code: 0, stdout: `Deleted the deployment ${id}.\n` });
   const events = (await following).stdout
     .trim()
@@ -200,7 +202,7 @@ test('the commands for apps refuse wrong arguments, and have a help @long', asyn
   for (const [args, said] of [
     [['invoke', 'app', 'greet', '--payload', '{name}'], 'must be JSON'],
     [['invoke', 'app', 'greet', '--timeout', '3601'], 'from 10 to 3600'],
-    [['invocations', '--limit', '101'], 'from 1 to 100'],
+    [['invocations', 'list', '--limit', '101'], 'from 1 to 100'],
     [['invoke', 'app', 'greet', '--timeout', '9'], 'from 10 to 3600'],
     [['deploy', directory, '--env', 'NOT_THERE'], 'There is no variable NOT_THERE'],
     [['deploy', join(directory, 'node_modules')], 'name its module with --entrypoint'],

@@ -126,7 +126,7 @@ test('call explains unknown operations, wrong parameters and unreadable files', 
   for (const [args, code, message] of mistakes) {
     expect(await cli(['call', ...args])).toMatchObject({ code, stderr: expect.stringContaining(message) });
   }
-  expect((await cli(['profile', 'list'])).stdout).toBe('There are no profiles.\n');
+  expect((await cli(['profiles', 'list'])).stdout).toBe('There are no profiles.\n');
 });
 
 test('call reports a missing parameter before it reads the file of another one', async ({ cli }) => {

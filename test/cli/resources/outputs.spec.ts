@@ -14,7 +14,7 @@ test('commands fail if stdout is a file on a full disk', () => {
     ['call'],
     ['call', 'browsers.create', '--describe'],
     ['--version'],
-    ['profile', 'diff', '--help'],
+    ['profiles', 'diff', '--help'],
   ]) {
     const { status, stderr } = spawnSync('sh', ['-c', '"$@" > /dev/full', 'sh', process.execPath, main, ...args], {
       encoding: 'utf8',
@@ -28,7 +28,7 @@ test('commands exit with 0 and leave no files if the reader of their output clos
 }, testInfo) => {
   await mkdir(testInfo.outputPath('ann', 'Default'), { recursive: true });
   for (const args of [['list'], ['open', './ann', '--headless']]) {
-    await using cli = new CliProcess(['profile', ...args], { env, cwd: testInfo.outputPath() });
+    await using cli = new CliProcess(['profiles', ...args], { env, cwd: testInfo.outputPath() });
     cli.child.stdout!.destroy();
     expect(await cli.exited, args[0]).toEqual({ code: 0, signal: null });
     expect(cli.output).toBe('');
@@ -77,7 +77,7 @@ test('a download continues if nobody reads its progress', async ({ answering }, 
     }
     response.end();
   });
-  await using cli = new CliProcess(['profile', 'download', 'ann'], { env, cwd: testInfo.outputPath() });
+  await using cli = new CliProcess(['profiles', 'download', 'ann'], { env, cwd: testInfo.outputPath() });
   cli.child.stderr!.destroy();
   expect(await cli.exited).toEqual({ code: 0, signal: null });
   expect(await readFile(testInfo.outputPath('ann.tar.zst'), 'utf8')).toBe('.'.repeat(25));
@@ -107,9 +107,9 @@ test('call writes into pipes and devices instead of replacing them', async ({ an
   await symlink(basename(file), link);
   // An own process opens the pipe: this process could not end as long as nobody writes.
   const reading = promisify(execFile)('cat', [pipe], { timeout: 30_000 });
-  const [read, written] = await Promise.all([reading, cli(['profile', 'download', 'ann', '-o', pipe], { env })]);
+  const [read, written] = await Promise.all([reading, cli(['profiles', 'download', 'ann', '-o', pipe], { env })]);
   expect([read.stdout, written.code]).toEqual(['archive', 0]);
-  expect((await cli(['profile', 'download', 'ann', '-o', link], { env })).code).toBe(0);
+  expect((await cli(['profiles', 'download', 'ann', '-o', link], { env })).code).toBe(0);
   expect(await readFile(file, 'utf8')).toBe('archive');
   expect([(await lstat(pipe)).isFIFO(), (await lstat(link)).isSymbolicLink()]).toEqual([true, true]);
 });
@@ -118,7 +118,7 @@ test('call reports an output file on a full disk by its path', async ({ answerin
   const env = await answering((_, response) => response.end('archive'));
   const full = testInfo.outputPath('full');
   await symlink('/dev/full', full);
-  expect(await cli(['profile', 'download', 'ann', '-o', full], { env })).toEqual({
+  expect(await cli(['profiles', 'download', 'ann', '-o', full], { env })).toEqual({
     code: 1,
     stdout: '',
     stderr: `playwright-pool: ${full} cannot be written (ENOSPC): make room there, or name another place with --output\n`,
@@ -139,7 +139,7 @@ test('profile reports a temporary directory on a full disk, and leaves no copy t
       [['open', profile, '--headless'], 1],
       [['diff', profile, profile], 2],
     ] as const) {
-      expect(await cli(['profile', ...args], { env: { TMPDIR: full } })).toEqual({
+      expect(await cli(['profiles', ...args], { env: { TMPDIR: full } })).toEqual({
         code,
         stdout: '',
         stderr: `playwright-pool: there is no room for a copy of ${profile} in ${full} (ENOSPC): make room there, or set TMPDIR to another directory\n`,
