@@ -23,6 +23,27 @@ test('the built package and its types export everything of @playwright/test', as
   expect(stdout).toBe('');
 });
 
+test("the package's errors are those that a test can catch", async () => {
+  const exported = Object.entries(await import('playwright-pool'));
+  const errors = exported.filter(([, value]) => typeof value === 'function' && value.prototype instanceof Error);
+  const names = errors.map(([name]) => name).toSorted();
+  expect(names).toEqual([
+    'ArchiveError',
+    'CallTimeoutError',
+    'ConfigurationError',
+    'ConflictError',
+    'ConnectionError',
+    'NotAuthenticatedError',
+    'NotFoundError',
+    'NotPooledError',
+    'PoolExhaustedError',
+    'ServiceError',
+    'ServiceUnavailableError',
+  ]);
+  const documented = await readFile(`${root}docs/reliability.md`, 'utf8');
+  for (const name of names) expect(documented).toContain(`| \`${name}\``);
+});
+
 /** Names that the package replaces with its own versions of the same thing. */
 const replaced = ['default', 'defineConfig', 'expect', 'test'];
 
