@@ -10,7 +10,7 @@ type ListOptions = ServiceOptions & { app?: string };
 export function deploymentsCommand(env: NodeJS.ProcessEnv): Command {
   return new Command('deployments')
     .description('List and delete deployments')
-    .addCommand(listCommand(env), { isDefault: true })
+    .addCommand(listCommand(env))
     .addCommand(deleteCommand(env));
 }
 

@@ -1,11 +1,10 @@
 import { Command, Option } from 'commander';
 import type { Invocation } from '../client/index.ts';
-import { connectionOptions, type ConnectionOptions } from './connection.ts';
 import { wholeNumber } from './number-option.ts';
-import { withClient } from './service-command.ts';
+import { examples, serviceCommand, type ServiceOptions, withClient } from './service-command.ts';
 import { printList } from './table.ts';
 
-type InvocationsOptions = ConnectionOptions & {
+type InvocationsOptions = ServiceOptions & {
   app?: string;
   appVersion?: string;
   action?: string;
@@ -14,7 +13,6 @@ type InvocationsOptions = ConnectionOptions & {
   since?: string;
   query?: string;
   limit: number;
-  json?: boolean;
 };
 
 const columns = {
@@ -29,16 +27,13 @@ const columns = {
 
 const pageSize = wholeNumber(1, 100, 'It must be a whole number from 1 to 100.');
 
-const examples = `
-Examples:
-  $ playwright-pool invocations
-  $ playwright-pool invocations --app greeter --status failed --since 1h
-  $ playwright-pool invocations --query crawl --limit 100 --json`;
-
 /** The command `invocations`. */
 export function invocationsCommand(env: NodeJS.ProcessEnv): Command {
-  return connectionOptions(new Command('invocations'))
-    .description('List invocations, newest first')
+  return new Command('invocations').description('List invocations').addCommand(listCommand(env));
+}
+
+function listCommand(env: NodeJS.ProcessEnv): Command {
+  return serviceCommand('list', 'List invocations, newest first')
     .option('--app <name>', 'only invocations of this application')
     .option('--app-version <version>', 'only of this version')
     .option('--action <name>', 'only of this action')
@@ -49,8 +44,14 @@ export function invocationsCommand(env: NodeJS.ProcessEnv): Command {
     .option('--since <time>', 'only started since this time, or within this time: 5m, 1h30m')
     .option('--query <text>', 'only with this text in the id, application or action')
     .option('--limit <number>', 'largest number of invocations, 1 to 100', pageSize, 20)
-    .option('--json', 'print JSON')
-    .addHelpText('after', examples)
+    .addHelpText(
+      'after',
+      examples(
+        'invocations list',
+        'invocations list --app greeter --status failed --since 1h',
+        'invocations list --query crawl --limit 100 --json',
+      ),
+    )
     .action((options: InvocationsOptions) => list(options, env));
 }
 

@@ -1,6 +1,6 @@
 import { ServiceError } from '../client/errors.ts';
 import type { BrowserPool, Client } from '../client/index.ts';
-import type { Browser } from '../contract/browsers.ts';
+import type { BrowserSession } from '../contract/browsers.ts';
 import { runTag, testTitleOf, workerTag } from '../contract/lease-tags.ts';
 import { all } from './service-command.ts';
 
@@ -76,7 +76,7 @@ function poolState(pool: BrowserPool): PoolState {
   };
 }
 
-function leaseState(session: Browser): LeaseState {
+function leaseState(session: BrowserSession): LeaseState {
   const { session_id, name, pool, machine, tags, created_at, leased_at = created_at } = session;
   const test = testTitleOf(tags);
   const { [workerTag]: worker, [runTag]: run } = tags ?? {};
@@ -92,7 +92,7 @@ function leaseState(session: Browser): LeaseState {
   };
 }
 
-function machinesOf(sessions: Browser[]): MachineState[] {
+function machinesOf(sessions: BrowserSession[]): MachineState[] {
   const machines = new Map<string, MachineState>();
   for (const session of sessions) {
     if (session.machine === undefined) continue;

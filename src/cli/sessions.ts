@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import type { Browser } from '../client/index.ts';
+import type { BrowserSession } from '../client/index.ts';
 import { testTitleOf } from '../contract/lease-tags.ts';
 import { openInBrowser } from './open-in-browser.ts';
 import { all, examples, serviceCommand, type ServiceOptions, withClient, without } from './service-command.ts';
@@ -36,12 +36,12 @@ function listCommand(env: NodeJS.ProcessEnv): Command {
       withClient(options, env, async (client, signal) => {
         const sessions = await all(client.browsers.list({ status: options.status }, { signal }));
         const listed = sessions.map((session) => without(session, links));
-        await printList(listed as Browser[], columns, options, 'There are no browser sessions.');
+        await printList(listed as BrowserSession[], columns, options, 'There are no browser sessions.');
       }),
     );
 }
 
-const columns: Columns<Browser> = {
+const columns: Columns<BrowserSession> = {
   ID: 'session_id',
   NAME: 'name',
   POOL: ({ pool }) => pool?.name ?? pool?.id,
@@ -58,7 +58,7 @@ const columns: Columns<Browser> = {
  * The worker process that leased the session. Its tag has the pid of the test run, the index of the worker and the worker's
  * pid.
  */
-function holderOf(tags: Browser['tags']): string | undefined {
+function holderOf(tags: BrowserSession['tags']): string | undefined {
   const { 'playwright-pool.holder': holder, 'playwright-pool.host': host } = tags ?? {};
   const [, worker, pid] = holder?.split(':') ?? [];
   if (pid === undefined) return holder;

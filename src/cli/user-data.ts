@@ -9,7 +9,7 @@ import type { ShowProgress } from './progress.ts';
 export type Item = { value: string; attributes?: string };
 export type Items = Map<string, Item>;
 
-/** The parts of a user-data directory that `profile diff` compares. Each value has a unique key that people can read. */
+/** The parts of a user-data directory that `profiles diff` compares. Each value has a unique key that people can read. */
 export type UserData = { cookies: Items; local_storage: Items; preferences: Items; extensions: Items };
 
 type Settings = Omit<Parameters<typeof startLocalChromium>[0], 'userDataDirectory' | 'headless'>;

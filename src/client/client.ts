@@ -10,10 +10,10 @@ import {
   type Octets,
   type Operation,
   type OperationTree,
-  type Page,
+  type ListPage,
   type PathParameterNames,
   type QueryInput,
-  type TokenPage,
+  type TokenListPage,
 } from '../contract/operation.ts';
 import { type AuditLogDownload, auditLogDownload } from './audit-download.ts';
 import { perform } from './call.ts';
@@ -74,9 +74,9 @@ export type Client = ClientOf<Contract> & {
 };
 
 /** The result of a client function. Depends on the kind of the answer, not on its shape: any object may look like a page. */
-type Result<Kind, A> = [Kind, A] extends ['list', Page<infer T>]
+type Result<Kind, A> = [Kind, A] extends ['list', ListPage<infer T>]
   ? ItemList<T>
-  : [Kind, A] extends ['token_list', TokenPage<infer T>]
+  : [Kind, A] extends ['token_list', TokenListPage<infer T>]
     ? TokenItemList<T>
     : [Kind] extends ['events']
       ? A
@@ -192,13 +192,13 @@ function clientFunction(operation: Operation, settings: Settings): (...args: unk
     call(...args.slice(0, index), page ? { ...(args[index] as object), ...page } : args[index], args[index + 1]);
   if (kinds.has('list')) {
     return (...args) =>
-      itemList((offset) => callFor(args, offset === undefined ? undefined : { offset }) as Promise<Page<unknown>>);
+      itemList((offset) => callFor(args, offset === undefined ? undefined : { offset }) as Promise<ListPage<unknown>>);
   }
   if (kinds.has('token_list')) {
     return (...args) =>
       tokenItemList(
         (token) =>
-          callFor(args, token === undefined ? undefined : { page_token: token }) as Promise<TokenPage<unknown>>,
+          callFor(args, token === undefined ? undefined : { page_token: token }) as Promise<TokenListPage<unknown>>,
       );
   }
   return call;

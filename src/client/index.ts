@@ -2,7 +2,7 @@ export type { AppVersion } from '../contract/apps.ts';
 export type { AuditLog } from '../contract/audit-logs.ts';
 export type { AuthConnection, AuthConnectionRequest } from '../contract/auth-connections.ts';
 export type { AuthConnectionEvent, Submission } from '../contract/login-flow.ts';
-export type { Browser } from '../contract/browsers.ts';
+export type { BrowserSession } from '../contract/browsers.ts';
 export type { BrowserPool } from '../contract/browser-pools.ts';
 export type { CredentialProvider, CredentialProviderItem } from '../contract/credential-providers.ts';
 export type { Credential } from '../contract/credentials.ts';
@@ -11,9 +11,9 @@ export type { Extension } from '../contract/extensions.ts';
 export type { FileEvent, FileInfo } from '../contract/files.ts';
 export type { Invocation, InvocationEvent } from '../contract/invocations.ts';
 export type { ErrorObject } from '../contract/error-object.ts';
-export type { Page, TokenPage } from '../contract/operation.ts';
+export type { ListPage, TokenListPage } from '../contract/operation.ts';
 export type { Profile } from '../contract/profiles.ts';
-export type { Proxy } from '../contract/proxies.ts';
+export type { BrowserProxy } from '../contract/proxies.ts';
 export { type Client, type ClientOptions, createClient } from './client.ts';
 export type {
   AuditLogDownload,

@@ -1,26 +1,26 @@
-import type { Page, TokenPage } from '../contract/operation.ts';
+import type { ListPage, TokenListPage } from '../contract/operation.ts';
 
 /** A list whose pages are fetched during iteration. Each iteration starts at the beginning. */
 export type ItemList<T> = AsyncIterable<T> & {
   /** The single pages, `for await (const { items } of list.pages())`. */
-  pages(): AsyncIterable<Page<T>>;
+  pages(): AsyncIterable<ListPage<T>>;
 };
 
 /** An `ItemList` with tokens instead of offsets. */
 export type TokenItemList<T> = AsyncIterable<T> & {
   /** The single pages, `for await (const { items } of list.pages())`. */
-  pages(): AsyncIterable<TokenPage<T>>;
+  pages(): AsyncIterable<TokenListPage<T>>;
 };
 
 /** Creates a list from a function that fetches one page. It gets no offset for the first page. */
-export function itemList<T>(fetchPage: (offset?: number) => Promise<Page<T>>): ItemList<T> {
-  const next = ({ items, hasMore, nextOffset }: Page<T>) =>
+export function itemList<T>(fetchPage: (offset?: number) => Promise<ListPage<T>>): ItemList<T> {
+  const next = ({ items, hasMore, nextOffset }: ListPage<T>) =>
     items.length > 0 && hasMore && nextOffset !== 0 ? nextOffset : undefined;
   return listOf(fetchPage, next, 'offset');
 }
 
 /** Creates a list from a function that fetches one page. It gets no token for the first page. */
-export function tokenItemList<T>(fetchPage: (token?: string) => Promise<TokenPage<T>>): TokenItemList<T> {
+export function tokenItemList<T>(fetchPage: (token?: string) => Promise<TokenListPage<T>>): TokenItemList<T> {
   return listOf(fetchPage, ({ nextPageToken }) => nextPageToken, 'token');
 }
 

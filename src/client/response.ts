@@ -3,7 +3,7 @@ import { buffer, text } from 'node:stream/consumers';
 import type { Dispatcher } from 'undici';
 import type { ErrorObject } from '../contract/error-object.ts';
 import { pageHeaders } from '../contract/headers.ts';
-import { empty, type Operation, type Page, type ResponseKind, type TokenPage } from '../contract/operation.ts';
+import { empty, type Operation, type ListPage, type ResponseKind, type TokenListPage } from '../contract/operation.ts';
 import type { Deadline } from './deadline.ts';
 import type { OpenEvents } from './event-stream.ts';
 import { type ErrorAnswer, type ServiceError, serviceError } from './errors.ts';
@@ -68,7 +68,7 @@ async function readJSON(answer: Answer, call: Call, apiKey: string): Promise<unk
   }
 }
 
-function page(items: unknown, answer: Answer, call: Call): Page<unknown> {
+function page(items: unknown, answer: Answer, call: Call): ListPage<unknown> {
   if (!Array.isArray(items)) throw invalidAnswer(answer, call, 'the answer is not a list');
   const next = Number.parseInt(header(answer, pageHeaders.nextOffset) ?? '', 10);
   const more = header(answer, pageHeaders.hasMore);
@@ -83,7 +83,7 @@ function page(items: unknown, answer: Answer, call: Call): Page<unknown> {
   return { items, hasMore: more === undefined ? nextOffset > 0 : more === 'true', nextOffset };
 }
 
-function tokenPage(items: unknown, answer: Answer, call: Call): TokenPage<unknown> {
+function tokenPage(items: unknown, answer: Answer, call: Call): TokenListPage<unknown> {
   if (!Array.isArray(items)) throw invalidAnswer(answer, call, 'the answer is not a list');
   return { items, nextPageToken: header(answer, pageHeaders.nextPageToken) || undefined };
 }

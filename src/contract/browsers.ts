@@ -115,7 +115,7 @@ export const browser = z.looseObject({
   deleted_at: timestamp.optional().describe('Only on ended sessions'),
 });
 
-export type Browser = z.output<typeof browser>;
+export type BrowserSession = z.output<typeof browser>;
 
 /** The page that a session opens first. Chromium opens URLs of at most 2 MiB. */
 export const startUrl = z.string().max(2 ** 21);

@@ -80,10 +80,10 @@ export type Events<S extends z.ZodType = z.ZodType> = {
 export type ResponseKind = Empty | Octets | Json | List | TokenList | Events;
 
 /** One page of a list. `nextOffset` is the index of the next page's first item, 0 on the last page. */
-export type Page<T> = { items: T[]; hasMore: boolean; nextOffset: number };
+export type ListPage<T> = { items: T[]; hasMore: boolean; nextOffset: number };
 
 /** One page of a list that is paged by tokens. The last page has no `nextPageToken`. */
-export type TokenPage<T> = { items: T[]; nextPageToken?: string | undefined };
+export type TokenListPage<T> = { items: T[]; nextPageToken?: string | undefined };
 
 export type PathParameterNames<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
   ? [Name, ...PathParameterNames<Rest>]
@@ -109,9 +109,9 @@ type AnswerOf<R, Bytes> =
   R extends Json<infer S>
     ? z.output<S>
     : R extends List<infer S>
-      ? Page<z.output<S>>
+      ? ListPage<z.output<S>>
       : R extends TokenList<infer S>
-        ? TokenPage<z.output<S>>
+        ? TokenListPage<z.output<S>>
         : R extends Events<infer S>
           ? AsyncIterable<z.output<S>>
           : R extends Octets

@@ -116,7 +116,7 @@ export const proxy = z.looseObject({
     .describe('Without the password and the certificates'),
 });
 
-export type Proxy = z.output<typeof proxy>;
+export type BrowserProxy = z.output<typeof proxy>;
 
 /** The URL that a check requests by default. */
 export const defaultCheckUrl = 'http://example.com/';

@@ -1,4 +1,4 @@
-import { type Browser, type CallOptions, type Client, NotFoundError } from '../client/index.ts';
+import { type BrowserSession, type CallOptions, type Client, NotFoundError } from '../client/index.ts';
 import type { LedgerEntry } from './ledger.ts';
 
 const leaseTag = 'playwright-pool.lease';
@@ -13,7 +13,7 @@ export async function findLeased(
   client: Client,
   { lease }: Pick<LedgerEntry, 'lease'>,
   call?: CallOptions,
-): Promise<Browser | undefined> {
+): Promise<BrowserSession | undefined> {
   for await (const session of client.browsers.list({ tags: { [leaseTag]: lease } }, call)) {
     if (session.tags?.[leaseTag] === lease) return session;
   }

@@ -26,6 +26,7 @@ import {
 } from './process/start/data-directory.ts';
 import { everyStep } from './process/every-step.ts';
 import { storedKey } from './process/start/stored-key.ts';
+import { refuseWindows } from './process/start/system.ts';
 import { Addresses } from './http/addresses.ts';
 import { createApp } from './http/app.ts';
 import { traced } from './traced.ts';
@@ -170,6 +171,7 @@ export function startService(options?: ServiceOptions): Promise<Service>;
 /** @internal Starts a service that other processes join. */
 export function startService(options: ServiceOptions, shared: SharedOptions): Promise<Service>;
 export async function startService(options: ServiceOptions = {}, shared?: SharedOptions): Promise<Service> {
+  refuseWindows();
   const {
     dataDirectory,
     clock = systemClock,

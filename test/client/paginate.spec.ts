@@ -1,5 +1,5 @@
 import { expect } from '@playwright/test';
-import type { Page, Profile } from '../../src/client/index.ts';
+import type { ListPage, Profile } from '../../src/client/index.ts';
 import { collect, errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
 function page(names: string[], paging: { more?: string; next?: string }): ScriptedAnswer {
@@ -34,7 +34,7 @@ test('iterates over all list pages, and requests a page when it is needed', asyn
 
 test('returns single list pages with the offset of the next one', async ({ serve, connect }) => {
   const server = await serve(...threePages);
-  const pages = await collect<Page<Profile>>(connect(server).profiles.list().pages());
+  const pages = await collect<ListPage<Profile>>(connect(server).profiles.list().pages());
   expect(pages.map(({ items, hasMore, nextOffset }) => [items.length, hasMore, nextOffset])).toEqual([
     [2, true, 2],
     [2, true, 4],

@@ -2,7 +2,7 @@ import { expect, test } from '@playwright/test';
 import type {
   AuditLog,
   AuditLogDownloadProgress,
-  Browser,
+  BrowserSession,
   BrowserPool,
   Bytes,
   CallOptions,
@@ -23,7 +23,7 @@ type Pools = Client['browserPools'];
 type Files = Client['browsers']['fs'];
 
 const checks: true[] = [
-  true satisfies Same<ReturnType<Pools['acquire']>, Promise<Browser | undefined>>,
+  true satisfies Same<ReturnType<Pools['acquire']>, Promise<BrowserSession | undefined>>,
   true satisfies Same<ReturnType<Pools['create']>, Promise<BrowserPool>>,
   true satisfies Same<ReturnType<Pools['release']>, Promise<undefined>>,
   true satisfies Same<ReturnType<Client['profiles']['list']>, ItemList<Profile>>,

@@ -1,6 +1,6 @@
 import { expect, test } from '@playwright/test';
 import { contract, type Contract } from '../../src/contract/contract.ts';
-import type { Browser } from '../../src/contract/browsers.ts';
+import type { BrowserSession } from '../../src/contract/browsers.ts';
 import type { FileEvent } from '../../src/contract/files.ts';
 import type {
   Answer,
@@ -8,7 +8,7 @@ import type {
   BodyOutput,
   MultipartInput,
   MultipartOutput,
-  Page,
+  ListPage,
   PathParameterNames,
   QueryInput,
   QueryOutput,
@@ -23,9 +23,9 @@ type Files = Contract['browsers']['fs'];
 const checks: true[] = [
   true satisfies Same<PathParameterNames<'/a/{id}/b/{other_id}'>, ['id', 'other_id']>,
   true satisfies Same<PathParameterNames<'/a'>, []>,
-  true satisfies Same<Answer<Pools['acquire'], Uint8Array>, Browser | undefined>,
+  true satisfies Same<Answer<Pools['acquire'], Uint8Array>, BrowserSession | undefined>,
   true satisfies Same<Answer<Pools['release'], Uint8Array>, undefined>,
-  true satisfies Same<Answer<Contract['profiles']['list'], Uint8Array>, Page<Profile>>,
+  true satisfies Same<Answer<Contract['profiles']['list'], Uint8Array>, ListPage<Profile>>,
   true satisfies Same<Answer<Files['readFile'], Uint8Array>, Uint8Array>,
   true satisfies Same<Answer<Files['watch']['events'], Uint8Array>, AsyncIterable<FileEvent>>,
   true satisfies Same<

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import * as playwright from '@playwright/test';
-import { missingTypes } from './public-types.ts';
+import { exportsOf, missingTypes } from './public-types.ts';
 import { compilerOptions } from '../support/runs/compiler-options.ts';
 
 const { expect, test } = playwright;
@@ -23,6 +23,47 @@ test('the built package and its types export everything of @playwright/test', as
   });
   expect(stdout).toBe('');
 });
+
+test("the package's errors are those that a test can catch", async () => {
+  const exported = Object.entries(await import('playwright-pool'));
+  const errors = exported.filter(([, value]) => typeof value === 'function' && value.prototype instanceof Error);
+  const names = errors.map(([name]) => name).toSorted();
+  expect(names).toEqual([
+    'ArchiveError',
+    'CallTimeoutError',
+    'ConfigurationError',
+    'ConflictError',
+    'ConnectionError',
+    'NotAuthenticatedError',
+    'NotFoundError',
+    'NotPooledError',
+    'PoolExhaustedError',
+    'ServiceError',
+    'ServiceUnavailableError',
+  ]);
+  const documented = await readFile(`${root}docs/reliability.md`, 'utf8');
+  for (const name of names) expect(documented).toContain(`| \`${name}\``);
+});
+
+/** Names that the package replaces with its own versions of the same thing. */
+const replaced = ['default', 'defineConfig', 'expect', 'test'];
+
+for (const [entry, built] of Object.entries({
+  'playwright-pool': 'dist/fixtures/index.d.ts',
+  'playwright-pool/client': 'dist/src/client/index.d.ts',
+  'playwright-pool/reporter': 'dist/fixtures/reporter.d.ts',
+  'playwright-pool/service': 'dist/src/service/service.d.ts',
+})) {
+  test(`${entry} gives no name of Playwright another meaning`, () => {
+    const ofPlaywright = ['index', 'reporter'].map((name) => `${root}node_modules/@playwright/test/${name}.d.ts`);
+    const names = new Set(ofPlaywright.flatMap((file) => [...exportsOf(file).keys()]));
+    expect([...names]).toEqual(expect.arrayContaining(['Browser', 'Page', 'Request', 'Response', 'Frame', 'Suite']));
+    const others = [...exportsOf(`${root}${built}`)].filter(([, file]) => file.startsWith(`${root}dist`));
+    expect(others.map(([name]) => name).filter((name) => names.has(name) && !replaced.includes(name))).toEqual([]);
+    // A type of this name would hide JavaScript's Proxy.
+    expect(others.map(([name]) => name).filter((name) => name in globalThis)).toEqual([]);
+  });
+}
 
 /** Types without a use outside: computed from the contract, or of fixtures whose names begin with an underscore. */
 const withoutName = new Set([

@@ -1,18 +1,32 @@
 import { dirname } from 'node:path';
 import { ts } from 'ts-morph';
 
+const options = {
+  module: ts.ModuleKind.NodeNext,
+  target: ts.ScriptTarget.ES2023,
+  strict: true,
+  skipLibCheck: true,
+  types: ['node'],
+};
+
+/** The names that a file exports, each with the file that declares it. */
+export function exportsOf(entry: string): Map<string, string> {
+  const program = ts.createProgram([entry], options);
+  const checker = program.getTypeChecker();
+  const symbols = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(entry)!)!);
+  return new Map(
+    symbols.map((symbol) => {
+      const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+      return [symbol.name, target.declarations?.[0]?.getSourceFile().fileName ?? ''];
+    }),
+  );
+}
+
 /**
  * Returns for each entry point the types that its declarations name, but that it doesn't export: `startService: Clock`.
  * `packed` is the directory with the package's own declarations; types of libraries and of TypeScript need no export.
  */
 export function missingTypes(entries: string[], packed: string): string[][] {
-  const options = {
-    module: ts.ModuleKind.NodeNext,
-    target: ts.ScriptTarget.ES2023,
-    strict: true,
-    skipLibCheck: true,
-    types: ['node'],
-  };
   const program = ts.createProgram(entries, { ...options, typeRoots: [`${dirname(packed)}/node_modules/@types`] });
   const checker = program.getTypeChecker();
   return entries.map((entry) => {

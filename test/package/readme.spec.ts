@@ -85,7 +85,7 @@ test('no command in the documents is called wrongly @long', async ({ dataDirecto
     const ended = await execute('sh', ['-c', `${program} ${command}`], { cwd, env }).catch(
       (error: { code: number; stderr: string }) => error,
     );
-    // There is no terminal to confirm at, and `profile diff` has this code for a missing profile.
+    // There is no terminal to confirm at, and `profiles diff` has this code for a missing profile.
     if (/asks for a confirmation|404 not_found/.test(ended.stderr)) continue;
     expect.soft('code' in ended ? ended.code : 0, `${command}\n${ended.stderr}`).not.toBe(2);
   }
@@ -221,7 +221,16 @@ async function expectCommand(command: string, helpOf: ReturnType<typeof helps>):
   const words = command.split(/\s+/).filter(Boolean);
   const [name = '', second = ''] = words;
   if (name.startsWith('-')) return;
-  const hasSubcommand = ['pools', 'sessions', 'profile', 'replays', 'keys', 'projects', 'deployments'].includes(name);
+  const hasSubcommand = [
+    'pools',
+    'sessions',
+    'profiles',
+    'replays',
+    'keys',
+    'projects',
+    'deployments',
+    'invocations',
+  ].includes(name);
   const path = hasSubcommand ? [name, second] : [name];
   const help = await helpOf(path);
   expect(help, command).toContain(`Usage: playwright-pool ${path.join(' ')}`);

@@ -1,5 +1,5 @@
 import type { DeploymentStatus } from '../../contract/deployments.ts';
-import type { Page } from '../../contract/operation.ts';
+import type { ListPage } from '../../contract/operation.ts';
 import type { Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';
 import { contains, type NewRowOf, Table } from '../database/table.ts';
@@ -75,7 +75,7 @@ export class DeploymentRecords {
   }
 
   /** Newest first. `query` is part of the id or of the name of an app. */
-  list<T>({ projectId, appName, version, ...page }: Filter, toItem: (row: DeploymentRecord) => T): Page<T> {
+  list<T>({ projectId, appName, version, ...page }: Filter, toItem: (row: DeploymentRecord) => T): ListPage<T> {
     const names = "(SELECT group_concat(json_extract(value, '$.name'), char(10)) FROM json_each(apps))";
     const search = `${contains('id')} OR ${contains(names)}`;
     const id = appName === undefined ? undefined : this.#deploymentsOf({ projectId, appName });
@@ -85,7 +85,7 @@ export class DeploymentRecords {
   /**
    * The versions of apps that can be invoked, newest first. `query` is part of the deployment's id or the app's name.
    */
-  listRunning<T>({ projectId, appName, version, ...page }: Filter, toItem: (row: AppVersionRecord) => T): Page<T> {
+  listRunning<T>({ projectId, appName, version, ...page }: Filter, toItem: (row: AppVersionRecord) => T): ListPage<T> {
     const search = `${contains('id')} OR ${contains('app_name')}`;
     const filter = { projectId, appName, version, status: 'running' as const };
     return this.#versions.page(filter, { ...page, search, order: 'created_at DESC, id' }, toItem);

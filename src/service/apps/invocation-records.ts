@@ -1,5 +1,5 @@
 import type { InvocationStatus } from '../../contract/invocations.ts';
-import type { Page } from '../../contract/operation.ts';
+import type { ListPage } from '../../contract/operation.ts';
 import type { Database } from '../database/database.ts';
 import { pageOfRows } from '../database/list-page.ts';
 import { type NewRowOf, Table } from '../database/table.ts';
@@ -53,7 +53,7 @@ export class InvocationRecords {
    * Newest first. `query` is part of the id, or of the name of the application or action. A list page
    * ends early if its payloads and outputs are large.
    */
-  list<T>({ projectId, limit, offset, ...filter }: Filter, toItem: (row: InvocationRecord) => T): Page<T> {
+  list<T>({ projectId, limit, offset, ...filter }: Filter, toItem: (row: InvocationRecord) => T): ListPage<T> {
     const found = this.#database
       .prepare(
         `SELECT id, ifnull(octet_length(payload), 0) + ifnull(octet_length(output), 0) AS bytes FROM invocations

@@ -13,8 +13,6 @@ const patienceMs = 5000;
  * now.
  */
 export async function endOrphans(directory: string): Promise<void> {
-  // On Windows, Chromium ends with its parent.
-  if (process.platform === 'win32') return;
   const marker = `--user-data-dir=${path.resolve(directory)}${path.sep}`;
   const deadline = Date.now() + patienceMs;
   for (;;) {

@@ -5,7 +5,7 @@ import {
   type CredentialProviderUpdate,
 } from '../../contract/credential-providers.ts';
 import { OperationError } from '../../contract/errors.ts';
-import type { Page } from '../../contract/operation.ts';
+import type { ListPage } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { answerOf } from '../database/answer-of.ts';
@@ -51,7 +51,7 @@ export class CredentialProviderStore {
   }
 
   /** Newest first. `query` is part of a name, or an id. */
-  list(page: { limit: number; offset: number; query?: string | undefined }): Page<CredentialProvider> {
+  list(page: { limit: number; offset: number; query?: string | undefined }): ListPage<CredentialProvider> {
     const search = `id = :query OR ${contains('name')}`;
     return this.#rows.page({}, { ...page, search, order: 'created_at DESC, id DESC' }, toProvider);
   }

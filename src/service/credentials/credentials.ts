@@ -5,7 +5,7 @@ import {
   type CredentialUpdate,
 } from '../../contract/credentials.ts';
 import { OperationError } from '../../contract/errors.ts';
-import type { Page } from '../../contract/operation.ts';
+import type { ListPage } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { answerOf } from '../database/answer-of.ts';
@@ -51,7 +51,7 @@ export class CredentialStore {
   }
 
   /** Newest first. `query` is part of a name or domain, or an id. `domain` is an exact domain. */
-  list(projectId: string, { domain, ...page }: CredentialList): Page<Credential> {
+  list(projectId: string, { domain, ...page }: CredentialList): ListPage<Credential> {
     const search = `id = :query OR ${contains('name')} OR instr(domain, lower(:query)) > 0`;
     const options = { ...page, search, order: 'created_at DESC, id DESC' };
     return this.#rows.page({ project_id: projectId, domain }, options, (row) => this.#answer(row));

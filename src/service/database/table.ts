@@ -1,4 +1,4 @@
-import type { Page } from '../../contract/operation.ts';
+import type { ListPage } from '../../contract/operation.ts';
 import type { Column, Columns, OptionalColumn, Stored, Values } from './columns.ts';
 import type { Database, Statement } from './database.ts';
 import { pageOfRows } from './list-page.ts';
@@ -110,7 +110,7 @@ export class Table<D extends TableDescription, C extends Columns = D['columns']>
     return rows.map((row) => this.read(row));
   }
 
-  page<T>(filter: Filter<C>, options: PageOptions, toItem: (row: Row<C>) => T): Page<T> {
+  page<T>(filter: Filter<C>, options: PageOptions, toItem: (row: Row<C>) => T): ListPage<T> {
     return pageOfRows(this.list(filter, { ...options, limit: options.limit + 1 }), toItem, options);
   }
 

@@ -1,5 +1,5 @@
 import { OperationError } from '../../contract/errors.ts';
-import type { Page } from '../../contract/operation.ts';
+import type { ListPage } from '../../contract/operation.ts';
 import type { Database } from '../database/database.ts';
 import { contains, type NewRowOf, Table } from '../database/table.ts';
 import { type ConnectionRecord, connectionsTable, eventsTable, type TimelineEntry } from './connections-table.ts';
@@ -49,7 +49,7 @@ export class ConnectionRecords {
   }
 
   /** Newest first. `query` is part of the id, domain or profile name. The other filters are exact. */
-  list<T>({ projectId, profileName, domain, ...page }: Filter, toItem: (row: ConnectionRecord) => T): Page<T> {
+  list<T>({ projectId, profileName, domain, ...page }: Filter, toItem: (row: ConnectionRecord) => T): ListPage<T> {
     const search = [contains('id'), contains('domain'), contains('profile_name')].join(' OR ');
     return this.#rows.page(
       { projectId, profileName, domain },
@@ -81,7 +81,7 @@ export class ConnectionRecords {
     connectionId: string,
     { type, ...page }: { type?: TimelineEntry['type'] | undefined; limit: number; offset: number },
     toItem: (entry: TimelineEntry) => T,
-  ): Page<T> {
+  ): ListPage<T> {
     return this.#events.page({ connectionId, type }, { ...page, order: 'rowid DESC' }, toItem);
   }
 

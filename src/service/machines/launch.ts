@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import type { Browser } from '../../contract/browsers.ts';
+import type { BrowserSession } from '../../contract/browsers.ts';
 import { telemetryOf } from '../../contract/telemetry.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import { traceHeaders } from '../process/network/trace-headers.ts';
@@ -28,7 +28,7 @@ export async function startOn(
   machine: Machine,
   settings: SessionSettings,
   { launch, profiles, extensions, signal }: Launch,
-): Promise<{ browser: Browser; sent: SentProfile | undefined; profileVersion: string | undefined }> {
+): Promise<{ browser: BrowserSession; sent: SentProfile | undefined; profileVersion: string | undefined }> {
   const { client, owner } = machine;
   const name = profileName(owner, launch);
   const { profile, proxy } = settings;

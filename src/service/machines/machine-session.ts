@@ -1,4 +1,4 @@
-import type { Browser, ProfileSave } from '../../contract/browsers.ts';
+import type { BrowserSession, ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import { telemetryOf, type TelemetryCategory } from '../../contract/telemetry.ts';
 import type { Profile } from '../../contract/profiles.ts';
@@ -236,14 +236,14 @@ export class MachineSession extends Session {
   }
 
   /** Updates the session from the machine's answer. An idle time below `silentMs` counts as use. */
-  seen({ idle_seconds: idle, downloads_canceled: canceled = 0 }: Browser, silentMs: number): void {
+  seen({ idle_seconds: idle, downloads_canceled: canceled = 0 }: BrowserSession, silentMs: number): void {
     this.#canceledDownloads = canceled;
     // Clients that use the machine's own URLs bypass the control plane.
     if (idle !== undefined && idle * 1000 < silentMs) this.touch();
   }
 
   /** Call when the browser ended on the machine, for instance because it crashed. */
-  async endedOnMachine({ profile_save: save, end_reason: reason = 'browser_ended' }: Browser): Promise<void> {
+  async endedOnMachine({ profile_save: save, end_reason: reason = 'browser_ended' }: BrowserSession): Promise<void> {
     if (this.#isDetached && !this.#closing) return;
     if (this.alive) this.endReason = reason;
     this.markEnded();

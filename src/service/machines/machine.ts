@@ -1,5 +1,5 @@
 import { createClient, type Client } from '../../client/index.ts';
-import type { Browser } from '../../contract/browsers.ts';
+import type { BrowserSession } from '../../contract/browsers.ts';
 import { systemClock, type Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import { isMissing } from './machine-errors.ts';
@@ -181,8 +181,8 @@ export class Machine implements Host {
     else this.#isDraining = false;
   }
 
-  async #list(): Promise<Map<string, Browser>> {
-    const listed = new Map<string, Browser>();
+  async #list(): Promise<Map<string, BrowserSession>> {
+    const listed = new Map<string, BrowserSession>();
     const query = { tags: ownerTags(this.owner), limit: 100 };
     const all = this.client.browsers.list(query, { timeout: answerMs, maxRetries: 0 });
     // Checked again: another kind of service may not filter by tags, and unknown sessions are ended.
@@ -194,7 +194,7 @@ export class Machine implements Host {
    * Ends sessions that only one side knows. `known` are the control plane's sessions before it asked the machine for
    * `listed`.
    */
-  async #reconcile(known: MachineSession[], listed: Map<string, Browser>): Promise<void> {
+  async #reconcile(known: MachineSession[], listed: Map<string, BrowserSession>): Promise<void> {
     for (const session of known) {
       const browser = listed.get(session.id);
       if (browser) session.seen(browser, 2 * checkEveryMs);

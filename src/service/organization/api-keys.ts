@@ -8,7 +8,7 @@ import {
   type CreatedApiKey,
 } from '../../contract/api-keys.ts';
 import { invalidField, OperationError } from '../../contract/errors.ts';
-import type { BodyOutput, Page } from '../../contract/operation.ts';
+import type { BodyOutput, ListPage } from '../../contract/operation.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId, sameToken } from '../process/id.ts';
@@ -165,7 +165,7 @@ export class ApiKeyStore {
   }
 
   /** With `projectId`, lists keys of this project only. */
-  list({ limit, offset, query, name, ...rest }: ApiKeyList, projectId: string | undefined): Page<ApiKey> {
+  list({ limit, offset, query, name, ...rest }: ApiKeyList, projectId: string | undefined): ListPage<ApiKey> {
     const status = rest.include_deleted ? 'all' : rest.status;
     const direction = rest.sort_direction === 'asc' ? 'ASC' : 'DESC';
     const order = sortings[rest.sort_by].map((term) => `${term} ${direction}`).join(', ');

@@ -1,5 +1,5 @@
 import { OperationError } from '../../contract/errors.ts';
-import type { BodyOutput, Page } from '../../contract/operation.ts';
+import type { BodyOutput, ListPage } from '../../contract/operation.ts';
 import { project, type Project, type projects } from '../../contract/projects.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
@@ -72,7 +72,7 @@ export class ProjectStore {
     query?: string;
     name?: string;
     id?: string;
-  }): Page<Project> {
+  }): ListPage<Project> {
     const options = { ...page, search: contains('name'), order: 'created_at DESC, id DESC' };
     return this.#rows.page({ deleted_at: null, id, name }, options, toProject);
   }

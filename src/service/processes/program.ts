@@ -113,7 +113,7 @@ export class Program implements Running {
   signal(signal: Signal): void {
     if (this.#hasExited) return;
     try {
-      process.kill(process.platform === 'win32' ? this.pid : -this.pid, `SIG${signal}`);
+      process.kill(-this.pid, `SIG${signal}`);
     } catch {
       // The group has ended.
     }

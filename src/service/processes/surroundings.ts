@@ -32,13 +32,11 @@ export function refuseBeside({ browser }: LocalSession): void {
 /** The environment of a session's programs. `PLAYWRIGHT_POOL_ROOT` is the directory that callers see as `/`. */
 export function environmentIn({ root }: Place, own: Variables = {}): Variables {
   const kept = Object.entries(passedOn(process.env)).filter(([name]) => !ofService.test(name));
-  const temporary = path.join(root, 'tmp');
   return {
     PATH: '/usr/local/bin:/usr/bin:/bin',
     ...(Object.fromEntries(kept) as Variables),
     HOME: path.join(root, home),
-    TMPDIR: temporary,
-    ...(process.platform === 'win32' && { TEMP: temporary, TMP: temporary }),
+    TMPDIR: path.join(root, 'tmp'),
     PLAYWRIGHT_POOL_ROOT: root,
     ...own,
   };

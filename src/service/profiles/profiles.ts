@@ -1,4 +1,4 @@
-import type { BodyOutput, Page } from '../../contract/operation.ts';
+import type { BodyOutput, ListPage } from '../../contract/operation.ts';
 import { profile, type Profile, type profiles } from '../../contract/profiles.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
@@ -59,7 +59,7 @@ export class ProfileStore {
   list(
     projectId: string,
     { name, ...page }: { limit: number; offset: number; query?: string; name?: string },
-  ): Page<Profile> {
+  ): ListPage<Profile> {
     const search = `${contains('name')} OR instr(id, :query) > 0`;
     return this.#rows.page(
       { project_id: projectId, name },

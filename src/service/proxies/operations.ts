@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { defaultCheckUrl, type Proxy, type proxies as operations } from '../../contract/proxies.ts';
+import { defaultCheckUrl, type BrowserProxy, type proxies as operations } from '../../contract/proxies.ts';
 import { invalidField, unsupportedFields } from '../../contract/errors.ts';
 import { checkProxy, isPrivateHost } from './proxy-check.ts';
 import type { Clock } from '../process/clock.ts';
@@ -52,7 +52,7 @@ export function proxyHandlers(store: ProxyStore, clock: Clock): HandlerTree<type
 /** Compares names without case and accents, as the interface demands. */
 const sameName = new Intl.Collator('und', { sensitivity: 'base', usage: 'search' });
 
-function mentions({ id, name, config, ip_address }: Proxy, text: string): boolean {
+function mentions({ id, name, config, ip_address }: BrowserProxy, text: string): boolean {
   const lower = text.toLowerCase();
   return id === text || [name, config?.host, ip_address].some((field) => field?.toLowerCase().includes(lower));
 }

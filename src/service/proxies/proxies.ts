@@ -1,6 +1,6 @@
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { BodyOutput } from '../../contract/operation.ts';
-import { proxy, type Proxy, type proxies } from '../../contract/proxies.ts';
+import { proxy, type BrowserProxy, type proxies } from '../../contract/proxies.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
@@ -26,14 +26,14 @@ export class ProxyStore {
     this.#clock = clock;
   }
 
-  create(projectId: string, { config, ...body }: NewProxy): Proxy {
+  create(projectId: string, { config, ...body }: NewProxy): BrowserProxy {
     return toProxy(
       this.#rows.insert({ ...config, ...body, id: newId(), project_id: projectId, created_at: this.#clock.now() }),
     );
   }
 
   /** Throws `not_found`. */
-  get(projectId: string, id: string): Proxy {
+  get(projectId: string, id: string): BrowserProxy {
     return toProxy(this.#row(projectId, id));
   }
 
@@ -50,19 +50,19 @@ export class ProxyStore {
   }
 
   /** Newest first. */
-  list(projectId: string): Proxy[] {
+  list(projectId: string): BrowserProxy[] {
     return this.#rows.list({ project_id: projectId }, { order: 'created_at DESC, id DESC' }).map(toProxy);
   }
 
   /** Throws `not_found`. */
-  update(projectId: string, id: string, body: ProxyUpdate): Proxy {
+  update(projectId: string, id: string, body: ProxyUpdate): BrowserProxy {
     this.#row(projectId, id);
     this.#rows.change({ id }, body);
     return this.get(projectId, id);
   }
 
   /** Stores the result of a check, unless the proxy was deleted meanwhile. */
-  checked(id: string, { status, status_reason }: Pick<Proxy, 'status' | 'status_reason'>): void {
+  checked(id: string, { status, status_reason }: Pick<BrowserProxy, 'status' | 'status_reason'>): void {
     this.#rows.change({ id }, { status, status_reason, last_checked: this.#clock.now() });
   }
 
@@ -98,7 +98,7 @@ export class ProxyStore {
   }
 }
 
-function toProxy(row: Row): Proxy {
+function toProxy(row: Row): BrowserProxy {
   const { host, port, username, password, ca_bundle } = row;
   return {
     ...answer(row),

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { unsupportedFields, OperationError } from '../../contract/errors.ts';
 import type { ReplayMarker, ReplayStart } from '../../contract/replays.ts';
-import type { Page } from '../../contract/operation.ts';
+import type { ListPage } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import { contains } from '../database/table.ts';
 import { newId, newToken } from '../process/id.ts';
@@ -90,7 +90,10 @@ export class Replays {
   }
 
   /** Newest first. `query` is part of a title or an id. */
-  search(projectId: string, page: { limit: number; offset: number; query?: string | undefined }): Page<ReplayRecord> {
+  search(
+    projectId: string,
+    page: { limit: number; offset: number; query?: string | undefined },
+  ): ListPage<ReplayRecord> {
     const search = `${contains('title')} OR instr(id, :query) > 0 OR instr(session_id, :query) > 0`;
     return this.#options.records.page(
       { projectId },

@@ -1,4 +1,4 @@
-import type { Browser } from '../../contract/browsers.ts';
+import type { BrowserSession } from '../../contract/browsers.ts';
 import type { Session } from './session.ts';
 import type { Clock } from '../process/clock.ts';
 import { linkToken } from '../process/links.ts';
@@ -10,7 +10,7 @@ const liveViewLifeMs = 24 * 3600 * 1000;
 export type Asked = { origin: string; caller: Caller };
 
 /** The API's answer about a session, with URLs that this caller can use. */
-export function browserAnswer(session: Session, { origin, caller }: Asked, clock: Clock): Browser {
+export function browserAnswer(session: Session, { origin, caller }: Asked, clock: Clock): BrowserSession {
   const { settings, lease, endedAt } = session;
   const socketOrigin = origin.replace(/^http/, 'ws');
   const link = { origin, apiKeyId: caller.apiKey.id, clock };
@@ -54,7 +54,7 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
   };
 }
 
-function telemetryAnswer({ lease: { telemetry } }: Session): Browser['telemetry'] {
+function telemetryAnswer({ lease: { telemetry } }: Session): BrowserSession['telemetry'] {
   if (telemetry.length === 0) return null;
   return { browser: Object.fromEntries(telemetry.map((category) => [category, { enabled: true }])) };
 }

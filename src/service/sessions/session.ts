@@ -1,4 +1,4 @@
-import type { Browser, ProfileSave } from '../../contract/browsers.ts';
+import type { BrowserSession, ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { TelemetryCategory } from '../../contract/telemetry.ts';
@@ -39,7 +39,7 @@ export type StoredExtension = { id: string; name?: string | undefined };
 
 /** The URLs of a session. */
 export type Links = Pick<
-  Browser,
+  BrowserSession,
   | 'cdp_ws_url'
   | 'playwright_ws_url'
   | 'base_url'
@@ -72,7 +72,7 @@ export abstract class Session {
   /** Whether an earlier lease used the browser. It may have changed cookies and storage. */
   wasReused = false;
   /** The reason if the session ended by itself. */
-  endReason: Browser['end_reason'];
+  endReason: BrowserSession['end_reason'];
 
   readonly #clock: Clock;
   readonly #idleTimeout: IdleTimeout;

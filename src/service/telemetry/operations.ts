@@ -1,5 +1,5 @@
 import { invalidField, limitReached, OperationError } from '../../contract/errors.ts';
-import type { Page } from '../../contract/operation.ts';
+import type { ListPage } from '../../contract/operation.ts';
 import { sinceMicroseconds } from '../../contract/since.ts';
 import type { telemetry, TelemetryEvent } from '../../contract/telemetry.ts';
 import type { Clock } from '../process/clock.ts';
@@ -97,7 +97,7 @@ async function* withEnd(events: AsyncGenerator<TelemetryEvent>, end: () => void)
 }
 
 /** The first `limit` events. `nextOffset` is the `seq` of the next page's first event. */
-function pageOf(events: TelemetryEvent[], limit: number): Page<TelemetryEvent> {
+function pageOf(events: TelemetryEvent[], limit: number): ListPage<TelemetryEvent> {
   const next = events[limit]?.seq ?? 0;
   return { items: events.slice(0, limit), hasMore: next > 0, nextOffset: next };
 }

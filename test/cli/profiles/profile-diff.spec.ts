@@ -9,7 +9,7 @@ import { expect, expectFailure, test } from '../commands.ts';
 const masked = (length: number) => ({ length, mark: expect.stringMatching(/^[0-9a-f]{8}$/) });
 const nothing = { added: [], removed: [], changed: [] };
 
-test('profile diff compares profiles, archives and directories, masking values @long', async ({
+test('profiles diff compares profiles, archives and directories, masking values @long', async ({
   cli,
   service,
   site,
@@ -17,9 +17,9 @@ test('profile diff compares profiles, archives and directories, masking values @
   const { call } = service;
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'secret-1');
-  await cli('profile download ann');
-  await cli('profile unpack ann.tar.zst -o before');
-  expect(await cli('profile diff ann ./before')).toEqual({
+  await cli('profiles download ann');
+  await cli('profiles unpack ann.tar.zst -o before');
+  expect(await cli('profiles diff ann ./before')).toEqual({
     code: 0,
     stdout: 'Nothing differs.\n',
     stderr: expect.any(String),
@@ -27,11 +27,11 @@ test('profile diff compares profiles, archives and directories, masking values @
   await logInUnder(call, 'ann', site, 'secret-22');
 
   const { origin } = new URL(site);
-  const text = await cli('profile diff ann.tar.zst ann');
+  const text = await cli('profiles diff ann.tar.zst ann');
   expect(text.code).toBe(1);
   expect(text.stdout).toMatch(/^cookies\n {2}~ login localhost\/ {2}8 characters #\w{8} \(.*(?:SameSite|expires)/);
   expect(text.stdout).toContain(`local storage\n  ~ ${origin} login  8 characters #`);
-  const json = await cli('profile diff ./before ann --json');
+  const json = await cli('profiles diff ./before ann --json');
   expect(text.stdout + json.stdout).not.toContain('secret');
   // Equal values have the same mark in one output. Other outputs have other marks.
   const [cookie, item] = [
@@ -51,13 +51,13 @@ test('profile diff compares profiles, archives and directories, masking values @
       ],
     },
   });
-  const shown = JSON.parse((await cli('profile diff ./before ann --json --show-values')).stdout);
+  const shown = JSON.parse((await cli('profiles diff ./before ann --json --show-values')).stdout);
   expect(shown.local_storage.changed).toEqual([
     { key: `${origin} login`, before: { value: 'secret-1' }, after: { value: 'secret-22' } },
   ]);
 });
 
-test('profile diff reads local storage from the log and compressed tables of LevelDB @long', async ({ cli }) => {
+test('profiles diff reads local storage from the log and compressed tables of LevelDB @long', async ({ cli }) => {
   const origins = ['http://localhost:1234', 'https://a.test', 'https://example.com', 'https://www.example.com'];
   const directory = outputPath('user-data');
   // LevelDB turns a log into a table if it grows over 64 kB, and at the next start.
@@ -95,7 +95,7 @@ test('profile diff reads local storage from the log and compressed tables of Lev
   await writeFile(join(tables, '999998.ldb'), table.subarray(30));
   await writeFile(join(tables, '999999.ldb'), '');
   await mkdir(outputPath('empty'));
-  const { stdout } = await cli('profile diff ./empty ./user-data --json --show-values');
+  const { stdout } = await cli('profiles diff ./empty ./user-data --json --show-values');
   expect(JSON.parse(stdout).cookies.added).toMatchObject([
     {
       key: 'login a.test/',
@@ -114,12 +114,13 @@ test('profile diff reads local storage from the log and compressed tables of Lev
     ...origins.slice(1).map((origin) => `${origin} first\n`),
   ]);
   expect(added.every(({ value }) => value === 'ü'.repeat(20_000))).toBe(true);
-  expect((await cli('profile diff ./user-data ./empty')).stdout).toContain(
+  expect((await cli('profiles diff ./user-data ./empty')).stdout).toContain(
     '  - http://localhost:1234 first\\n  20000 characters #',
   );
 });
 
-test('profile diff compares preferences and extensions', async ({ cli }) => {
+test('profiles diff compares preferences and extensions, also with variables that are empty', async ({ cli }) => {
+  const env = { PLAYWRIGHT_POOL_CHROMIUM: '', PLAYWRIGHT_POOL_PROJECT: '', PLAYWRIGHT_POOL_DATA_DIR: '' };
   const id = 'abcdefghijklmnopabcdefghijklmnop';
   const userData = async (name: string, preferences: object, version?: string) => {
     const profile = outputPath(name, 'Default');
@@ -142,7 +143,7 @@ test('profile diff compares preferences and extensions', async ({ cli }) => {
   await userData('two', { homepage: 'https://b.test', browser: { clear: [1, 2], dark: true } }, '1.2');
   await userData('three', {}, '1.3');
   const compare = async (a: string, b: string) =>
-    JSON.parse((await cli(`profile diff ${a} ${b} --json --show-values`)).stdout);
+    JSON.parse((await cli(`profiles diff ${a} ${b} --json --show-values`, { env })).stdout);
   expect(await compare('./one', './two')).toEqual({
     equal: false,
     cookies: nothing,
@@ -166,7 +167,7 @@ test('profile diff compares preferences and extensions', async ({ cli }) => {
   });
 });
 
-test('profile diff exits with 2 and the reason if it fails', async ({ cli, service: { call } }) => {
+test('profiles diff exits with 2 and the reason if it fails', async ({ cli, service: { call } }) => {
   await mkdir(outputPath('letters'));
   await writeFile(outputPath('letters', 'letter'), '');
   await mkdir(outputPath('damaged', 'Default'), { recursive: true });
@@ -182,7 +183,7 @@ test('profile diff exits with 2 and the reason if it fails', async ({ cli, servi
     ['./letters', /letters is not a user-data directory/],
     ['./damaged', /Preferences is not JSON: the profile is damaged/],
   ] as const) {
-    const failed = await cli(`profile diff ${source} ./nowhere`);
+    const failed = await cli(`profiles diff ${source} ./nowhere`);
     expectFailure(failed, 2, problem);
     expect(failed.stderr).toMatch(/^playwright-pool: .+\n$/);
   }

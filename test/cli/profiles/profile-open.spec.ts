@@ -8,7 +8,7 @@ import { everywhere, keptIn, logInUnder } from '../../support/service/profiles.t
 import { outputPath } from '../../support/runs/output-path.ts';
 import { expect, test } from '../commands.ts';
 
-test('profile open shows a copy of a profile until Ctrl+C @long', async ({
+test('profiles open shows a copy of a profile until Ctrl+C @long', async ({
   env,
   cli: runCommand,
   service,
@@ -19,7 +19,7 @@ test('profile open shows a copy of a profile until Ctrl+C @long', async ({
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const { body: before } = await call('GET', '/profiles/ann');
-  await using cli = new CliProcess(['profile', 'open', 'ann', '--headless', '--json'], { env });
+  await using cli = new CliProcess(['profiles', 'open', 'ann', '--headless', '--json'], { env });
   let printed = '';
   cli.child.stdout!.on('data', (data: Buffer) => (printed += String(data)));
   await expect.poll(() => printed, { timeout: 20_000 }).toContain('}\n');
@@ -30,14 +30,14 @@ test('profile open shows a copy of a profile until Ctrl+C @long', async ({
   expect(await cli.exited).toEqual({ code: 0, signal: null });
   await expectNoProcessWith(temporary);
   expect((await call('GET', '/profiles/ann')).body.updated_at).toBe(before.updated_at);
-  expect((await runCommand('profile open nobody --headless')).stderr).toContain('write ./nobody');
+  expect((await runCommand('profiles open nobody --headless')).stderr).toContain('write ./nobody');
 });
 
-test('profile open shows an archive until its browser closes, headless without a display', async ({ env }) => {
+test('profiles open shows an archive until its browser closes, headless without a display', async ({ env }) => {
   const directory = outputPath('ann');
   await mkdir(`${directory}/Default`, { recursive: true });
   await writeFile(`${directory}.tar.zst`, await buffer(pack(directory)));
-  await using cli = new CliProcess(['profile', 'open', './ann.tar.zst'], {
+  await using cli = new CliProcess(['profiles', 'open', './ann.tar.zst'], {
     cwd: outputPath(),
     env: { ...env, DISPLAY: '', WAYLAND_DISPLAY: '' },
   });
@@ -49,11 +49,11 @@ test('profile open shows an archive until its browser closes, headless without a
   expect(await cli.exited).toEqual({ code: 0, signal: null });
 });
 
-test('killing profile open ends its browser @long', async ({ env, service, site }, testInfo) => {
+test('killing profiles open ends its browser @long', async ({ env, service, site }, testInfo) => {
   await service.call('POST', '/profiles', { name: 'ann' });
   await logInUnder(service.call, 'ann', site, 'first');
   const left = testInfo.outputDir;
-  await using cli = new CliProcess(['profile', 'open', 'ann', '--headless'], { env: { ...env, TMPDIR: left } });
+  await using cli = new CliProcess(['profiles', 'open', 'ann', '--headless'], { env: { ...env, TMPDIR: left } });
   await expect.poll(() => cli.output, { timeout: 20_000 }).toContain('Ctrl+C ends it');
   expect(processesWith(`user-data-dir=${left}`)).not.toEqual([]);
   cli.child.kill('SIGKILL');

@@ -12,49 +12,49 @@ import { everywhere, kept, logInUnder } from '../../support/service/profiles.ts'
 import { outputPath } from '../../support/runs/output-path.ts';
 import { expect, expectFailure, printed, test } from '../commands.ts';
 
-test('profile creates, lists and deletes profiles, and prints text or JSON', async ({ cli, service: { call } }) => {
-  expect(await cli('profile list')).toEqual({ code: 0, stdout: 'There are no profiles.\n', stderr: '' });
-  const created = await cli('profile create ann');
+test('profiles creates, lists and deletes profiles, and prints text or JSON', async ({ cli, service: { call } }) => {
+  expect(await cli('profiles list')).toEqual({ code: 0, stdout: 'There are no profiles.\n', stderr: '' });
+  const created = await cli('profiles create ann');
   const { body: ann } = await call('GET', '/profiles/ann');
   expect(created).toEqual({ code: 0, stdout: `Created the profile ann (${ann.id}).\n`, stderr: '' });
-  const bob = JSON.parse((await cli('profile create bob --json')).stdout);
+  const bob = JSON.parse((await cli('profiles create bob --json')).stdout);
   expect(bob.name).toBe('bob');
 
-  const lines = (await cli('profile list')).stdout.split('\n').map((line) => line.split(/\s{2,}/).slice(0, 3));
+  const lines = (await cli('profiles list')).stdout.split('\n').map((line) => line.split(/\s{2,}/).slice(0, 3));
   expect(lines).toEqual([
     ['NAME', 'ID', 'CREATED'],
     ['bob', bob.id, bob.created_at],
     ['ann', ann.id, ann.created_at],
     [''],
   ]);
-  expect(JSON.parse((await cli('profile list --json')).stdout)).toEqual((await call('GET', '/profiles')).body);
+  expect(JSON.parse((await cli('profiles list --json')).stdout)).toEqual((await call('GET', '/profiles')).body);
 
   const question = 'playwright-pool: the command asks for a confirmation, and there is no terminal: pass --yes\n';
-  expect(await cli('profile delete bob')).toEqual({ code: 2, stdout: '', stderr: question });
-  expect(printed(await cli('profile delete bob --yes'))).toBe('Deleted the profile bob.\n');
+  expect(await cli('profiles delete bob')).toEqual({ code: 2, stdout: '', stderr: question });
+  expect(printed(await cli('profiles delete bob --yes'))).toBe('Deleted the profile bob.\n');
   expect((await call('GET', '/profiles/bob')).status).toBe(404);
   // More than one list page.
   await Promise.all(Array.from({ length: 24 }, (_, index) => call('POST', '/profiles', { name: `profile-${index}` })));
-  expect(JSON.parse(printed(await cli('profile list --json')))).toHaveLength(25);
+  expect(JSON.parse(printed(await cli('profiles list --json')))).toHaveLength(25);
 });
 
-test('profile download and unpack restore a saved user-data directory', async ({ cli, service: { call }, site }) => {
+test('profiles download and unpack restore a saved user-data directory', async ({ cli, service: { call }, site }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const file = outputPath('ann.tar.zst');
-  expect(printed(await cli('profile download ann'))).toMatch(`Wrote ${file} (`);
+  expect(printed(await cli('profiles download ann'))).toMatch(`Wrote ${file} (`);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
 
-  const second = JSON.parse((await cli('profile download ann -o new/ --format tar --json')).stdout);
+  const second = JSON.parse((await cli('profiles download ann -o new/ --format tar --json')).stdout);
   expect(second).toEqual({ file: outputPath('new', 'ann.tar'), bytes: (await stat(second.file)).size });
-  await cli('profile download ann -o new/mine.zst');
+  await cli('profiles download ann -o new/mine.zst');
   expect((await readdir(outputPath('new'))).toSorted()).toEqual(['ann.tar', 'mine.zst']);
 
-  expect(await cli('profile unpack new/ann.tar -o deep/tar')).toMatchObject({
+  expect(await cli('profiles unpack new/ann.tar -o deep/tar')).toMatchObject({
     code: 0,
     stderr: expect.stringMatching(/^(Unpacking .+\n)*$/),
   });
-  const unpacked = JSON.parse((await cli('profile unpack ann.tar.zst -o ann --json')).stdout);
+  const unpacked = JSON.parse((await cli('profiles unpack ann.tar.zst -o ann --json')).stdout);
   expect(unpacked).toEqual({
     directory: outputPath('ann'),
     bytes: expect.any(Number),
@@ -72,9 +72,9 @@ test('profile download and unpack restore a saved user-data directory', async ({
   await context.close();
 });
 
-test('profile unpack --force replaces a directory only if it is a user-data directory', async ({ cli }) => {
+test('profiles unpack --force replaces a directory only if it is a user-data directory', async ({ cli }) => {
   await writeFile(outputPath('ann.tar.zst'), await archiveIn(outputPath('original')));
-  const unpack = (...args: string[]) => cli(`profile unpack ann.tar.zst -o target ${args.join(' ')}`.trim());
+  const unpack = (...args: string[]) => cli(`profiles unpack ann.tar.zst -o target ${args.join(' ')}`.trim());
   const target = outputPath('target');
   expect((await unpack()).code).toBe(0);
   await writeFile(join(target, 'mine'), '');
@@ -89,12 +89,12 @@ test('profile unpack --force replaces a directory only if it is a user-data dire
 
   await mkdir(outputPath('home'));
   await writeFile(outputPath('home', 'letter'), '');
-  const refused = await cli('profile unpack ann.tar.zst -o home --force');
+  const refused = await cli('profiles unpack ann.tar.zst -o home --force');
   expectFailure(refused, 1, 'has other files than a user-data directory');
   expect(await readdir(outputPath('home'))).toEqual(['letter']);
 });
 
-test('profile unpack refuses damaged archives and other files, and leaves no file', async ({ cli }) => {
+test('profiles unpack refuses damaged archives and other files, and leaves no file', async ({ cli }) => {
   const archive = await archiveIn(outputPath('original'));
   await writeFile(outputPath('half.tar.zst'), archive.subarray(0, archive.length / 2));
   await writeFile(outputPath('letter.tar.zst'), 'Dear Ann, this is no archive.');
@@ -104,15 +104,15 @@ test('profile unpack refuses damaged archives and other files, and leaves no fil
     ['missing.tar.zst', /^playwright-pool: missing\.tar\.zst cannot be read \(ENOENT\): check its path\n$/],
     ['.', /^playwright-pool: \. is not a file: name an archive\n$/],
   ] as const)
-    expectFailure(await cli(`profile unpack ${file} -o target`), 1, problem);
+    expectFailure(await cli(`profiles unpack ${file} -o target`), 1, problem);
   const left = ['half.tar.zst', 'letter.tar.zst', 'original', 'tmp'];
   expect((await readdir(outputPath())).toSorted()).toEqual(left);
 });
 
-test('profile download exits with 3 if the profile was never saved', async ({ cli, service }) => {
+test('profiles download exits with 3 if the profile was never saved', async ({ cli, service }) => {
   await service.call('POST', '/profiles', { name: 'ann' });
   const never = /^playwright-pool: nothing was saved in the profile ann yet: .+\n$/;
-  expectFailure(await cli('profile download ann'), 3, never);
+  expectFailure(await cli('profiles download ann'), 3, never);
   expect(await readdir(outputPath())).toEqual(['tmp']);
 });
 
@@ -120,7 +120,7 @@ for (const [ending, code, message] of [
   ['is interrupted', 130, /^(Downloading .+\n)*playwright-pool: interrupted\n$/],
   ['breaks off', 1, /^(Downloading .+\n)*playwright-pool: .+ \(GET .+\n$/],
 ] as const) {
-  test(`profile download leaves no file if it ${ending}`, async ({ answering, cli }) => {
+  test(`profiles download leaves no file if it ${ending}`, async ({ answering, cli }) => {
     // Sends the beginning of the first archive and holds the rest back.
     let first: ServerResponse | undefined;
     const env = await answering((_, response) => {
@@ -129,7 +129,7 @@ for (const [ending, code, message] of [
       else first = response;
     });
     const directory = outputPath('downloads');
-    await using download = new CliProcess(['profile', 'download', 'ann', '-o', `${directory}/`], { env });
+    await using download = new CliProcess(['profiles', 'download', 'ann', '-o', `${directory}/`], { env });
     const files = async () => await readdir(directory, { recursive: true }).catch(() => []);
     await expect.poll(files).toContainEqual(expect.stringMatching(/part$/));
     if (code === 130) download.child.kill('SIGINT');
@@ -137,43 +137,43 @@ for (const [ending, code, message] of [
     expect(await download.exited).toEqual({ code, signal: null });
     expect(download.output).toMatch(message);
     expect(await files()).toEqual([]);
-    expect((await cli(`profile download ann -o ${directory}`, { env })).code).toBe(0);
+    expect((await cli(`profiles download ann -o ${directory}`, { env })).code).toBe(0);
   });
 }
 
 test('a failed command prints one line, and PLAYWRIGHT_POOL_DEBUG adds the stack', async ({ cli, service }) => {
-  const missing = await cli('profile download nobody');
+  const missing = await cli('profiles download nobody');
   expectFailure(missing, 1, /^playwright-pool: 404 not_found: no profile has the id or name nobody \(GET .+\n$/);
-  const debugged = await cli('profile download nobody', { env: { PLAYWRIGHT_POOL_DEBUG: '1' } });
+  const debugged = await cli('profiles download nobody', { env: { PLAYWRIGHT_POOL_DEBUG: '1' } });
   expect(debugged.stderr).toContain('\n    at ');
 
-  expectFailure(await cli(['profile', 'create', 'a name']), 1, '400');
-  const wrongKey = await cli('profile list --api-key wrong-key');
+  expectFailure(await cli(['profiles', 'create', 'a name']), 1, '400');
+  const wrongKey = await cli('profiles list --api-key wrong-key');
   expectFailure(wrongKey, 1, 'Check that the API key belongs to this service');
   expect(wrongKey.stderr).not.toContain('wrong-key');
-  expectFailure(await cli('profile list --base-url http://127.0.0.1:9'), 1, 'Check that the service is running');
-  const keyless = await cli('profile list', { env: { PLAYWRIGHT_POOL_API_KEY: '' } });
+  expectFailure(await cli('profiles list --base-url http://127.0.0.1:9'), 1, 'Check that the service is running');
+  const keyless = await cli('profiles list', { env: { PLAYWRIGHT_POOL_API_KEY: '' } });
   expectFailure(keyless, 2, `${service.url} needs an API key`);
 });
 
 test('wrong arguments exit with 2 and point to the help, which has examples', async ({ cli }) => {
   for (const args of ['create', 'download ann --format zip', 'unpack a', 'list --nonsense', 'nonsense'])
-    expect((await cli(`profile ${args}`)).code, args).toBe(2);
+    expect((await cli(`profiles ${args}`)).code, args).toBe(2);
   expect((await cli('profile')).code).toBe(2);
   for (const other of ['--base-url', '--api-key'])
-    expect((await cli(`profile list --data-dir a ${other} http://b`)).stderr).toMatch(/cannot be used with/);
-  expect((await cli('profile create')).stderr).toContain('(see playwright-pool profile create --help)');
+    expect((await cli(`profiles list --data-dir a ${other} http://b`)).stderr).toMatch(/cannot be used with/);
+  expect((await cli('profiles create')).stderr).toContain('(see playwright-pool profiles create --help)');
   for (const command of ['list', 'create', 'download', 'unpack', 'open', 'diff', 'delete'])
-    expect(printed(await cli(`profile ${command} --help`))).toContain(`  $ playwright-pool profile ${command}`);
+    expect(printed(await cli(`profiles ${command} --help`))).toContain(`  $ playwright-pool profiles ${command}`);
 });
 
 test('a command without a configured service starts the embedded one, and ends it', async ({ cliProcess }) => {
   const directory = outputPath('data');
   const embedded = { PLAYWRIGHT_POOL_BASE_URL: '', PLAYWRIGHT_POOL_API_KEY: '' };
   const env = { ...embedded, PLAYWRIGHT_POOL_DATA_DIR: directory };
-  expect(await cliProcess('profile create ann', { env })).toMatchObject({ code: 0, stderr: '' });
+  expect(await cliProcess('profiles create ann', { env })).toMatchObject({ code: 0, stderr: '' });
   // The option has priority over the environment.
-  expect((await cliProcess(`profile list --data-dir ${directory}`)).stdout).toContain('ann');
+  expect((await cliProcess(`profiles list --data-dir ${directory}`)).stdout).toContain('ann');
   await expectNoProcessWith(directory);
 });
 
@@ -181,7 +181,7 @@ test('commands use colours and ask questions only on a terminal', async ({ env, 
   test.skip(spawnSync('script', ['--version']).status !== 0, 'needs script(1) for a terminal');
   const onTerminal = async (command: string, more: Record<string, string>, input = '') => {
     const { FORCE_COLOR: _, NO_COLOR: __, CI: ___, ...own } = process.env;
-    const child = spawn('script', ['-qec', `'${process.execPath}' '${main}' profile ${command}`, '/dev/null'], {
+    const child = spawn('script', ['-qec', `'${process.execPath}' '${main}' profiles ${command}`, '/dev/null'], {
       env: { ...own, ...env, TERM: 'xterm', ...more },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
@@ -193,7 +193,7 @@ test('commands use colours and ask questions only on a terminal', async ({ env, 
     const code = await new Promise((resolve) => child.once('close', resolve));
     return { code, output };
   };
-  await cli('profile create ann');
+  await cli('profiles create ann');
   expect((await onTerminal('list', {})).output).toContain('\u001B[1mNAME');
   expect((await onTerminal('list', { NO_COLOR: '1' })).output).not.toContain('\u001B');
   expect(await onTerminal('delete ann', {}, 'n\n')).toMatchObject({

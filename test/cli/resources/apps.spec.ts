@@ -88,7 +88,7 @@ test('deploys an application of a directory, and invokes it', async ({ cli, env,
   interrupted.child.kill('SIGINT');
   expect((await interrupted.exited).code).toBe(130);
 
-  const listed = await cli('invocations --app app --since 10m --json');
+  const listed = await cli('invocations list --app app --since 10m --json');
   expect(
     (JSON.parse(listed.stdout) as Invocation[]).map(({ status, status_reason }) => status_reason ?? status),
   ).toEqual(['it was cancelled', 'Error: not today', 'succeeded', 'succeeded']);
@@ -102,12 +102,12 @@ test('shows the logs and the invocations of an application', async ({ cli, cliPr
   printed(await cli('invoke app greet --app-version 1.0 --payload {"name":"Ann"}'));
   const waiting = printed(await cli('invoke app wait --app-version 1.0 --async')).trim();
 
-  expect(printed(await cli('invocations --status running'))).toMatch(
+  expect(printed(await cli('invocations list --status running'))).toMatch(
     new RegExp(`^ID +APP .*\\n${waiting} +app +1\\.0 +wait +running .*\\n$`),
   );
   for (const filter of ['query none', 'app-version 2.0', 'action greeted', 'deployment other'])
-    expect(printed(await cli(`invocations --${filter}`)), filter).toBe('No invocations match.\n');
-  expect(JSON.parse(printed(await cli('invocations --limit 1 --json')))).toHaveLength(1);
+    expect(printed(await cli(`invocations list --${filter}`)), filter).toBe('No invocations match.\n');
+  expect(JSON.parse(printed(await cli('invocations list --limit 1 --json')))).toHaveLength(1);
 
   const logs = await cli(`logs ${id}`);
   expect(logs).toMatchObject({ code: 0, stderr: 'running\n' });
@@ -116,7 +116,7 @@ test('shows the logs and the invocations of an application', async ({ cli, cliPr
   await expect.poll(async () => (await cli(`logs ${waiting}`)).stdout).toMatch(/Z loaded\n.*Z waiting\n$/);
   expect(printed(await cli(`logs ${id} --since 0s`))).toBe('');
   const following = cliProcess(`logs ${id} --follow --since 5m --json`);
-  expect(printed(await cli('deployments --app app'))).toMatch(new RegExp(`\\n${id} +app +1\\.0 +running `));
+  expect(printed(await cli('deployments list --app app'))).toMatch(new RegExp(`\\n${id} +app +1\\.0 +running `));
   expect(printed(await cli(`deployments delete ${id}`))).toBe(`Deleted the deployment ${id}.\n`);
   const events = (await following).stdout
     .trim()
@@ -136,7 +136,7 @@ test('the commands for apps refuse wrong arguments, and have a help @long', asyn
   for (const [args, said] of [
     ['invoke app greet --payload {name}', 'must be JSON'],
     ['invoke app greet --timeout 3601', 'from 10 to 3600'],
-    ['invocations --limit 101', 'from 1 to 100'],
+    ['invocations list --limit 101', 'from 1 to 100'],
     ['invoke app greet --timeout 9', 'from 10 to 3600'],
     [`deploy ${directory} --env NOT_THERE`, 'There is no variable NOT_THERE'],
     [`deploy ${directory}/node_modules`, 'name its module with --entrypoint'],

@@ -86,7 +86,7 @@ test('call explains unknown operations, wrong parameters and unreadable files', 
     ],
   ] as const)
     expectFailure(await cli(`call ${args}`), code, message);
-  expect(printed(await cli('profile list'))).toBe('There are no profiles.\n');
+  expect(printed(await cli('profiles list'))).toBe('There are no profiles.\n');
 });
 
 test('Ctrl+C ends a call command that waits for its body on stdin', async ({ env }) => {

@@ -9,7 +9,7 @@ import { outputPath } from '../../support/runs/output-path.ts';
 import { expect, test } from '../commands.ts';
 
 test('commands fail if stdout is a file on a full disk', () => {
-  for (const command of ['call', 'call browsers.create --describe', '--version', 'profile diff --help']) {
+  for (const command of ['call', 'call browsers.create --describe', '--version', 'profiles diff --help']) {
     const line = ['-c', '"$@" > /dev/full', 'sh', process.execPath, main, ...command.split(' ')];
     const { status, stderr } = spawnSync('sh', line, { encoding: 'utf8' });
     expect([status, stderr], command).toEqual([1, "playwright-pool: the output can't be written (ENOSPC)\n"]);
@@ -19,7 +19,7 @@ test('commands fail if stdout is a file on a full disk', () => {
 test('commands exit with 0 and leave no files if their reader closes the pipe', async ({ env }) => {
   await mkdir(outputPath('ann', 'Default'), { recursive: true });
   for (const args of [['list'], ['open', './ann', '--headless']]) {
-    await using cli = new CliProcess(['profile', ...args], { env, cwd: outputPath() });
+    await using cli = new CliProcess(['profiles', ...args], { env, cwd: outputPath() });
     cli.child.stdout!.destroy();
     expect(await cli.exited, args[0]).toEqual({ code: 0, signal: null });
     expect(cli.output).toBe('');
@@ -63,7 +63,7 @@ test('a download continues if nobody reads its progress', async ({ answering }) 
     }
     response.end();
   });
-  await using cli = new CliProcess(['profile', 'download', 'ann'], { env, cwd: outputPath() });
+  await using cli = new CliProcess(['profiles', 'download', 'ann'], { env, cwd: outputPath() });
   cli.child.stderr!.destroy();
   expect(await cli.exited).toEqual({ code: 0, signal: null });
   expect(await readFile(outputPath('ann.tar.zst'), 'utf8')).toBe('.'.repeat(25));
@@ -93,9 +93,9 @@ test('call writes into pipes and devices instead of replacing them', async ({ an
   await symlink(basename(file), link);
   // An own process opens the pipe: this process could not end as long as nobody writes.
   const reading = promisify(execFile)('cat', [pipe], { timeout: 30_000 });
-  const [read, written] = await Promise.all([reading, cli(`profile download ann -o ${pipe}`, { env })]);
+  const [read, written] = await Promise.all([reading, cli(`profiles download ann -o ${pipe}`, { env })]);
   expect([read.stdout, written.code]).toEqual(['archive', 0]);
-  expect((await cli(`profile download ann -o ${link}`, { env })).code).toBe(0);
+  expect((await cli(`profiles download ann -o ${link}`, { env })).code).toBe(0);
   expect(await readFile(file, 'utf8')).toBe('archive');
   expect([(await lstat(pipe)).isFIFO(), (await lstat(link)).isSymbolicLink()]).toEqual([true, true]);
 });
@@ -104,14 +104,14 @@ test('call reports an output file on a full disk by its path', async ({ answerin
   const env = await answering((_, response) => response.end('archive'));
   const full = outputPath('full');
   await symlink('/dev/full', full);
-  expect(await cli(`profile download ann -o ${full}`, { env })).toEqual({
+  expect(await cli(`profiles download ann -o ${full}`, { env })).toEqual({
     code: 1,
     stdout: '',
     stderr: `playwright-pool: ${full} cannot be written (ENOSPC): make room there, or name another place with --output\n`,
   });
 });
 
-test('profile reports a full temporary directory, and leaves no copy there', async ({ cliProcess: cli }) => {
+test('profiles reports a full temporary directory, and leaves no copy there', async ({ cliProcess: cli }) => {
   const [profile, full] = [outputPath('ann'), outputPath('full')];
   await mkdir(join(profile, 'Default'), { recursive: true });
   await writeFile(join(profile, 'Default', 'History'), Buffer.alloc(2_000_000));
@@ -123,7 +123,7 @@ test('profile reports a full temporary directory, and leaves no copy there', asy
       [['open', profile, '--headless'], 1],
       [['diff', profile, profile], 2],
     ] as const) {
-      expect(await cli(`profile ${args.join(' ')}`, { env: { TMPDIR: full } })).toEqual({
+      expect(await cli(`profiles ${args.join(' ')}`, { env: { TMPDIR: full } })).toEqual({
         code,
         stdout: '',
         stderr: `playwright-pool: there is no room for a copy of ${profile} in ${full} (ENOSPC): make room there, or set TMPDIR to another directory\n`,

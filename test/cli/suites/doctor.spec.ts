@@ -196,7 +196,16 @@ test('doctor starts the embedded service and a browser to check them', async ({ 
   const cwd = await project(
     `workers: 1, use: { pool: { name: 'own', size: 1, browsers: { headless: true } }, poolReplay: 'on' }`,
   );
-  const env = { ...unnamed, PLAYWRIGHT_POOL_DATA_DIR: outputPath('data') };
+  const env = {
+    PLAYWRIGHT_POOL_BASE_URL: '',
+    PLAYWRIGHT_POOL_API_KEY: '',
+    PLAYWRIGHT_POOL_CHROMIUM: '',
+    PLAYWRIGHT_POOL_NAME: '',
+    PLAYWRIGHT_POOL_PROJECT: '',
+    PLAYWRIGHT_POOL_TRANSPORT: '',
+    PLAYWRIGHT_POOL_REAPER: ' ',
+    PLAYWRIGHT_POOL_DATA_DIR: outputPath('data'),
+  };
   const { code, stdout } = await cli('doctor', { cwd, env });
   expect(code, stdout).toBe(0);
   expect(stdout).toContain('ok      Chromium: a headless browser starts in ');

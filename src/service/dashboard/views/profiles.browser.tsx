@@ -36,7 +36,7 @@ function Profiles({ state, params }: ViewProps) {
         notFound="No profile has this text in its name or id."
         none={
           <>
-            There are no profiles. Create one with <code>npx playwright-pool profile create NAME</code>, or upload the
+            There are no profiles. Create one with <code>npx playwright-pool profiles create NAME</code>, or upload the
             one of your own Chrome.
           </>
         }

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import parseRange from 'range-parser';
 import { OperationError } from '../../../contract/errors.ts';
-import type { Octets, Operation, Page, ResponseKind, TokenPage } from '../../../contract/operation.ts';
+import type { Octets, Operation, ListPage, ResponseKind, TokenListPage } from '../../../contract/operation.ts';
 import { pageHeaders } from '../../../contract/headers.ts';
 import { sendEvents, type AnsweredContext } from './event-answer.ts';
 import { JsonText, WithStatus, type Bytes, type StoredBytes, type StreamedBytes } from '../handler.ts';
@@ -31,7 +31,7 @@ export async function toAnswer(
   if (plain) return plain;
   const [status, response] = responseFor(operation, value);
   if (response.kind === 'list') {
-    const { items, hasMore, nextOffset } = value as Page<unknown>;
+    const { items, hasMore, nextOffset } = value as ListPage<unknown>;
     const headers = new Headers({
       [pageHeaders.hasMore]: String(hasMore),
       [pageHeaders.nextOffset]: String(nextOffset),
@@ -43,7 +43,7 @@ export async function toAnswer(
     return jsonAnswer(items, { status, headers }, waiting);
   }
   if (response.kind === 'token_list') {
-    const { items, nextPageToken } = value as TokenPage<unknown>;
+    const { items, nextPageToken } = value as TokenListPage<unknown>;
     const headers = new Headers({ [pageHeaders.hasMore]: String(nextPageToken !== undefined) });
     if (nextPageToken !== undefined) headers.set(pageHeaders.nextPageToken, nextPageToken);
     if (page) headers.set(pageHeaders.limit, String(page.limit));

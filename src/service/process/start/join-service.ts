@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { builtFile } from '../children/built-file.ts';
 import { cannotBeWritten, makeDataDirectory, readServiceRecord, type ServiceRecord } from './data-directory.ts';
+import { refuseWindows } from './system.ts';
 import { isRunning } from '../children/is-running.ts';
 import { childNodeOptions } from '../children/node-options.ts';
 import { errorCode } from '../system-error.ts';
@@ -33,6 +34,7 @@ export async function joinService(options: {
   signal?: AbortSignal;
   firstPool?: object | undefined;
 }): Promise<ServiceRecord> {
+  refuseWindows();
   const { dataDirectory, userPid, firstPool } = options;
   const deadline = AbortSignal.timeout(joinTimeoutMs);
   const signal = options.signal ? AbortSignal.any([options.signal, deadline]) : deadline;

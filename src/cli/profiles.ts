@@ -15,9 +15,9 @@ import {
 
 const columns = { NAME: 'name', ID: 'id', CREATED: 'created_at', UPDATED: 'updated_at', 'LAST USED': 'last_used_at' };
 
-/** The command `profile`. */
-export function profileCommand(env: NodeJS.ProcessEnv): Command {
-  return new Command('profile')
+/** The command `profiles`. */
+export function profilesCommand(env: NodeJS.ProcessEnv): Command {
+  return new Command('profiles')
     .description('List, create, download, open, compare and delete profiles')
     .addCommand(
       listCommand(
@@ -26,7 +26,7 @@ export function profileCommand(env: NodeJS.ProcessEnv): Command {
         columns,
         (client, signal) => client.profiles.list({}, { signal }),
         'There are no profiles.',
-      ).addHelpText('after', examples('profile list', 'profile list --json')),
+      ).addHelpText('after', examples('profiles list', 'profiles list --json')),
     )
     .addCommand(createCommand(env))
     .addCommand(downloadCommand(env))
@@ -38,14 +38,14 @@ export function profileCommand(env: NodeJS.ProcessEnv): Command {
         client.profiles.delete(name, { signal }),
       )
         .argument('<name>', 'name or id of the profile')
-        .addHelpText('after', examples('profile delete ann', 'profile delete ann --yes')),
+        .addHelpText('after', examples('profiles delete ann', 'profiles delete ann --yes')),
     );
 }
 
 function createCommand(env: NodeJS.ProcessEnv): Command {
   return serviceCommand('create', 'Create an empty profile')
     .argument('<name>', 'letters, digits, dots, underscores and hyphens')
-    .addHelpText('after', examples('profile create ann'))
+    .addHelpText('after', examples('profiles create ann'))
     .action((name: string, options: ServiceOptions) =>
       withClient(options, env, async (client, signal) => {
         const profile = await client.profiles.create({ name }, { signal });
@@ -65,7 +65,7 @@ function downloadCommand(env: NodeJS.ProcessEnv): Command {
     .addOption(new Option('--format <format>', 'compressed or not').choices(['tar.zst', 'tar']).default('tar.zst'))
     .addHelpText(
       'after',
-      `${examples('profile download ann', 'profile download ann -o profiles/', 'profile download ann -o ann.tar --format tar')}
+      `${examples('profiles download ann', 'profiles download ann -o profiles/', 'profiles download ann -o ann.tar --format tar')}
 
 The file contains cookies and logins, so only its owner can read it. The command replaces an existing file once the download is complete.
 Exit code 3: the profile was never saved.`,
@@ -82,7 +82,7 @@ function unpackCommand(): Command {
     .requiredOption('-o, --output <directory>', 'the directory to create')
     .option('--force', 'replace an existing user-data directory')
     .option('--json', 'print JSON')
-    .addHelpText('after', examples('profile unpack ann.tar.zst -o ann', 'profile unpack ann.tar.zst -o ann --force'))
+    .addHelpText('after', examples('profiles unpack ann.tar.zst -o ann', 'profiles unpack ann.tar.zst -o ann --force'))
     .action((file: string, options: UnpackOptions) =>
       interruptible(async (signal) => (await import('./profile-archive.ts')).unpack(file, options, signal)),
     );
@@ -94,7 +94,7 @@ function openCommand(env: NodeJS.ProcessEnv): Command {
     .option('--headless', 'without a window (default without a display)')
     .addHelpText(
       'after',
-      `${examples('profile open ann', 'profile open ./ann.tar.zst', 'profile open ann --headless')}
+      `${examples('profiles open ann', 'profiles open ./ann.tar.zst', 'profiles open ann --headless')}
 
 The command ends with Ctrl+C or when you close the browser. It then deletes the copy. The profile doesn't change.`,
     )
@@ -112,7 +112,7 @@ function diffCommand(env: NodeJS.ProcessEnv): Command {
     .option('--show-values', 'print the values, which may be secrets, instead of lengths and marks')
     .addHelpText(
       'after',
-      `${examples('profile diff ann bob', 'profile diff ann ./ann-of-yesterday.tar.zst', 'profile diff ./before ./after --show-values --json')}
+      `${examples('profiles diff ann bob', 'profiles diff ann ./ann-of-yesterday.tar.zst', 'profiles diff ./before ./after --show-values --json')}
 
 Values are masked: equal values have the same mark within one output. Chromium reads cookies and local storage from copies.
 Exit codes: 0 the profiles are equal, 1 they differ, 2 the comparison failed.`,
@@ -127,6 +127,6 @@ const whichProfile =
 
 function chromiumOptions(command: Command): Command {
   return command
-    .addOption(new Option('--chromium <file>', 'the Chromium to run').env('PLAYWRIGHT_POOL_CHROMIUM'))
+    .option('--chromium <file>', 'the Chromium to run (default: PLAYWRIGHT_POOL_CHROMIUM)')
     .option('--no-sandbox', "run Chromium without its sandbox, where the system doesn't allow one");
 }
