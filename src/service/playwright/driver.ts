@@ -6,7 +6,7 @@ import { playwrightHost } from './host-task.ts';
 type Created = { method: '__create__'; params: { type: string; guid: string; initializer?: { name?: string } } };
 type Answer = { id: number; result?: unknown; error?: { error?: { message?: string } } };
 
-/** The commands of Playwright's protocol that a host needs. Tried with 1.61 to 1.65. */
+/** The commands of Playwright's protocol that a host needs. Tried with 1.65.1. */
 type Commands = {
   initialize: { params: { sdkLanguage: string; supportsLoneSurrogates: boolean }; result: unknown };
   connectOverCDP: {
