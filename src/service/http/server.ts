@@ -154,7 +154,7 @@ export async function listen(options: {
 
 /** A request that offers another protocol than WebSocket, such as HTTP/2 by curl and Java, is an ordinary request. */
 class Incoming extends IncomingMessage {
-  declare private isUpgrade: boolean;
+  private isUpgrade = false;
 
   get upgrade(): boolean {
     return this.isUpgrade && (this.method === 'CONNECT' || this.headers.upgrade?.toLowerCase() === 'websocket');

@@ -10,7 +10,7 @@ type Answer = { id: number; result?: unknown; error?: { error?: { message?: stri
 type Commands = {
   initialize: { params: { sdkLanguage: string; supportsLoneSurrogates: boolean }; result: unknown };
   connectOverCDP: {
-    params: { endpointURL: string; isLocal: boolean; artifactsDir: string };
+    params: { endpointURL: string; isLocal: boolean; artifactsDir: string; timeout: number };
     result: { browser: { guid: string } };
   };
   startServer: { params: { title: string; host: string; port: number }; result: { endpoint: string } };
@@ -53,6 +53,8 @@ export class Driver {
       // Playwright would send uploads as messages to a browser on another machine.
       isLocal: true,
       artifactsDir: artifactsDirectory,
+      // Playwright 1.61 requires it, and later versions ignore it.
+      timeout: answerTimeoutMs,
     });
     const { endpoint } = await this.#send(browser.guid, 'startServer', {
       title: 'playwright-pool',

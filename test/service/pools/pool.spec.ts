@@ -108,7 +108,8 @@ test.describe('leases', () => {
     await expect(acquire(pool, { name: 'same' })).rejects.toMatchObject({ code: 'conflict' });
     const second = await lease(pool);
     pool.release(first.id, true);
-    const third = await lease(pool);
+    const third = await lease(pool, { name: 'taken' });
+    await expect(acquire(pool, { name: 'taken' })).rejects.toMatchObject({ code: 'conflict' });
     const early = acquire(pool, { name: 'same' });
     const late = acquire(pool, { name: 'same' });
     const other = acquire(pool, { name: 'other' });
