@@ -9,7 +9,7 @@ import { expectEnded, nextPicture, test } from '../../support/views/live-view.ts
 test('closes when its lease is given back, and its link stops working', async ({ openPage, view, session, link }) => {
   await openPage();
   const viewer = await view();
-  await session.changeHands();
+  session.changeHands();
   await expectEnded(viewer, link);
 });
 

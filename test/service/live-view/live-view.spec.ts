@@ -261,8 +261,9 @@ test('Shift+Escape releases all keys, and a click hits its point of a wide phone
   expect(await eventsOf(ours, 'keydown')).toEqual(before);
 
   const phone = await openPage({ viewport: { width: 390, height: 844 }, isMobile: true, deviceScaleFactor: 3 });
-  const isUpright = (canvas: Element) => (canvas as HTMLCanvasElement).height > (canvas as HTMLCanvasElement).width;
-  await expect.poll(() => viewer.locator('canvas').evaluate(isUpright)).toBe(true);
+  await expect
+    .poll(() => viewer.locator('canvas').evaluate(({ width, height }: HTMLCanvasElement) => height > width))
+    .toBe(true);
   await clickAt(viewer, 0.5, 0.5);
   await expect.poll(() => eventsOf(phone, 'click')).toHaveLength(1);
   const [click] = await eventsOf(phone, 'click');
@@ -282,12 +283,9 @@ test('releases buttons when the viewer leaves, and closes at invalid input', asy
   viewer.terminate();
   await expect.poll(() => eventsOf(ours, 'mouseup')).toHaveLength(1);
 
-  for (const input of [
-    ...['', 'null', '[]', '{}', Buffer.from([1])],
-    ...[{ ...move, x: 2 }, { ...move, y: null }, { ...move, button: 'sixth' }, { type: 'text' }].map((wrong) =>
-      JSON.stringify(wrong),
-    ),
-  ]) {
+  const wrong = [{ ...move, x: 2 }, { ...move, y: null }, { ...move, button: 'sixth' }, { type: 'text' }];
+  const texts = ['', 'null', '[]', '{}', ...wrong.map((message) => JSON.stringify(message))];
+  for (const input of [...texts, Buffer.from([1])]) {
     const socket = await connectViewer();
     const closed = once(socket, 'close');
     socket.send(input);

@@ -12,7 +12,13 @@ import {
 } from '../../../src/service/logins/stored-login.ts';
 
 const field = (id: string, type: LoginField['type'], ref: string, label: string, more: Partial<LoginField> = {}) => ({
-  ...{ id, ref, type, label, input_type: type as LoginField['input_type'], selector: `#${ref}`, required: true },
+  id,
+  ref,
+  type,
+  label,
+  input_type: type as LoginField['input_type'],
+  selector: `#${ref}`,
+  required: true,
   ...more,
 });
 const email = field('f1', 'identifier', 'email', 'E-mail', { input_type: 'email' });

@@ -64,14 +64,14 @@ for (const [name, way] of Object.entries(signInWays)) {
   });
 }
 
+/** Submits an answer that no login asks for. */
+function submitTo(link: string): Promise<Response> {
+  const headers = { 'content-type': 'application/json' };
+  return fetch(link.replace('/login?', '/login/submit?'), { method: 'POST', headers, body: '{"nothing":1}' });
+}
+
 /** Fails if a changed link opens the login, if the login takes other answers, or if its token gives other access. */
 async function expectOnlyLink(url: string, hostedUrl: string): Promise<void> {
-  const submitTo = (link: string) =>
-    fetch(link.replace('/login?', '/login/submit?'), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{"nothing":1}',
-    });
   const refused = await submitTo(hostedUrl);
   expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([400, 'bad_request']);
   const wrong = hostedUrl.slice(0, -1);

@@ -3,10 +3,10 @@ import { expect } from '@playwright/test';
 import { LoginPage } from '../../../src/service/logins/robot/login-page.ts';
 import type { LoginState } from '../../../src/service/logins/reading/login-form.ts';
 import { serve } from '../../support/http/serve.ts';
-import { settings, test as base } from '../../support/service/browser-sessions.ts';
+import { test as base } from '../../support/service/browser-sessions.ts';
 
 /** `{{other}}` in `html` is the address of another site, which serves `frame`. */
-type Form = { html: string; frame?: string };
+type Form = { html: string; frame?: string | undefined };
 
 /** They wait more than they work. */
 const pagesAtOnce = 5;
@@ -39,7 +39,7 @@ function formsOf(family: string): (Form & { name: string; results: string[] })[]
       .slice(comment.length + ' -->\n'.length)
       .trimEnd()
       .split('\n<!-- frame -->\n');
-    return { name, results, html, ...(frame !== undefined && { frame }) };
+    return { name, results, html, frame };
   });
 }
 
